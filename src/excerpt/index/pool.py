@@ -1,4 +1,4 @@
-"""Prepare many files: a few in this process, many in worker processes, always in the order given."""
+"""Preparation of many files: small ones in this process, the others in worker processes; results keep the order."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _BYTES_UNGUARDED = 64_000
 
 
 class TooLongError(Exception):
-    """The file with this `number` took too long, or too much memory, to be prepared in this process."""
+    """File number `number` of a list took too much time or memory to be prepared in the build's own process."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -57,12 +57,12 @@ class _Alarm(BaseException):
 
 
 def in_process_bytes() -> int:
-    """Return the size up to which files are prepared in this process."""
+    """Return the size in bytes up to which files are prepared in the build's own process."""
     return _BYTES if _can_be_interrupted() else _BYTES_UNGUARDED
 
 
 def prepare_in_process(prepare: PrepareFunction, options: PrepareOptions, tasks: Sequence[FileTask]) -> PreparedFiles:
-    """Prepare the files with a time limit for each. Raises TooLongError; then the results of all of them are lost."""
+    """Prepare files in this process, at most 1 s each. Raises TooLongError; the results of all files are then lost."""
     current = 0
 
     def timed_tasks(seconds: float) -> Iterator[FileTask]:
@@ -84,7 +84,7 @@ def prepare_in_process(prepare: PrepareFunction, options: PrepareOptions, tasks:
 
 
 def _can_be_interrupted() -> bool:
-    """Return whether this is the main thread of a system with alarm signals, which nothing else uses."""
+    """Return whether an alarm signal can interrupt this code: it is the main thread, and the signal is unused."""
     return (
         hasattr(signal, "setitimer")
         and threading.current_thread() is threading.main_thread()
@@ -113,7 +113,7 @@ def _on_alarm(_signal: int, frame: FrameType | None) -> None:
 
 
 def _is_importing(frame: FrameType | None) -> bool:
-    """Return whether the file in work waits for an import, other than one that the build itself is part of."""
+    """Return whether the interrupted code was importing a module, apart from imports that run the build itself."""
     while frame is not None and frame.f_code is not prepare_in_process.__code__:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
             return True
@@ -136,15 +136,18 @@ _START_SECONDS = 60.0
 _MAX_FAILED_STARTS = 3
 _END_SECONDS = 1.0
 _TOO_LONG = -getattr(signal, "SIGXCPU", 0x7FFF)
-_UNKNOWN = "The process that read it ended; it may need more memory than is available."
+_UNKNOWN = "The process that read the file ended; the file may need more memory than is available."
 
 
 IsPaused = Callable[[], bool]
-"""Returns whether to start no new pieces for now."""
+"""A function that returns whether the build is paused, so that no new files are started."""
 
 
 class Worker:
-    """One worker process: its current piece of work, and since when. Raises OSError if it cannot be started."""
+    """One worker process, the range of files it is preparing (`piece`) and the current file's number in that range.
+
+    `since` is the monotonic time at which the current file was begun. Raises OSError if the process cannot be started.
+    """
 
     def __init__(self, prepare: PrepareFunction, limits: Limits) -> None:
         ours, theirs = Pipe()
@@ -175,13 +178,13 @@ class Worker:
         return self.is_alive and self.run is None
 
     def take(self, run: Run, piece: range) -> None:
-        """Start a piece of a run. If the worker dies during it, its connection shows that."""
+        """Send the process a range of the run's files to prepare; if it dies meanwhile, its connection is closed."""
         self.run, self.piece, self.number, self.since = run, piece, None, time.monotonic()
         with suppress(OSError):
             self.connection.send((run.options, run.tasks[piece.start : piece.stop]))
 
     def end(self, wait: float = 0.0) -> int:
-        """End the process, which has `wait` seconds to end by itself, and return its exit code."""
+        """Kill the process if it does not end by itself within `wait` seconds; return its exit code."""
         self.connection.close()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(wait)
@@ -195,7 +198,7 @@ class Worker:
 # directory on the import path, and has them import the module that this process was started with, which may be a user's
 # script.
 def _start_process(handle: int) -> subprocess.Popen[bytes]:
-    """Start a worker that inherits the handle of its connection. Raises OSError."""
+    """Start a worker process that inherits `handle`, its end of the connection. Raises OSError."""
     inherited: dict[str, Any]
     if sys.platform == "win32":
         os.set_handle_inheritable(handle, True)
@@ -213,7 +216,7 @@ def _start_process(handle: int) -> subprocess.Popen[bytes]:
 
 
 class Run:
-    """The preparation of one list of files in pieces, by workers. `results` yields the results of a piece."""
+    """Prepares one list of files by worker processes, in ranges of files; `results` yields what they return."""
 
     def __init__(
         self,
@@ -243,7 +246,7 @@ class Run:
             self._thread.start()
 
     def add(self, piece: range) -> None:
-        """Have a worker prepare these files too, before the others."""
+        """Queue another range of the files for the workers, before all ranges that wait."""
         with self._changed:
             self._pending.appendleft(piece)
             self._changed.notify_all()
@@ -251,7 +254,10 @@ class Run:
             self._thread.start()
 
     def results(self, piece: range, tick: Callable[[str], None]) -> Iterator[PreparedFiles]:
-        """Yield the results for a piece's files, in order."""
+        """Yield the results for the files in the range `piece`, in order, waiting for the workers.
+
+        `tick` is called at least every 0.1 s with the path of the file that has been in preparation the longest.
+        """
         at = piece.start
         while at < piece.stop:
             tick(self._current_path or self.tasks[at].path)
@@ -267,7 +273,7 @@ class Run:
                 yield prepared
 
     def end(self) -> None:
-        """Stop the run. Results that workers still produce for it are discarded."""
+        """Stop the run; results that workers still produce for its files are discarded."""
         self._is_ended = True
         if self._thread.is_alive():
             self._thread.join()
@@ -289,7 +295,7 @@ class Run:
                 self._changed.notify_all()
 
     def _dispatch(self) -> Sequence[Worker]:
-        """Send pieces to idle workers and return the busy ones. Raises IndexUnusableError."""
+        """Send ranges of files to idle workers and return the busy workers. Raises IndexUnusableError."""
         with self._changed:
             pending_count = len(self._pending)
         try:
@@ -304,7 +310,10 @@ class Run:
         return [worker for worker in workers if worker.run is not None]
 
     def _next(self, ahead: int) -> range:
-        """Return the next piece to send when `ahead` are in work; an empty one if nothing may start yet."""
+        """Take the next range of files from the queue; return an empty range if none may start now.
+
+        `ahead` is the number of ranges that workers are preparing.
+        """
         with self._changed:
             return self._pending.popleft() if self._may_start(ahead) else range(0)
 
@@ -360,7 +369,10 @@ class Run:
                 self._reap(worker, overdue=True)
 
     def _reap(self, worker: Worker, overdue: bool = False) -> None:
-        """Handle a dead or `overdue` worker: find which file it had, and queue its other files again."""
+        """End a worker that died or exceeded the time (`overdue`), skip the file it was reading, requeue the others.
+
+        If nothing shows that the file was the cause, it is tried once more by itself.
+        """
         is_own, code = worker.run is self, worker.end(0.0 if overdue else _END_SECONDS)
         worker.run = None
         if not is_own:
@@ -388,12 +400,12 @@ class Run:
 
 
 def _reason(code: int, limits: Limits, task: FileTask) -> str:
-    """Return why a file ended its worker with that exit code, "" if nothing shows that the file was the cause."""
+    """Return the limit that a file exceeded, as a sentence, by the exit code of its worker; "" if it shows none."""
     if code == _TOO_LONG:
-        return f"It took longer than {limits.seconds_for(task):g} s to process."
+        return f"Processing the file took longer than {limits.seconds_for(task):g} s."
     # Libraries in C abort when there is no memory.
     if code in (OUT_OF_MEMORY, -signal.SIGABRT):
-        return f"It needs more than {limits.memory:,} MB of memory."
+        return f"Processing the file needs more than {limits.memory:,} MB of memory."
     return ""
 
 
@@ -422,17 +434,17 @@ _IN_PROCESS_FILES = 8
 _MAX_WORKERS = 8
 
 Tick = Callable[[str], None]
-"""Called with the path of the file that has been in work the longest.
+"""A callback that gets the path of the file that has been in preparation the longest.
 
-It is called from time to time, and at least every 100 ms while results of workers are awaited.
+It is called at least every 100 ms while results of workers are awaited.
 """
 
 
 class Workers:
-    """A pool of processes that prepare files.
+    """A pool of worker processes that prepare files.
 
-    They start when they are first needed and stay until `close`; after that they start again on demand. One iteration
-    of `prepare` at a time.
+    The processes start when they are first needed and run until `close`; a later `prepare` starts them again. Only one
+    iteration of `prepare` may run at a time.
     """
 
     def __init__(
@@ -442,7 +454,7 @@ class Workers:
         prepare: PrepareFunction = prepare,
         is_paused: IsPaused = lambda: False,
     ) -> None:
-        """Create the pool; while `is_paused` returns True, no new piece starts."""
+        """Create the pool without starting processes; while `is_paused` returns True, no new files are started."""
         self._max_workers = min(os.cpu_count() or 1, max_workers)
         self._limits = limits
         self._prepare = prepare
@@ -459,14 +471,14 @@ class Workers:
         self.close()
 
     def close(self) -> None:
-        """End the processes, whatever they are doing."""
+        """Kill the worker processes, even while they are working."""
         for worker in self._workers:
             worker.end()
         self._workers.clear()
 
     @property
     def processes(self) -> list[int]:
-        """The ids of the running processes."""
+        """Process ids of the running workers."""
         return [worker.id for worker in self._workers]
 
     def prepare(
@@ -495,14 +507,14 @@ class Workers:
             run.end()
 
     def _get_workers(self, count: int) -> list[Worker]:
-        """Return the workers, at least `count` if the limit allows. Called from the thread of a run."""
+        """Start workers until there are `count` or the maximum, and return all. Called from the thread of a run."""
         self._workers = [worker for worker in self._workers if worker.is_alive]
         while len(self._workers) < min(count, self._max_workers):
             self._workers.append(Worker(self._prepare, self._limits))
         return self._workers
 
     def _pieces(self, tasks: Sequence[FileTask]) -> Iterator[tuple[range, bool]]:
-        """Yield the ranges of tasks that are prepared together, each with whether in this process."""
+        """Split the tasks into ranges; yield each with whether to prepare it in this process (else in a worker)."""
         threshold = _SPARE_FROM_BYTES if self._workers else _WORKERS_FROM_BYTES
         first = _FIRST_FILES if sum(task.size for task in tasks) >= threshold else len(tasks)
         small = in_process_bytes()
@@ -523,7 +535,7 @@ class Workers:
     def _in_process(
         self, options: PrepareOptions, tasks: Sequence[FileTask], piece: range, run: Run, tick: Tick
     ) -> Iterator[PreparedFiles]:
-        """Prepare a piece in this process; a file that takes too long is left to a worker."""
+        """Prepare a range of tasks in this process and yield the results; a worker gets the files that take too long."""
         while piece:
             tick(tasks[piece.start].path)
             try:

@@ -1,4 +1,4 @@
-"""Counting of terms with numpy: the fields of a fragment, their postings, and the columns they are stored in."""
+"""Inverted index with numpy: the fields of a fragment, postings of terms, and the files they are stored in."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Segment:
 
 
 def invert(occurrences: Occurrences, names: Sequence[bytes]) -> Inverted:
-    """Count the terms of documents. `names` are the terms, indexed by the numbers in `occurrences`."""
+    """Return the postings of one field from the occurrences of terms; `names[n]` is the term with number n."""
     used = np.zeros(len(names), np.bool_)
     used[occurrences.terms] = True
     numbers = np.flatnonzero(used)
@@ -97,7 +97,7 @@ def invert(occurrences: Occurrences, names: Sequence[bytes]) -> Inverted:
 
 
 def join(parts: Sequence[Inverted]) -> Inverted:
-    """Return one `Inverted` over the documents of all parts, in their order."""
+    """Concatenate the postings of one field: the documents of all parts are numbered one after the other."""
     if len(parts) == 1:
         return parts[0]
     terms, ranks = _common_terms([(part.terms, part.starts) for part in parts])
@@ -116,7 +116,7 @@ def join(parts: Sequence[Inverted]) -> Inverted:
 
 
 def fuse(parts: Sequence[Inverted]) -> Segment:
-    """Merge the postings of all fields of the same documents; fields are numbered in the order given."""
+    """Merge the postings of all fields of the same documents; part i holds field number i."""
     terms, ranks = _common_terms([(part.terms, part.starts) for part in parts])
     count = parts[0].doc_count
     docs = np.concatenate([part.docs for part in parts])
@@ -136,9 +136,9 @@ def fuse(parts: Sequence[Inverted]) -> Segment:
 
 
 def select_docs(segment: Segment, new_numbers: Ints) -> Segment:
-    """Return the live documents, renumbered; `new_numbers` holds -1 for deleted ones.
+    """Return a segment with some of the documents; document i gets the number `new_numbers[i]`, or is dropped for -1.
 
-    Terms that lose their last posting are removed.
+    Terms without remaining postings are removed.
     """
     docs = new_numbers[segment.docs]
     alive = docs >= 0
@@ -160,7 +160,7 @@ def select_docs(segment: Segment, new_numbers: Ints) -> Segment:
 
 
 def chain_segments(parts: Sequence[Segment]) -> Segment:
-    """Return one segment over the documents of all parts, in their order."""
+    """Concatenate segments: the documents of all parts are numbered one after the other."""
     if len(parts) == 1:
         return parts[0]
     terms, ranks = _common_terms([(part.terms, part.starts) for part in parts])
@@ -180,7 +180,10 @@ def chain_segments(parts: Sequence[Segment]) -> Segment:
 
 
 def _common_terms(parts: Sequence[tuple[list[bytes], Longs]]) -> tuple[list[bytes], Ints]:
-    """Return the terms of all parts, sorted, and for each posting, part by part, the number of its term among them."""
+    """Merge sorted term lists; return all terms, sorted, and the number of each posting's term, part by part.
+
+    A part is (terms, starts), as in `Inverted`.
+    """
     terms = sorted(set(chain.from_iterable(terms for terms, _ in parts)))
     rank = {term: number for number, term in enumerate(terms)}
     numbers = [np.fromiter(map(rank.__getitem__, part), np.int32, len(part)) for part, _ in parts]
@@ -193,7 +196,7 @@ def _starts(posting_terms: NDArray[np.integer], count: int) -> Longs:
 
 
 def _reorder(values: Ints, counts: Ints, order: Longs) -> Ints:
-    """Reorder the runs that `values` consists of; run i is `counts[i]` long."""
+    """Return `values`, which consist of runs of the lengths `counts`, with the runs in the given order."""
     begins = np.cumsum(counts, dtype=np.int64) - counts
     counts = counts[order]
     ends = np.cumsum(counts, dtype=np.int64)
@@ -213,9 +216,9 @@ def _reorder(values: Ints, counts: Ints, order: Longs) -> Ints:
 # and the pages' checksums.
 
 PAGE = 1 << 14
-"""Bytes that are checked at once: a rare term needs three pages, and a large vault has a few thousand."""
+"""Bytes that have one checksum: reading a rare term checks three pages; a large vault has a few thousand pages."""
 _PAGES_AT_ONCE = 64
-"""Pages that are read at once if all are checked: 1 MB."""
+"""Pages that are read at once when the whole file is checked: 1 MB."""
 
 _MAGIC = b"EXL1"
 _HEAD = struct.Struct("<4s4xQQQQQBBB5x")
@@ -225,12 +228,16 @@ _DTYPES: dict[int, np.dtype[Any]] = {1: np.dtype("<u1"), 2: np.dtype("<u2"), 4: 
 
 
 class DamagedColumnsError(ValueError):
-    """A file differs from what was written to it."""
+    """A file of a segment differs from what was written to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class TermSlice:
-    """One term's postings in one segment, by document and then field; its positions begin at `first_position`."""
+    """The postings of one term in one segment, ordered by document and then field.
+
+    `codes` hold field and count of each posting in one integer (`Columns.unpack`). The term's positions begin at index
+    `first_position` of the segment's positions.
+    """
 
     docs: NDArray[np.unsignedinteger[Any]]
     codes: NDArray[np.unsignedinteger[Any]]
@@ -238,7 +245,7 @@ class TermSlice:
 
 
 def pack(segment: Segment) -> tuple[bytes, bytes]:
-    """Return the contents of `.pst` and of `.lex`."""
+    """Return the bytes of a segment's two files: `.pst` (postings) and `.lex` (terms)."""
     tf_width = _width(int(segment.tf.max(initial=0)), _FIELD_BITS)
     codes = segment.fields.astype(np.uint32) << np.uint32(8 * tf_width - _FIELD_BITS) | segment.tf.astype(np.uint32)
     widths = (_width(segment.doc_count), tf_width, _width(int(segment.positions.max(initial=0))))
@@ -281,7 +288,10 @@ def _padded(data: bytes) -> bytes:
 
 
 class Columns:
-    """A segment's two files, open. Raises OSError, and DamagedColumnsError if they do not match each other."""
+    """The open files of a segment: postings (`.pst`) and terms (`.lex`).
+
+    Raises OSError, and DamagedColumnsError if the files do not match each other.
+    """
 
     def __init__(self, postings: Path, directory: Path) -> None:
         with open_regular(directory) as file:
@@ -322,7 +332,7 @@ class Columns:
         return self._directory[self._words_at :].decode().split("\n")[:-1]
 
     def number(self, term: bytes) -> int | None:
-        """Return the number of `term` among the terms, None if the segment does not have it."""
+        """Return the position of `term` in the sorted terms, None if the segment does not have the term."""
         block = bisect.bisect_right(self._fences, term) - 1
         if block < 0:
             return None
@@ -355,7 +365,7 @@ class Columns:
         return 0 if number is None else int(self._starts[number + 1]) - int(self._starts[number])
 
     def find(self, term: bytes) -> TermSlice | None:
-        """Return the postings of `term`, None if the segment does not have it."""
+        """Return the postings of `term`, None if the segment does not have the term."""
         number = self.number(term)
         if number is None:
             return None
@@ -363,22 +373,22 @@ class Columns:
         return TermSlice(self._values(0, first, last), self._values(1, first, last), int(self._first_positions[number]))
 
     def unpack(self, codes: NDArray[np.unsignedinteger[Any]]) -> tuple[NDArray[np.uint8], Ints]:
-        """Return the field and the count of each code."""
+        """Return the field numbers and the counts that some codes of postings hold (`TermSlice.codes`)."""
         fields, counts = np.empty(len(codes), np.uint8), np.empty(len(codes), np.int32)
         self.unpack_into(codes, fields, counts)
         return fields, counts
 
     def unpack_into(self, codes: NDArray[np.unsignedinteger[Any]], fields: NDArray[np.uint8], counts: Ints) -> None:
-        """Write the field and the count of each code into arrays of the same length."""
+        """Write the field number and the count of each code of a posting into two arrays of the same length."""
         np.right_shift(codes, self._shift, out=fields, casting="unsafe")
         np.bitwise_and(codes, (1 << self._shift) - 1, out=counts, casting="unsafe")
 
     def positions(self, first: int, last: int) -> NDArray[np.unsignedinteger[Any]]:
-        """Return the positions from number `first` to before `last`, of all positions of the segment."""
+        """Return the positions at the indexes from `first` to before `last` in the segment's positions."""
         return self._values(2, first, last)
 
     def segment(self, doc_count: int) -> Segment:
-        """Return all terms with their postings, for merging."""
+        """Read and return the postings of all terms; `doc_count` is the number of documents in the segment."""
         docs, codes, positions = (self._values(column, 0, count) for column, count in enumerate(self._counts))
         fields, tf = self.unpack(codes)
         return Segment(
@@ -392,7 +402,7 @@ class Columns:
         )
 
     def check(self) -> None:
-        """Check every page now, so that no later read has to."""
+        """Compare every page with its checksum now. Raises DamagedColumnsError."""
         for page in range(0, len(self._unchecked), _PAGES_AT_ONCE):
             last = min(page + _PAGES_AT_ONCE, len(self._unchecked))
             if self._unchecked.find(1, page, last) >= 0:
@@ -402,7 +412,7 @@ class Columns:
         self._file.close()
 
     def _values(self, column: int, first: int, last: int) -> NDArray[np.unsignedinteger[Any]]:
-        """Read the values from `first` to before `last` of a column."""
+        """Read the values from `first` to before `last` of a column (0 documents, 1 codes, 2 positions)."""
         width, begin = self._widths[column], self._begins[column]
         start, end = begin + first * width, begin + last * width
         page, last_page = start // PAGE, -(-end // PAGE)
@@ -413,7 +423,7 @@ class Columns:
         return np.frombuffer(data, _DTYPES[width], last - first, offset)
 
     def _checked(self, page: int, last: int) -> bytearray:
-        """Return the pages from `page` to before `last`, after checking those that were not checked before."""
+        """Return the bytes of the pages from `page` to before `last`; compare unchecked pages with their checksums."""
         data = self._read(page * PAGE, min(last * PAGE, self._begins[-1]))
         view = memoryview(data)
         for number in range(page, last):
@@ -435,7 +445,7 @@ class Columns:
 # The fields of a fragment: its own terms, and those of its note.
 
 FIELDS_VERSION = 2
-"""Raised whenever the content of a field changes: an index with another version is rebuilt."""
+"""Version of the fields' content; a change makes the next build rebuild the lexical index."""
 
 # The distance between two aliases, headings or values: larger than any phrase or cluster can span.
 _GAP = 50
@@ -443,11 +453,11 @@ _Terms = tuple[Ints, Ints]  # numbers of terms, and their positions
 _NOTHING: _Terms = (np.zeros(0, np.int32), np.zeros(0, np.int32))
 
 EMBEDDED_TEXT_VERSION = 2
-"""Raised whenever `embedded_text` changes: all vectors are computed again."""
+"""Version of `embedded_text`; a change makes the next build compute all vectors again."""
 
 
 def embedded_text(title: str, heading_path: Sequence[str], text: str) -> str:
-    """Return the text that is embedded for a fragment: its note's title, its heading path, and its text.
+    """Return the text from which a fragment's vector is computed: title of the note, heading path, and text.
 
     With the title, search by meaning alone finds a tenth more of the known items than with the headings only
     (docs/design/quality.md).
@@ -456,12 +466,12 @@ def embedded_text(title: str, heading_path: Sequence[str], text: str) -> str:
 
 
 def embedded_digest(text: str) -> bytes:
-    """Return the key of a text's vector: equal texts are embedded once."""
+    """Return the digest (12 bytes) under which the vector of a text is stored, so that equal texts share one vector."""
     return hashlib.blake2b(text.encode(), digest_size=12).digest()
 
 
 class FieldCollector:
-    """Collects the terms of fragments, in order, note by note."""
+    """Tokenizes fragments note by note, and returns the postings of all fields over the collected fragments."""
 
     def __init__(self) -> None:
         self._numbers = term_numbers()
@@ -479,7 +489,7 @@ class FieldCollector:
         properties: Mapping[str, Sequence[str]],
         fragments: Iterable[tuple[Sequence[str], str]],
     ) -> None:
-        """Add a note's fragments, given as (heading path, text)."""
+        """Tokenize the fragments of a note, given as (heading path, text), and the names and labels of the note."""
         note_path = PurePosixPath(path)
         names = [*aliases, note_path.stem] if note_path.stem != title else aliases
         values = [value for property_values in properties.values() for value in property_values]
@@ -503,12 +513,13 @@ class FieldCollector:
             field_terms["properties"] = _NOTHING
 
     def inverted(self) -> dict[str, Inverted]:
+        """Return the postings of each field; documents are the fragments in the order in which they were added."""
         occurrences = {field: _occurrences(documents) for field, documents in self._note_fields.items()}
         occurrences["text"] = self._numbers.occurrences(self._texts)
         return {field: invert(occurrences[field], self._numbers.lexicon.names) for field in FIELDS}
 
     def _tokenize_spaced(self, parts: Sequence[str], language: str) -> _Terms:
-        """Return the terms of several texts, each `_GAP` positions after the previous one."""
+        """Return the term numbers and positions of several texts, with a gap of `_GAP` positions between two texts."""
         known = self._numbers.short.get((language, *parts))
         if known is None:
             known = self._numbers.short[language, *parts] = self._tokenize(parts, language)

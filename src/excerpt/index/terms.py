@@ -1,4 +1,4 @@
-"""The terms of the open segments: the postings of one term as arrays over rows, and the sorted list of all terms."""
+"""Terms of the lexical index: the postings of one term over all segments, and the sorted list of all terms."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from excerpt.index.postings import Columns
 # The postings of one term in the open segments, as arrays over rows.
 
 DOCS = np.dtype([("key", "<i8"), ("note", "<i8"), ("line", "<u4"), *((field, "<u4") for field in FIELDS)])
-"""The stored data of each fragment of a segment: key, number of its note in the catalog, first line, field lengths.
+"""Dtype of the data that a segment stores for each fragment besides its terms.
 
-A field's length is its number of terms.
+These are the fragment's key, the row id of its note, its first line, and the number of terms in each field.
 """
 
 
 class OpenSegment:
-    """One segment's files, open for reading, and the rows of its documents (-1: deleted).
+    """The open files of one segment, and the row of each document (fragment) in the whole index, -1 if deleted.
 
-    Raises DamagedFileError if they do not match.
+    Raises DamagedFileError if the files do not match each other.
     """
 
     def __init__(
@@ -40,7 +40,11 @@ class OpenSegment:
         first_row: int,
         before: OpenSegment | None = None,
     ) -> None:
-        """Open a segment; unchangeable data are shared with the same segment of the generation `before`."""
+        """Open the segment whose first live document has the row `first_row`.
+
+        `files` are its `.npy`, `.pst` and `.lex`, and `deleted` the numbers of deleted documents. `before` is the same
+        segment opened for an older generation, whose data are reused.
+        """
         docs, postings, directory = files
         self.name = name
         try:
@@ -68,7 +72,7 @@ def _loaded(file: Path) -> NDArray[Any]:
 
 
 class Term:
-    """One term in all segments. Its positions are read on first use."""
+    """The postings of one term in all segments; positions are read on first use."""
 
     def __init__(self, segments: Sequence[OpenSegment], term: bytes) -> None:
         """Read a term's postings in all segments. Raises DamagedColumnsError."""
@@ -98,7 +102,7 @@ class Term:
         self._positions: Positions | None = None
 
     def positions(self) -> Positions:
-        """Return the positions of each entry. Raises DamagedColumnsError."""
+        """Return the term's positions for each item of `entries`. Raises DamagedColumnsError."""
         if self._positions is None:
             values, end, offsets = [_NONE], 0, run_offsets(self._counts)
             for columns, first, last in self._parts:
@@ -111,7 +115,7 @@ class Term:
         return self._positions
 
     def occurrences(self, rows: Rows) -> TermOccurrences:
-        """Return the occurrences of the term in the ascending `rows`."""
+        """Return every occurrence of the term in `rows`, which ascend."""
         if not len(self.entries.rows):
             return TermOccurrences(np.zeros(0, np.int64), _NO_FIELDS, _NONE)
         first = np.searchsorted(self.entries.rows, rows)
@@ -139,14 +143,14 @@ Counts = NDArray[np.uint16]
 
 _BITS = np.arange(len(FIELDS), dtype=np.uint8)
 _SHARE = 4
-"""If more than one in so many terms changed, all are sorted again, because updating them one by one takes as long."""
+"""All terms are sorted again if more than one in this many changed; updating one by one would take as long."""
 
 
 class Vocabulary:
-    """The terms of all segments; some may be only in deleted fragments.
+    """All terms of the lexical index, sorted; some may occur in deleted fragments only.
 
-    It counts the segments with each term in each field, so the next generation's vocabulary is derived from the
-    segments that were added and removed.
+    For each term and field the number of segments that have it is kept, so that the vocabulary of the next generation
+    can be derived from the segments that were added and removed.
     """
 
     def __init__(self, segments: Mapping[str, Columns], before: Vocabulary | None = None) -> None:
@@ -167,7 +171,7 @@ class Vocabulary:
         return at < len(self._terms) and self._terms[at] == term
 
     def lexicon(self, field: str) -> list[str]:
-        """Return every term of the field, sorted."""
+        """Return every term of `field`, sorted."""
         if field not in self._lexicons:
             self._lexicons[field] = list(compress(self._terms, (self._counts[:, FIELDS.index(field)] > 0).tolist()))
         return self._lexicons[field]
@@ -188,7 +192,7 @@ class Vocabulary:
         return np.fromiter(map(len, self._terms), np.uint16, len(self._terms))
 
     def _changed(self, added: Sequence[Columns], removed: Sequence[Columns]) -> tuple[list[str], Counts]:
-        """Return the terms and their counts after these segments were added and removed."""
+        """Return all terms and their segment counts, as they are after some segments were added and removed."""
         new = sorted({term for columns in added for term in columns.words() if term not in self})
         terms, counts = self._terms, self._counts
         if new:
@@ -205,7 +209,7 @@ class Vocabulary:
 
 
 def _counted(segments: Sequence[Columns]) -> tuple[list[str], Counts]:
-    """Return all terms, sorted, and for each the number of segments that have it in each field."""
+    """Return all terms, sorted, and the number of segments with each term in each field, shape (terms, fields)."""
     term_indices: dict[str, int] = {}
     segment_terms = [
         np.fromiter(
@@ -221,6 +225,6 @@ def _counted(segments: Sequence[Columns]) -> tuple[list[str], Counts]:
 
 
 def _fields(columns: Columns) -> NDArray[np.int16]:
-    """Return an array of terms x fields: 1 if a segment has the term in the field."""
+    """Return an array of shape (terms, fields) that is 1 where the segment has the term in the field, else 0."""
     bits: NDArray[np.int16] = (columns.masks[:, None] >> _BITS & 1).astype(np.int16)
     return bits

@@ -1,4 +1,4 @@
-"""The vector matrix, on disk and in memory: int8 with one scale for each row."""
+"""The vectors of all fragments, on disk and in memory: int8 rows with one scale for each row."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ class Quantised:
         return Quantised(np.concatenate([p.scales for p in parts]), np.concatenate([p.rows for p in parts]))
 
     def to_bytes(self) -> list[bytes]:
-        """Return one value for each row, as stored in the catalog: the scale, then the row."""
+        """Return the bytes of each vector as the catalog stores them: the scale (float32), then the int8 row."""
         return [scale.tobytes() + row.tobytes() for scale, row in zip(self.scales, self.rows, strict=True)]
 
     @staticmethod
     def from_bytes(values: Sequence[bytes], dimensions: int) -> Quantised:
-        """Parse stored vectors. Raises DamagedFileError if a value has another size."""
+        """Parse vectors as the catalog stores them. Raises DamagedFileError if a value has the wrong size."""
         if any(len(value) != 4 + dimensions for value in values):
             raise DamagedFileError("A vector in the catalog has the wrong size.")
         table = np.frombuffer(b"".join(values), np.uint8).reshape(len(values), 4 + dimensions)
@@ -65,9 +65,9 @@ class Quantised:
 
 
 def quantise(vectors: NDArray[np.float32]) -> Quantised:
-    """Quantise to int8, scaled by the largest component of each row.
+    """Quantise vectors to int8, each row scaled by its largest component.
 
-    The cosine to the original is about .999, at worst .997.
+    The cosine of a quantised vector with the original is about .999, at worst .997.
     """
     largest = np.abs(vectors).max(axis=1, initial=0)
     scales = (np.where(largest > 0, largest, 1) / 127).astype(np.float32)
@@ -75,10 +75,10 @@ def quantise(vectors: NDArray[np.float32]) -> Quantised:
 
 
 class MatrixSource:
-    """An open matrix file: it can be read later even if newer generations have removed it by then."""
+    """An open matrix file, which can be read later even if newer generations have deleted the file by then."""
 
     def __init__(self, index: Path, file: DerivedFile) -> None:
-        """Open a matrix file. Raises DamagedFileError if it is not there."""
+        """Open the recorded matrix `file` in the folder `index`. Raises DamagedFileError if it cannot be read."""
         self._record = file
         try:
             self._file = io.BufferedReader(open_regular(index / file.name))
@@ -86,18 +86,21 @@ class MatrixSource:
             raise DamagedFileError(f"{file.name} cannot be read: {error.strerror}.") from error
         status = os.fstat(self._file.fileno())
         self.identity = (file.name, status.st_dev, status.st_ino)
-        """Identity of the file, unaffected by appended data, as long as one of its sources is open."""
+        """Name, device and inode of the file, which appending does not change; unique while a source has it open."""
 
     @property
     def size(self) -> int:
-        """Number of valid bytes of the file."""
+        """Number of bytes of the file that belong to the recorded generation."""
         return self._record.size
 
     def close(self) -> None:
         self._file.close()
 
     def blocks(self, dimensions: int, start: int = 0) -> Iterator[tuple[Keys, Quantised]]:
-        """Yield the recorded blocks from byte `start` on, each read on demand. Raises DamagedFileError."""
+        """Yield (keys, vectors) of each block of the file from byte `start` on. Raises DamagedFileError.
+
+        `dimensions` is the length of a vector; a block with another length counts as damaged.
+        """
         record = self._record
         actual_size = os.fstat(self._file.fileno()).st_size
         if actual_size < record.size:
@@ -121,17 +124,23 @@ class MatrixSource:
 
 
 class MatrixWriter:
-    """Writes generations of the matrix file. The caller holds the build's lock and records what `commit` returns."""
+    """Appends the vectors of new fragments to the matrix file, or rewrites it when many rows are of deleted fragments.
+
+    The caller holds the build's lock, and records the file that `commit` returns in the catalog.
+    """
 
     def __init__(self, index: Path, file: DerivedFile | None, dimensions: int) -> None:
-        """Continue the recorded `file`; None starts a new one. Raises DamagedFileError."""
+        """Open the recorded matrix `file` for appending; None starts a new file. Raises DamagedFileError."""
         self._index = index
         self._dimensions = dimensions
         self._file = file
         self._keys: list[Keys] = [keys for keys, _ in self._blocks()]
 
     def commit(self, generation: int, living: Keys, keys: Keys, added: Quantised) -> DerivedFile:
-        """Append the rows of the new `keys`, or write all of `living` again, and sync; return the file's record."""
+        """Write the vectors `added` of the new fragments `keys`, sync the file, and return its record.
+
+        `living` are the keys of all live fragments. The rows are appended, or the whole file is rewritten.
+        """
         if self._file is None:
             return self._rewrite(generation, living, [(keys, added)])
         total = sum(map(len, self._keys)) + len(keys)
@@ -162,9 +171,9 @@ class MatrixWriter:
         return DerivedFile(file.name, file.size + len(data), extend_crc(file.crc, data))
 
     def _rewrite(self, generation: int, live_keys: Keys, blocks: Sequence[tuple[Keys, Quantised]]) -> DerivedFile:
-        """Write the rows of the `living` keys to a new file.
+        """Write the rows of `live_keys`, which are in `blocks`, to a new file, and return its record.
 
-        Readers of older generations still open the previous file.
+        The previous file stays for readers of older generations.
         """
         keys = np.concatenate([keys for keys, _ in blocks])
         quantised = Quantised.concatenate([part for _, part in blocks])
@@ -190,13 +199,13 @@ def _block(keys: Keys, quantised: Quantised) -> bytes:
 # positions of its own rows. So opening a generation costs only as much as it changed.
 
 CHUNK = 4096
-"""Rows that are multiplied at a time: 1 MB, which fits into the processor's cache."""
+"""Rows of one chunk, which are multiplied at a time: 1 MB, which fits into the processor's cache."""
 _PIECE = 512
-"""Rows of a chunk that numpy converts to floats at a time."""
+"""Rows that numpy converts to floats at a time."""
 _MIN_ALIVE_SHARE = 0.75
-"""The least share of live rows in a chunk; with fewer it is dropped, and they move behind the others."""
+"""A chunk with a smaller share of live rows is dropped, and its live rows are copied behind the others."""
 _STEPS = 254
-"""Number of steps of a query's second digit that make one step of the first."""
+"""The base of the two int8 digits that represent a component of a query: value = first * 254 + second."""
 _ROUNDING = 1e-5
 """Upper bound of a cosine's rounding error in float32."""
 
@@ -205,7 +214,7 @@ Int8s = NDArray[np.int8]
 
 
 class _SpareChunk:
-    """The last chunk and its free rows. Several generations may append to it, each after all others."""
+    """The last chunk, with free rows. Several generations may append rows; each gets rows of its own."""
 
     def __init__(self, dimensions: int) -> None:
         self.chunk: Int8s = np.zeros((CHUNK, dimensions), np.int8)
@@ -213,7 +222,7 @@ class _SpareChunk:
         self._lock = threading.Lock()
 
     def put(self, rows: Int8s) -> tuple[Int8s, int, int]:
-        """Append as many of `rows` as fit; return the chunk, the position in it, and the number of appended rows."""
+        """Append as many of `rows` as fit; return the chunk, the position of the first one, and how many fitted."""
         with self._lock:
             if self._used == len(self.chunk):
                 self.chunk, self._used = np.zeros_like(self.chunk), 0
@@ -225,7 +234,7 @@ class _SpareChunk:
 
 @dataclass(frozen=True, slots=True)
 class _ChunkedRows:
-    """Vectors in chunks: row i is at `places[i]` of the consecutive `chunks`, multiplied by `scales[i]`.
+    """Vectors stored in chunks: vector i is row `positions[i]` of the concatenated `chunks`, times `scales[i]`.
 
     `spare` is the chunk to which more rows are appended.
     """
@@ -240,7 +249,7 @@ class _ChunkedRows:
         return _ChunkedRows((), np.zeros(0, np.int32), np.zeros(0, np.float32), _SpareChunk(dimensions))
 
     def rows(self, numbers: NDArray[np.integer]) -> Quantised:
-        """Return a copy of some vectors."""
+        """Return a copy of the vectors with these numbers."""
         positions = self.positions[numbers]
         rows = np.empty((len(positions), self.spare.chunk.shape[1]), np.int8)
         order = np.argsort(positions // CHUNK, kind="stable")
@@ -254,7 +263,7 @@ class _ChunkedRows:
     def with_rows(
         self, kept_rows: NDArray[np.integer], count: int, added: NDArray[np.integer], parts: Iterable[Quantised]
     ) -> _ChunkedRows:
-        """Return `count` vectors: the present `kept_rows`, with those of `parts` inserted at the rows `added`."""
+        """Return `count` vectors: those in `kept_rows`, in order, with the vectors of `parts` at the rows `added`."""
         positions, scales = np.empty(count, np.int32), np.empty(count, np.float32)
         is_kept = np.ones(count, np.bool_)
         is_kept[added] = False
@@ -277,7 +286,10 @@ class _ChunkedRows:
 
 
 def _put(parts: Iterable[Quantised], chunks: list[Int8s], spare: _SpareChunk) -> tuple[NDArray[np.int32], Floats]:
-    """Append rows to the room, adding its chunks to `chunks`; return the rows' positions and scales."""
+    """Append the vectors of `parts` to the spare chunk; return their positions and scales.
+
+    Chunks that are new are added to `chunks`.
+    """
     positions, scales = [np.zeros(0, np.int32)], [np.zeros(0, np.float32)]
     for part in parts:
         scales.append(part.scales)
@@ -293,13 +305,13 @@ def _put(parts: Iterable[Quantised], chunks: list[Int8s], spare: _SpareChunk) ->
 
 
 class VectorMatrix:
-    """One row per fragment, in the order of `keys` (ascending).
+    """The vectors of all fragments in memory: row i is that of the fragment with key `keys[i]` (ascending).
 
-    `mean` is the mean of all rows, shape (dimensions,): it gives a query's mean cosine with the vault.
+    `mean` is the mean of all rows, shape (dimensions,).
     """
 
     def __init__(self, keys: Keys, total: NDArray[np.float64], source: MatrixSource, chunked: _ChunkedRows) -> None:
-        """Create the matrix; `total` is the sum of all vectors, `source` the file they were read from."""
+        """Create the matrix from loaded rows (`chunked`); `total` is their sum, `source` the file they are from."""
         self.keys = keys
         self.mean: Floats = (total / max(len(keys), 1)).astype(np.float32)
         self._total = total
@@ -312,10 +324,10 @@ class VectorMatrix:
     def read(
         cls, source: MatrixSource, keys: Keys, dimensions: int, before: VectorMatrix | None = None
     ) -> VectorMatrix:
-        """Read the rows of the live `keys`. Raises DamagedFileError.
+        """Read the vectors of the fragments `keys` from the file. Raises DamagedFileError.
 
-        With `before`, an older generation in which every key has the same vector, existing rows are shared and only new
-        ones are read.
+        `before` is the matrix of an older generation, in which a key has the same vector: its rows are reused, and only
+        new rows are read.
         """
         if before is not None and len(before.mean) == dimensions:
             return before._extend(source, keys)
@@ -334,11 +346,11 @@ class VectorMatrix:
         return self._chunked.rows(numbers).floats
 
     def similarities(self, query: Floats) -> Floats:
-        """Return the cosine of the normalised `query` with each row, shape (n,).
+        """Return the cosine of each row with `query`, a vector of length 1; shape (n,).
 
-        The query is represented by two int8 digits, with a resolution of 2^-16 of its largest component, so that all
-        products are of integers and exact: the result is the same to the last bit on any processor and with either
-        method of multiplication.
+        Each component of the query is represented by two int8 digits, with a resolution of 2^-16 of the largest
+        component. So all products are of integers and exact, and the result is the same to the last bit on any
+        processor and with either method of multiplication.
         """
         chunked = self._chunked
         digits, step = _to_digits(query)
@@ -351,7 +363,7 @@ class VectorMatrix:
         return cosines
 
     def similarities_at(self, query: Floats, numbers: NDArray[np.integer]) -> Floats:
-        """Return what `similarities` returns for the rows `numbers`, identical to the last bit."""
+        """Return the cosines of the rows `numbers` with `query`, equal to those of `similarities` to the last bit."""
         digits, step = _to_digits(query)
         vectors = self._chunked.rows(numbers)
         first, second = multiply(digits, vectors.rows)
@@ -360,11 +372,11 @@ class VectorMatrix:
         return cosines
 
     def approximate_similarities(self, query: Floats) -> tuple[Floats, float]:
-        """Return approximate cosines, in half of the time of `similarities`, and the largest possible error.
+        """Return approximate cosines of all rows with `query`, and the largest error that one of them may have.
 
-        Only the first digit of the query is used. The error is the product of the second digit with a row, so at most
-        the product of their lengths; a row had length 1, and quantising has added up to half a step, a 254th, to each
-        component.
+        Takes half of the time of `similarities`, because only the first digit of the query is used. The error is the
+        product of the second digit with a row, so at most the product of their lengths. A row had length 1, and
+        quantising has added up to half a step, a 254th, to each component.
         """
         chunked = self._chunked
         digits, step = _to_digits(query)
@@ -377,16 +389,16 @@ class VectorMatrix:
         return cosines, longest * step * math.sqrt(float(np.sum(np.square(digits[1], dtype=np.float64)))) + _ROUNDING
 
     def mean_similarity(self, query: Floats) -> float:
-        """Return the mean of all rows' cosines, up to rounding.
+        """Return the mean cosine of all rows with `query`, up to rounding.
 
-        It does not use a linear algebra library, whose last bits differ between machines.
+        No linear algebra library is used, because the last bits of its results differ between machines.
         """
         digits, step = _to_digits(query)
         first, second = digits.astype(np.float64)
         return float(np.sum(self._total * (first * _STEPS + second))) * float(np.float32(step)) / max(len(self.keys), 1)
 
     def _extend(self, source: MatrixSource, keys: Keys) -> VectorMatrix:
-        """Return the matrix of another generation's `keys`, sharing the rows that remain."""
+        """Return the matrix of a newer generation with the fragments `keys`, reusing the rows of this one."""
         at = np.searchsorted(self.keys, keys)
         known = at < len(self.keys)
         known[known] = self.keys[at[known]] == keys[known]
@@ -400,7 +412,10 @@ class VectorMatrix:
 
 
 def _to_digits(query: Floats) -> tuple[Int8s, float]:
-    """Return the query as first * _STEPS + second, shape (2, dimensions), and the unit of these numbers."""
+    """Return two int8 digits for each component of the query, shape (2, dimensions), and the unit of the digits.
+
+    A component is (first * 254 + second) * unit.
+    """
     first = quantise(query[None])
     scale = float(first.scales[0])
     second = np.rint((query / np.float64(scale) - first.rows[0]) * _STEPS)
@@ -409,7 +424,7 @@ def _to_digits(query: Floats) -> tuple[Int8s, float]:
 
 Products = NDArray[np.float32] | NDArray[np.float64]
 Multiply = Callable[[Int8s, Int8s], Products]
-"""Returns the exact dot products of digits with the rows of a chunk, shape (digits, rows)."""
+"""A function that returns the exact dot products of digits with the rows of a chunk, shape (digits, rows)."""
 
 
 def multiply_in_numpy(digits: Int8s, chunk: Int8s) -> Products:
@@ -438,7 +453,10 @@ multiply: Multiply = _fastest()
 
 
 def _read(source: MatrixSource, keys: Keys, dimensions: int, start: int = 0) -> Iterator[Quantised]:
-    """Yield the rows of `keys`, in their order, from byte `start` of the file on."""
+    """Yield the vectors of the fragments `keys`, in their order, read from byte `start` of the file on.
+
+    Raises DamagedFileError if a vector is missing.
+    """
     is_found = np.zeros(len(keys), bool)
     for block_keys, quantised in source.blocks(dimensions, start) if len(keys) else ():
         at = np.searchsorted(keys, block_keys)
@@ -454,17 +472,16 @@ def _read(source: MatrixSource, keys: Keys, dimensions: int, start: int = 0) -> 
 
 
 def _sum_into(total: NDArray[np.float64], parts: Iterable[Quantised]) -> Iterator[Quantised]:
-    """Yield the parts unchanged, adding each to `total`."""
+    """Yield the parts unchanged, and add the sum of the vectors of each part to `total`, in place."""
     for part in parts:
         total += _sum(part)
         yield part
 
 
 def _sum(part: Quantised) -> NDArray[np.float64]:
-    """Return the sum of vectors, which is exact in any order.
+    """Return the sum of vectors, shape (dimensions,); it is exact, so the order of summation makes no difference.
 
-    A sum of some hundred thousand components between -1 and 1 needs fewer bits than a float64 has, so a mean does not
-    depend on how a generation was made.
+    A sum of some hundred thousand components between -1 and 1 needs fewer bits than a float64 has.
     """
     total = np.zeros(part.rows.shape[1])
     scales = part.scales.astype(np.float64)

@@ -1,4 +1,4 @@
-"""A process that prepares files for a build, and the limits for one file.
+"""A worker process that prepares files for a build, and the limits of time and memory for one file.
 
 The process reports which file it begins, so its parent knows which file hangs or killed it. The kernel enforces the
 limits: code that holds the interpreter (a regular expression, a parser in C) cannot delay them.
@@ -20,10 +20,10 @@ from typing import Any
 from excerpt.index.prepare import FileTask, PreparedFiles, PrepareOptions
 
 PrepareFunction = Callable[[PrepareOptions, Iterable[FileTask]], PreparedFiles]
-"""`excerpt.index.prepare.prepare`, or a replacement in tests: a module's function, as it is pickled for the workers."""
+"""The type of `prepare`, which prepares files; a function of a module, because it is pickled for the workers."""
 
 OUT_OF_MEMORY = 71
-"""The exit code of a worker whose file exceeded the memory limit."""
+"""Exit code of a worker process whose file exceeded the memory limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +60,11 @@ else:
 
 
 def main() -> None:
-    """Answer requests (options, tasks) with their Prepared, until the other end of the connection closes.
+    """Run the worker process: prepare the files of each request and send the results, until the connection closes.
 
-    `sys.argv[3]` is the inherited handle of the connection; its first message is the Prepare and the Limits. Before
-    each file, its number among the tasks is sent. The process exits with OUT_OF_MEMORY if a file exceeds the memory
-    limit: it would still hold the partial results, so a new process is better.
+    `sys.argv[3]` is the inherited handle of the connection. Its first message is (prepare function, limits); each
+    further message is a request (options, tasks). Before each file, its number among the tasks is sent. The process
+    exits with OUT_OF_MEMORY if a file exceeds the memory limit, because a new process has no leftovers in memory.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is only for the build, which ends its workers
     connection = _connected(int(sys.argv[3]))
@@ -87,7 +87,7 @@ def main() -> None:
 def _receive(
     connection: Connection[Any, Any], requests: SimpleQueue[tuple[PrepareOptions, Sequence[FileTask]]]
 ) -> None:
-    """Put requests into `requests`, and end the process when the build has ended, even in the middle of a file."""
+    """Put the messages of the connection into `requests`; exit, even in the middle of a file, when it closes."""
     while True:
         try:
             requests.put(connection.recv())
