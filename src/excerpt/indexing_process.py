@@ -43,7 +43,7 @@ class IndexingProcess:
         self._on_exit = on_exit
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
-        self._waiting: list[Command] = []
+        self._pending_commands: list[Command] = []
         self._thread: threading.Thread | None = None
         self._is_ending = False
 
@@ -65,7 +65,7 @@ class IndexingProcess:
             if self._process is not None:
                 _send(self._process, command)
             elif self._thread is not None:
-                self._waiting.append(command)
+                self._pending_commands.append(command)
 
     def end(self) -> None:
         """End the child process, if there is one, and wait until it has ended; what it has committed stays."""
@@ -88,11 +88,11 @@ class IndexingProcess:
         try:
             with tempfile.TemporaryFile() as stderr:
                 code: int | None = self._listen(stderr)
-                text = _end_of(stderr)
+                text = _read_end(stderr)
         except OSError as error:
             code, text = None, error.strerror or str(error)
         with self._lock:
-            self._process, self._thread, self._waiting = None, None, []
+            self._process, self._thread, self._pending_commands = None, None, []
             is_ending = self._is_ending
         if not is_ending:
             self._on_exit(code, text)
@@ -108,7 +108,7 @@ class IndexingProcess:
         )
         with self._lock:
             self._process = process
-            for command in self._waiting:
+            for command in self._pending_commands:
                 _send(process, command)
             if self._is_ending:
                 _close_stdin(process)
@@ -119,7 +119,7 @@ class IndexingProcess:
         with self._lock:
             self._process = None
             _close_stdin(process)
-        return _exit_code(process)
+        return _wait_for_exit_code(process)
 
 
 def _send(process: subprocess.Popen[bytes], command: Command) -> None:
@@ -136,7 +136,7 @@ def _close_stdin(process: subprocess.Popen[bytes]) -> None:
         process.stdin.close()
 
 
-def _exit_code(process: subprocess.Popen[bytes]) -> int:
+def _wait_for_exit_code(process: subprocess.Popen[bytes]) -> int:
     """Return the exit code of a child whose output has ended; kill it if it does not end in time."""
     assert process.stdout is not None
     process.stdout.close()
@@ -147,6 +147,6 @@ def _exit_code(process: subprocess.Popen[bytes]) -> int:
         return process.wait()
 
 
-def _end_of(stderr: IO[bytes]) -> str:
+def _read_end(stderr: IO[bytes]) -> str:
     stderr.seek(max(0, stderr.seek(0, os.SEEK_END) - _STDERR_CHARACTERS))
     return stderr.read().decode("utf-8", "replace").strip()

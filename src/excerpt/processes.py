@@ -44,10 +44,10 @@ def start_arguments(module: str, *arguments: str) -> list[str]:
 
     The module finds `arguments` in `sys.argv[3:]`.
     """
-    return ["-c", _START, json.dumps(import_path()), module, *arguments]
+    return ["-c", _START_SCRIPT, json.dumps(import_path()), module, *arguments]
 
 
-_START = """
+_START_SCRIPT = """
 import sys
 from importlib import import_module
 from json import loads
@@ -65,8 +65,8 @@ def import_path() -> list[str]:
 
 # --- other programs ---------------------------------------------------------------------------------------------------
 
-_BATCH = (".bat", ".cmd")
-_OF_CMD = re.compile(r'[&|<>^%!"\x00-\x1f]')
+_BATCH_SUFFIXES = (".bat", ".cmd")
+_CMD_SPECIAL = re.compile(r'[&|<>^%!"\x00-\x1f]')
 """Characters in an argument that cmd.exe, which runs batch files, may interpret, even between quotation marks."""
 
 
@@ -83,14 +83,14 @@ def find_program(
     environment = os.environ if environment is None else environment
     for entry in environment.get("PATH", os.defpath).split(";" if platform == "win32" else ":"):
         if Path(entry).is_absolute():
-            for file_name in _file_names(name, environment, platform):
+            for file_name in _candidate_file_names(name, environment, platform):
                 file = Path(entry, file_name)
                 if file.is_file() and os.access(file, os.X_OK):
                     return str(file)
     return None
 
 
-def _file_names(name: str, environment: Mapping[str, str], platform: str) -> Iterator[str]:
+def _candidate_file_names(name: str, environment: Mapping[str, str], platform: str) -> Iterator[str]:
     """Yield the file names that the program `name` may have: on Windows with each suffix of PATHEXT."""
     if platform != "win32":
         yield name
@@ -110,9 +110,9 @@ def program_command(argv: Sequence[str], *, platform: str = sys.platform) -> lis
     program = find_program(argv[0], platform=platform)
     if program is None:
         raise FileNotFoundError(2, "No such program on PATH", argv[0])
-    if platform == "win32" and program.lower().endswith(_BATCH):
+    if platform == "win32" and program.lower().endswith(_BATCH_SUFFIXES):
         for argument in argv[1:]:
-            if sign := _OF_CMD.search(argument):
+            if sign := _CMD_SPECIAL.search(argument):
                 raise ExcerptError(
                     f"{argv[0]} is a batch file, and {sign[0]!r} in its argument {argument!r} could run a command.",
                     "Name the program's .exe file instead.",

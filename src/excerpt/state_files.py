@@ -20,19 +20,19 @@ _LOCK_SECONDS = 2.0
 Shape = TypeVar("Shape")
 Default = TypeVar("Default")
 
-_OF_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_OTHERS_PERMISSIONS = stat.S_IRWXG | stat.S_IRWXO
 
 _users_umask = -1
 
 
-def keep_to_owner() -> None:
+def set_private_umask() -> None:
     """Set the umask so that only the user may read files that this process and its children create.
 
     Libraries create most of these files (SQLite's `-wal`, Whoosh's segments, locks), and accept no file mode.
     """
     global _users_umask  # noqa: PLW0603 - the umask is the process's too, and cannot be read without being set
     if os.name == "posix":
-        _users_umask = os.umask(_OF_OTHERS)
+        _users_umask = os.umask(_OTHERS_PERMISSIONS)
 
 
 def users_umask() -> int:
@@ -40,42 +40,42 @@ def users_umask() -> int:
     return _users_umask
 
 
-def open_to_others(folder: Path) -> Iterator[Path]:
+def find_shared_paths(folder: Path) -> Iterator[Path]:
     """Yield the folder and the files and folders below it to which other users than the owner have any permission.
 
     Symbolic links are left out. Yields nothing on Windows, which protects a user's profile by other means.
     """
     if os.name != "posix":
         return
-    if _is_open(folder):
+    if _is_shared(folder):
         yield folder
     for above, folders, files in os.walk(folder):
         paths = (Path(above, name) for name in (*folders, *files))
-        yield from (path for path in paths if not path.is_symlink() and _is_open(path))
+        yield from (path for path in paths if not path.is_symlink() and _is_shared(path))
 
 
-def close_to_others(folder: Path) -> None:
+def remove_others_permissions(folder: Path) -> None:
     """Remove all permissions of other users from a folder and its content, as far as the system allows.
 
     The folder itself is first, so that its content is private at once. If its permissions cannot be changed, the disk
     does not support permissions, and the content is left alone.
     """
-    for path in open_to_others(folder):
+    for path in find_shared_paths(folder):
         with suppress(OSError):
-            path.chmod(stat.S_IMODE(path.stat().st_mode) & ~_OF_OTHERS)
-        if path == folder and _is_open(folder):
+            path.chmod(stat.S_IMODE(path.stat().st_mode) & ~_OTHERS_PERMISSIONS)
+        if path == folder and _is_shared(folder):
             return
 
 
-def close_if_open(folders: Iterable[Path]) -> None:
+def make_shared_folders_private(folders: Iterable[Path]) -> None:
     """Remove the permissions of other users from each folder that they may access, and from its content.
 
     Such folders were created by an earlier version or by other programs. The content of a private folder is not
     checked.
     """
     for folder in folders:
-        if os.name == "posix" and _is_open(folder):
-            close_to_others(folder)
+        if os.name == "posix" and _is_shared(folder):
+            remove_others_permissions(folder)
 
 
 def make_private(folders: Sequence[Path]) -> None:
@@ -86,12 +86,12 @@ def make_private(folders: Sequence[Path]) -> None:
     for folder in folders:
         with suppress(OSError):
             folder.mkdir(mode=stat.S_IRWXU, parents=True, exist_ok=True)
-    close_if_open(folders)
+    make_shared_folders_private(folders)
 
 
-def _is_open(path: Path) -> bool:
+def _is_shared(path: Path) -> bool:
     try:
-        return bool(path.stat().st_mode & _OF_OTHERS)
+        return bool(path.stat().st_mode & _OTHERS_PERMISSIONS)
     except OSError:
         return False
 
@@ -99,7 +99,7 @@ def _is_open(path: Path) -> bool:
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 _PIECE = 1 << 20
-_LARGEST_VALUE = 64_000_000
+_MAX_VALUE_BYTES = 64_000_000
 """Most bytes that are read of an own JSON file; the largest in practice, marks of a vault, have some kB."""
 
 
@@ -133,7 +133,7 @@ def read_text(file: Path, max_bytes: int) -> str:
 
 def load_value(file: Path, shape: type[Shape]) -> Shape:
     """Parse a JSON file into a value of type `shape`. Raises OSError if unreadable, ValueError if it does not match."""
-    return _value_of(read_limited(file, _LARGEST_VALUE), shape)
+    return _parse_value(read_limited(file, _MAX_VALUE_BYTES), shape)
 
 
 def read_value(file: Path, shape: type[Shape], default: Default) -> Shape | Default:
@@ -152,11 +152,11 @@ def write_value(file: Path, value: object, *, lasting: bool = False) -> None:
     replace_file(file, _json(value, indent=2 if lasting else None), lasting=lasting)
 
 
-def read_lines(data: bytes, shape: type[Shape]) -> Iterator[Shape]:
+def parse_lines(data: bytes, shape: type[Shape]) -> Iterator[Shape]:
     """Parse each line of JSON into a value of type `shape` and yield it; skip invalid lines."""
     for line in data.split(b"\n"):
         with suppress(ValueError):
-            yield _value_of(line, shape)
+            yield _parse_value(line, shape)
 
 
 def append_lines(file: Path, values: Iterable[object]) -> int:
@@ -164,14 +164,14 @@ def append_lines(file: Path, values: Iterable[object]) -> int:
 
     The caller holds the lock of the file.
     """
-    with open(file, "ab+", opener=_for_owner) as opened:
-        if opened.tell() and not _ends_line(opened):
+    with open(file, "ab+", opener=_open_for_owner) as opened:
+        if opened.tell() and not _ends_with_newline(opened):
             opened.write(b"\n")  # a process died while it wrote
-        opened.write(b"".join(map(line_of, values)))
+        opened.write(b"".join(map(encode_line, values)))
         return opened.tell()
 
 
-def line_of(value: object) -> bytes:
+def encode_line(value: object) -> bytes:
     """Return the JSON of a value as one UTF-8 line with its line end."""
     return _json(value)
 
@@ -183,7 +183,7 @@ def _json(value: object, indent: int | None = None) -> bytes:
     return text.encode("utf-8", "backslashreplace") + b"\n"
 
 
-def _value_of(data: bytes, shape: type[Shape]) -> Shape:
+def _parse_value(data: bytes, shape: type[Shape]) -> Shape:
     """Parse JSON into a value of type `shape`. Raises ValueError.
 
     The standard library parses, because msgspec's decoder refuses escaped lone surrogates (file names not in UTF-8).
@@ -211,7 +211,7 @@ def swap_file(file: Path, data: bytes, *, lasting: bool = False, mode: int | Non
     `lasting`: sync to disk, so that the file survives a power cut. Without `mode` only the owner can read the file.
     """
     fresh = file.with_name(f".{file.stem[:100]}.{os.urandom(5).hex()}.new")
-    write_fresh(fresh, data, lasting=lasting)
+    create_file(fresh, data, lasting=lasting)
     try:
         if mode is not None:
             with suppress(OSError):
@@ -226,7 +226,7 @@ def swap_file(file: Path, data: bytes, *, lasting: bool = False, mode: int | Non
             sync_folder(file.parent)
 
 
-def write_fresh(file: Path, data: bytes, *, lasting: bool = False) -> None:
+def create_file(file: Path, data: bytes, *, lasting: bool = False) -> None:
     """Create a file with this content; `lasting` syncs it to disk. Raises FileExistsError or another OSError.
 
     After an error while writing, the incomplete file is removed.
@@ -260,11 +260,11 @@ def make_folder(file: Path) -> None:
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
 
 
-def _for_owner(path: str, flags: int) -> int:
+def _open_for_owner(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def _ends_line(opened: BinaryIO) -> bool:
+def _ends_with_newline(opened: BinaryIO) -> bool:
     opened.seek(-1, os.SEEK_END)
     return opened.read(1) == b"\n"
 

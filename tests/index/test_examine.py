@@ -20,9 +20,9 @@ from excerpt.index.build import build
 from excerpt.index.catalog import CATALOG_FILE
 from excerpt.index.files import sync_and_record
 from excerpt.index.lexical import open_segments
-from excerpt.index.postings import Inverted, Segment, fuse
+from excerpt.index.postings import Inverted, Segment, merge_fields
 from excerpt.index.snapshot import Snapshot
-from excerpt.index.verify import Health, RepairPart, Stale, examine, schedule_repair
+from excerpt.index.verify import IndexHealth, RepairPart, StaleReason, examine, schedule_repair
 from excerpt.settings import EmbeddingSettings, PackSettings, Settings
 from excerpt.vault import scan
 from tests.index.conftest import WriteNote
@@ -38,8 +38,8 @@ NOTES = {
     "garden/Soil.md": "# Soil\n\nCompost and water.\n",
 }
 
-Look = Callable[..., Health]
-Mend = Callable[[Health], str]
+Look = Callable[..., IndexHealth]
+Mend = Callable[[IndexHealth], str]
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, models: tuple[Path, Path]) ->
             (vault / path).write_text(text, encoding="utf-8")
         build(vault, folder / "index", settings)
     segments = open_segments(folder / "index", Snapshot.current_generation(folder / "index"))
-    assert [segment.whole for segment in segments] == [False, True, True]
+    assert [segment.has_no_deletions for segment in segments] == [False, True, True]
     return folder
 
 
@@ -69,7 +69,7 @@ def built(vault: Path, index: Path, made: Path) -> Path:
 
 @pytest.fixture
 def look(built: Path, vault: Path, settings: Settings) -> Look:
-    def at_all(quick: bool = False, using: Settings = settings) -> Health:
+    def at_all(quick: bool = False, using: Settings = settings) -> IndexHealth:
         return examine(built, vault, scan.scan(vault, using.vault), using, lambda *_: None, quick=quick)
 
     return at_all
@@ -79,14 +79,14 @@ def look(built: Path, vault: Path, settings: Settings) -> Look:
 def repair_parts(built: Path, vault: Path, settings: Settings) -> Mend:
     """Return a function that repairs as `excerpt doctor --fix` does and returns what was rebuilt."""
 
-    def what_was_found(health: Health) -> str:
+    def what_was_found(health: IndexHealth) -> str:
         schedule_repair(built, health.faults)
         return build(vault, built, settings).rebuilt
 
     return what_was_found
 
 
-def said(health: Health) -> list[str]:
+def said(health: IndexHealth) -> list[str]:
     return [f"{fault.path}: {fault.reason}" for fault in health.faults]
 
 
@@ -120,7 +120,11 @@ def test_notes_that_are_not_indexed_yet_are_named_with_the_reason(look: Look, va
     write("Tea.md", "Only water.\n")
     (vault / "garden" / "Soil.md").unlink()
     health = look()
-    assert sorted(health.stale) == [("New.md", Stale.NEW), ("Tea.md", Stale.CHANGED), ("garden/Soil.md", Stale.GONE)]
+    assert sorted(health.stale) == [
+        ("New.md", StaleReason.NEW),
+        ("Tea.md", StaleReason.CHANGED),
+        ("garden/Soil.md", StaleReason.GONE),
+    ]
     assert said(health) == []
 
 
@@ -138,7 +142,7 @@ def test_a_file_that_was_skipped_is_not_taken_for_a_new_note(
 def test_a_note_that_was_cut_by_other_code_is_not_indexed_yet(look: Look, built: Path) -> None:
     sql(built, "UPDATE notes SET cut = '0' WHERE path = 'Tea.md'")
     health = look()
-    assert health.stale == [("Tea.md", Stale.CUT)]
+    assert health.stale == [("Tea.md", StaleReason.CUT)]
     assert said(health) == []
 
 
@@ -153,7 +157,7 @@ def edited(file: Path) -> None:
 def test_a_change_that_keeps_time_and_size_is_one_that_the_next_build_sees(look: Look, vault: Path) -> None:
     edited(vault / "garden" / "Soil.md")
     health = look()
-    assert health.stale == [("garden/Soil.md", Stale.CHANGED)]
+    assert health.stale == [("garden/Soil.md", StaleReason.CHANGED)]
     assert said(health) == []
 
 
@@ -179,7 +183,7 @@ def test_a_change_that_no_time_tells_of_is_found_by_content_alone(
     assert build(vault, built, settings).changed == 0
     assert said(look(quick=True)) == []
     health = look()
-    assert said(health) == ["garden/Soil.md: Its file has a different text from the index, but the same time and size."]
+    assert said(health) == ["garden/Soil.md: The file has a different text from the index, but the same time and size."]
     repair_parts(health)
     assert said(look()) == []
 
@@ -213,8 +217,8 @@ TEA = "(SELECT id FROM notes WHERE path = 'Tea.md')"
             " AND ordinal = 0",
             "Lines 3-7 are missing from the fragments.",
         ),
-        (f"DELETE FROM note_texts WHERE note = {ROSES}", "Its text in the catalog is lost or damaged."),
-        (f"UPDATE note_texts SET text = x'00' WHERE note = {ROSES}", "Its text in the catalog is lost or damaged."),
+        (f"DELETE FROM note_texts WHERE note = {ROSES}", "The note's text in the catalog is lost or damaged."),
+        (f"UPDATE note_texts SET text = x'00' WHERE note = {ROSES}", "The note's text in the catalog is lost or damaged."),
         (f"UPDATE fragments SET tokens = 999 WHERE note = {ROSES} AND ordinal = 0", "Its token counts"),
         (f"UPDATE notes SET tokens = 999 WHERE id = {ROSES}", "Its token count in"),
         (f"UPDATE notes SET title = 'Lilies' WHERE id = {ROSES}", "Its title or language"),
@@ -256,7 +260,7 @@ def test_a_fragment_that_is_lost_is_told_by_its_lines_and_by_the_words(
     sql(built, f"DELETE FROM fragments WHERE note = {ROSES} AND ordinal = 1")
     health = look()
     assert said(health) == [
-        "words: They do not match the catalog's fragments.",
+        "words: The words in the lexical index do not match the fragments in the catalog.",
         "garden/Roses.md: Lines 11-11 are missing from the fragments.",
     ]
     repair_parts(health)
@@ -270,7 +274,7 @@ def test_a_flipped_byte_in_a_derived_file_is_found_in_that_file(
     name = max(path for path in used(built) if Path(path).match(pattern))
     flip(built / name)
     health = look()
-    assert said(health) == [f"{name}: It is altered."]
+    assert said(health) == [f"{name}: The file is altered."]
     repair_parts(health)
     assert said(look()) == []
 
@@ -283,7 +287,7 @@ def used(index: Path) -> list[str]:
 def test_a_missing_derived_file_is_named(look: Look, built: Path) -> None:
     name = next(path for path in used(built) if path.endswith(".pst"))
     (built / name).unlink()
-    assert said(look()) == [f"{name}: It is missing."]
+    assert said(look()) == [f"{name}: The file is missing."]
 
 
 @pytest.fixture
@@ -291,12 +295,12 @@ def misplaced(built: Path, vault: Path, settings: Settings, write: WriteNote, mo
     """Index a note with every word position off by one, in files with correct checksums."""
 
     def shifted(parts: list[Inverted]) -> Segment:
-        made = fuse(parts)
+        made = merge_fields(parts)
         return replace(made, positions=made.positions + 1)
 
     write("Kettle.md", "# Kettle\n\nTea and sugar.\n")
     with monkeypatch.context() as patch:
-        patch.setattr(postings, "fuse", shifted)
+        patch.setattr(postings, "merge_fields", shifted)
         build(vault, built, settings)
 
 

@@ -122,21 +122,21 @@ def numbered(*bad: str) -> list[str]:
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
-        ("hang.md", "It took longer than 1 s to process."),
-        ("sleep.md", "It took longer than 1 s to process."),
+        ("hang.md", "Processing the file took longer than 1 s."),
+        ("sleep.md", "Processing the file took longer than 1 s."),
         pytest.param(
             "grow.md",
-            "It needs more than 600 MB of memory.",
+            "Processing the file needs more than 600 MB of memory.",
             marks=pytest.mark.skipif(sys.platform != "linux", reason="only Linux holds a process to the limit"),
         ),
         pytest.param(
             "abort.md",
-            "It needs more than 600 MB of memory.",
+            "Processing the file needs more than 600 MB of memory.",
             marks=pytest.mark.skipif(os.name == "nt", reason="Windows has no signals to tell deaths by"),
         ),
         pytest.param(
             "kill.md",
-            "The process that read it ended; it may need more memory than is available.",
+            "The process that read the file ended; the file may need more memory than is available.",
             marks=pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL"),
         ),
     ],
@@ -204,7 +204,7 @@ def test_a_small_file_that_takes_long_is_left_to_another_process_and_then_given_
 ) -> None:
     names = ["a.md", "hang.md", "b.md"]
     found = outcome(odd_workers.prepare(options, write(*names, size=10), nothing))
-    assert found == [("a.md", ""), ("hang.md", "It took longer than 1 s to process."), ("b.md", "")]
+    assert found == [("a.md", ""), ("hang.md", "Processing the file took longer than 1 s."), ("b.md", "")]
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no alarms")
@@ -445,7 +445,7 @@ def odd_builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_a_file_that_was_given_up_is_not_tried_again_before_it_changes(
     vault: Path, index: Path, settings: Settings, odd_builds: list[str]
 ) -> None:
-    reason = "It took longer than 1 s to process."
+    reason = "Processing the file took longer than 1 s."
     bad = vault / "sleep.md"
     (vault / "a.md").write_text("# A\n", encoding="utf-8")
     bad.write_text("x" * LARGE, encoding="utf-8")

@@ -26,7 +26,7 @@ from excerpt.index import postings as posting_arrays
 from excerpt.index.catalog import FragmentPosition
 from excerpt.index.files import DamagedFileError, DerivedFile, check_file, mark_suspect, sync_and_record
 from excerpt.index.postings import Columns, DamagedColumnsError, Inverted, Segment, pack
-from excerpt.index.terms import DOCS, OpenSegment, Term, Vocabulary
+from excerpt.index.terms import DOCUMENT_DTYPE, OpenSegment, Term, Vocabulary
 from excerpt.state_files import sync_folder
 
 # --- lexical ----------------------------------------------------------------------------------------------------------
@@ -268,7 +268,7 @@ class LexicalWriter:
         for field in FIELDS:
             docs[field] = inverted[field].lengths
         self._tick()
-        return self._write_segment(docs, posting_arrays.fuse([inverted[field] for field in FIELDS]))
+        return self._write_segment(docs, posting_arrays.merge_fields([inverted[field] for field in FIELDS]))
 
     def _write_segment(self, docs: NDArray[np.void], words: Segment) -> W3Segment:
         segment: W3Segment = ColumnCodec().new_segment(self._storage, _INDEX_NAME)
@@ -299,13 +299,13 @@ class LexicalWriter:
             for segment in opened:
                 segment.columns.close()
         return self._write_segment(
-            np.concatenate([s.docs[s.alive] for s in opened]), posting_arrays.chain_segments(parts)
+            np.concatenate([s.docs[s.alive] for s in opened]), posting_arrays.concatenate_segments(parts)
         )
 
 
 def document_rows(fragments: Sequence[FragmentPosition]) -> NDArray[np.void]:
     """Return an array of dtype DOCS with the key, note and first line of each new fragment; field lengths are 0."""
-    docs = np.zeros(len(fragments), DOCS)
+    docs = np.zeros(len(fragments), DOCUMENT_DTYPE)
     for name, values in zip(("key", "note", "line"), zip(*fragments, strict=True), strict=False):
         docs[name] = values
     return docs
@@ -358,7 +358,9 @@ def open_segments(
     for segment in _read_toc(FileStorage(str(index / WORDS_FOLDER)), generation):
         shared = opened.get(segment.segment_id()) if set(_segment_file_names(segment)) <= unchanged else None
         segments.append(
-            _open_segment(index / WORDS_FOLDER, segment, sum(open_segment.living for open_segment in segments), shared)
+            _open_segment(
+                index / WORDS_FOLDER, segment, sum(open_segment.live_count for open_segment in segments), shared
+            )
         )
     return segments
 
@@ -393,7 +395,7 @@ class LexicalReader:
         shared = before._segments if before is not None else []
         self._segments: list[OpenSegment] = open_segments(index, generation, {file.name for file in known}, shared)
         living = [s.docs[s.alive] for s in self._segments]
-        docs = np.concatenate(living) if living else np.zeros(0, DOCS)
+        docs = np.concatenate(living) if living else np.zeros(0, DOCUMENT_DTYPE)
         self.keys: NDArray[np.int64] = docs["key"].astype(np.int64)
         self.notes: NDArray[np.int64] = docs["note"].astype(np.int64)
         self.lines: NDArray[np.int32] = docs["line"].astype(np.int32)
@@ -468,13 +470,13 @@ class LexicalReader:
         if self._vocabulary is not None:
             return self._vocabulary.completions(prefix, limit)
         encoded = prefix.encode("utf-8", "replace")
-        completions = {term for s in self._segments for term, _ in s.columns.beginning_with(encoded)}
+        completions = {term for s in self._segments for term, _ in s.columns.terms_with_prefix(encoded)}
         return sorted((term.decode() for term in completions), key=lambda term: (len(term), term))[:limit]
 
     def terms(self, field: str, prefix: str) -> list[str]:
         """Return the terms of `field` that start with `prefix`, sorted; some may be only in deleted fragments."""
         bit, encoded = 1 << FIELDS.index(field), prefix.encode("utf-8", "replace")
-        matches = {term for s in self._segments for term, mask in s.columns.beginning_with(encoded) if mask & bit}
+        matches = {term for s in self._segments for term, mask in s.columns.terms_with_prefix(encoded) if mask & bit}
         return [term.decode() for term in sorted(matches)]
 
     def lexicon(self, field: str) -> list[str]:

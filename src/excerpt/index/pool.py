@@ -33,12 +33,12 @@ from excerpt.text.numbers import forget_term_numbers
 # file triggers imports, which a cold disk or a busy machine can make slow, and a half-imported module would fail for
 # every later file. The cache of term numbers is cleared, because an entry may be incomplete.
 
-SECONDS = 1.0
+MAX_IN_PROCESS_SECONDS = 1.0
 """The most seconds (wall time) that a file may take in the build's own process."""
 _IMPORT_SECONDS = 0.05
 """Delay of an interruption, repeated as long as a module is being imported."""
-_BYTES = 256_000
-_BYTES_UNGUARDED = 64_000
+_MAX_IN_PROCESS_BYTES = 256_000
+_MAX_UNINTERRUPTIBLE_BYTES = 64_000
 
 
 class TooLongError(Exception):
@@ -58,7 +58,7 @@ class _Alarm(BaseException):
 
 def in_process_bytes() -> int:
     """Return the size in bytes up to which files are prepared in the build's own process."""
-    return _BYTES if _can_be_interrupted() else _BYTES_UNGUARDED
+    return _MAX_IN_PROCESS_BYTES if _can_be_interrupted() else _MAX_UNINTERRUPTIBLE_BYTES
 
 
 def prepare_in_process(prepare: PrepareFunction, options: PrepareOptions, tasks: Sequence[FileTask]) -> PreparedFiles:
@@ -76,8 +76,8 @@ def prepare_in_process(prepare: PrepareFunction, options: PrepareOptions, tasks:
     try:
         if not _can_be_interrupted():
             return prepare(options, timed_tasks(0.0))
-        with _alarms():
-            return prepare(options, timed_tasks(SECONDS))
+        with _install_alarm_handler():
+            return prepare(options, timed_tasks(MAX_IN_PROCESS_SECONDS))
     except (_Alarm, MemoryError):
         forget_term_numbers()
         raise TooLongError(current) from None
@@ -94,7 +94,7 @@ def _can_be_interrupted() -> bool:
 
 
 @contextmanager
-def _alarms() -> Iterator[None]:
+def _install_alarm_handler() -> Iterator[None]:
     before = signal.signal(signal.SIGALRM, _on_alarm)
     try:
         yield
@@ -135,8 +135,8 @@ _POLL_SECONDS = 0.1
 _START_SECONDS = 60.0
 _MAX_FAILED_STARTS = 3
 _END_SECONDS = 1.0
-_TOO_LONG = -getattr(signal, "SIGXCPU", 0x7FFF)
-_UNKNOWN = "The process that read the file ended; the file may need more memory than is available."
+_CPU_LIMIT_EXIT_CODE = -getattr(signal, "SIGXCPU", 0x7FFF)
+_UNKNOWN_REASON = "The process that read the file ended; the file may need more memory than is available."
 
 
 IsPaused = Callable[[], bool]
@@ -146,7 +146,7 @@ IsPaused = Callable[[], bool]
 class Worker:
     """One worker process, the range of files it is preparing (`piece`) and the current file's number in that range.
 
-    `since` is the monotonic time at which the current file was begun. Raises OSError if the process cannot be started.
+    `began_at` is the monotonic time when the current file was begun. Raises OSError if the process cannot be started.
     """
 
     def __init__(self, prepare: PrepareFunction, limits: Limits) -> None:
@@ -163,7 +163,7 @@ class Worker:
         self.run: Run | None = None
         self.piece = range(0)
         self.number: int | None = None
-        self.since = 0.0
+        self.began_at = 0.0
 
     @property
     def id(self) -> int:
@@ -177,9 +177,9 @@ class Worker:
     def is_idle(self) -> bool:
         return self.is_alive and self.run is None
 
-    def take(self, run: Run, piece: range) -> None:
+    def start_piece(self, run: Run, piece: range) -> None:
         """Send the process a range of the run's files to prepare; if it dies meanwhile, its connection is closed."""
-        self.run, self.piece, self.number, self.since = run, piece, None, time.monotonic()
+        self.run, self.piece, self.number, self.began_at = run, piece, None, time.monotonic()
         with suppress(OSError):
             self.connection.send((run.options, run.tasks[piece.start : piece.stop]))
 
@@ -241,7 +241,7 @@ class Run:
         self._changed = threading.Condition()
         self._error: Exception | None = None
         self._is_ended = False
-        self._thread = threading.Thread(target=self._feed, name="workers", daemon=True)
+        self._thread = threading.Thread(target=self._run_workers, name="workers", daemon=True)
         if pieces:
             self._thread.start()
 
@@ -280,14 +280,14 @@ class Run:
 
     # --- in the thread ------------------------------------------------------------------------------------------------
 
-    def _feed(self) -> None:
+    def _run_workers(self) -> None:
         if hasattr(signal, "pthread_sigmask"):
             # The workers inherit this mask: Ctrl+C is only for the build, also before a worker can ignore it by itself.
             signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         try:
             while not self._is_ended:
                 busy = self._dispatch()
-                self._listen(busy)
+                self._receive_results(busy)
                 self._end_overdue(busy)
         except Exception as error:  # any exception is raised again where results are awaited
             with self._changed:
@@ -301,15 +301,15 @@ class Run:
         try:
             workers = self._workers(pending_count)
         except OSError as error:
-            raise _unstartable(str(error.strerror or error)) from error
+            raise _worker_start_error(str(error.strerror or error)) from error
         ahead = sum(worker.run is self for worker in workers)
         for worker in workers:
-            if worker.is_idle and (piece := self._next(ahead)):
-                worker.take(self, piece)
+            if worker.is_idle and (piece := self._take_next_piece(ahead)):
+                worker.start_piece(self, piece)
                 ahead += 1
         return [worker for worker in workers if worker.run is not None]
 
-    def _next(self, ahead: int) -> range:
+    def _take_next_piece(self, ahead: int) -> range:
         """Take the next range of files from the queue; return an empty range if none may start now.
 
         `ahead` is the number of ranges that workers are preparing.
@@ -323,7 +323,7 @@ class Run:
         # The piece whose results are awaited is always sent, however many later ones are done.
         return ahead + len(self._results) < _MAX_AHEAD or self._pending[0].start < min(self._results)
 
-    def _listen(self, busy: Sequence[Worker]) -> None:
+    def _receive_results(self, busy: Sequence[Worker]) -> None:
         if not busy:
             with self._changed:
                 if not self._may_start(0):
@@ -340,11 +340,11 @@ class Run:
             if isinstance(message, PreparedFiles):
                 self._store_result(worker, message)
             else:
-                worker.number, worker.since = message, time.monotonic()
+                worker.number, worker.began_at = message, time.monotonic()
         own_workers = [worker for worker in busy if worker.run is self and worker.number is not None]
         self._current_path = ""
         if own_workers:
-            longest = min(own_workers, key=lambda worker: worker.since)
+            longest = min(own_workers, key=lambda worker: worker.began_at)
             self._current_path = self.tasks[longest.piece.start + (longest.number or 0)].path
 
     def _store_result(self, worker: Worker, prepared: PreparedFiles) -> None:
@@ -361,11 +361,11 @@ class Run:
             if run is None:
                 continue
             if worker.number is None:
-                if now - worker.since > _START_SECONDS:
+                if now - worker.began_at > _START_SECONDS:
                     self._reap(worker)
                 continue
             seconds = self._limits.seconds_for(run.tasks[worker.piece.start + worker.number])
-            if now - worker.since > seconds * self._limits.wall_time_factor:
+            if now - worker.began_at > seconds * self._limits.wall_time_factor:
                 self._reap(worker, overdue=True)
 
     def _reap(self, worker: Worker, overdue: bool = False) -> None:
@@ -382,26 +382,26 @@ class Run:
             if worker.number is None:
                 self._failed_starts += 1
                 if self._failed_starts > _MAX_FAILED_STARTS:
-                    raise _unstartable(f"they end with code {code}")
+                    raise _worker_start_error(f"they end with code {code}")
                 self._pending.appendleft(piece)
                 return
             at = piece.start + worker.number
-            reason = _reason(_TOO_LONG if overdue else code, self._limits, self.tasks[at])
+            reason = _describe_limit(_CPU_LIMIT_EXIT_CODE if overdue else code, self._limits, self.tasks[at])
             if not reason and at not in self._suspect_files:
                 # Its killer may have meant the process and not the file: the system's out-of-memory killer, or a user.
                 self._suspect_files.add(at)
                 pieces = [range(piece.start, at), range(at, at + 1), range(at + 1, piece.stop)]
             else:
                 pieces = [range(piece.start, at), range(at + 1, piece.stop)]
-                skipped = Skipped(self.tasks[at].path, reason or _UNKNOWN)
+                skipped = Skipped(self.tasks[at].path, reason or _UNKNOWN_REASON)
                 self._results[at] = at + 1, PreparedFiles(skipped=[skipped], given_up=[self.tasks[at]])
             self._pending.extendleft(rest for rest in reversed(pieces) if rest)
             self._changed.notify_all()
 
 
-def _reason(code: int, limits: Limits, task: FileTask) -> str:
+def _describe_limit(code: int, limits: Limits, task: FileTask) -> str:
     """Return the limit that a file exceeded, as a sentence, by the exit code of its worker; "" if it shows none."""
-    if code == _TOO_LONG:
+    if code == _CPU_LIMIT_EXIT_CODE:
         return f"Processing the file took longer than {limits.seconds_for(task):g} s."
     # Libraries in C abort when there is no memory.
     if code in (OUT_OF_MEMORY, -signal.SIGABRT):
@@ -409,7 +409,7 @@ def _reason(code: int, limits: Limits, task: FileTask) -> str:
     return ""
 
 
-def _unstartable(reason: str) -> IndexUnusableError:
+def _worker_start_error(reason: str) -> IndexUnusableError:
     return IndexUnusableError(
         f"The processes that read notes cannot be started: {reason}.",
         "Close other programs, or raise your limit of processes.",
@@ -488,7 +488,7 @@ class Workers:
 
         Raises IndexUnusableError if workers are needed and cannot be started.
         """
-        pieces = list(self._pieces(tasks))
+        pieces = list(self._split_into_pieces(tasks))
         run = Run(
             options,
             tasks,
@@ -499,7 +499,11 @@ class Workers:
         )
         try:
             for piece, in_process in pieces:
-                done = self._in_process(options, tasks, piece, run, tick) if in_process else run.results(piece, tick)
+                done = (
+                    self._prepare_piece_in_process(options, tasks, piece, run, tick)
+                    if in_process
+                    else run.results(piece, tick)
+                )
                 for prepared in done:
                     self._risky_paths.update(task.path for task in prepared.given_up)
                     yield prepared
@@ -513,7 +517,7 @@ class Workers:
             self._workers.append(Worker(self._prepare, self._limits))
         return self._workers
 
-    def _pieces(self, tasks: Sequence[FileTask]) -> Iterator[tuple[range, bool]]:
+    def _split_into_pieces(self, tasks: Sequence[FileTask]) -> Iterator[tuple[range, bool]]:
         """Split the tasks into ranges; yield each with whether to prepare it in this process (else in a worker)."""
         threshold = _SPARE_FROM_BYTES if self._workers else _WORKERS_FROM_BYTES
         first = _FIRST_FILES if sum(task.size for task in tasks) >= threshold else len(tasks)
@@ -532,10 +536,10 @@ class Workers:
         if tasks:
             yield range(begin, len(tasks)), was_in_process
 
-    def _in_process(
+    def _prepare_piece_in_process(
         self, options: PrepareOptions, tasks: Sequence[FileTask], piece: range, run: Run, tick: Tick
     ) -> Iterator[PreparedFiles]:
-        """Prepare a range of tasks in this process and yield the results; a worker gets the files that take too long."""
+        """Prepare a range of tasks in this process and yield the results; a worker gets files that take too long."""
         while piece:
             tick(tasks[piece.start].path)
             try:
@@ -545,7 +549,7 @@ class Workers:
             else:
                 yield prepared
                 return
-            yield from self._in_process(options, tasks, range(piece.start, at), run, tick)
+            yield from self._prepare_piece_in_process(options, tasks, range(piece.start, at), run, tick)
             self._risky_paths.add(tasks[at].path)
             single = range(at, at + 1)
             run.add(single)

@@ -100,7 +100,7 @@ def join(parts: Sequence[Inverted]) -> Inverted:
     """Concatenate the postings of one field: the documents of all parts are numbered one after the other."""
     if len(parts) == 1:
         return parts[0]
-    terms, ranks = _common_terms([(part.terms, part.starts) for part in parts])
+    terms, ranks = _merge_term_lists([(part.terms, part.starts) for part in parts])
     offsets = np.cumsum([0, *(part.doc_count for part in parts)])
     docs = np.concatenate([part.docs + np.int32(offset) for part, offset in zip(parts, offsets, strict=False)])
     tf = np.concatenate([part.tf for part in parts])
@@ -110,14 +110,14 @@ def join(parts: Sequence[Inverted]) -> Inverted:
         starts=_starts(ranks[order], len(terms)),
         docs=docs[order],
         tf=tf[order],
-        positions=_reorder(np.concatenate([part.positions for part in parts]), tf, order),
+        positions=_reorder_runs(np.concatenate([part.positions for part in parts]), tf, order),
         lengths=np.concatenate([part.lengths for part in parts]),
     )
 
 
-def fuse(parts: Sequence[Inverted]) -> Segment:
+def merge_fields(parts: Sequence[Inverted]) -> Segment:
     """Merge the postings of all fields of the same documents; part i holds field number i."""
-    terms, ranks = _common_terms([(part.terms, part.starts) for part in parts])
+    terms, ranks = _merge_term_lists([(part.terms, part.starts) for part in parts])
     count = parts[0].doc_count
     docs = np.concatenate([part.docs for part in parts])
     tf = np.concatenate([part.tf for part in parts])
@@ -130,7 +130,7 @@ def fuse(parts: Sequence[Inverted]) -> Segment:
         docs=docs[order],
         fields=fields[order],
         tf=tf[order],
-        positions=_reorder(np.concatenate([part.positions for part in parts]), tf, order),
+        positions=_reorder_runs(np.concatenate([part.positions for part in parts]), tf, order),
         doc_count=count,
     )
 
@@ -159,11 +159,11 @@ def select_docs(segment: Segment, new_numbers: Ints) -> Segment:
     )
 
 
-def chain_segments(parts: Sequence[Segment]) -> Segment:
+def concatenate_segments(parts: Sequence[Segment]) -> Segment:
     """Concatenate segments: the documents of all parts are numbered one after the other."""
     if len(parts) == 1:
         return parts[0]
-    terms, ranks = _common_terms([(part.terms, part.starts) for part in parts])
+    terms, ranks = _merge_term_lists([(part.terms, part.starts) for part in parts])
     offsets = np.cumsum([0, *(part.doc_count for part in parts)])
     tf = np.concatenate([part.tf for part in parts])
     order = np.argsort(ranks, kind="stable")
@@ -174,12 +174,12 @@ def chain_segments(parts: Sequence[Segment]) -> Segment:
         docs=docs[order],
         fields=np.concatenate([part.fields for part in parts])[order],
         tf=tf[order],
-        positions=_reorder(np.concatenate([part.positions for part in parts]), tf, order),
+        positions=_reorder_runs(np.concatenate([part.positions for part in parts]), tf, order),
         doc_count=int(offsets[-1]),
     )
 
 
-def _common_terms(parts: Sequence[tuple[list[bytes], Longs]]) -> tuple[list[bytes], Ints]:
+def _merge_term_lists(parts: Sequence[tuple[list[bytes], Longs]]) -> tuple[list[bytes], Ints]:
     """Merge sorted term lists; return all terms, sorted, and the number of each posting's term, part by part.
 
     A part is (terms, starts), as in `Inverted`.
@@ -195,7 +195,7 @@ def _starts(posting_terms: NDArray[np.integer], count: int) -> Longs:
     return np.searchsorted(posting_terms, np.arange(count + 1)).astype(np.int64)
 
 
-def _reorder(values: Ints, counts: Ints, order: Longs) -> Ints:
+def _reorder_runs(values: Ints, counts: Ints, order: Longs) -> Ints:
     """Return `values`, which consist of runs of the lengths `counts`, with the runs in the given order."""
     begins = np.cumsum(counts, dtype=np.int64) - counts
     counts = counts[order]
@@ -215,14 +215,14 @@ def _reorder(values: Ints, counts: Ints, order: Longs) -> Ints:
 # that a term is found by two short searches; where each term's postings and positions begin; in which fields it occurs;
 # and the pages' checksums.
 
-PAGE = 1 << 14
+PAGE_BYTES = 1 << 14
 """Bytes that have one checksum: reading a rare term checks three pages; a large vault has a few thousand pages."""
 _PAGES_AT_ONCE = 64
 """Pages that are read at once when the whole file is checked: 1 MB."""
 
 _MAGIC = b"EXL1"
 _HEAD = struct.Struct("<4s4xQQQQQBBB5x")
-_BLOCK = 16
+_TERMS_PER_BLOCK = 16
 _FIELD_BITS = 3
 _DTYPES: dict[int, np.dtype[Any]] = {1: np.dtype("<u1"), 2: np.dtype("<u2"), 4: np.dtype("<u4")}
 
@@ -246,18 +246,23 @@ class TermSlice:
 
 def pack(segment: Segment) -> tuple[bytes, bytes]:
     """Return the bytes of a segment's two files: `.pst` (postings) and `.lex` (terms)."""
-    tf_width = _width(int(segment.tf.max(initial=0)), _FIELD_BITS)
+    tf_width = _byte_width(int(segment.tf.max(initial=0)), _FIELD_BITS)
     codes = segment.fields.astype(np.uint32) << np.uint32(8 * tf_width - _FIELD_BITS) | segment.tf.astype(np.uint32)
-    widths = (_width(segment.doc_count), tf_width, _width(int(segment.positions.max(initial=0))))
+    widths = (_byte_width(segment.doc_count), tf_width, _byte_width(int(segment.positions.max(initial=0))))
     columns = (segment.docs, codes, segment.positions)
     postings = b"".join(
-        _padded(values.astype(_DTYPES[width]).tobytes()) for values, width in zip(columns, widths, strict=True)
+        _pad_to_8_bytes(values.astype(_DTYPES[width]).tobytes()) for values, width in zip(columns, widths, strict=True)
     )
     first_positions = np.concatenate([np.zeros(1, np.int64), np.cumsum(segment.tf, dtype=np.int64)])[segment.starts]
-    blocks = [b"\n".join(segment.terms[at : at + _BLOCK]) + b"\n" for at in range(0, len(segment.terms), _BLOCK)]
-    fences, words = b"\n".join(segment.terms[::_BLOCK]), b"".join(blocks)
+    blocks = [
+        b"\n".join(segment.terms[at : at + _TERMS_PER_BLOCK]) + b"\n"
+        for at in range(0, len(segment.terms), _TERMS_PER_BLOCK)
+    ]
+    fences, words = b"\n".join(segment.terms[::_TERMS_PER_BLOCK]), b"".join(blocks)
     block_starts = np.cumsum([0, *map(len, blocks)], dtype=np.int64)
-    checksums = np.array([zlib.crc32(postings[at : at + PAGE]) for at in range(0, len(postings), PAGE)], np.uint32)
+    checksums = np.array(
+        [zlib.crc32(postings[at : at + PAGE_BYTES]) for at in range(0, len(postings), PAGE_BYTES)], np.uint32
+    )
     counts = (len(segment.terms), len(segment.docs), len(segment.positions), len(fences), len(words))
     directory = (
         segment.starts.astype("<u4").tobytes(),
@@ -279,11 +284,11 @@ def _masks(segment: Segment) -> NDArray[np.uint8]:
     return np.bitwise_or.reduceat(bits, segment.starts[:-1])
 
 
-def _width(largest: int, spare_bits: int = 0) -> int:
+def _byte_width(largest: int, spare_bits: int = 0) -> int:
     return next(width for width in (1, 2, 4) if largest < 1 << (8 * width - spare_bits) or width == 4)
 
 
-def _padded(data: bytes) -> bytes:
+def _pad_to_8_bytes(data: bytes) -> bytes:
     return data + b"\0" * (-len(data) % 8)
 
 
@@ -300,11 +305,11 @@ class Columns:
             magic, terms, entries, position_count, fences, words, *widths = _HEAD.unpack_from(data)
         except struct.error as error:
             raise DamagedColumnsError("directory") from error
-        blocks = -(-terms // _BLOCK)
+        blocks = -(-terms // _TERMS_PER_BLOCK)
         begins = np.cumsum(
             [0, *(-(-n * w // 8) * 8 for n, w in zip((entries, entries, position_count), widths, strict=True))]
         )
-        pages = -(-int(begins[-1]) // PAGE)
+        pages = -(-int(begins[-1]) // PAGE_BYTES)
         sizes = (4 * (terms + 1), 4 * (terms + 1), 4 * (blocks + 1), 4 * pages, terms, fences, words)
         if magic != _MAGIC or len(data) != _HEAD.size + sum(sizes):
             raise DamagedColumnsError("directory")
@@ -341,14 +346,14 @@ class Columns:
         except ValueError:
             return None
         # The last term of a block is followed by an empty string, which is no term.
-        number = block * _BLOCK + index
-        return number if index < _BLOCK and number < len(self.masks) else None
+        number = block * _TERMS_PER_BLOCK + index
+        return number if index < _TERMS_PER_BLOCK and number < len(self.masks) else None
 
-    def beginning_with(self, prefix: bytes) -> Iterator[tuple[bytes, int]]:
+    def terms_with_prefix(self, prefix: bytes) -> Iterator[tuple[bytes, int]]:
         """Yield the terms that start with `prefix`, ascending, each with the bit mask of its fields."""
         block = max(bisect.bisect_right(self._fences, prefix) - 1, 0)
         for at in range(block, len(self._fences)):
-            for number, term in enumerate(self._block(at)[:-1], at * _BLOCK):
+            for number, term in enumerate(self._block(at)[:-1], at * _TERMS_PER_BLOCK):
                 if term.startswith(prefix):
                     yield term, int(self.masks[number])
                 elif term > prefix:
@@ -370,7 +375,9 @@ class Columns:
         if number is None:
             return None
         first, last = int(self._starts[number]), int(self._starts[number + 1])
-        return TermSlice(self._values(0, first, last), self._values(1, first, last), int(self._first_positions[number]))
+        return TermSlice(
+            self._read_column(0, first, last), self._read_column(1, first, last), int(self._first_positions[number])
+        )
 
     def unpack(self, codes: NDArray[np.unsignedinteger[Any]]) -> tuple[NDArray[np.uint8], Ints]:
         """Return the field numbers and the counts that some codes of postings hold (`TermSlice.codes`)."""
@@ -385,11 +392,11 @@ class Columns:
 
     def positions(self, first: int, last: int) -> NDArray[np.unsignedinteger[Any]]:
         """Return the positions at the indexes from `first` to before `last` in the segment's positions."""
-        return self._values(2, first, last)
+        return self._read_column(2, first, last)
 
     def segment(self, doc_count: int) -> Segment:
         """Read and return the postings of all terms; `doc_count` is the number of documents in the segment."""
-        docs, codes, positions = (self._values(column, 0, count) for column, count in enumerate(self._counts))
+        docs, codes, positions = (self._read_column(column, 0, count) for column, count in enumerate(self._counts))
         fields, tf = self.unpack(codes)
         return Segment(
             terms=self.terms(),
@@ -406,30 +413,30 @@ class Columns:
         for page in range(0, len(self._unchecked), _PAGES_AT_ONCE):
             last = min(page + _PAGES_AT_ONCE, len(self._unchecked))
             if self._unchecked.find(1, page, last) >= 0:
-                self._checked(page, last)
+                self._read_checked_pages(page, last)
 
     def close(self) -> None:
         self._file.close()
 
-    def _values(self, column: int, first: int, last: int) -> NDArray[np.unsignedinteger[Any]]:
+    def _read_column(self, column: int, first: int, last: int) -> NDArray[np.unsignedinteger[Any]]:
         """Read the values from `first` to before `last` of a column (0 documents, 1 codes, 2 positions)."""
         width, begin = self._widths[column], self._begins[column]
         start, end = begin + first * width, begin + last * width
-        page, last_page = start // PAGE, -(-end // PAGE)
+        page, last_page = start // PAGE_BYTES, -(-end // PAGE_BYTES)
         if self._unchecked.find(1, page, last_page) >= 0:
-            data, offset = self._checked(page, last_page), start - page * PAGE
+            data, offset = self._read_checked_pages(page, last_page), start - page * PAGE_BYTES
         else:
             data, offset = self._read(start, end), 0
         return np.frombuffer(data, _DTYPES[width], last - first, offset)
 
-    def _checked(self, page: int, last: int) -> bytearray:
+    def _read_checked_pages(self, page: int, last: int) -> bytearray:
         """Return the bytes of the pages from `page` to before `last`; compare unchecked pages with their checksums."""
-        data = self._read(page * PAGE, min(last * PAGE, self._begins[-1]))
+        data = self._read(page * PAGE_BYTES, min(last * PAGE_BYTES, self._begins[-1]))
         view = memoryview(data)
         for number in range(page, last):
             if self._unchecked[number]:
-                at = (number - page) * PAGE
-                if zlib.crc32(view[at : at + PAGE]) != self._checksums[number]:
+                at = (number - page) * PAGE_BYTES
+                if zlib.crc32(view[at : at + PAGE_BYTES]) != self._checksums[number]:
                     raise DamagedColumnsError("checksum")
                 self._unchecked[number] = 0
         return data
@@ -448,9 +455,9 @@ FIELDS_VERSION = 2
 """Version of the fields' content; a change makes the next build rebuild the lexical index."""
 
 # The distance between two aliases, headings or values: larger than any phrase or cluster can span.
-_GAP = 50
-_Terms = tuple[Ints, Ints]  # numbers of terms, and their positions
-_NOTHING: _Terms = (np.zeros(0, np.int32), np.zeros(0, np.int32))
+_POSITION_GAP = 50
+_TermArrays = tuple[Ints, Ints]  # numbers of terms, and their positions
+_NO_TERMS: _TermArrays = (np.zeros(0, np.int32), np.zeros(0, np.int32))
 
 EMBEDDED_TEXT_VERSION = 2
 """Version of `embedded_text`; a change makes the next build compute all vectors again."""
@@ -476,7 +483,7 @@ class FieldCollector:
     def __init__(self) -> None:
         self._numbers = term_numbers()
         self._texts: list[array[int]] = []
-        self._note_fields: dict[str, list[_Terms]] = {field: [] for field in FIELDS if field != "text"}
+        self._note_fields: dict[str, list[_TermArrays]] = {field: [] for field in FIELDS if field != "text"}
 
     def add_note(
         self,
@@ -499,7 +506,7 @@ class FieldCollector:
             "tags": self._tokenize_spaced(tags, language),
             "properties": self._tokenize_spaced([*values, *note_path.parts[:-1]], language),
         }
-        headings: dict[tuple[str, ...], _Terms] = {}
+        headings: dict[tuple[str, ...], _TermArrays] = {}
         for heading_path, text in fragments:
             above, own = tuple(heading_path[:-1]), tuple(heading_path[-1:])
             for part in (above, own):
@@ -510,7 +517,7 @@ class FieldCollector:
             self._note_fields["heading"].append(headings[own])
             for field, property_values in field_terms.items():
                 self._note_fields[field].append(property_values)
-            field_terms["properties"] = _NOTHING
+            field_terms["properties"] = _NO_TERMS
 
     def inverted(self) -> dict[str, Inverted]:
         """Return the postings of each field; documents are the fragments in the order in which they were added."""
@@ -518,28 +525,28 @@ class FieldCollector:
         occurrences["text"] = self._numbers.occurrences(self._texts)
         return {field: invert(occurrences[field], self._numbers.lexicon.names) for field in FIELDS}
 
-    def _tokenize_spaced(self, parts: Sequence[str], language: str) -> _Terms:
-        """Return the term numbers and positions of several texts, with a gap of `_GAP` positions between two texts."""
+    def _tokenize_spaced(self, parts: Sequence[str], language: str) -> _TermArrays:
+        """Return the term numbers and positions of texts, with gaps of `_POSITION_GAP` positions between two texts."""
         known = self._numbers.short.get((language, *parts))
         if known is None:
             known = self._numbers.short[language, *parts] = self._tokenize(parts, language)
         return known
 
-    def _tokenize(self, parts: Sequence[str], language: str) -> _Terms:
+    def _tokenize(self, parts: Sequence[str], language: str) -> _TermArrays:
         terms: list[int] = []
         positions: list[int] = []
         for part in parts:
             part_terms, part_positions = self._numbers.terms_of(part, language)
-            base = positions[-1] + _GAP if positions else 0
+            base = positions[-1] + _POSITION_GAP if positions else 0
             terms += part_terms
             positions += [base + place for place in part_positions]
-        return (np.array(terms, np.int32), np.array(positions, np.int32)) if terms else _NOTHING
+        return (np.array(terms, np.int32), np.array(positions, np.int32)) if terms else _NO_TERMS
 
 
-def _occurrences(documents: Sequence[_Terms]) -> Occurrences:
+def _occurrences(documents: Sequence[_TermArrays]) -> Occurrences:
     return Occurrences(
-        terms=np.concatenate([_NOTHING[0], *(terms for terms, _ in documents)]),
+        terms=np.concatenate([_NO_TERMS[0], *(terms for terms, _ in documents)]),
         docs=np.repeat(np.arange(len(documents), dtype=np.int32), [len(terms) for terms, _ in documents]),
-        positions=np.concatenate([_NOTHING[1], *(positions for _, positions in documents)]),
+        positions=np.concatenate([_NO_TERMS[1], *(positions for _, positions in documents)]),
         doc_count=len(documents),
     )

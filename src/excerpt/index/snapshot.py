@@ -58,7 +58,7 @@ class Snapshot(NoteReader):
         # The matrix is opened now and read later: after two more commits, the file may be gone.
         self._matrix = MatrixSource(folder, files[0])
         self._model = catalog.meta("model_id")
-        self._last_move_number = renames.last(self._rows)
+        self._last_move_number = renames.last_move_number(self._rows)
         self.is_unfinished = catalog.is_unfinished
         try:
             self.lexical: LexicalReader = LexicalReader(

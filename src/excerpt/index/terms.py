@@ -19,7 +19,7 @@ from excerpt.index.postings import Columns
 # --- terms ------------------------------------------------------------------------------------------------------------
 # The postings of one term in the open segments, as arrays over rows.
 
-DOCS = np.dtype([("key", "<i8"), ("note", "<i8"), ("line", "<u4"), *((field, "<u4") for field in FIELDS)])
+DOCUMENT_DTYPE = np.dtype([("key", "<i8"), ("note", "<i8"), ("line", "<u4"), *((field, "<u4") for field in FIELDS)])
 """Dtype of the data that a segment stores for each fragment besides its terms.
 
 These are the fragment's key, the row id of its note, its first line, and the number of terms in each field.
@@ -49,20 +49,20 @@ class OpenSegment:
         self.name = name
         try:
             self.docs: NDArray[Any] = (
-                _loaded(docs).astype(DOCS, casting="no", copy=False) if before is None else before.docs
+                _load_array(docs).astype(DOCUMENT_DTYPE, casting="no", copy=False) if before is None else before.docs
             )
             self.columns: Columns = Columns(postings, directory) if before is None else before.columns
         except (OSError, ValueError, TypeError, EOFError) as error:
             raise DamagedFileError(f"Segment {name} cannot be opened: {error}.") from error
         self.alive = np.ones(len(self.docs), bool)
         self.alive[list(deleted)] = False
-        self.whole = bool(self.alive.all())
+        self.has_no_deletions = bool(self.alive.all())
         self.first_row = np.int32(first_row)
-        self.living = int(np.count_nonzero(self.alive))
+        self.live_count = int(np.count_nonzero(self.alive))
         self.rows = np.where(self.alive, np.cumsum(self.alive) - 1 + first_row, -1).astype(np.int32)
 
 
-def _loaded(file: Path) -> NDArray[Any]:
+def _load_array(file: Path) -> NDArray[Any]:
     try:
         return np.asarray(np.load(file, allow_pickle=False))
     except SystemError:
@@ -86,14 +86,14 @@ class Term:
         end = 0
         for segment, term_slice in slices:
             begin, end = end, end + len(term_slice.docs)
-            if segment.whole:
+            if segment.has_no_deletions:
                 np.add(term_slice.docs, segment.first_row, out=rows[begin:end], casting="unsafe")
             else:
                 rows[begin:end] = segment.rows[term_slice.docs]
             segment.columns.unpack_into(term_slice.codes, fields[begin:end], tf[begin:end])
             self._parts.append((segment.columns, term_slice.first_position, end))
         self._counts = tf
-        self._alive = None if all(segment.whole for segment, _ in slices) else rows >= 0
+        self._alive = None if all(segment.has_no_deletions for segment, _ in slices) else rows >= 0
         if self._alive is not None:
             rows, fields, tf = rows[self._alive], fields[self._alive], tf[self._alive]
         self.entries = TermEntries(rows, fields, tf)
@@ -104,7 +104,7 @@ class Term:
     def positions(self) -> Positions:
         """Return the term's positions for each item of `entries`. Raises DamagedColumnsError."""
         if self._positions is None:
-            values, end, offsets = [_NONE], 0, run_offsets(self._counts)
+            values, end, offsets = [_NO_POSITIONS], 0, run_offsets(self._counts)
             for columns, first, last in self._parts:
                 begin, end = end, last
                 values.append(columns.positions(first, first + int(offsets[end] - offsets[begin])).astype(np.int32))
@@ -117,12 +117,12 @@ class Term:
     def occurrences(self, rows: Rows) -> TermOccurrences:
         """Return every occurrence of the term in `rows`, which ascend."""
         if not len(self.entries.rows):
-            return TermOccurrences(np.zeros(0, np.int64), _NO_FIELDS, _NONE)
+            return TermOccurrences(np.zeros(0, np.int64), _NO_FIELDS, _NO_POSITIONS)
         first = np.searchsorted(self.entries.rows, rows)
         counts = np.searchsorted(self.entries.rows, rows, side="right") - first
         indices = concat_ranges(first, counts)
         if not len(indices):
-            return TermOccurrences(np.zeros(0, np.int64), _NO_FIELDS, _NONE)
+            return TermOccurrences(np.zeros(0, np.int64), _NO_FIELDS, _NO_POSITIONS)
         positions = self.positions()
         tf = self.entries.tf[indices]
         return TermOccurrences(
@@ -132,7 +132,7 @@ class Term:
         )
 
 
-_NONE = np.zeros(0, np.int32)
+_NO_POSITIONS = np.zeros(0, np.int32)
 _NO_FIELDS = np.zeros(0, np.uint8)
 
 
@@ -142,7 +142,7 @@ _NO_FIELDS = np.zeros(0, np.uint8)
 Counts = NDArray[np.uint16]
 
 _BITS = np.arange(len(FIELDS), dtype=np.uint8)
-_SHARE = 4
+_RESORT_DIVISOR = 4
 """All terms are sorted again if more than one in this many changed; updating one by one would take as long."""
 
 
@@ -161,10 +161,10 @@ class Vocabulary:
         added = [self._segments[name] for name in self._segments if before is None or name not in before._segments]
         removed = [] if before is None else [before._segments[n] for n in before._segments if n not in segments]
         changed = sum(len(columns.masks) for columns in (*added, *removed))
-        if before is None or changed * _SHARE > len(before._terms):
-            self._terms, self._counts = _counted(list(self._segments.values()))
+        if before is None or changed * _RESORT_DIVISOR > len(before._terms):
+            self._terms, self._counts = _count_terms(list(self._segments.values()))
         else:
-            self._terms, self._counts = before._changed(added, removed)
+            self._terms, self._counts = before._apply_changes(added, removed)
 
     def __contains__(self, term: str) -> bool:
         at = bisect.bisect_left(self._terms, term)
@@ -191,7 +191,7 @@ class Vocabulary:
     def _lengths(self) -> NDArray[np.uint16]:
         return np.fromiter(map(len, self._terms), np.uint16, len(self._terms))
 
-    def _changed(self, added: Sequence[Columns], removed: Sequence[Columns]) -> tuple[list[str], Counts]:
+    def _apply_changes(self, added: Sequence[Columns], removed: Sequence[Columns]) -> tuple[list[str], Counts]:
         """Return all terms and their segment counts, as they are after some segments were added and removed."""
         new = sorted({term for columns in added for term in columns.words() if term not in self})
         terms, counts = self._terms, self._counts
@@ -203,12 +203,12 @@ class Vocabulary:
             counts = counts.copy()
         for columns, sign in (*((segment, 1) for segment in added), *((segment, -1) for segment in removed)):
             at = [bisect.bisect_left(terms, term) for term in columns.words()]
-            counts[at] += (sign * _fields(columns)).astype(np.uint16)
+            counts[at] += (sign * _field_flags(columns)).astype(np.uint16)
         left = np.any(counts > 0, axis=1)
         return (terms, counts) if left.all() else (list(compress(terms, left.tolist())), counts[left])
 
 
-def _counted(segments: Sequence[Columns]) -> tuple[list[str], Counts]:
+def _count_terms(segments: Sequence[Columns]) -> tuple[list[str], Counts]:
     """Return all terms, sorted, and the number of segments with each term in each field, shape (terms, fields)."""
     term_indices: dict[str, int] = {}
     segment_terms = [
@@ -219,12 +219,12 @@ def _counted(segments: Sequence[Columns]) -> tuple[list[str], Counts]:
     ]
     counts = np.zeros((len(term_indices), len(FIELDS)), np.uint16)
     for columns, at in zip(segments, segment_terms, strict=True):
-        counts[at] += _fields(columns).astype(np.uint16)
+        counts[at] += _field_flags(columns).astype(np.uint16)
     terms = sorted(term_indices)
     return terms, counts[np.fromiter(map(term_indices.__getitem__, terms), np.int32, len(terms))]
 
 
-def _fields(columns: Columns) -> NDArray[np.int16]:
+def _field_flags(columns: Columns) -> NDArray[np.int16]:
     """Return an array of shape (terms, fields) that is 1 where the segment has the term in the field, else 0."""
     bits: NDArray[np.int16] = (columns.masks[:, None] >> _BITS & 1).astype(np.int16)
     return bits

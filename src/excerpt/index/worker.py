@@ -50,12 +50,12 @@ class Limits:
 if sys.platform == "win32":
     from multiprocessing.connection import PipeConnection
 
-    def _connected(handle: int) -> PipeConnection[Any, Any]:
+    def _open_connection(handle: int) -> PipeConnection[Any, Any]:
         return PipeConnection(handle)
 
 else:
 
-    def _connected(handle: int) -> Connection[Any, Any]:
+    def _open_connection(handle: int) -> Connection[Any, Any]:
         return Connection(handle)
 
 
@@ -67,17 +67,17 @@ def main() -> None:
     exits with OUT_OF_MEMORY if a file exceeds the memory limit, because a new process has no leftovers in memory.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is only for the build, which ends its workers
-    connection = _connected(int(sys.argv[3]))
+    connection = _open_connection(int(sys.argv[3]))
     prepare: PrepareFunction
     limits: Limits
     prepare, limits = connection.recv()
-    _bound_memory(limits.memory)
+    _limit_memory(limits.memory)
     requests: SimpleQueue[tuple[PrepareOptions, Sequence[FileTask]]] = SimpleQueue()
     threading.Thread(target=_receive, args=(connection, requests), daemon=True).start()
     while True:
         options, tasks = requests.get()
         try:
-            connection.send(prepare(options, _with_progress(tasks, connection, limits)))
+            connection.send(prepare(options, _announce_each_task(tasks, connection, limits)))
         except MemoryError:
             os._exit(OUT_OF_MEMORY)
         except OSError:
@@ -97,25 +97,27 @@ def _receive(
             os._exit(0)
 
 
-def _with_progress(tasks: Sequence[FileTask], connection: Connection[Any, Any], limits: Limits) -> Iterator[FileTask]:
+def _announce_each_task(
+    tasks: Sequence[FileTask], connection: Connection[Any, Any], limits: Limits
+) -> Iterator[FileTask]:
     for number, task in enumerate(tasks):
-        _bound_time(limits.seconds_for(task))
+        _limit_cpu_seconds(limits.seconds_for(task))
         connection.send(number)
         yield task
 
 
 if sys.platform == "win32":
 
-    def _bound_memory(_megabytes: int) -> None:
+    def _limit_memory(_megabytes: int) -> None:
         """Do nothing: a process on Windows cannot set such a limit for itself."""
 
-    def _bound_time(_seconds: float) -> None:
+    def _limit_cpu_seconds(_seconds: float) -> None:
         """Do nothing: the build's limit of wall time is the only one here."""
 
 else:
     import resource
 
-    def _bound_memory(megabytes: int) -> None:
+    def _limit_memory(megabytes: int) -> None:
         """Limit the memory that the process has made writable for itself (RLIMIT_DATA).
 
         Linux counts neither mapped files nor what allocators and threads reserve. macOS accepts the limit and does not
@@ -124,7 +126,7 @@ else:
         _lower_limit(resource.RLIMIT_DATA, megabytes * 1_000_000)
         _lower_limit(resource.RLIMIT_CORE, 0)  # a note that is too much for a worker is not left behind as its memory
 
-    def _bound_time(seconds: float) -> None:
+    def _limit_cpu_seconds(seconds: float) -> None:
         """Limit the CPU seconds of the process, as whole seconds.
 
         The kernel ends the process with SIGXCPU, also if the build is gone.

@@ -37,7 +37,7 @@ from excerpt.index.lexical import LexicalWriter, document_rows, last_generation
 from excerpt.index.names import rebuild_all_names
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION, FieldCollector, embedded_text, join
 from excerpt.index.prepare import PreparedFiles, without_garbage_collection
-from excerpt.index.vectors import MatrixWriter, Quantised, quantise
+from excerpt.index.vectors import MatrixWriter, QuantisedVectors, quantise
 from excerpt.model import Skipped
 from excerpt.settings import Settings
 from excerpt.text.tokens import open_tokenizer
@@ -47,7 +47,7 @@ LOCK_FILE = "write.lock"
 _EMBED_AT_ONCE = 2048
 _ROWS_AT_ONCE = 8000
 
-Tick = Callable[[str], None]
+OnCurrentPath = Callable[[str], None]
 Keys = NDArray[np.int64]
 
 
@@ -58,7 +58,7 @@ class IndexWriter:
     embedded.
     """
 
-    def __init__(self, index: Path, vault: Path, settings: Settings, tick: Tick, *, after: int = 0) -> None:
+    def __init__(self, index: Path, vault: Path, settings: Settings, tick: OnCurrentPath, *, after: int = 0) -> None:
         """Open the index in the folder `index`, or start an empty one if it is missing or damaged.
 
         `tick` is called with the path of the current note (or "") every few milliseconds. New generation numbers are
@@ -346,7 +346,7 @@ class IndexWriter:
             self.catalog.set_meta(name, value)
         self._files_before = before
 
-    def _load_or_embed_vectors(self, above: int | None) -> tuple[Keys, Quantised]:
+    def _load_or_embed_vectors(self, above: int | None) -> tuple[Keys, QuantisedVectors]:
         """Return the keys and vectors of the fragments with keys above `above`; none if `above` is None.
 
         Only texts without a stored vector are embedded.
@@ -357,7 +357,7 @@ class IndexWriter:
             " WHERE f.key > ? ORDER BY f.key LIMIT ?"
         )
         keys = [np.zeros(0, np.int64)]
-        parts = [Quantised.from_bytes([], self._dimensions)]
+        parts = [QuantisedVectors.from_bytes([], self._dimensions)]
         while above is not None and (rows := self.catalog.rows(sql, above, _EMBED_AT_ONCE)):
             self._tick(rows[-1][5])
             above = rows[-1][0]
@@ -374,8 +374,8 @@ class IndexWriter:
                 self.catalog.add_vectors(self._model, zip(texts, new_vectors, strict=True))
                 known.update(zip(texts, new_vectors, strict=True))
             keys.append(np.array([row[0] for row in rows], np.int64))
-            parts.append(Quantised.from_bytes([known[digest] for digest in digests], self._dimensions))
-        return np.concatenate(keys), Quantised.concatenate(parts)
+            parts.append(QuantisedVectors.from_bytes([known[digest] for digest in digests], self._dimensions))
+        return np.concatenate(keys), QuantisedVectors.concatenate(parts)
 
     @property
     def embedder(self) -> Embedder:

@@ -24,7 +24,7 @@ from excerpt.errors import MemoryUnusableError, ReadError
 from excerpt.memory.memory_file import name_id, normalise_memory, now, parse_memory, render_memory
 from excerpt.memory.words import SearchableMemory, searchable, word_matcher
 from excerpt.model import Memory, Skipped, Source
-from excerpt.state_files import file_lock, read_limited, replace_file, sync_folder, write_fresh
+from excerpt.state_files import create_file, file_lock, read_limited, replace_file, sync_folder
 
 TRASH = "trash"
 """Folder, inside the memory folder, of forgotten memories and replaced versions. excerpt never empties it."""
@@ -393,7 +393,7 @@ def _write_new(file: Path, data: bytes) -> bool:
     file.parent.mkdir(parents=True, exist_ok=True)
     temporary = file.with_name(f".{file.name}.new")
     try:
-        write_fresh(temporary, data, lasting=True)
+        create_file(temporary, data, lasting=True)
     except FileExistsError:
         return False
     if file.exists():
