@@ -218,7 +218,10 @@ TEA = "(SELECT id FROM notes WHERE path = 'Tea.md')"
             "Lines 3-7 are missing from the fragments.",
         ),
         (f"DELETE FROM note_texts WHERE note = {ROSES}", "The note's text in the catalog is lost or damaged."),
-        (f"UPDATE note_texts SET text = x'00' WHERE note = {ROSES}", "The note's text in the catalog is lost or damaged."),
+        (
+            f"UPDATE note_texts SET text = x'00' WHERE note = {ROSES}",
+            "The note's text in the catalog is lost or damaged.",
+        ),
         (f"UPDATE fragments SET tokens = 999 WHERE note = {ROSES} AND ordinal = 0", "Its token counts"),
         (f"UPDATE notes SET tokens = 999 WHERE id = {ROSES}", "Its token count in"),
         (f"UPDATE notes SET title = 'Lilies' WHERE id = {ROSES}", "Its title or language"),
