@@ -222,13 +222,13 @@ TEA = "(SELECT id FROM notes WHERE path = 'Tea.md')"
             f"UPDATE note_texts SET text = x'00' WHERE note = {ROSES}",
             "The note's text in the catalog is lost or damaged.",
         ),
-        (f"UPDATE fragments SET tokens = 999 WHERE note = {ROSES} AND ordinal = 0", "Its token counts"),
-        (f"UPDATE notes SET tokens = 999 WHERE id = {ROSES}", "Its token count in"),
-        (f"UPDATE notes SET title = 'Lilies' WHERE id = {ROSES}", "Its title or language"),
-        (f"UPDATE sections SET level = 5 WHERE note = {ROSES} AND heading = 'Water'", "Its sections"),
-        (f"UPDATE fragments SET digest = 'x' WHERE note = {ROSES} AND ordinal = 0", "Its fragments"),
-        (f"DELETE FROM names WHERE note = {ROSES}", "Its names"),
-        (f"UPDATE name_terms SET terms = x'0000000000000000' WHERE note = {ROSES}", "Its names' words"),
+        (f"UPDATE fragments SET tokens = 999 WHERE note = {ROSES} AND ordinal = 0", "The note's token counts"),
+        (f"UPDATE notes SET tokens = 999 WHERE id = {ROSES}", "The note's token count in"),
+        (f"UPDATE notes SET title = 'Lilies' WHERE id = {ROSES}", "The note's title or language"),
+        (f"UPDATE sections SET level = 5 WHERE note = {ROSES} AND heading = 'Water'", "The note's sections"),
+        (f"UPDATE fragments SET digest = 'x' WHERE note = {ROSES} AND ordinal = 0", "The note's fragments"),
+        (f"DELETE FROM names WHERE note = {ROSES}", "The note's names"),
+        (f"UPDATE name_terms SET terms = x'0000000000000000' WHERE note = {ROSES}", "The note's names' words"),
     ],
 )
 def test_a_row_that_is_not_of_the_notes_text_is_named_and_the_note_read_again(
@@ -246,8 +246,11 @@ def test_a_row_that_is_not_of_the_notes_text_is_named_and_the_note_read_again(
 @pytest.mark.parametrize(
     ("statement", "expected"),
     [
-        (f"DELETE FROM links WHERE note = {TEA}", "Its links"),
-        (f"UPDATE labels SET value = 'food' WHERE note = {TEA} AND kind = 'tag'", "Its tags, aliases and properties"),
+        (f"DELETE FROM links WHERE note = {TEA}", "The note's links"),
+        (
+            f"UPDATE labels SET value = 'food' WHERE note = {TEA} AND kind = 'tag'",
+            "The note's tags, aliases and properties",
+        ),
     ],
 )
 def test_links_and_labels_that_are_not_of_the_notes_text_are_named(

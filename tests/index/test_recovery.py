@@ -281,7 +281,7 @@ def count(frame, event, _):
     global step, committing
     code = frame.f_code
     if event == "call" and "excerpt/index/" in code.co_filename:
-        committing = committing or code.co_name == "_finish_generation"
+        committing = committing or code.co_name == "_write_generation"
         step += committing and code.co_name in STEPS
         if step and step == int(last):
             os.kill(os.getpid(), signal.SIGKILL)
