@@ -184,7 +184,7 @@ def _checksum_of_text(rows: str) -> int:
 
 
 def read_checked_notes(rows: ReadRows, condition: str = "1", *values: object) -> list[tuple[Any, ...]]:
-    """Return the columns NOTE_SEALED and the checksum of the notes that meet an SQL `condition` (default: all).
+    """Read the columns NOTE_CHECKSUM_COLUMNS and the checksum of the notes that meet an SQL `condition` (all).
 
     `values` are bound to the condition. Raises DamagedRowError if a row does not match its checksum.
     """
@@ -779,7 +779,7 @@ class Catalog:
 
 
 def _fragment_checksums(keys: Sequence[int], note: NoteRows) -> Iterator[int]:
-    """Yield the checksum of each fragment of a note, over the columns FRAGMENT_SEALED; `keys` are the fragments'."""
+    """Yield the checksum of each fragment of a note over FRAGMENT_CHECKSUM_COLUMNS; `keys` are the fragments' keys."""
     sections = {row[0]: (*row[1:4], row[6]) for row in note.sections}
     for key, (fragment_id, ordinal, section, first, last, tokens, digest, _, _) in zip(
         keys, note.fragments, strict=True
