@@ -184,7 +184,7 @@ def _checksum_of_text(rows: str) -> int:
 
 
 def read_checked_notes(rows: ReadRows, condition: str = "1", *values: object) -> list[tuple[Any, ...]]:
-    """Read the columns NOTE_CHECKSUM_COLUMNS and the checksum of the notes that meet an SQL `condition` (all).
+    """Read NOTE_CHECKSUM_COLUMNS and the checksum of the notes that meet an SQL `condition` (default: all).
 
     `values` are bound to the condition. Raises DamagedRowError if a row does not match its checksum.
     """
