@@ -189,12 +189,15 @@ def case_of(engine: Engine, question: Question) -> Case:
 @contextmanager
 def first_headings_unread() -> Iterator[None]:
     """Ignore the first heading as a name of its note inside this context."""
-    with patch.object(names, "first_heading", lambda _sections: ""), patch.object(names, "stored", names.rebuild_names):
+    with (
+        patch.object(names, "first_heading", lambda _sections: ""),
+        patch.object(names, "read_names", names.rebuild_names),
+    ):
         yield
 
 
 def _fair_anchor(engine: Engine, said: Evidence, struck: Collection[str]) -> Floats:
-    read, paths = names.stored, engine.snapshot.table.paths
+    read, paths = names.read_names, engine.snapshot.table.paths
     silent = {
         number for number, path in zip(engine.snapshot.table.numbers.tolist(), paths, strict=True) if path in struck
     }
@@ -203,7 +206,7 @@ def _fair_anchor(engine: Engine, said: Evidence, struck: Collection[str]) -> Flo
         found = read(rows, numbers)
         return {number: _own_alone(of_note) if number in silent else of_note for number, of_note in found.items()}
 
-    with patch.object(names, "stored", others):
+    with patch.object(names, "read_names", others):
         return (
             CandidateGenerator(engine.snapshot, engine.index, OtherNames(engine.snapshot))
             .generate(said)

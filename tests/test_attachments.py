@@ -135,7 +135,9 @@ def test_the_status_counts_what_is_read_and_what_is_not(opened: excerpt.Vault) -
 def test_what_could_not_be_read_is_tried_again_when_it_changes(
     opened: excerpt.Vault, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("excerpt.index.changes._TICK_NS", -(10**15))  # treats all files as older than the clock's tick
+    monkeypatch.setattr(
+        "excerpt.index.changes._CLOCK_TICK_NS", -(10**15)
+    )  # treats all files as older than the clock's tick
     opened.load()
     settings, folder = load_settings(), user_paths().index_folder(vault)
     snapshot = Snapshot.open(folder, settings)

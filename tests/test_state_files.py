@@ -16,7 +16,7 @@ from excerpt.pack.savings import Savings, SavingsFile
 from excerpt.pack.selection import Mark, Overrides, SavedMarks, read_marks
 from excerpt.search.usage import Event, UseKind, UseLog
 from excerpt.settings import Paths
-from excerpt.state_files import append_lines, load_value, read_lines, read_value, replace_file, write_value
+from excerpt.state_files import append_lines, load_value, parse_lines, read_value, replace_file, write_value
 from excerpt.tui.search.query_history import read_history
 from excerpt.tui.search.saved_queries import SavedQueries, read_saved
 from excerpt.tui.session import NEW_SESSION, SelectedPosition, Session, read_session
@@ -51,7 +51,7 @@ def test_what_makes_no_sense_is_told_in_one_way(tmp_path: Path, damage: str) -> 
         load_value(file, Shape)
     assert read_value(file, Shape, None) is None
     assert read_value(tmp_path / "none.json", Shape, Shape("default")) == Shape("default")
-    assert list(read_lines(data + b'\n{"path": "a", "later": true}\n', Shape)) == [Shape("a")]
+    assert list(parse_lines(data + b'\n{"path": "a", "later": true}\n', Shape)) == [Shape("a")]
 
 
 def test_a_log_holds_a_value_a_line_and_its_size_is_told(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_a_log_holds_a_value_a_line_and_its_size_is_told(tmp_path: Path) -> None
     with file.open("ab") as opened:
         opened.write(b'{"path": "cut')
     assert append_lines(file, [Shape(name) for name in NAMES[2:]]) == file.stat().st_size
-    assert [one.path for one in read_lines(file.read_bytes(), Shape)] == list(NAMES)
+    assert [one.path for one in parse_lines(file.read_bytes(), Shape)] == list(NAMES)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 

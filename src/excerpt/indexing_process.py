@@ -1,8 +1,8 @@
-"""The indexing process: `excerpt watch` on one vault, as a child of the app or of a server.
+"""The indexing process: `excerpt watch` on one vault, as a child process of the app or of a server.
 
-It is a child, so nothing that it meets can touch the screen or an answer; and it stays, so that a changed note is
-searchable as soon as it is read. A thread listens to it, not the event loop: while an editor has the terminal, indexing
-continues.
+In a child process, no error of indexing can disturb the screen or an answer. The process keeps running, so that a
+changed note can be searched within a moment. A thread reads its output, not the event loop, so that indexing continues
+while an editor has the terminal.
 """
 
 from __future__ import annotations
@@ -20,18 +20,19 @@ from typing import IO, Literal
 from excerpt.processes import watch_command
 
 Command = Literal["update", "rebuild", "pause", "resume", "cancel", "agree"]
-"""What the process can be asked to do, as `excerpt watch --progress` reads it."""
+"""A command that `excerpt watch --progress` reads from its stdin; "agree" confirms that the vault is now empty."""
 
 _STDERR_CHARACTERS = 2_000
 _END_SECONDS = 2.0
-"""It ends within a second, and loses nothing if it is killed: the last generation still opens."""
+"""Time that the child has to end before it is killed. A killed child loses nothing that it has committed."""
 
 
 class IndexingProcess:
-    """At most one child that indexes and watches `vault`. Both callbacks run in its thread.
+    """Starts, commands and ends one child process that indexes and watches `vault`.
 
-    `on_line` gets each line that it prints: an event as JSON. After its end, if `end` was not called, `on_exit` gets
-    its exit code and the end of its stderr; if it cannot be started, None and the system's reason.
+    `on_line` is called with each line that the child prints, an event as JSON. If the child ends without a call of
+    `end`, `on_exit` is called with its exit code and the end of its stderr; if it could not be started, with None and
+    the system's error message. Both callbacks run in a thread of this object.
     """
 
     def __init__(
@@ -42,32 +43,32 @@ class IndexingProcess:
         self._on_exit = on_exit
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
-        self._waiting: list[Command] = []
+        self._pending_commands: list[Command] = []
         self._thread: threading.Thread | None = None
         self._is_ending = False
 
     @property
     def is_running(self) -> bool:
-        """Whether there is a child, or one is being started."""
+        """Whether the child process runs or is being started."""
         return self._thread is not None
 
     def start(self) -> None:
-        """Start the child, which reads the whole vault first. Does nothing while it runs, or after `end`."""
+        """Start the child, which first indexes the whole vault. Does nothing while it runs, or after `end`."""
         with self._lock:
             if self._thread is None and not self._is_ending:
                 self._thread = threading.Thread(target=self._run, name="indexing", daemon=True)
                 self._thread.start()
 
     def send(self, command: Command) -> None:
-        """Ask the child to do something; dropped while none runs."""
+        """Send a command to the child; if no child runs or is being started, the command is dropped."""
         with self._lock:
             if self._process is not None:
                 _send(self._process, command)
             elif self._thread is not None:
-                self._waiting.append(command)
+                self._pending_commands.append(command)
 
     def end(self) -> None:
-        """End the child, if there is one, and wait for that; what it has committed stays."""
+        """End the child process, if there is one, and wait until it has ended; what it has committed stays."""
         with self._lock:
             self._is_ending = True
             thread = self._thread
@@ -87,17 +88,17 @@ class IndexingProcess:
         try:
             with tempfile.TemporaryFile() as stderr:
                 code: int | None = self._listen(stderr)
-                text = _end_of(stderr)
+                text = _read_end(stderr)
         except OSError as error:
             code, text = None, error.strerror or str(error)
         with self._lock:
-            self._process, self._thread, self._waiting = None, None, []
+            self._process, self._thread, self._pending_commands = None, None, []
             is_ending = self._is_ending
         if not is_ending:
             self._on_exit(code, text)
 
     def _listen(self, stderr: IO[bytes]) -> int:
-        """Start the child and report its lines until it ends; return its exit code."""
+        """Start the child, call `on_line` with its lines until it ends, and return its exit code."""
         process = subprocess.Popen(
             watch_command(self._vault),
             stdin=subprocess.PIPE,
@@ -107,7 +108,7 @@ class IndexingProcess:
         )
         with self._lock:
             self._process = process
-            for command in self._waiting:
+            for command in self._pending_commands:
                 _send(process, command)
             if self._is_ending:
                 _close_stdin(process)
@@ -118,7 +119,7 @@ class IndexingProcess:
         with self._lock:
             self._process = None
             _close_stdin(process)
-        return _exit_code(process)
+        return _wait_for_exit_code(process)
 
 
 def _send(process: subprocess.Popen[bytes], command: Command) -> None:
@@ -129,13 +130,13 @@ def _send(process: subprocess.Popen[bytes], command: Command) -> None:
 
 
 def _close_stdin(process: subprocess.Popen[bytes]) -> None:
-    """Close the pipe of its commands, at whose end it ends."""
+    """Close the pipe for commands to the child, which makes the child end."""
     assert process.stdin is not None
     with suppress(OSError):
         process.stdin.close()
 
 
-def _exit_code(process: subprocess.Popen[bytes]) -> int:
+def _wait_for_exit_code(process: subprocess.Popen[bytes]) -> int:
     """Return the exit code of a child whose output has ended; kill it if it does not end in time."""
     assert process.stdout is not None
     process.stdout.close()
@@ -146,6 +147,6 @@ def _exit_code(process: subprocess.Popen[bytes]) -> int:
         return process.wait()
 
 
-def _end_of(stderr: IO[bytes]) -> str:
+def _read_end(stderr: IO[bytes]) -> str:
     stderr.seek(max(0, stderr.seek(0, os.SEEK_END) - _STDERR_CHARACTERS))
     return stderr.read().decode("utf-8", "replace").strip()

@@ -1,7 +1,7 @@
-"""Commands of the processes that excerpt starts, none of which comes from the working directory.
+"""Commands that start other processes without ever running code from the working directory.
 
-That directory is often a vault, or a project that somebody cloned: a Python file or a program in it is not to be run.
-`python -m` and `python -c` put it first on the import path, and Windows looks for programs there first.
+The working directory is often a vault or a cloned project, whose Python files and programs must not be run. But
+`python -m` and `python -c` put this directory first on the import path, and Windows searches it first for programs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from excerpt.errors import ExcerptError
 
 
 def python_command(*arguments: str) -> list[str]:
-    """Return the command that runs this Python without the working directory on the import path (`-P`)."""
+    """Return the command that runs this Python with `arguments`, without the working directory on the import path."""
     flags = sys.flags
     options = ["-P"]
     options += ["-E"] if flags.ignore_environment else []
@@ -40,14 +40,14 @@ def watch_command(vault: Path) -> list[str]:
 
 
 def start_arguments(module: str, *arguments: str) -> list[str]:
-    """Return the arguments of a Python that calls `main()` of one of our modules with this process's import path.
+    """Return arguments for Python that call `main()` of an excerpt module, with the import path of this process.
 
-    `arguments` are in `sys.argv[3:]` there.
+    The module finds `arguments` in `sys.argv[3:]`.
     """
-    return ["-c", _START, json.dumps(import_path()), module, *arguments]
+    return ["-c", _START_SCRIPT, json.dumps(import_path()), module, *arguments]
 
 
-_START = """
+_START_SCRIPT = """
 import sys
 from importlib import import_module
 from json import loads
@@ -65,33 +65,33 @@ def import_path() -> list[str]:
 
 # --- other programs ---------------------------------------------------------------------------------------------------
 
-_BATCH = (".bat", ".cmd")
-_OF_CMD = re.compile(r'[&|<>^%!"\x00-\x1f]')
-"""What cmd.exe, which runs batch files, takes for a command of its own, also between quotation marks."""
+_BATCH_SUFFIXES = (".bat", ".cmd")
+_CMD_SPECIAL = re.compile(r'[&|<>^%!"\x00-\x1f]')
+"""Characters in an argument that cmd.exe, which runs batch files, may interpret, even between quotation marks."""
 
 
 def find_program(
     name: str, *, environment: Mapping[str, str] | None = None, platform: str = sys.platform
 ) -> str | None:
-    """Return the absolute path of a program, as `shutil.which` finds it, but in the absolute folders of PATH alone.
+    """Return the absolute path of a program, searched only in the absolute folders of PATH; None if there is none.
 
-    Windows, and an empty or relative entry of PATH, would have it found in the working directory. A name with a folder
-    is what the user wrote, and stays.
+    Unlike `shutil.which`, this never finds a program in the working directory, as Windows and relative entries of PATH
+    would. A `name` with a folder is what the user wrote, and is looked up as it is.
     """
     if os.path.dirname(name):  # noqa: PTH120 - "./vi" has a folder, which Path forgets
         return shutil.which(name)
     environment = os.environ if environment is None else environment
     for entry in environment.get("PATH", os.defpath).split(";" if platform == "win32" else ":"):
         if Path(entry).is_absolute():
-            for file_name in _file_names(name, environment, platform):
+            for file_name in _candidate_file_names(name, environment, platform):
                 file = Path(entry, file_name)
                 if file.is_file() and os.access(file, os.X_OK):
                     return str(file)
     return None
 
 
-def _file_names(name: str, environment: Mapping[str, str], platform: str) -> Iterator[str]:
-    """Yield the names that the file of a program may have: Windows adds the endings of PATHEXT."""
+def _candidate_file_names(name: str, environment: Mapping[str, str], platform: str) -> Iterator[str]:
+    """Yield the file names that the program `name` may have: on Windows with each suffix of PATHEXT."""
     if platform != "win32":
         yield name
         return
@@ -102,18 +102,19 @@ def _file_names(name: str, environment: Mapping[str, str], platform: str) -> Ite
 
 
 def program_command(argv: Sequence[str], *, platform: str = sys.platform) -> list[str]:
-    """Return `argv` with the program's path in place of its name, so that the system does not search for it.
+    """Return `argv` with the program's absolute path in place of its name, so that the system need not search it.
 
-    Raises FileNotFoundError if there is no such program, ExcerptError for an argument that a batch file would run.
+    Raises FileNotFoundError if there is no such program. Raises ExcerptError if the program is a batch file and an
+    argument has a character that cmd.exe could run as a command.
     """
     program = find_program(argv[0], platform=platform)
     if program is None:
         raise FileNotFoundError(2, "No such program on PATH", argv[0])
-    if platform == "win32" and program.lower().endswith(_BATCH):
+    if platform == "win32" and program.lower().endswith(_BATCH_SUFFIXES):
         for argument in argv[1:]:
-            if sign := _OF_CMD.search(argument):
+            if sign := _CMD_SPECIAL.search(argument):
                 raise ExcerptError(
-                    f"{argv[0]} is a batch file, and {argument!r} has a {sign[0]!r}, which it could run as a command.",
-                    "Name the program's .exe instead.",
+                    f"{argv[0]} is a batch file, and {sign[0]!r} in its argument {argument!r} could run a command.",
+                    "Name the program's .exe file instead.",
                 )
     return [program, *argv[1:]]

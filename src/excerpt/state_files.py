@@ -1,4 +1,4 @@
-"""The program's own files: private, replaced atomically, and locked where several processes write."""
+"""Reading and writing of excerpt's own files: private to the user, replaced atomically, and locked for writers."""
 
 from __future__ import annotations
 
@@ -20,76 +20,78 @@ _LOCK_SECONDS = 2.0
 Shape = TypeVar("Shape")
 Default = TypeVar("Default")
 
-_OF_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_OTHERS_PERMISSIONS = stat.S_IRWXG | stat.S_IRWXO
 
 _users_umask = -1
 
 
-def keep_to_owner() -> None:
-    """Have this process and its children make files and folders that only their owner may read, whatever the umask.
+def set_private_umask() -> None:
+    """Set the umask so that only the user may read files that this process and its children create.
 
-    Libraries make most of them (SQLite's `-wal`, Whoosh's segments, locks), and take no mode.
+    Libraries create most of these files (SQLite's `-wal`, Whoosh's segments, locks), and accept no file mode.
     """
     global _users_umask  # noqa: PLW0603 - the umask is the process's too, and cannot be read without being set
     if os.name == "posix":
-        _users_umask = os.umask(_OF_OTHERS)
+        _users_umask = os.umask(_OTHERS_PERMISSIONS)
 
 
 def users_umask() -> int:
-    """Return the umask for what is made in the user's name, as `subprocess` takes it: -1 is the one in force."""
+    """Return the umask that the user had set, for the `umask` argument of `subprocess`; -1 keeps the present one."""
     return _users_umask
 
 
-def open_to_others(folder: Path) -> Iterator[Path]:
-    """Yield the folder and what is under it, as far as others than their owners have any permission there.
+def find_shared_paths(folder: Path) -> Iterator[Path]:
+    """Yield the folder and the files and folders below it to which other users than the owner have any permission.
 
-    Links are passed over, and on Windows, which keeps a profile to its user by other means, everything.
+    Symbolic links are left out. Yields nothing on Windows, which protects a user's profile by other means.
     """
     if os.name != "posix":
         return
-    if _is_open(folder):
+    if _is_shared(folder):
         yield folder
     for above, folders, files in os.walk(folder):
         paths = (Path(above, name) for name in (*folders, *files))
-        yield from (path for path in paths if not path.is_symlink() and _is_open(path))
+        yield from (path for path in paths if not path.is_symlink() and _is_shared(path))
 
 
-def close_to_others(folder: Path) -> None:
-    """Remove the permissions of others from a folder and its content, as far as the system allows.
+def remove_others_permissions(folder: Path) -> None:
+    """Remove all permissions of other users from a folder and its content, as far as the system allows.
 
-    The folder is first, so it is private at once; one that stays open is on a disk without permissions.
+    The folder itself is first, so that its content is private at once. If its permissions cannot be changed, the disk
+    does not support permissions, and the content is left alone.
     """
-    for path in open_to_others(folder):
+    for path in find_shared_paths(folder):
         with suppress(OSError):
-            path.chmod(stat.S_IMODE(path.stat().st_mode) & ~_OF_OTHERS)
-        if path == folder and _is_open(folder):
+            path.chmod(stat.S_IMODE(path.stat().st_mode) & ~_OTHERS_PERMISSIONS)
+        if path == folder and _is_shared(folder):
             return
 
 
-def close_if_open(folders: Iterable[Path]) -> None:
-    """Close the folders that others may read, with their content.
+def make_shared_folders_private(folders: Iterable[Path]) -> None:
+    """Remove the permissions of other users from each folder that they may access, and from its content.
 
-    They were made by an earlier version or by other programs. What is below a closed folder is not checked.
+    Such folders were created by an earlier version or by other programs. The content of a private folder is not
+    checked.
     """
     for folder in folders:
-        if os.name == "posix" and _is_open(folder):
-            close_to_others(folder)
+        if os.name == "posix" and _is_shared(folder):
+            remove_others_permissions(folder)
 
 
 def make_private(folders: Sequence[Path]) -> None:
-    """Create missing folders for their owner alone, whatever the umask, and close open ones.
+    """Create missing folders that only the owner can access, and make existing folders private.
 
-    A program that uses our code need not have a strict umask. If a folder cannot be made, its writer reports that.
+    A program that uses this library may have any umask. Errors are ignored: code that writes there reports them.
     """
     for folder in folders:
         with suppress(OSError):
             folder.mkdir(mode=stat.S_IRWXU, parents=True, exist_ok=True)
-    close_if_open(folders)
+    make_shared_folders_private(folders)
 
 
-def _is_open(path: Path) -> bool:
+def _is_shared(path: Path) -> bool:
     try:
-        return bool(path.stat().st_mode & _OF_OTHERS)
+        return bool(path.stat().st_mode & _OTHERS_PERMISSIONS)
     except OSError:
         return False
 
@@ -97,14 +99,14 @@ def _is_open(path: Path) -> bool:
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 _PIECE = 1 << 20
-_LARGEST_VALUE = 64_000_000
-"""Bytes of a file of our own: the largest, marks and notes of a vault, have some kB."""
+_MAX_VALUE_BYTES = 64_000_000
+"""Most bytes that are read of an own JSON file; the largest in practice, marks of a vault, have some kB."""
 
 
 def read_limited(file: Path, max_bytes: int) -> bytes:
     """Return the content of a file. Raises OSError if it cannot be read or has more than `max_bytes` bytes.
 
-    It may be a device without an end.
+    Reading stops at the limit, so that an endless device is no danger.
     """
     data = bytearray()
     with file.open("rb", buffering=0) as opened:
@@ -116,9 +118,9 @@ def read_limited(file: Path, max_bytes: int) -> bytes:
 
 
 def read_text(file: Path, max_bytes: int) -> str:
-    """Return UTF-8 text with line feeds and without a byte order mark.
+    """Return the text of a UTF-8 file with LF line ends and without a byte order mark.
 
-    Raises OSError as `read_limited` does, and UnicodeDecodeError.
+    Raises OSError if the file cannot be read or has more than `max_bytes` bytes, and UnicodeDecodeError.
     """
     return io.StringIO(read_limited(file, max_bytes).decode("utf-8-sig"), newline=None).read()
 
@@ -130,12 +132,12 @@ def read_text(file: Path, max_bytes: int) -> str:
 
 
 def load_value(file: Path, shape: type[Shape]) -> Shape:
-    """Return what the file holds. Raises OSError where it cannot be read, and ValueError where it makes no sense."""
-    return _value_of(read_limited(file, _LARGEST_VALUE), shape)
+    """Parse a JSON file into a value of type `shape`. Raises OSError if unreadable, ValueError if it does not match."""
+    return _parse_value(read_limited(file, _MAX_VALUE_BYTES), shape)
 
 
 def read_value(file: Path, shape: type[Shape], default: Default) -> Shape | Default:
-    """Return what the file holds, or `default` where there is none, or none that can be read and makes sense."""
+    """Parse a JSON file into a value of type `shape`; return `default` if it is missing, unreadable or invalid."""
     try:
         return load_value(file, shape)
     except (OSError, ValueError):
@@ -143,28 +145,34 @@ def read_value(file: Path, shape: type[Shape], default: Default) -> Shape | Defa
 
 
 def write_value(file: Path, value: object, *, lasting: bool = False) -> None:
-    """Write a value in the place of the file's, as `replace_file` does; a `lasting` one is laid out for people too."""
+    """Replace a file by the JSON of `value`, atomically. Raises OSError.
+
+    `lasting`: sync the file to disk, and indent the JSON so that people can read it.
+    """
     replace_file(file, _json(value, indent=2 if lasting else None), lasting=lasting)
 
 
-def read_lines(data: bytes, shape: type[Shape]) -> Iterator[Shape]:
-    """Yield the values of a log's lines. A line that makes no sense costs no other one."""
+def parse_lines(data: bytes, shape: type[Shape]) -> Iterator[Shape]:
+    """Parse each line of JSON into a value of type `shape` and yield it; skip invalid lines."""
     for line in data.split(b"\n"):
         with suppress(ValueError):
-            yield _value_of(line, shape)
+            yield _parse_value(line, shape)
 
 
 def append_lines(file: Path, values: Iterable[object]) -> int:
-    """Append values to a log, whose lock is held; return its size. Raises OSError."""
-    with open(file, "ab+", opener=_for_owner) as opened:
-        if opened.tell() and not _ends_line(opened):
+    """Append values as lines of JSON to a log file; return its new size in bytes. Raises OSError.
+
+    The caller holds the lock of the file.
+    """
+    with open(file, "ab+", opener=_open_for_owner) as opened:
+        if opened.tell() and not _ends_with_newline(opened):
             opened.write(b"\n")  # a process died while it wrote
-        opened.write(b"".join(map(line_of, values)))
+        opened.write(b"".join(map(encode_line, values)))
         return opened.tell()
 
 
-def line_of(value: object) -> bytes:
-    """Return a value as a line of a log, with its end."""
+def encode_line(value: object) -> bytes:
+    """Return the JSON of a value as one UTF-8 line with its line end."""
     return _json(value)
 
 
@@ -175,10 +183,10 @@ def _json(value: object, indent: int | None = None) -> bytes:
     return text.encode("utf-8", "backslashreplace") + b"\n"
 
 
-def _value_of(data: bytes, shape: type[Shape]) -> Shape:
-    """Return the value in JSON data. Raises ValueError.
+def _parse_value(data: bytes, shape: type[Shape]) -> Shape:
+    """Parse JSON into a value of type `shape`. Raises ValueError.
 
-    Parsed by `json`, because msgspec's decoder refuses the escapes of what is not UTF-8.
+    The standard library parses, because msgspec's decoder refuses escaped lone surrogates (file names not in UTF-8).
     """
     try:
         import msgspec  # not needed by a command that reads and writes no such file
@@ -189,18 +197,21 @@ def _value_of(data: bytes, shape: type[Shape]) -> Shape:
 
 
 def replace_file(file: Path, data: bytes, *, lasting: bool = False, mode: int | None = None) -> None:
-    """Replace the content of a file, creating its folder. Raises OSError and then leaves the file as it was.
+    """Replace the content of a file atomically, creating its folder. Raises OSError, with the file unchanged.
 
-    With `lasting` it survives a power cut, which waits for the disk. Without `mode` only its owner can read it.
+    `lasting`: sync to disk, so that the file survives a power cut. Without `mode` only the owner can read the file.
     """
     make_folder(file)
     swap_file(file, data, lasting=lasting, mode=mode)
 
 
 def swap_file(file: Path, data: bytes, *, lasting: bool = False, mode: int | None = None) -> None:
-    """Do as `replace_file` does, in a folder that must be there."""
+    """Replace the content of a file atomically, in an existing folder. Raises OSError, with the file unchanged.
+
+    `lasting`: sync to disk, so that the file survives a power cut. Without `mode` only the owner can read the file.
+    """
     fresh = file.with_name(f".{file.stem[:100]}.{os.urandom(5).hex()}.new")
-    write_fresh(fresh, data, lasting=lasting)
+    create_file(fresh, data, lasting=lasting)
     try:
         if mode is not None:
             with suppress(OSError):
@@ -215,8 +226,11 @@ def swap_file(file: Path, data: bytes, *, lasting: bool = False, mode: int | Non
             sync_folder(file.parent)
 
 
-def write_fresh(file: Path, data: bytes, *, lasting: bool = False) -> None:
-    """Write a file that is not there yet. Raises FileExistsError, or another OSError, and then leaves none behind."""
+def create_file(file: Path, data: bytes, *, lasting: bool = False) -> None:
+    """Create a file with this content; `lasting` syncs it to disk. Raises FileExistsError or another OSError.
+
+    After an error while writing, the incomplete file is removed.
+    """
     handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(handle, "wb") as out:
@@ -231,7 +245,7 @@ def write_fresh(file: Path, data: bytes, *, lasting: bool = False) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Force the folder's entries (new and renamed files) to disk, where the system has such a thing."""
+    """Sync a folder's entries (new and renamed files) to disk; does nothing on Windows. Raises OSError."""
     if os.name == "nt":
         return
     descriptor = os.open(folder, os.O_RDONLY)
@@ -242,24 +256,24 @@ def sync_folder(folder: Path) -> None:
 
 
 def make_folder(file: Path) -> None:
-    """Make the folder of a file. Raises OSError."""
+    """Create the parent folder of `file` if it is missing, accessible to the owner only. Raises OSError."""
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
 
 
-def _for_owner(path: str, flags: int) -> int:
+def _open_for_owner(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def _ends_line(opened: BinaryIO) -> bool:
+def _ends_with_newline(opened: BinaryIO) -> bool:
     opened.seek(-1, os.SEEK_END)
     return opened.read(1) == b"\n"
 
 
 @contextmanager
 def exclusive_lock(file: Path) -> Iterator[None]:
-    """Hold the file's lock for a block, so that no other process writes between a read and a write.
+    """Hold the lock of `file` (a file with suffix `.lock`) for a block, so that no other process writes meanwhile.
 
-    Raises OSError if it is not free within two seconds.
+    Raises OSError if another process still holds the lock after two seconds.
     """
     make_folder(file)
     with file_lock(file.with_suffix(".lock"), _LOCK_SECONDS):
@@ -267,9 +281,9 @@ def exclusive_lock(file: Path) -> Iterator[None]:
 
 
 def file_lock(file: Path, seconds: float) -> BaseFileLock:
-    """Return a lock that ends with its holder and waits at most `seconds`.
+    """Return a lock on the file `file`; the system releases the lock when its process ends.
 
-    Entering it raises OSError, which is filelock's Timeout while another process holds it.
+    Entering the lock waits at most `seconds`, then raises filelock's Timeout, an OSError.
     """
     from filelock import FileLock
 

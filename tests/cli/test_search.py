@@ -12,7 +12,7 @@ from typing import ClassVar
 import pytest
 
 from excerpt.cli.explained import print_explanation
-from excerpt.index.writer import LOCK
+from excerpt.index.writer import LOCK_FILE
 from excerpt.kinds import Confidence, Strategy
 from excerpt.model import Result, Signal
 from excerpt.search.engine import Engine
@@ -135,7 +135,7 @@ def test_a_vault_being_indexed_elsewhere_is_searched_as_far_as_it_is(excerpt: Ex
 
     excerpt("index", "--vault", vault)
     folder = next((home / "cache" / "index").iterdir())
-    with FileLock(folder / LOCK):
+    with FileLock(folder / LOCK_FILE):
         answer = excerpt("search", "sync conflict", "--vault", vault)
     assert answer.code == 0
     assert "Sync › Conflicts" in answer.out

@@ -21,7 +21,7 @@ from filelock import FileLock
 
 from excerpt.cli import app
 from excerpt.index import build as building
-from excerpt.index.writer import LOCK
+from excerpt.index.writer import LOCK_FILE
 from excerpt.known_vaults import remember_vault
 from excerpt.pack.selection import Mark, Overrides, SavedMarks, write_marks
 from excerpt.search.usage import UseKind, UseLog
@@ -180,7 +180,7 @@ def an_index_that_is_damaged(stage: Stage) -> None:
 
 def an_index_that_is_written_elsewhere(stage: Stage) -> None:
     stage.call("index")
-    with FileLock(user_paths().index_folder(stage.vault) / LOCK):
+    with FileLock(user_paths().index_folder(stage.vault) / LOCK_FILE):
         stage.say("search", "sync")
         stage.patch.setattr(building, "file_lock", ReadOnlyLock)
     stage.write("vault/New.md", "New.\n")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from excerpt.index import build as building
-from excerpt.index.catalog import FILE
+from excerpt.index.catalog import CATALOG_FILE
 from excerpt.settings import user_paths
 from tests.cli.conftest import Excerpt
 from tests.index.conftest import full_disk
@@ -27,7 +27,7 @@ def make_unwritable(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(building, "file_lock", ReadOnlyLock)
     folder = user_paths().index_folder(vault)
     if folder.exists():
-        sqlite3.connect(folder / FILE).execute("PRAGMA wal_checkpoint(TRUNCATE)").connection.close()
+        sqlite3.connect(folder / CATALOG_FILE).execute("PRAGMA wal_checkpoint(TRUNCATE)").connection.close()
         (folder / "catalog.sqlite-shm").mkdir()  # so that SQLite cannot create the file
 
 

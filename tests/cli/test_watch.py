@@ -21,7 +21,7 @@ from filelock import FileLock
 
 from excerpt.cli.main import run
 from excerpt.errors import IndexBusyError, IndexUnusableError, VaultError
-from excerpt.index.writer import LOCK
+from excerpt.index.writer import LOCK_FILE
 from excerpt.settings import Paths, user_paths
 from tests.cli.conftest import NOTES
 
@@ -213,7 +213,7 @@ def test_a_vault_that_goes_and_comes_back_keeps_its_index(child: Child, vault: P
 
 
 def test_another_process_that_writes_is_waited_for_and_told_once(child: Child, vault: Path, where: Paths) -> None:
-    lock = FileLock(where.index_folder(vault) / LOCK)
+    lock = FileLock(where.index_folder(vault) / LOCK_FILE)
     with lock:
         (vault / "New.md").write_text("# New\n", encoding="utf-8")
         busy = child.until("error")

@@ -19,8 +19,8 @@ import pytest
 from excerpt.doctor import checks
 from excerpt.doctor.checks import Finding, clipboard, editor, folders, keys, libraries, terminal, tokenizer, versions
 from excerpt.doctor.look import group
-from excerpt.index.catalog import FILE
-from excerpt.index.writer import LOCK
+from excerpt.index.catalog import CATALOG_FILE
+from excerpt.index.writer import LOCK_FILE
 from excerpt.settings import ScreenSettings, user_paths
 from tests.cli.conftest import Excerpt
 from tests.cli.conftest import excerpt as run_excerpt
@@ -118,13 +118,13 @@ def an_index_that_is_damaged(stage: Stage) -> None:
         flip(file)
     look(stage)
     look(stage, "--fix")
-    catalog = sqlite3.connect(index_folder(stage) / FILE)
+    catalog = sqlite3.connect(index_folder(stage) / CATALOG_FILE)
     catalog.execute("UPDATE fragments SET line_start = line_start + 1")
     catalog.commit()
     catalog.close()
     look(stage)
     look(stage, "--fix")
-    (index_folder(stage) / FILE).write_bytes(b"garbage" * 1000)
+    (index_folder(stage) / CATALOG_FILE).write_bytes(b"garbage" * 1000)
     look(stage)
     look(stage, "--fix")
 
@@ -156,7 +156,7 @@ def what_cannot_be_mended(stage: Stage) -> None:
 
 def who_writes_the_index(stage: Stage) -> None:
     stage.call("index")
-    command = [sys.executable, "-c", HOLD, str(index_folder(stage) / LOCK)]
+    command = [sys.executable, "-c", HOLD, str(index_folder(stage) / LOCK_FILE)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None
         holder.stdout.readline()

@@ -26,7 +26,7 @@ from excerpt.settings import EmbeddingSettings, PackSettings, Settings
 from tests.index.content import content
 
 _WORDS = ("garden", "soil", "water", "rose", "prune", "winter", "seed", "compost", "tea", "kettle", "leaf", "brew")
-_FIRST_NOTES = 12
+_FIRST_BATCH_NOTES = 12
 # Seconds until a build is killed, at most, per kind: starts with _GIVEN, grows a little after each killed build, and
 # shrinks after each that completed before. So about a quarter complete, and the others are killed at moments spread
 # over their whole course, on a busy machine too.
@@ -38,11 +38,11 @@ _SEED = 1
 
 def _in_small_steps() -> None:
     """Shrink batch sizes so that a dozen small notes cause several commits, merges and new matrices."""
-    building._FIRST_NOTES = 3
-    building._FIRST_BYTES = 2_000
-    building._GROWTH = 1
+    building._FIRST_BATCH_NOTES = 3
+    building._FIRST_BATCH_BYTES = 2_000
+    building._BATCH_GROWTH_FACTOR = 1
     pool._IN_PROCESS_FILES = 3
-    lexical._MERGE_WIDTH = 3
+    lexical._SEGMENTS_PER_MERGE = 3
     vectors._MAX_BLOCKS = 4
 
 
@@ -52,7 +52,7 @@ class Vault:
     def __init__(self, root: Path, rng: random.Random) -> None:
         self.root, self._rng, self._count = root, rng, 0
         root.mkdir()
-        for _ in range(_FIRST_NOTES):
+        for _ in range(_FIRST_BATCH_NOTES):
             self._write(self._new_path())
 
     def edit(self) -> None:
@@ -82,7 +82,7 @@ class Vault:
 
     def _remove(self) -> None:
         notes = self._notes()
-        if len(notes) > _FIRST_NOTES // 2:
+        if len(notes) > _FIRST_BATCH_NOTES // 2:
             self._rng.choice(notes).unlink()
 
     def _rename(self) -> None:

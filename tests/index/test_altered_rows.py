@@ -14,7 +14,7 @@ import pytest
 
 from excerpt.errors import IndexUnusableError
 from excerpt.index.build import build
-from excerpt.index.catalog import FILE, checksum, checksum_of_rows
+from excerpt.index.catalog import CATALOG_FILE, checksum, checksum_of_rows
 from excerpt.index.snapshot import Snapshot
 from excerpt.index.verify import RepairPart, examine
 from excerpt.settings import EmbeddingSettings, PackSettings, Settings
@@ -72,7 +72,7 @@ def _alter(index: Path, table: str, column: str, chance: random.Random) -> None:
     """Flip a bit of one value in the table and its indexes, as if it had been written so."""
     key = {"fragments": "key", "notes": "id", "seals": "note"}.get(table)
     where = f"{key} = ?" if key else f"note = ? AND {column} IS ?"
-    with closing(sqlite3.connect(index / FILE)) as connection, connection:
+    with closing(sqlite3.connect(index / CATALOG_FILE)) as connection, connection:
         (*chosen, value) = chance.choice(
             connection.execute(f"SELECT {key or 'note'}, {column} FROM {table} ORDER BY 1, 2").fetchall()
         )
@@ -93,7 +93,7 @@ READS: dict[str, Callable[[Snapshot], object]] = {
     "notes named": lambda one: [one.notes_named(name) for name in ("tea", "chai", "roses")],
     "links": lambda one: [part.tolist() for part in one.facets.links],
     "written links": lambda one: one.facets.written_links(np.arange(2, dtype=np.int32)),
-    "labels": lambda one: one.facets.labels_of(np.arange(2, dtype=np.int32)),
+    "labels": lambda one: one.facets.tags_and_properties(np.arange(2, dtype=np.int32)),
     "tags": lambda one: one.facets.tags_as_written(),
     "tag filter": lambda one: {tag: notes.tolist() for tag, notes in one.facets.tags.items()},
     "properties": lambda one: one.facets.properties_as_written(),
@@ -133,19 +133,19 @@ def test_what_was_altered_is_told_and_never_shown_and_the_next_build_mends_it(
     for name, answer in _answers(index, settings).items():
         if isinstance(answer, IndexUnusableError):
             assert "a row of the catalog is damaged" in answer.message
-            assert answer.hint == "Run `excerpt index` to rebuild it."
+            assert answer.hint == "Run `excerpt index` to rebuild the index."
             errors += 1
         else:
             assert answer == right[name], name
     assert errors
-    assert "everything, from the vault" in build(vault, index, settings).rebuilt
+    assert "everything from the vault" in build(vault, index, settings).rebuilt
     assert content(index, settings) == before
 
 
 def test_what_was_altered_is_not_copied_into_other_files_of_the_index(kept: Kept, tmp_path: Path) -> None:
     vault, index, settings = kept
     index = shutil.copytree(index, tmp_path / "index")
-    with closing(sqlite3.connect(index / FILE)) as connection, connection:
+    with closing(sqlite3.connect(index / CATALOG_FILE)) as connection, connection:
         connection.execute("UPDATE fragments SET text = replace(text, 'not', 'NOW')")
     next(index.glob("words/*.lex")).write_bytes(b"")
     assert "a row of the catalog is damaged" in build(vault, index, settings).rebuilt

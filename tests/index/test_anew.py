@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from excerpt.errors import IndexUnusableError
-from excerpt.index.build import BuildCancelled, Control, build
-from excerpt.index.catalog import FILE
-from excerpt.index.changes import NEW_INDEX
+from excerpt.index.build import BuildCancelled, BuildControl, build
+from excerpt.index.catalog import CATALOG_FILE
+from excerpt.index.changes import REBUILD_FOLDER
 from excerpt.index.snapshot import Snapshot
 from excerpt.model import Progress
 from excerpt.settings import Settings
@@ -41,7 +41,7 @@ def test_until_it_is_done_the_last_generation_answers(built: Path, vault: Path, 
     assert {generation for _, generation in seen[1:]} == {old.generation}
     assert all(same for same, _ in seen)
     assert content(built, settings) == before
-    assert not (built / NEW_INDEX).exists()
+    assert not (built / REBUILD_FOLDER).exists()
 
 
 def test_it_is_gone_on_from_like_any_other(built: Path, vault: Path, settings: Settings, write: WriteNote) -> None:
@@ -54,7 +54,7 @@ def test_it_is_gone_on_from_like_any_other(built: Path, vault: Path, settings: S
 
 
 def test_cancelled_it_leaves_what_there_was(built: Path, vault: Path, settings: Settings) -> None:
-    before, control = content(built, settings), Control()
+    before, control = content(built, settings), BuildControl()
 
     def cancel(_: Progress) -> None:
         control.cancel()
@@ -63,7 +63,7 @@ def test_cancelled_it_leaves_what_there_was(built: Path, vault: Path, settings: 
         build(vault, built, settings, cancel, rebuild=True, control=control)
     assert content(built, settings) == before
     assert build(vault, built, settings).rebuilt == ""
-    assert not (built / NEW_INDEX).exists()
+    assert not (built / REBUILD_FOLDER).exists()
 
 
 def test_that_it_cannot_be_put_in_place_leaves_what_there_was(
@@ -84,7 +84,7 @@ def test_that_it_cannot_be_put_in_place_leaves_what_there_was(
 
 def test_an_index_that_cannot_be_read_is_thrown_away_first(built: Path, vault: Path, settings: Settings) -> None:
     before = content(built, settings)
-    (built / FILE).write_bytes(b"no database")
+    (built / CATALOG_FILE).write_bytes(b"no database")
     report = build(vault, built, settings, rebuild=True)
     assert report.added == 3
     assert content(built, settings) == before

@@ -21,10 +21,10 @@ from filelock import FileLock
 from excerpt.errors import IndexBusyError, IndexUnusableError, ModelError, VaultEmptiedError, VaultError
 from excerpt.index import build as building
 from excerpt.index import changes, pool, postings, prepare, writer
-from excerpt.index.build import BuildCancelled, Control, Updater, build
-from excerpt.index.catalog import FILE, Catalog
+from excerpt.index.build import BuildCancelled, BuildControl, Updater, build
+from excerpt.index.catalog import CATALOG_FILE, Catalog
 from excerpt.index.snapshot import Snapshot
-from excerpt.index.writer import LOCK
+from excerpt.index.writer import LOCK_FILE
 from excerpt.model import Fragment, Note, Progress
 from excerpt.settings import EmbeddingSettings, PackSettings, Settings, VaultSettings
 from excerpt.text import fragments
@@ -103,7 +103,7 @@ def test_nothing_changed_means_nothing_is_read_embedded_or_committed(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     os.utime(write("Roses.md", ROSES), (1, 1))
-    monkeypatch.setattr(changes, "_TICK_NS", 0)  # files written just now are read again
+    monkeypatch.setattr(changes, "_CLOCK_TICK_NS", 0)  # files written just now are read again
     first = build(vault, index, settings)
     told: list[Progress] = []
     second = build(vault, index, settings, told.append)
@@ -166,7 +166,7 @@ def test_an_edit_of_an_old_file_that_leaves_size_and_time_is_seen(
 def test_a_file_of_the_same_size_and_time_in_the_place_of_another_is_seen(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(changes, "_TICK_NS", 0)
+    monkeypatch.setattr(changes, "_CLOCK_TICK_NS", 0)
     os.utime(write("Tea.md", TEA), (1, 1))
     os.utime(write("Other.md", TEA.replace("kettle", "basket")), (1, 1))
     build(vault, index, settings)
@@ -193,7 +193,7 @@ def test_an_index_that_knows_one_time_of_a_file_goes_on_with_what_it_has(
 ) -> None:
     os.utime(write("Tea.md", TEA), (1, 1))
     first = build(vault, index, settings)
-    with closing(sqlite3.connect(index / FILE)) as connection:
+    with closing(sqlite3.connect(index / CATALOG_FILE)) as connection:
         connection.executescript(f"{AS_OF_5}; ALTER TABLE notes DROP COLUMN ctime_ns; PRAGMA user_version = 3")
     second = build(vault, index, settings)
     assert (second.unchanged, second.embedded, second.rebuilt) == (1, 0, "")
@@ -208,7 +208,7 @@ def test_an_index_without_the_words_of_names_goes_on_with_what_it_has(
     first = build(vault, index, settings)
     with closing(Snapshot.open(index, settings)) as snapshot:
         before = snapshot.name_terms([0, 1])
-    with closing(sqlite3.connect(index / FILE)) as connection:
+    with closing(sqlite3.connect(index / CATALOG_FILE)) as connection:
         connection.executescript(
             f"{AS_OF_5}; DROP TABLE name_terms; DELETE FROM meta WHERE name = 'names'; PRAGMA user_version = 4"
         )
@@ -224,7 +224,7 @@ def test_an_index_without_kinds_and_places_goes_on_with_what_it_has(
 ) -> None:
     write("Tea.md", TEA)
     first = build(vault, index, settings)
-    with closing(sqlite3.connect(index / FILE)) as connection:
+    with closing(sqlite3.connect(index / CATALOG_FILE)) as connection:
         connection.executescript(f"{AS_OF_5}; PRAGMA user_version = 5")
     second = build(vault, index, settings)
     assert (second.unchanged, second.embedded, second.rebuilt) == (1, 0, "")
@@ -238,7 +238,7 @@ def test_an_index_without_checksums_of_rows_gets_them_and_goes_on_with_what_it_h
     write("Tea.md", TEA)
     first = build(vault, index, settings)
     before = content(index, settings)
-    with closing(sqlite3.connect(index / FILE)) as connection:
+    with closing(sqlite3.connect(index / CATALOG_FILE)) as connection:
         connection.executescript(f"{AS_OF_6}; PRAGMA user_version = 6")
     second = build(vault, index, settings)
     assert (second.unchanged, second.embedded, second.rebuilt) == (2, 0, "")
@@ -271,7 +271,7 @@ def test_a_file_with_an_older_time_is_read(vault: Path, index: Path, settings: S
 def test_when_files_were_looked_at_is_written_down_once(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(changes, "_TICK_NS", 0)
+    monkeypatch.setattr(changes, "_CLOCK_TICK_NS", 0)
     os.utime(write("Tea.md", TEA), (1, 1))
     build(vault, index, settings)
     with closing(Catalog.open_to_read(index)) as catalog:
@@ -387,7 +387,7 @@ def test_keys_are_never_used_twice(vault: Path, index: Path, settings: Settings,
 def test_the_most_recently_modified_notes_come_first(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(building, "_FIRST_NOTES", 8)
+    monkeypatch.setattr(building, "_FIRST_BATCH_NOTES", 8)
     for number in range(20):
         os.utime(write(f"{number:02}.md", f"# Note\n\nText {number}.\n"), (number, number))
     first: list[tuple[str, ...]] = []
@@ -408,7 +408,7 @@ def is_unfinished(index: Path, settings: Settings) -> bool:
 def test_a_generation_says_whether_the_build_had_files_left_to_read(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(building, "_FIRST_NOTES", 8)
+    monkeypatch.setattr(building, "_FIRST_BATCH_NOTES", 8)
     for number in range(20):
         write(f"{number:02}.md", f"# Note\n\nText {number}.\n")
     unfinished: dict[int, bool] = {}
@@ -424,10 +424,10 @@ def test_a_generation_says_whether_the_build_had_files_left_to_read(
 def test_a_build_that_was_cancelled_leaves_an_unfinished_generation_until_all_is_read(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(building, "_FIRST_NOTES", 8)
+    monkeypatch.setattr(building, "_FIRST_BATCH_NOTES", 8)
     for number in range(20):
         write(f"{number:02}.md", f"# Note\n\nText {number}.\n")
-    control = Control()
+    control = BuildControl()
 
     def cancel_at_first_generation(progress: Progress) -> None:
         if progress.generation == 1:
@@ -542,7 +542,7 @@ def test_another_model_makes_all_vectors_anew_and_says_so(
     build(vault, index, settings)
     other = replace(settings, embedding=EmbeddingSettings(str(models[1])))
     report = build(vault, index, other)
-    assert "the vectors, from the catalog: the embedding model changed" in report.rebuilt
+    assert "the vectors from the catalog, because the embedding model changed" in report.rebuilt
     assert report.embedded == report.fragments
     snapshot = Snapshot.open(index, other)
     assert snapshot.vectors.vectors.shape == (report.fragments, 24)
@@ -577,7 +577,7 @@ def test_another_tokenizer_recounts_without_reading_the_vault(
     build(vault, index, settings)
     other = replace(settings, pack=PackSettings(tokenizer="o200k"))
     report = build(vault, index, other)
-    assert report.rebuilt == "the token counts: the tokenizer changed"
+    assert report.rebuilt == "the token counts, because the tokenizer changed"
     assert (report.changed, report.embedded) == (0, 0)
     count = open_tokenizer("o200k").count
     snapshot = Snapshot.open(index, other)
@@ -594,7 +594,7 @@ def test_another_analyzer_makes_the_words_anew_from_the_catalog(
     build(vault, index, settings)
     monkeypatch.setattr(changes, "ANALYZER_VERSION", ANALYZER_VERSION + 1)
     report = build(vault, index, settings)
-    assert report.rebuilt == "the lexical index, from the catalog: words are split differently now"
+    assert report.rebuilt == "the lexical index from the catalog, because words are split differently now"
     assert (report.changed, report.embedded) == (0, 0)
     assert build(vault, index, settings).rebuilt == ""
 
@@ -650,7 +650,7 @@ def test_rebuild_starts_from_nothing(vault: Path, index: Path, settings: Setting
 
 def test_a_second_writer_waits_and_then_says_who_holds_the_index(vault: Path, index: Path, settings: Settings) -> None:
     index.mkdir(parents=True)
-    with FileLock(index / LOCK), pytest.raises(IndexBusyError, match=r"has not finished within 0\.05 s") as caught:
+    with FileLock(index / LOCK_FILE), pytest.raises(IndexBusyError, match=r"has not finished within 0\.05 s") as caught:
         build(vault, index, settings, wait=0.05)
     assert "try again" in caught.value.hint
 

@@ -16,9 +16,9 @@ import pytest
 from excerpt.errors import VaultError
 from excerpt.index import changes
 from excerpt.index.build import build
-from excerpt.index.catalog import FILE
-from excerpt.index.files import SUSPECT, DamagedFileError
-from excerpt.index.lexical import FOLDER
+from excerpt.index.catalog import CATALOG_FILE
+from excerpt.index.files import SUSPECT_FILE, DamagedFileError
+from excerpt.index.lexical import WORDS_FOLDER
 from excerpt.index.snapshot import Snapshot
 from excerpt.settings import EmbeddingSettings, PackSettings, Settings, VaultSettings
 from excerpt.text import fragments
@@ -37,14 +37,14 @@ class Indexed:
             return snapshot.is_up_to_date(self.vault)
 
     def sql(self, statement: str) -> None:
-        with closing(sqlite3.connect(self.index / FILE)) as catalog:
+        with closing(sqlite3.connect(self.index / CATALOG_FILE)) as catalog:
             catalog.execute(statement)
             catalog.commit()
 
 
 @pytest.fixture
 def indexed(vault: Path, index: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Indexed:
-    monkeypatch.setattr(changes, "_TICK_NS", 0)
+    monkeypatch.setattr(changes, "_CLOCK_TICK_NS", 0)
     (vault / "beds").mkdir()
     (vault / "beds" / "Roses.md").write_text("# Roses\n\nPrune a rose in winter.\n")
     (vault / "Tea.md").write_text("# Tea\n\nBrew tea in a kettle.\n")
@@ -138,9 +138,9 @@ def test_another_version_of_the_code_is_a_change(
 
 
 IN_THE_INDEX: dict[str, Callable[[Indexed], object]] = {
-    "suspected": lambda one: (one.index / SUSPECT).touch(),
+    "suspected": lambda one: (one.index / SUSPECT_FILE).touch(),
     "doubted": lambda one: one.sql("INSERT OR REPLACE INTO meta VALUES ('doubted', 'words')"),
-    "made anew meanwhile": lambda one: (one.index / changes.NEW_INDEX).mkdir(),
+    "made anew meanwhile": lambda one: (one.index / changes.REBUILD_FOLDER).mkdir(),
     "of another vault": lambda one: one.sql("UPDATE meta SET value = '/else' WHERE name = 'vault'"),
     "killed before moves were told": lambda one: one.sql("INSERT INTO arrived VALUES ('Tea.md')"),
     "a fragment lost": lambda one: one.sql("DELETE FROM fragments WHERE key = 1"),
@@ -155,7 +155,7 @@ def test_an_index_that_a_build_would_mend_is_not_up_to_date(
     assert not indexed.is_up_to_date()
 
 
-@pytest.mark.parametrize("pattern", [f"{FOLDER}/*.pst", f"{FOLDER}/*.lex", "vectors-*"])
+@pytest.mark.parametrize("pattern", [f"{WORDS_FOLDER}/*.pst", f"{WORDS_FOLDER}/*.lex", "vectors-*"])
 def test_a_damaged_file_is_left_to_a_build(indexed: Indexed, pattern: str) -> None:
     (file,) = indexed.index.glob(pattern)
     data = bytearray(file.read_bytes())

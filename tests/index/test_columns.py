@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.index.postings import Columns, DamagedColumnsError, Segment, fuse, pack
+from excerpt.index.postings import Columns, DamagedColumnsError, Segment, merge_fields, pack
 from tests.index.counting import invert
 
 
@@ -22,7 +22,7 @@ def segment(*documents: dict[str, list[int]]) -> Segment:
         )
         for document in documents
     ]
-    return fuse([invert(flat)])
+    return merge_fields([invert(flat)])
 
 
 def written(folder: Path, words: Segment) -> Columns:
@@ -71,14 +71,14 @@ def test_a_segment_without_words_opens(tmp_path: Path) -> None:
     columns = written(tmp_path, segment({}))
     assert columns.terms() == []
     assert columns.find(b"a") is None
-    assert list(columns.beginning_with(b"")) == []
+    assert list(columns.terms_with_prefix(b"")) == []
 
 
 def test_terms_by_beginning_cross_the_blocks(tmp_path: Path) -> None:
     columns = written(tmp_path, segment({f"{letter}{n:03}": [n] for letter in "abc" for n in range(100)}))
-    found = [term for term, _ in columns.beginning_with(b"b0")]
+    found = [term for term, _ in columns.terms_with_prefix(b"b0")]
     assert found == [f"b{n:03}".encode() for n in range(100)]
-    assert [term for term, _ in columns.beginning_with(b"a00")] == [f"a{n:03}".encode() for n in range(10)]
+    assert [term for term, _ in columns.terms_with_prefix(b"a00")] == [f"a{n:03}".encode() for n in range(10)]
 
 
 def test_only_the_pages_looked_at_are_checked(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from excerpt.index import build as building
-from excerpt.index.build import BuildCancelled, Control, build
+from excerpt.index.build import BuildCancelled, BuildControl, build
 from excerpt.index.snapshot import Snapshot
 from excerpt.model import Progress
 from excerpt.settings import Settings
@@ -19,14 +19,14 @@ from tests.index.conftest import WriteNote
 @pytest.fixture
 def thirty(write: WriteNote, monkeypatch: pytest.MonkeyPatch) -> None:
     """Write thirty notes, of which the first batch takes eight."""
-    monkeypatch.setattr(building, "_FIRST_NOTES", 8)
+    monkeypatch.setattr(building, "_FIRST_BATCH_NOTES", 8)
     for number in range(30):
         write(f"{number:02}.md", f"# Note\n\nText {number}.\n")
 
 
 @pytest.mark.usefixtures("thirty")
 def test_a_paused_build_does_nothing_until_it_is_resumed(vault: Path, index: Path, settings: Settings) -> None:
-    control, paused, done = Control(), threading.Event(), threading.Event()
+    control, paused, done = BuildControl(), threading.Event(), threading.Event()
 
     def pause_at_first_generation(progress: Progress) -> None:
         if progress.generation == 1 and not paused.is_set():
@@ -49,7 +49,7 @@ def test_a_paused_build_does_nothing_until_it_is_resumed(vault: Path, index: Pat
 
 @pytest.mark.usefixtures("thirty")
 def test_time_paused_is_not_counted_as_work(vault: Path, index: Path, settings: Settings) -> None:
-    control = Control()
+    control = BuildControl()
     control.pause()
     threading.Timer(1.0, control.resume).start()
     began = time.monotonic()
@@ -63,7 +63,7 @@ def test_time_paused_is_not_counted_as_work(vault: Path, index: Path, settings: 
 def test_a_cancelled_build_keeps_what_it_has_committed_and_the_next_goes_on(
     vault: Path, index: Path, settings: Settings, paused: bool
 ) -> None:
-    control = Control()
+    control = BuildControl()
 
     def cancel_at_first_generation(progress: Progress) -> None:
         if progress.generation == 1:

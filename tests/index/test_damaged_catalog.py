@@ -17,11 +17,11 @@ import pytest
 
 from excerpt.errors import IndexUnusableError
 from excerpt.index.build import build
-from excerpt.index.catalog import FILE, SCHEMA
-from excerpt.index.files import SUSPECT
+from excerpt.index.catalog import CATALOG_FILE, SCHEMA
+from excerpt.index.files import SUSPECT_FILE
 from excerpt.index.snapshot import Snapshot
 from excerpt.index.verify import RepairPart, examine
-from excerpt.index.writer import LOCK
+from excerpt.index.writer import LOCK_FILE
 from excerpt.settings import EmbeddingSettings, PackSettings, Settings
 from tests.index.content import content
 
@@ -75,7 +75,7 @@ def test_tables_that_this_version_does_not_make_are_noticed_and_made_anew(
 ) -> None:
     vault, index, settings = kept
     index = shutil.copytree(index, tmp_path / "index")
-    with closing(sqlite3.connect(index / FILE)) as connection:
+    with closing(sqlite3.connect(index / CATALOG_FILE)) as connection:
         connection.execute(statement)
     with pytest.raises(
         IndexUnusableError, match=r"cannot be read: the definition of \w+ is damaged\. Run `excerpt index`"
@@ -84,7 +84,7 @@ def test_tables_that_this_version_does_not_make_are_noticed_and_made_anew(
     faults = examine(index, vault, None, settings, lambda *_: None).faults
     assert [fault.part for fault in faults] == [RepairPart.CATALOG]
     report = build(vault, index, settings)
-    assert "everything, from the vault: the catalog could not be used (the definition of" in report.rebuilt
+    assert "everything from the vault, because the catalog could not be used (the definition of" in report.rebuilt
     assert content(index, settings) == before
     assert build(vault, index, settings).rebuilt == ""
 
@@ -129,7 +129,7 @@ def _nowhere(file: Path) -> None:
 @pytest.mark.parametrize(
     "pattern",
     [
-        *(FILE, f"{FILE}-wal", f"{FILE}-shm", SUSPECT, LOCK),
+        *(CATALOG_FILE, f"{CATALOG_FILE}-wal", f"{CATALOG_FILE}-shm", SUSPECT_FILE, LOCK_FILE),
         *("vectors-*", "words/*.toc", "words/*.lex", "words/*.pst", "words/*.npy", "words", "anew"),
     ],
 )

@@ -17,12 +17,12 @@ import pytest
 
 from excerpt.index import postings
 from excerpt.index.build import build
-from excerpt.index.catalog import FILE
-from excerpt.index.files import seal
+from excerpt.index.catalog import CATALOG_FILE
+from excerpt.index.files import sync_and_record
 from excerpt.index.lexical import open_segments
-from excerpt.index.postings import Inverted, Segment, fuse
+from excerpt.index.postings import Inverted, Segment, merge_fields
 from excerpt.index.snapshot import Snapshot
-from excerpt.index.verify import Health, RepairPart, Stale, examine, schedule_repair
+from excerpt.index.verify import IndexHealth, RepairPart, StaleReason, examine, schedule_repair
 from excerpt.settings import EmbeddingSettings, PackSettings, Settings
 from excerpt.vault import scan
 from tests.index.conftest import WriteNote
@@ -38,8 +38,8 @@ NOTES = {
     "garden/Soil.md": "# Soil\n\nCompost and water.\n",
 }
 
-Look = Callable[..., Health]
-Mend = Callable[[Health], str]
+Look = Callable[..., IndexHealth]
+Mend = Callable[[IndexHealth], str]
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, models: tuple[Path, Path]) ->
             (vault / path).write_text(text, encoding="utf-8")
         build(vault, folder / "index", settings)
     segments = open_segments(folder / "index", Snapshot.current_generation(folder / "index"))
-    assert [segment.whole for segment in segments] == [False, True, True]
+    assert [segment.has_no_deletions for segment in segments] == [False, True, True]
     return folder
 
 
@@ -69,36 +69,36 @@ def built(vault: Path, index: Path, made: Path) -> Path:
 
 @pytest.fixture
 def look(built: Path, vault: Path, settings: Settings) -> Look:
-    def at_all(quick: bool = False, using: Settings = settings) -> Health:
+    def at_all(quick: bool = False, using: Settings = settings) -> IndexHealth:
         return examine(built, vault, scan.scan(vault, using.vault), using, lambda *_: None, quick=quick)
 
     return at_all
 
 
 @pytest.fixture
-def mend(built: Path, vault: Path, settings: Settings) -> Mend:
+def repair_parts(built: Path, vault: Path, settings: Settings) -> Mend:
     """Return a function that repairs as `excerpt doctor --fix` does and returns what was rebuilt."""
 
-    def what_was_found(health: Health) -> str:
+    def what_was_found(health: IndexHealth) -> str:
         schedule_repair(built, health.faults)
         return build(vault, built, settings).rebuilt
 
     return what_was_found
 
 
-def said(health: Health) -> list[str]:
+def said(health: IndexHealth) -> list[str]:
     return [f"{fault.path}: {fault.reason}" for fault in health.faults]
 
 
 def sql(index: Path, *statements: str) -> None:
-    with closing(sqlite3.connect(index / FILE)) as connection, connection:
+    with closing(sqlite3.connect(index / CATALOG_FILE)) as connection, connection:
         for statement in statements:
             assert connection.execute(statement).rowcount, statement
 
 
 def record(index: Path, name: str) -> None:
     """Record a derived file's current size and checksum in the catalog."""
-    file = seal(index, name)
+    file = sync_and_record(index, name)
     sql(index, f"UPDATE files SET size = {file.size}, crc = {file.crc} WHERE name = '{name}'")
 
 
@@ -120,7 +120,11 @@ def test_notes_that_are_not_indexed_yet_are_named_with_the_reason(look: Look, va
     write("Tea.md", "Only water.\n")
     (vault / "garden" / "Soil.md").unlink()
     health = look()
-    assert sorted(health.stale) == [("New.md", Stale.NEW), ("Tea.md", Stale.CHANGED), ("garden/Soil.md", Stale.GONE)]
+    assert sorted(health.stale) == [
+        ("New.md", StaleReason.NEW),
+        ("Tea.md", StaleReason.CHANGED),
+        ("garden/Soil.md", StaleReason.GONE),
+    ]
     assert said(health) == []
 
 
@@ -138,7 +142,7 @@ def test_a_file_that_was_skipped_is_not_taken_for_a_new_note(
 def test_a_note_that_was_cut_by_other_code_is_not_indexed_yet(look: Look, built: Path) -> None:
     sql(built, "UPDATE notes SET cut = '0' WHERE path = 'Tea.md'")
     health = look()
-    assert health.stale == [("Tea.md", Stale.CUT)]
+    assert health.stale == [("Tea.md", StaleReason.CUT)]
     assert said(health) == []
 
 
@@ -153,7 +157,7 @@ def edited(file: Path) -> None:
 def test_a_change_that_keeps_time_and_size_is_one_that_the_next_build_sees(look: Look, vault: Path) -> None:
     edited(vault / "garden" / "Soil.md")
     health = look()
-    assert health.stale == [("garden/Soil.md", Stale.CHANGED)]
+    assert health.stale == [("garden/Soil.md", StaleReason.CHANGED)]
     assert said(health) == []
 
 
@@ -170,7 +174,7 @@ def without_ctime(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("without_ctime")
 def test_a_change_that_no_time_tells_of_is_found_by_content_alone(
-    look: Look, mend: Mend, built: Path, vault: Path, settings: Settings
+    look: Look, repair_parts: Mend, built: Path, vault: Path, settings: Settings
 ) -> None:
     file = vault / "garden" / "Soil.md"
     os.utime(file, (1_700_000_000, 1_700_000_000))  # a build reads the content of files written just now
@@ -179,8 +183,8 @@ def test_a_change_that_no_time_tells_of_is_found_by_content_alone(
     assert build(vault, built, settings).changed == 0
     assert said(look(quick=True)) == []
     health = look()
-    assert said(health) == ["garden/Soil.md: Its file has a different text from the index, but the same time and size."]
-    mend(health)
+    assert said(health) == ["garden/Soil.md: The file has a different text from the index, but the same time and size."]
+    repair_parts(health)
     assert said(look()) == []
 
 
@@ -213,34 +217,40 @@ TEA = "(SELECT id FROM notes WHERE path = 'Tea.md')"
             " AND ordinal = 0",
             "Lines 3-7 are missing from the fragments.",
         ),
-        (f"DELETE FROM note_texts WHERE note = {ROSES}", "Its text in the catalog is lost or damaged."),
-        (f"UPDATE note_texts SET text = x'00' WHERE note = {ROSES}", "Its text in the catalog is lost or damaged."),
-        (f"UPDATE fragments SET tokens = 999 WHERE note = {ROSES} AND ordinal = 0", "Its token counts"),
-        (f"UPDATE notes SET tokens = 999 WHERE id = {ROSES}", "Its token count in"),
-        (f"UPDATE notes SET title = 'Lilies' WHERE id = {ROSES}", "Its title or language"),
-        (f"UPDATE sections SET level = 5 WHERE note = {ROSES} AND heading = 'Water'", "Its sections"),
-        (f"UPDATE fragments SET digest = 'x' WHERE note = {ROSES} AND ordinal = 0", "Its fragments"),
-        (f"DELETE FROM names WHERE note = {ROSES}", "Its names"),
-        (f"UPDATE name_terms SET terms = x'0000000000000000' WHERE note = {ROSES}", "Its names' words"),
+        (f"DELETE FROM note_texts WHERE note = {ROSES}", "The note's text in the catalog is lost or damaged."),
+        (
+            f"UPDATE note_texts SET text = x'00' WHERE note = {ROSES}",
+            "The note's text in the catalog is lost or damaged.",
+        ),
+        (f"UPDATE fragments SET tokens = 999 WHERE note = {ROSES} AND ordinal = 0", "The note's token counts"),
+        (f"UPDATE notes SET tokens = 999 WHERE id = {ROSES}", "The note's token count in"),
+        (f"UPDATE notes SET title = 'Lilies' WHERE id = {ROSES}", "The note's title or language"),
+        (f"UPDATE sections SET level = 5 WHERE note = {ROSES} AND heading = 'Water'", "The note's sections"),
+        (f"UPDATE fragments SET digest = 'x' WHERE note = {ROSES} AND ordinal = 0", "The note's fragments"),
+        (f"DELETE FROM names WHERE note = {ROSES}", "The note's names"),
+        (f"UPDATE name_terms SET terms = x'0000000000000000' WHERE note = {ROSES}", "The note's names' words"),
     ],
 )
 def test_a_row_that_is_not_of_the_notes_text_is_named_and_the_note_read_again(
-    look: Look, mend: Mend, built: Path, statement: str, expected: str
+    look: Look, repair_parts: Mend, built: Path, statement: str, expected: str
 ) -> None:
     sql(built, statement)
     health = look()
     faults = [fault for fault in health.faults if fault.part is RepairPart.NOTE]
     assert [fault.path for fault in faults] == ["garden/Roses.md"]
     assert faults[0].reason.startswith(expected)
-    mend(health)
+    repair_parts(health)
     assert said(look()) == []
 
 
 @pytest.mark.parametrize(
     ("statement", "expected"),
     [
-        (f"DELETE FROM links WHERE note = {TEA}", "Its links"),
-        (f"UPDATE labels SET value = 'food' WHERE note = {TEA} AND kind = 'tag'", "Its tags, aliases and properties"),
+        (f"DELETE FROM links WHERE note = {TEA}", "The note's links"),
+        (
+            f"UPDATE labels SET value = 'food' WHERE note = {TEA} AND kind = 'tag'",
+            "The note's tags, aliases and properties",
+        ),
     ],
 )
 def test_links_and_labels_that_are_not_of_the_notes_text_are_named(
@@ -250,38 +260,40 @@ def test_links_and_labels_that_are_not_of_the_notes_text_are_named(
     assert next(fault.reason for fault in look().faults if fault.part is RepairPart.NOTE).startswith(expected)
 
 
-def test_a_fragment_that_is_lost_is_told_by_its_lines_and_by_the_words(look: Look, mend: Mend, built: Path) -> None:
+def test_a_fragment_that_is_lost_is_told_by_its_lines_and_by_the_words(
+    look: Look, repair_parts: Mend, built: Path
+) -> None:
     sql(built, f"DELETE FROM fragments WHERE note = {ROSES} AND ordinal = 1")
     health = look()
     assert said(health) == [
-        "words: They do not match the catalog's fragments.",
+        "words: The words in the lexical index do not match the fragments in the catalog.",
         "garden/Roses.md: Lines 11-11 are missing from the fragments.",
     ]
-    mend(health)
+    repair_parts(health)
     assert said(look()) == []
 
 
 @pytest.mark.parametrize("pattern", ["words/*.toc", "words/*.lex", "words/*.pst", "words/*.npy", "vectors-*"])
 def test_a_flipped_byte_in_a_derived_file_is_found_in_that_file(
-    look: Look, mend: Mend, built: Path, pattern: str
+    look: Look, repair_parts: Mend, built: Path, pattern: str
 ) -> None:
     name = max(path for path in used(built) if Path(path).match(pattern))
     flip(built / name)
     health = look()
-    assert said(health) == [f"{name}: It is altered."]
-    mend(health)
+    assert said(health) == [f"{name}: The file is altered."]
+    repair_parts(health)
     assert said(look()) == []
 
 
 def used(index: Path) -> list[str]:
-    with closing(sqlite3.connect(index / FILE)) as connection:
+    with closing(sqlite3.connect(index / CATALOG_FILE)) as connection:
         return [name for (name,) in connection.execute("SELECT name FROM files")]
 
 
 def test_a_missing_derived_file_is_named(look: Look, built: Path) -> None:
     name = next(path for path in used(built) if path.endswith(".pst"))
     (built / name).unlink()
-    assert said(look()) == [f"{name}: It is missing."]
+    assert said(look()) == [f"{name}: The file is missing."]
 
 
 @pytest.fixture
@@ -289,30 +301,30 @@ def misplaced(built: Path, vault: Path, settings: Settings, write: WriteNote, mo
     """Index a note with every word position off by one, in files with correct checksums."""
 
     def shifted(parts: list[Inverted]) -> Segment:
-        made = fuse(parts)
+        made = merge_fields(parts)
         return replace(made, positions=made.positions + 1)
 
     write("Kettle.md", "# Kettle\n\nTea and sugar.\n")
     with monkeypatch.context() as patch:
-        patch.setattr(postings, "fuse", shifted)
+        patch.setattr(postings, "merge_fields", shifted)
         build(vault, built, settings)
 
 
 @pytest.mark.usefixtures("misplaced")
 def test_postings_that_are_sound_files_of_other_words_are_found_and_made_anew(
-    look: Look, mend: Mend, built: Path, vault: Path, settings: Settings
+    look: Look, repair_parts: Mend, built: Path, vault: Path, settings: Settings
 ) -> None:
     health = look()
     assert [(fault.path, fault.part) for fault in health.faults] == [("Kettle.md", RepairPart.WORDS)]
     assert health.faults[0].reason.startswith("The fragment at line 3 has wrong words in the lexical index: ")
     assert said(look(quick=True)) == []
     assert build(vault, built, settings).rebuilt == ""
-    assert "a check found errors in it" in mend(health)
+    assert "a check found errors in it" in repair_parts(health)
     assert said(look()) == []
     assert build(vault, built, settings).rebuilt == ""
 
 
-def test_a_wrong_number_of_words_is_found(look: Look, mend: Mend, built: Path) -> None:
+def test_a_wrong_number_of_words_is_found(look: Look, repair_parts: Mend, built: Path) -> None:
     name = next(path for path in used(built) if path.endswith(".npy"))
     docs = np.load(built / name)
     docs["text"] += 1
@@ -321,7 +333,7 @@ def test_a_wrong_number_of_words_is_found(look: Look, mend: Mend, built: Path) -
     health = look()
     assert health.faults
     assert all(fault.reason.endswith("has the wrong number of words in the lexical index.") for fault in health.faults)
-    mend(health)
+    repair_parts(health)
     assert said(look()) == []
 
 
@@ -332,27 +344,27 @@ def test_words_told_apart_by_other_code_are_behind_not_wrong(look: Look, built: 
     assert health.outdated == ["the words: they are split differently now"]
 
 
-def test_a_fragment_without_a_vector_is_named_and_embedded_again(look: Look, mend: Mend, built: Path) -> None:
+def test_a_fragment_without_a_vector_is_named_and_embedded_again(look: Look, repair_parts: Mend, built: Path) -> None:
     sql(built, f"DELETE FROM vectors WHERE digest = (SELECT embedded FROM fragments WHERE note = {TEA} LIMIT 1)")
     health = look()
     assert said(health) == ["Tea.md: The fragment at line 7 has no vector in the catalog."]
-    mend(health)
+    repair_parts(health)
     assert said(look()) == []
 
 
 def test_a_vector_that_differs_between_catalog_and_matrix_is_named_and_made_anew(
-    look: Look, mend: Mend, built: Path
+    look: Look, repair_parts: Mend, built: Path
 ) -> None:
     first = f"(SELECT embedded FROM fragments WHERE note = {TEA} LIMIT 1)"
     sql(built, f"UPDATE vectors SET vector = zeroblob(length(vector)) WHERE digest = {first}")
     health = look(quick=True)
     assert said(health) == ["Tea.md: The fragment at line 7 has different vectors in the matrix and in the catalog."]
-    mend(health)
+    repair_parts(health)
     assert said(look()) == []
 
 
 def test_a_vector_that_is_wrong_in_both_places_is_told_by_the_model(
-    look: Look, mend: Mend, built: Path, vault: Path, settings: Settings
+    look: Look, repair_parts: Mend, built: Path, vault: Path, settings: Settings
 ) -> None:
     sql(
         built,
@@ -364,7 +376,7 @@ def test_a_vector_that_is_wrong_in_both_places_is_told_by_the_model(
     assert said(look(quick=True)) == []
     health = look()
     assert said(health) == ["Tea.md: The fragment at line 7 has a vector that does not match its text."]
-    mend(health)
+    repair_parts(health)
     assert said(look()) == []
 
 
@@ -377,37 +389,37 @@ def test_vectors_of_another_model_are_behind_not_wrong(
     assert health.outdated == ["the vectors: they are from another model or another text"]
 
 
-def test_a_catalog_of_garbage_is_named_and_made_anew(look: Look, mend: Mend, built: Path) -> None:
-    data = (built / FILE).read_bytes()
-    (built / FILE).write_bytes(data[:4096] + bytes(byte ^ 0x5A for byte in data[4096:]))
+def test_a_catalog_of_garbage_is_named_and_made_anew(look: Look, repair_parts: Mend, built: Path) -> None:
+    data = (built / CATALOG_FILE).read_bytes()
+    (built / CATALOG_FILE).write_bytes(data[:4096] + bytes(byte ^ 0x5A for byte in data[4096:]))
     health = look()
-    assert [(fault.path, fault.part) for fault in health.faults] == [(FILE, RepairPart.CATALOG)]
-    mend(health)
+    assert [(fault.path, fault.part) for fault in health.faults] == [(CATALOG_FILE, RepairPart.CATALOG)]
+    repair_parts(health)
     assert said(look()) == []
 
 
-def test_a_text_that_is_no_utf8_is_named_and_all_made_anew(look: Look, mend: Mend, built: Path) -> None:
+def test_a_text_that_is_no_utf8_is_named_and_all_made_anew(look: Look, repair_parts: Mend, built: Path) -> None:
     sql(built, f"UPDATE fragments SET text = CAST(x'FF' AS TEXT) WHERE note = {TEA} AND ordinal = 0")
     health = look()
-    assert [(fault.path, fault.part) for fault in health.faults] == [(FILE, RepairPart.CATALOG)]
-    mend(health)
+    assert [(fault.path, fault.part) for fault in health.faults] == [(CATALOG_FILE, RepairPart.CATALOG)]
+    repair_parts(health)
     assert said(look()) == []
 
 
 def test_a_catalog_of_another_version_is_behind_not_wrong(look: Look, built: Path) -> None:
-    with closing(sqlite3.connect(built / FILE)) as connection:
+    with closing(sqlite3.connect(built / CATALOG_FILE)) as connection:
         connection.execute("PRAGMA user_version = 999")
     health = look()
     assert said(health) == []
     assert health.outdated == ["all of it: another version of excerpt made it"]
 
 
-def test_rows_of_a_note_that_is_gone_are_found(look: Look, mend: Mend, built: Path) -> None:
+def test_rows_of_a_note_that_is_gone_are_found(look: Look, repair_parts: Mend, built: Path) -> None:
     sql(built, "DELETE FROM notes WHERE path = 'Tea.md'")
     health = look()
-    assert [(fault.path, fault.part) for fault in health.faults] == [(FILE, RepairPart.CATALOG)]
+    assert [(fault.path, fault.part) for fault in health.faults] == [(CATALOG_FILE, RepairPart.CATALOG)]
     assert "rows belong to notes that do not exist" in health.faults[0].reason
-    mend(health)
+    repair_parts(health)
     assert said(look()) == []
 
 

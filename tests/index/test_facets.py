@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from excerpt.corpus.facets import UNKNOWN_DAY, Facets, Ints, property_name
-from excerpt.corpus.links import LinkTargets
+from excerpt.corpus.links import LinkResolver
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.settings import Settings
@@ -105,7 +105,7 @@ def test_links_are_pairs_of_notes_each_once_and_none_to_itself(snapshot: Snapsho
 
 
 def test_links_mean_what_they_mean_everywhere(snapshot: Snapshot) -> None:
-    targets = LinkTargets(snapshot.table.paths)
+    targets = LinkResolver(snapshot.table.paths)
     written = [*((ONE, link) for link in ("Two", "two", "Two.md", "One", "Three")), (TWO, "a/One"), (TWO, "/a/Two")]
     meant = {(path, to) for path, link in written if (to := targets.resolve(link, path))}
     found = {(snapshot.table.paths[a], snapshot.table.paths[b]) for a, b in zip(*snapshot.facets.links, strict=True)}

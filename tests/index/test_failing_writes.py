@@ -24,7 +24,7 @@ from excerpt.errors import IndexUnusableError
 from excerpt.index import build as building
 from excerpt.index import lexical, pool, vectors
 from excerpt.index.build import build
-from excerpt.index.catalog import FILE, Catalog
+from excerpt.index.catalog import CATALOG_FILE, Catalog
 from excerpt.index.snapshot import Snapshot
 from excerpt.settings import Settings
 from tests.index.conftest import WriteNote, full_disk
@@ -82,11 +82,11 @@ def index(quick_folder: Path) -> Path:
 @pytest.fixture
 def disk(index: Path, monkeypatch: pytest.MonkeyPatch) -> Disk:
     """Shrink the sizes so that a small build has several commits, merges and new matrices, as a large one has."""
-    monkeypatch.setattr(building, "_FIRST_NOTES", 3)
-    monkeypatch.setattr(building, "_FIRST_BYTES", 300)
-    monkeypatch.setattr(building, "_GROWTH", 1)
+    monkeypatch.setattr(building, "_FIRST_BATCH_NOTES", 3)
+    monkeypatch.setattr(building, "_FIRST_BATCH_BYTES", 300)
+    monkeypatch.setattr(building, "_BATCH_GROWTH_FACTOR", 1)
     monkeypatch.setattr(pool, "_IN_PROCESS_FILES", 2)
-    monkeypatch.setattr(lexical, "_MERGE_WIDTH", 3)
+    monkeypatch.setattr(lexical, "_SEGMENTS_PER_MERGE", 3)
     monkeypatch.setattr(vectors, "_MAX_BLOCKS", 3)
     return Disk(index)
 
@@ -110,10 +110,10 @@ def built(vault: Path, index: Path, settings: Settings, write: WriteNote, disk: 
     return index
 
 
-Prepare = Callable[[], None]
+PrepareFunction = Callable[[], None]
 
 
-def each_write_fails(disk: Disk, run: Callable[[], object], prepare: Prepare, check: Callable[[], None]) -> int:
+def each_write_fails(disk: Disk, run: Callable[[], object], prepare: PrepareFunction, check: Callable[[], None]) -> int:
     """Run once for each write, with that write failing; return the number of writes."""
     prepare()
     with disk.failing(0):
@@ -208,8 +208,8 @@ def test_a_reader_finds_what_only_the_log_of_the_catalog_holds(
         build(vault, index, settings)
         shutil.copytree(index, kept)
         before = content(index, settings)
-    (kept / f"{FILE}-shm").unlink()
-    assert (kept / f"{FILE}-wal").stat().st_size > 0
+    (kept / f"{CATALOG_FILE}-shm").unlink()
+    assert (kept / f"{CATALOG_FILE}-wal").stat().st_size > 0
     with full_disk():
         assert content(kept, settings) == before
 

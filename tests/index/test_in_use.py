@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from excerpt.index.build import build
-from excerpt.index.catalog import FILE
+from excerpt.index.catalog import CATALOG_FILE
 from excerpt.settings import EmbeddingSettings, PackSettings, Settings
 
 SEARCHER = """
@@ -82,11 +82,11 @@ def grown(tmp_path_factory: pytest.TempPathFactory, models: tuple[Path, Path]) -
         ("words/*.pst", 0),
         ("words/*.lex", 0),
         ("vectors-*", 10),
-        (FILE, 5000),
-        (FILE, 0),
-        (f"{FILE}-shm", 0),
-        (f"{FILE}-shm", 10),
-        (f"{FILE}-wal", 0),
+        (CATALOG_FILE, 5000),
+        (CATALOG_FILE, 0),
+        (f"{CATALOG_FILE}-shm", 0),
+        (f"{CATALOG_FILE}-shm", 10),
+        (f"{CATALOG_FILE}-wal", 0),
     ],
 )
 def test_a_file_cut_short_while_it_is_read_is_an_error_and_not_the_end_of_the_process(

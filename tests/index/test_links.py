@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from excerpt.corpus.links import LinkTargets
+from excerpt.corpus.links import LinkResolver
 
-TARGETS = LinkTargets(
+TARGETS = LinkResolver(
     [
         "Home.md",
         "projects/Plan.md",
@@ -46,4 +46,4 @@ def test_a_target_means(target: str, source: str, path: str | None) -> None:
 
 
 def test_an_alias_is_no_link_target() -> None:
-    assert LinkTargets(["Home.md"]).resolve("Start page", "Home.md") is None
+    assert LinkResolver(["Home.md"]).resolve("Start page", "Home.md") is None

@@ -33,7 +33,7 @@ def test_a_thread_takes_over_from_one_that_has_ended() -> None:
         assert begun.submit(open_embedder, "").result() is loaded
 
 
-FOLDER = str(resources.files("excerpt") / "embedding")
+WORDS_FOLDER = str(resources.files("excerpt") / "embedding")
 
 
 def imported_by(model: str) -> set[str]:
@@ -44,14 +44,14 @@ def imported_by(model: str) -> set[str]:
     )
 
 
-@pytest.mark.parametrize("model", ["", FOLDER])
+@pytest.mark.parametrize("model", ["", WORDS_FOLDER])
 def test_a_model_is_loaded_as_the_library_loads_it(model: str) -> None:
     loaded = embed.open_embedder(model)
-    assert loaded.id == embed.Embedder(StaticModel.from_pretrained(FOLDER, force_download=False)).id
+    assert loaded.id == embed.Embedder(StaticModel.from_pretrained(WORDS_FOLDER, force_download=False)).id
 
 
 def test_a_folder_is_loaded_without_asking_a_hub() -> None:
-    assert not {"huggingface_hub", "httpx", "requests"} & imported_by(FOLDER)
+    assert not {"huggingface_hub", "httpx", "requests"} & imported_by(WORDS_FOLDER)
 
 
 def test_the_shipped_model_is_loaded_without_the_library() -> None:

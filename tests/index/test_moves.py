@@ -233,12 +233,12 @@ def test_what_is_kept_does_not_grow_without_bound(notes: Vault, monkeypatch: pyt
 
 
 def test_sketches_of_alike_texts_are_alike() -> None:
-    same = renames.sketch_of(TEA)
-    assert len(renames.sketch_of("")) == 0
-    assert len(renames.sketch_of("one")) == 1
-    assert set(renames.sketch_of(TEA + "Sugar.")) != set(same)
-    assert len(set(same.tolist()) & set(renames.sketch_of(TEA + "Sugar.").tolist())) > 50
-    assert not set(same.tolist()) & set(renames.sketch_of(ROSES).tolist())
+    same = renames.sketch_text(TEA)
+    assert len(renames.sketch_text("")) == 0
+    assert len(renames.sketch_text("one")) == 1
+    assert set(renames.sketch_text(TEA + "Sugar.")) != set(same)
+    assert len(set(same.tolist()) & set(renames.sketch_text(TEA + "Sugar.").tolist())) > 50
+    assert not set(same.tolist()) & set(renames.sketch_text(ROSES).tolist())
 
 
 def test_a_view_from_before_the_move_was_told_is_not_like_one_after(

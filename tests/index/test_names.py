@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from excerpt.corpus.links import file_name
-from excerpt.corpus.names import DIGEST_DTYPE, LENGTH_DTYPE, NameTerms, digests_of
+from excerpt.corpus.links import target_file_name
+from excerpt.corpus.names import DIGEST_DTYPE, LENGTH_DTYPE, NameTerms, digest_texts
 from excerpt.index.names import tokenize_names
 
 
@@ -19,7 +19,7 @@ def names_of(found: NameTerms) -> list[list[int]]:
 
 
 def as_kept(*names: list[str]) -> list[list[int]]:
-    return [digests_of(terms).tolist() for terms in names]
+    return [digest_texts(terms).tolist() for terms in names]
 
 
 def link(target: str, text: str | None) -> tuple[int, str, str, None, None, str | None]:
@@ -52,7 +52,7 @@ def test_texts_of_links_stand_behind_the_own_names_each_once_a_target() -> None:
     assert found.own == 1
     assert names_of(found) == as_kept(["b"], ["hot", "drink"], ["hot", "drink"])
     assert json.loads(found.targets) == ["Tea.md", "Cup.md"]
-    assert np.frombuffer(found.files, DIGEST_DTYPE).tolist() == digests_of(["b", "tea", "cup"]).tolist()
+    assert np.frombuffer(found.files, DIGEST_DTYPE).tolist() == digest_texts(["b", "tea", "cup"]).tolist()
 
 
 def test_a_name_without_a_word_is_none() -> None:
@@ -73,4 +73,4 @@ def test_a_name_without_a_word_is_none() -> None:
     ids=["relative", "backslash", "spaces", "from the root", "composition", "space in the name"],
 )
 def test_a_target_has_the_file_name_of_the_note_it_means(target: str, path: str) -> None:
-    assert file_name(target) == file_name(path)
+    assert target_file_name(target) == target_file_name(path)

@@ -83,7 +83,7 @@ class Disk:
 def test_whatever_a_commit_names_is_on_disk_before_it(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lexical, "_MERGE_WIDTH", 3)
+    monkeypatch.setattr(lexical, "_SEGMENTS_PER_MERGE", 3)
     monkeypatch.setattr(vectors, "_MAX_BLOCKS", 3)
     disk, ask = Disk(index), Catalog.rows
 

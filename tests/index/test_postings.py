@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.index.postings import Inverted, Segment, chain_segments, fuse, join, select_docs
+from excerpt.index.postings import Inverted, Segment, concatenate_segments, join, merge_fields, select_docs
 from tests.index.counting import invert
 
 Document = tuple[list[str], list[int]]
@@ -39,7 +39,9 @@ def content(words: Segment) -> Content:
 
 
 def counted(field: Inverted) -> dict[str, dict[int, list[int]]]:
-    return {term: {doc: places for (doc, _), places in of.items()} for term, of in content(fuse([field])).items()}
+    return {
+        term: {doc: places for (doc, _), places in of.items()} for term, of in content(merge_fields([field])).items()
+    }
 
 
 @given(st.lists(WORDS.map(document), max_size=12))
@@ -63,7 +65,7 @@ def test_terms_are_sorted_by_their_bytes() -> None:
 @given(st.lists(WORDS.map(document), min_size=2, max_size=2))
 def test_fields_stand_side_by_side_in_a_term(documents: list[Document]) -> None:
     first, second = documents
-    found = content(fuse([invert([first]), invert([second])]))
+    found = content(merge_fields([invert([first]), invert([second])]))
     of_first, of_second = expected([first]), expected([second])
     for term in of_first.keys() | of_second.keys():
         both = {(0, 0): of_first.get(term, {}).get(0), (0, 1): of_second.get(term, {}).get(0)}
@@ -73,14 +75,16 @@ def test_fields_stand_side_by_side_in_a_term(documents: list[Document]) -> None:
 @given(st.lists(st.lists(WORDS.map(document), max_size=5), min_size=1, max_size=4))
 def test_segments_in_a_row_are_as_if_counted_at_once(parts: list[list[Document]]) -> None:
     whole = [one for part in parts for one in part]
-    assert content(chain_segments([fuse([invert(part)]) for part in parts])) == content(fuse([invert(whole)]))
+    assert content(concatenate_segments([merge_fields([invert(part)]) for part in parts])) == content(
+        merge_fields([invert(whole)])
+    )
 
 
 @given(st.lists(st.tuples(WORDS.map(document), st.booleans()), max_size=8))
 def test_dropped_documents_leave_with_their_terms_and_positions(documents: list[tuple[Document, bool]]) -> None:
     living = np.array([lives for _, lives in documents], bool)
     new_numbers = np.where(living, np.cumsum(living) - 1, -1).astype(np.int32)
-    left = select_docs(fuse([invert([one for one, _ in documents])]), new_numbers)
-    assert content(left) == content(fuse([invert([one for one, lives in documents if lives])]))
+    left = select_docs(merge_fields([invert([one for one, _ in documents])]), new_numbers)
+    assert content(left) == content(merge_fields([invert([one for one, lives in documents if lives])]))
     assert left.doc_count == int(living.sum())
     assert content(left).keys() == {term.decode() for term in left.terms}

@@ -15,10 +15,10 @@ import pytest
 
 from excerpt.errors import IndexUnusableError
 from excerpt.index.build import build
-from excerpt.index.catalog import FILE
-from excerpt.index.files import SUSPECT
+from excerpt.index.catalog import CATALOG_FILE
+from excerpt.index.files import SUSPECT_FILE
 from excerpt.index.snapshot import Snapshot
-from excerpt.index.writer import LOCK
+from excerpt.index.writer import LOCK_FILE
 from excerpt.settings import EmbeddingSettings, PackSettings, Settings
 from tests.index.conftest import WriteNote
 from tests.index.content import content
@@ -77,7 +77,7 @@ def test_a_damaged_catalog_is_made_anew_from_the_vault(
     built: Path, vault: Path, settings: Settings, how: Callable[[bytes], bytes]
 ) -> None:
     before, generation = content(built, settings), Snapshot.current_generation(built)
-    damage(built / FILE, how)
+    damage(built / CATALOG_FILE, how)
     with pytest.raises(IndexUnusableError):
         content(built, settings)
     report = build(vault, built, settings)
@@ -90,9 +90,9 @@ def test_a_catalog_with_a_page_of_garbage_is_made_anew_after_a_reader_met_it(
     built: Path, vault: Path, settings: Settings
 ) -> None:
     before = content(built, settings)
-    data = (built / FILE).read_bytes()
+    data = (built / CATALOG_FILE).read_bytes()
     # Damage every page but the first, which holds the schema: the file opens, its tables do not.
-    (built / FILE).write_bytes(data[:4096] + garbage(data[4096:]))
+    (built / CATALOG_FILE).write_bytes(data[:4096] + garbage(data[4096:]))
     with pytest.raises(IndexUnusableError):
         content(built, settings)
     assert "from the vault" in build(vault, built, settings).rebuilt
@@ -117,7 +117,7 @@ def change(file: Path, how: str) -> None:
     if file.is_dir():
         shutil.rmtree(file)
     file.unlink(missing_ok=True)
-    at = 0 if file.name == FILE else len(data) // 2  # SQLite has no checksum: damage the catalog's start
+    at = 0 if file.name == CATALOG_FILE else len(data) // 2  # SQLite has no checksum: damage the catalog's start
     match how:
         case "longer":
             file.write_bytes(data + b"more" * 100)
@@ -135,10 +135,18 @@ def change(file: Path, how: str) -> None:
     ("pattern", "how"),
     [
         (pattern, how)
-        for pattern in (FILE, "vectors-*", "words/*.toc", "words/*.lex", "words/*.pst", "words/*.npy", LOCK)
+        for pattern in (
+            CATALOG_FILE,
+            "vectors-*",
+            "words/*.toc",
+            "words/*.lex",
+            "words/*.pst",
+            "words/*.npy",
+            LOCK_FILE,
+        )
         for how in ("longer", "cut", "flipped", "emptied", "gone", "a folder")
     ]
-    + [(name, "a folder") for name in (f"{FILE}-wal", f"{FILE}-shm", SUSPECT)]
+    + [(name, "a folder") for name in (f"{CATALOG_FILE}-wal", f"{CATALOG_FILE}-shm", SUSPECT_FILE)]
     + [(name, how) for name in ("words", "anew") for how in ("a file", "gone")]
     + [("", "gone")],
 )
@@ -164,7 +172,7 @@ def test_a_file_in_the_place_of_the_folder_is_left_there_and_told(
     file.write_text("not of excerpt")
     with pytest.raises(IndexUnusableError, match="There is no index yet"):
         Snapshot.open(index, settings)
-    with pytest.raises(IndexUnusableError, match="a file is in the place of its folder"):
+    with pytest.raises(IndexUnusableError, match="a file has the name of the index folder"):
         build(vault, index, settings)
     assert file.read_text() == "not of excerpt"
 
@@ -183,7 +191,7 @@ def test_a_row_that_no_check_of_sqlite_finds_wrong_is_made_anew_after_a_reader_m
     built: Path, vault: Path, settings: Settings, statement: str
 ) -> None:
     before = content(built, settings)
-    with closing(sqlite3.connect(built / FILE)) as connection, connection:
+    with closing(sqlite3.connect(built / CATALOG_FILE)) as connection, connection:
         assert connection.execute(statement).rowcount
     with pytest.raises(IndexUnusableError, match="cannot be read: a row of the catalog is damaged"):
         content(built, settings)
@@ -192,14 +200,14 @@ def test_a_row_that_no_check_of_sqlite_finds_wrong_is_made_anew_after_a_reader_m
 
 
 def test_a_suspicion_against_a_sound_catalog_costs_no_rebuild(built: Path, vault: Path, settings: Settings) -> None:
-    (built / SUSPECT).touch()
+    (built / SUSPECT_FILE).touch()
     report = build(vault, built, settings)
     assert (report.rebuilt, report.added) == ("", 0)
-    assert not (built / SUSPECT).exists()
+    assert not (built / SUSPECT_FILE).exists()
 
 
 def test_a_catalog_of_another_version_is_made_anew(built: Path, vault: Path, settings: Settings) -> None:
-    connection = sqlite3.connect(built / FILE)
+    connection = sqlite3.connect(built / CATALOG_FILE)
     connection.execute("PRAGMA user_version = 999")
     connection.close()
     with pytest.raises(IndexUnusableError):
@@ -209,7 +217,7 @@ def test_a_catalog_of_another_version_is_made_anew(built: Path, vault: Path, set
 
 
 def test_words_that_lack_a_fragment_of_the_catalog_are_made_anew(built: Path, vault: Path, settings: Settings) -> None:
-    connection = sqlite3.connect(built / FILE)
+    connection = sqlite3.connect(built / CATALOG_FILE)
     connection.execute("DELETE FROM fragments WHERE ordinal = 1")
     connection.commit()
     connection.close()
@@ -266,14 +274,14 @@ from excerpt.settings import EmbeddingSettings, PackSettings, Settings
 vault, index, model = sys.argv[1:]
 # All that puts something on disk, from the first derived file of a commit on. (A generator's going on is a call too:
 # the one of `transaction` is the COMMIT.)
-STEPS = {"seal", "sync_folder", "_append", "set_files", "transaction", "remove_others"}
+STEPS = {"sync_and_record", "sync_folder", "_append", "set_files", "transaction", "remove_other_files"}
 step = committing = 0
 
 def count(frame, event, _):
     global step, committing
     code = frame.f_code
     if event == "call" and "excerpt/index/" in code.co_filename:
-        committing = committing or code.co_name == "_finish_generation"
+        committing = committing or code.co_name == "_write_generation"
         step += committing and code.co_name in STEPS
         if step and step == int(last):
             os.kill(os.getpid(), signal.SIGKILL)

@@ -113,7 +113,7 @@ class Vault(RuleBasedStateMachine):
             self.changed |= {folder, to}
 
     @rule(data=st.data(), seconds=st.sampled_from([-1e6, 0, 1e6]))
-    def touch(self, data: st.DataObject, seconds: float) -> None:
+    def update_file_times(self, data: st.DataObject, seconds: float) -> None:
         path = self._one(data)
         then = (self.root / path).stat().st_mtime + seconds
         os.utime(self.root / path, (then, then))
@@ -204,11 +204,11 @@ STEPS = [0]
 def test_an_index_is_as_a_clean_build_makes_it_whatever_happened(
     models: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(building, "_FIRST_NOTES", 2)
-    monkeypatch.setattr(building, "_FIRST_BYTES", 500)
-    monkeypatch.setattr(building, "_GROWTH", 1)
+    monkeypatch.setattr(building, "_FIRST_BATCH_NOTES", 2)
+    monkeypatch.setattr(building, "_FIRST_BATCH_BYTES", 500)
+    monkeypatch.setattr(building, "_BATCH_GROWTH_FACTOR", 1)
     monkeypatch.setattr(pool, "_IN_PROCESS_FILES", 2)
-    monkeypatch.setattr(lexical, "_MERGE_WIDTH", 3)
+    monkeypatch.setattr(lexical, "_SEGMENTS_PER_MERGE", 3)
     monkeypatch.setattr(vectors, "_MAX_BLOCKS", 4)
     Vault.model = models[0]
     STEPS[0] = 0

@@ -13,7 +13,7 @@ from excerpt.errors import IndexUnusableError, VaultEmptiedError
 from excerpt.index import build as building
 from excerpt.index import writer
 from excerpt.index.build import Updater, build
-from excerpt.index.files import DerivedFile, check
+from excerpt.index.files import DerivedFile, check_file
 from excerpt.index.snapshot import Snapshot
 from excerpt.settings import Settings
 from tests.index.conftest import WriteNote
@@ -35,11 +35,11 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return a list that collects the names of derived files whose content is verified."""
     names: list[str] = []
 
-    def check_and_note(folder: Path, file: DerivedFile, *, content: bool = True, grows: bool = False) -> None:
+    def check_and_note(folder: Path, file: DerivedFile, *, content: bool = True, may_grow: bool = False) -> None:
         names.extend([file.name] if content else [])
-        check(folder, file, content=content, grows=grows)
+        check_file(folder, file, content=content, may_grow=may_grow)
 
-    monkeypatch.setattr(writer, "check", check_and_note)
+    monkeypatch.setattr(writer, "check_file", check_and_note)
     return names
 
 
@@ -99,7 +99,7 @@ def test_a_named_path_is_held_to_the_rules_of_the_vault(updater: Updater, vault:
 def test_many_paths_are_the_whole_vault(
     updater: Updater, vault: Path, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(building, "_MAX_PATHS", 2)
+    monkeypatch.setattr(building, "_MAX_SINGLE_PATHS", 2)
     for name in ("a.md", "b.md", "c.md", "d.md"):
         write(name, f"# {name}\n")
     assert updater.update(["a.md", "b.md", "c.md"]).added == 4
@@ -201,7 +201,7 @@ def test_after_an_update_that_failed_the_next_brings_in_what_it_could_not(
 
     write("Roses.md", "# Roses\n\nRich soil.\n")
     with monkeypatch.context() as patch:
-        patch.setattr("excerpt.index.lexical.seal", full)
+        patch.setattr("excerpt.index.lexical.sync_and_record", full)
         with pytest.raises(IndexUnusableError, match="the disk is full"):
             updater.update(["Roses.md"])
     assert "winter" in texts(index, settings)["Roses.md"]

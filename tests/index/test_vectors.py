@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from excerpt.index.files import DamagedFileError, DerivedFile
 from excerpt.index.vectors import (
-    CHUNK,
+    CHUNK_ROWS,
     MatrixSource,
     MatrixWriter,
-    Quantised,
+    QuantisedVectors,
     VectorMatrix,
     multiply_in_numpy,
     quantise,
@@ -86,7 +86,7 @@ def test_the_mean_similarity_is_that_of_all(tmp_path: Path) -> None:
 def test_similarities_are_the_same_to_the_last_bit_whoever_multiplies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wide: int
 ) -> None:
-    rows = np.random.default_rng(1).normal(size=(CHUNK + 1, wide)).astype(np.float32)
+    rows = np.random.default_rng(1).normal(size=(CHUNK_ROWS + 1, wide)).astype(np.float32)
     rows[0], rows[1] = 1, -1  # gives the largest sums
     all_keys = keys(1, len(rows))
     source = MatrixSource(tmp_path, MatrixWriter(tmp_path, None, wide).commit(1, all_keys, all_keys, quantise(rows)))
@@ -184,6 +184,6 @@ def test_a_text_without_a_known_word_keeps_its_zero_vector() -> None:
 
 def test_catalog_values_come_back_as_they_were() -> None:
     before = quantise(vectors(5))
-    after = Quantised.from_bytes(before.to_bytes(), WIDE)
+    after = QuantisedVectors.from_bytes(before.to_bytes(), WIDE)
     assert after.rows.tolist() == before.rows.tolist()
     assert after.scales.tolist() == before.scales.tolist()

@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Metaspace
 
-from excerpt.index.embed import SHIPPED_ID, SHIPPED_MEDIAN_LENGTH, WordPieces, open_embedder
+from excerpt.index.embed import SHIPPED_ID, SHIPPED_MEDIAN_LENGTH, WordPieceCache, open_embedder
 from excerpt.known_vaults import DEMO
 
 # What the tokenizer treats specially: its own tokens, punctuation, control characters, spaces, scripts, case.
@@ -45,8 +45,8 @@ def model() -> StaticModel:
     return StaticModel.from_pretrained(str(resources.files("excerpt") / "embedding"), force_download=False)
 
 
-def pieces() -> WordPieces:
-    return WordPieces(model().tokenize, model().tokenizer)
+def pieces() -> WordPieceCache:
+    return WordPieceCache(model().tokenize, model().tokenizer)
 
 
 @given(st.lists(st.lists(st.one_of(st.sampled_from(PARTS), st.text(max_size=6)), max_size=8).map("".join), max_size=4))
@@ -62,7 +62,7 @@ def test_a_word_is_asked_for_once() -> None:
         asked.extend(texts)
         return model().tokenize(texts)
 
-    words = WordPieces(tokenize, model().tokenizer)
+    words = WordPieceCache(tokenize, model().tokenizer)
     words.ids(["one two, one", "two"])
     words.ids(["two one three"])
     assert sorted(asked) == [",", "one", "three", "two"]
@@ -77,7 +77,7 @@ def test_texts_go_whole_through_a_tokenizer_that_looks_across_words() -> None:
 
     across = Tokenizer(WordLevel({"[UNK]": 0}, "[UNK]"))
     across.pre_tokenizer = Metaspace()
-    words = WordPieces(tokenize, across)
+    words = WordPieceCache(tokenize, across)
     assert [ids.tolist() for ids in words.ids(["one two", "three"])] == [[7], [5]]
     assert sorted(asked) == ["one two", "three"]
 

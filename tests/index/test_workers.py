@@ -22,7 +22,7 @@ from excerpt.index import build as build_module
 from excerpt.index import pool as workers_module
 from excerpt.index.build import Updater, build
 from excerpt.index.pool import Tick, TooLongError, Workers, in_process_bytes, prepare_in_process
-from excerpt.index.prepare import Prepared, PrepareOptions, Task, prepare
+from excerpt.index.prepare import FileTask, PreparedFiles, PrepareOptions, prepare
 from excerpt.index.worker import Limits
 from excerpt.model import Skipped
 from excerpt.settings import Settings, VaultSettings
@@ -35,12 +35,12 @@ LARGE = 300_000
 """The size that a task states for its file, too large to prepare it in the build's own process."""
 
 
-def prepare_oddly(options: PrepareOptions, tasks: Iterable[Task]) -> Prepared:
+def prepare_oddly(options: PrepareOptions, tasks: Iterable[FileTask]) -> PreparedFiles:
     """Prepare files as `prepare` does, but misbehave for some file names; runs in workers."""
     return prepare(options, (_be_odd(task) for task in tasks))
 
 
-def _be_odd(task: Task) -> Task:
+def _be_odd(task: FileTask) -> FileTask:
     if task.path.startswith("hang"):
         re.match(r"(a|a)*b", "a" * 60)  # never ends, and blocks all other threads
     if task.path.startswith("sleep"):
@@ -55,12 +55,12 @@ def _be_odd(task: Task) -> Task:
     return task
 
 
-def die_at_once(options: PrepareOptions, tasks: Iterable[Task]) -> Prepared:
+def die_at_once(options: PrepareOptions, tasks: Iterable[FileTask]) -> PreparedFiles:
     os._exit(3)
 
 
-def name_the_process(options: PrepareOptions, tasks: Iterable[Task]) -> Prepared:
-    return Prepared(skipped=[Skipped(task.path, str(os.getpid())) for task in tasks])
+def name_the_process(options: PrepareOptions, tasks: Iterable[FileTask]) -> PreparedFiles:
+    return PreparedFiles(skipped=[Skipped(task.path, str(os.getpid())) for task in tasks])
 
 
 @pytest.fixture
@@ -69,13 +69,13 @@ def options(tmp_path: Path) -> PrepareOptions:
 
 
 @pytest.fixture
-def write(tmp_path: Path) -> Callable[..., list[Task]]:
+def write(tmp_path: Path) -> Callable[..., list[FileTask]]:
     """Return a function that writes notes of these names and returns their tasks, each with the stated `size`."""
 
-    def write_notes(*names: str, size: int = LARGE) -> list[Task]:
+    def write_notes(*names: str, size: int = LARGE) -> list[FileTask]:
         for name in names:
             (tmp_path / name).write_text(f"# {name}\n\nSome text.\n", encoding="utf-8")
-        return [Task(name, size, 1, 1) for name in names]
+        return [FileTask(name, size, 1, 1) for name in names]
 
     return write_notes
 
@@ -86,7 +86,7 @@ def odd_workers() -> Iterator[Workers]:
         yield workers
 
 
-def outcome(prepared: Iterable[Prepared]) -> list[tuple[str, str]]:
+def outcome(prepared: Iterable[PreparedFiles]) -> list[tuple[str, str]]:
     """Return path and reason ("" for a note) of all files, in order of arrival."""
     return [
         found
@@ -101,7 +101,7 @@ def nothing(_path: str) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows keeps a folder that is somebody's working directory")
 def test_workers_start_where_the_working_directory_is_gone(
-    options: PrepareOptions, write: Callable[..., list[Task]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    options: PrepareOptions, write: Callable[..., list[FileTask]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tasks = write("a.md")
     (tmp_path / "gone").mkdir()
@@ -122,27 +122,27 @@ def numbered(*bad: str) -> list[str]:
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
-        ("hang.md", "It took longer than 1 s to process."),
-        ("sleep.md", "It took longer than 1 s to process."),
+        ("hang.md", "Processing the file took longer than 1 s."),
+        ("sleep.md", "Processing the file took longer than 1 s."),
         pytest.param(
             "grow.md",
-            "It needs more than 600 MB of memory.",
+            "Processing the file needs more than 600 MB of memory.",
             marks=pytest.mark.skipif(sys.platform != "linux", reason="only Linux holds a process to the limit"),
         ),
         pytest.param(
             "abort.md",
-            "It needs more than 600 MB of memory.",
+            "Processing the file needs more than 600 MB of memory.",
             marks=pytest.mark.skipif(os.name == "nt", reason="Windows has no signals to tell deaths by"),
         ),
         pytest.param(
             "kill.md",
-            "The process that read it ended; it may need more memory than is available.",
+            "The process that read the file ended; the file may need more memory than is available.",
             marks=pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL"),
         ),
     ],
 )
 def test_a_file_over_its_limits_is_skipped_and_the_others_are_not(
-    write: Callable[..., list[Task]], options: PrepareOptions, bad: str, reason: str
+    write: Callable[..., list[FileTask]], options: PrepareOptions, bad: str, reason: str
 ) -> None:
     names = numbered(bad)
     with Workers(2, HASTY if "took longer" in reason else NARROW, prepare_oddly) as workers:
@@ -152,7 +152,7 @@ def test_a_file_over_its_limits_is_skipped_and_the_others_are_not(
 
 
 def test_several_bad_files_cost_only_themselves(
-    write: Callable[..., list[Task]], options: PrepareOptions, odd_workers: Workers
+    write: Callable[..., list[FileTask]], options: PrepareOptions, odd_workers: Workers
 ) -> None:
     names = numbered("hang.md", "sleep.md")
     found = outcome(odd_workers.prepare(options, write(*names), nothing))
@@ -162,17 +162,17 @@ def test_several_bad_files_cost_only_themselves(
 
 def test_a_larger_file_may_take_longer() -> None:
     limits = Limits(seconds=20, seconds_per_mb=5)
-    tasks = [Task("a.md", size, 1, 1) for size in (0, 999_999, 1_000_000, 16_000_000)]
+    tasks = [FileTask("a.md", size, 1, 1) for size in (0, 999_999, 1_000_000, 16_000_000)]
     assert [limits.seconds_for(task) for task in tasks] == [20, 20, 25, 100]
 
 
 def test_a_file_with_images_to_be_read_may_take_longer() -> None:
     limits = Limits(seconds=20, seconds_per_image=10)
-    assert limits.seconds_for(Task("scan.pdf", 0, 1, 1, kind="pdf", images=3)) == 50
+    assert limits.seconds_for(FileTask("scan.pdf", 0, 1, 1, kind="pdf", images=3)) == 50
 
 
 def test_the_file_that_hangs_is_named_while_it_is_waited_for(
-    write: Callable[..., list[Task]], options: PrepareOptions, odd_workers: Workers
+    write: Callable[..., list[FileTask]], options: PrepareOptions, odd_workers: Workers
 ) -> None:
     named: list[str] = []
     list(odd_workers.prepare(options, write("a.md", "sleep.md", "b.md"), named.append))
@@ -180,7 +180,7 @@ def test_the_file_that_hangs_is_named_while_it_is_waited_for(
 
 
 def test_small_files_are_prepared_without_another_process(
-    write: Callable[..., list[Task]], options: PrepareOptions
+    write: Callable[..., list[FileTask]], options: PrepareOptions
 ) -> None:
     with Workers(2, prepare=name_the_process) as workers:
         found = outcome(workers.prepare(options, write(*numbered(), size=1000), nothing))
@@ -189,7 +189,7 @@ def test_small_files_are_prepared_without_another_process(
 
 
 def test_a_large_file_among_small_ones_goes_to_another_process_and_keeps_its_place(
-    write: Callable[..., list[Task]], options: PrepareOptions
+    write: Callable[..., list[FileTask]], options: PrepareOptions
 ) -> None:
     tasks = [*write("a.md", size=10), *write("b.md"), *write("c.md", size=10)]
     with Workers(2, prepare=name_the_process) as workers:
@@ -200,20 +200,20 @@ def test_a_large_file_among_small_ones_goes_to_another_process_and_keeps_its_pla
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no alarms")
 def test_a_small_file_that_takes_long_is_left_to_another_process_and_then_given_up(
-    write: Callable[..., list[Task]], options: PrepareOptions, odd_workers: Workers
+    write: Callable[..., list[FileTask]], options: PrepareOptions, odd_workers: Workers
 ) -> None:
     names = ["a.md", "hang.md", "b.md"]
     found = outcome(odd_workers.prepare(options, write(*names, size=10), nothing))
-    assert found == [("a.md", ""), ("hang.md", "It took longer than 1 s to process."), ("b.md", "")]
+    assert found == [("a.md", ""), ("hang.md", "Processing the file took longer than 1 s."), ("b.md", "")]
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no alarms")
 def test_a_file_that_took_long_here_once_is_not_tried_here_again(
-    write: Callable[..., list[Task]], options: PrepareOptions, monkeypatch: pytest.MonkeyPatch
+    write: Callable[..., list[FileTask]], options: PrepareOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried: list[str] = []
 
-    def interrupted(prepare: object, options: PrepareOptions, tasks: Sequence[Task]) -> Prepared:
+    def interrupted(prepare: object, options: PrepareOptions, tasks: Sequence[FileTask]) -> PreparedFiles:
         tried.extend(task.path for task in tasks)
         raise TooLongError(0)
 
@@ -233,14 +233,14 @@ def test_a_library_that_a_file_needs_is_imported_to_its_end_before_the_file_is_l
     (tmp_path / "slow_library.py").write_text(text, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
 
-    def import_and_wait(_options: PrepareOptions, tasks: Iterable[Task]) -> Prepared:
+    def import_and_wait(_options: PrepareOptions, tasks: Iterable[FileTask]) -> PreparedFiles:
         for _ in tasks:
             importlib.import_module("slow_library")
             time.sleep(60)
-        return Prepared()
+        return PreparedFiles()
 
     with pytest.raises(TooLongError):
-        prepare_in_process(import_and_wait, options, [Task("a.md", 1, 1, 1)])
+        prepare_in_process(import_and_wait, options, [FileTask("a.md", 1, 1, 1)])
     assert sys.modules["slow_library"].WHOLE
 
 
@@ -253,7 +253,7 @@ class _CutShort(array):  # type: ignore[type-arg] # not at run time before Pytho
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no alarms")
 def test_the_words_of_a_file_that_is_left_half_way_do_not_spoil_those_of_the_next(
-    write: Callable[..., list[Task]], options: PrepareOptions, monkeypatch: pytest.MonkeyPatch
+    write: Callable[..., list[FileTask]], options: PrepareOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = write("first.md", "second.md", size=10)
     numbers = term_numbers()
@@ -266,7 +266,7 @@ def test_the_words_of_a_file_that_is_left_half_way_do_not_spoil_those_of_the_nex
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no alarms")
-def test_alarms_are_as_they_were_afterwards(write: Callable[..., list[Task]], options: PrepareOptions) -> None:
+def test_alarms_are_as_they_were_afterwards(write: Callable[..., list[FileTask]], options: PrepareOptions) -> None:
     before = signal.getsignal(signal.SIGALRM)
     with Workers(1) as workers:
         list(workers.prepare(options, write("a.md", size=10), nothing))
@@ -282,7 +282,7 @@ def test_outside_the_main_thread_only_smaller_files_are_prepared_here() -> None:
     assert sizes[1] < sizes[0] or not hasattr(signal, "setitimer")
 
 
-def test_workers_stay_for_the_next_list_of_files(write: Callable[..., list[Task]], options: PrepareOptions) -> None:
+def test_workers_stay_for_the_next_list_of_files(write: Callable[..., list[FileTask]], options: PrepareOptions) -> None:
     with Workers(1) as workers:
         list(workers.prepare(options, write("a.md"), nothing))
         first = workers.processes
@@ -290,7 +290,9 @@ def test_workers_stay_for_the_next_list_of_files(write: Callable[..., list[Task]
         assert workers.processes == first != []
 
 
-def test_workers_start_again_after_they_were_closed(write: Callable[..., list[Task]], options: PrepareOptions) -> None:
+def test_workers_start_again_after_they_were_closed(
+    write: Callable[..., list[FileTask]], options: PrepareOptions
+) -> None:
     with Workers(1) as workers:
         list(workers.prepare(options, write("a.md"), nothing))
         workers.close()
@@ -299,7 +301,7 @@ def test_workers_start_again_after_they_were_closed(write: Callable[..., list[Ta
 
 
 def test_what_is_left_unread_of_one_list_does_not_turn_up_in_the_next(
-    write: Callable[..., list[Task]], options: PrepareOptions
+    write: Callable[..., list[FileTask]], options: PrepareOptions
 ) -> None:
     with Workers(2) as workers:
         left = workers.prepare(options, write(*numbered()), nothing)
@@ -310,7 +312,7 @@ def test_what_is_left_unread_of_one_list_does_not_turn_up_in_the_next(
 
 
 def test_workers_that_cannot_be_started_are_an_error_that_says_so(
-    write: Callable[..., list[Task]], options: PrepareOptions
+    write: Callable[..., list[FileTask]], options: PrepareOptions
 ) -> None:
     with (
         Workers(1, prepare=die_at_once) as workers,
@@ -320,7 +322,7 @@ def test_workers_that_cannot_be_started_are_an_error_that_says_so(
 
 
 def test_closing_ends_the_processes_whatever_they_are_at(
-    write: Callable[..., list[Task]], options: PrepareOptions, odd_workers: Workers
+    write: Callable[..., list[FileTask]], options: PrepareOptions, odd_workers: Workers
 ) -> None:
     run = odd_workers.prepare(options, write("a.md", "b.md", "sleep.md"), nothing)
     next(run)
@@ -331,9 +333,11 @@ def test_closing_ends_the_processes_whatever_they_are_at(
     assert not any(is_running(process) for process in processes)
 
 
-def test_while_they_are_held_workers_begin_nothing(write: Callable[..., list[Task]], options: PrepareOptions) -> None:
+def test_while_they_are_held_workers_begin_nothing(
+    write: Callable[..., list[FileTask]], options: PrepareOptions
+) -> None:
     let_go, done = threading.Event(), threading.Event()
-    found: list[Prepared] = []
+    found: list[PreparedFiles] = []
 
     def run() -> None:
         with Workers(1, is_paused=lambda: not let_go.is_set()) as workers:
@@ -348,7 +352,7 @@ def test_while_they_are_held_workers_begin_nothing(write: Callable[..., list[Tas
 
 
 def test_when_enough_is_done_ahead_nothing_turns_until_some_of_it_is_taken(
-    write: Callable[..., list[Task]], options: PrepareOptions
+    write: Callable[..., list[FileTask]], options: PrepareOptions
 ) -> None:
     looks: list[float] = []
 
@@ -367,12 +371,14 @@ def test_when_enough_is_done_ahead_nothing_turns_until_some_of_it_is_taken(
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
 @pytest.mark.parametrize("name", ["a.md", "hang.md"])
-def test_workers_end_when_their_build_is_killed(write: Callable[..., list[Task]], tmp_path: Path, name: str) -> None:
+def test_workers_end_when_their_build_is_killed(
+    write: Callable[..., list[FileTask]], tmp_path: Path, name: str
+) -> None:
     write("first.md", name)
     script = f"""
 import os, signal, time
 from pathlib import Path
-from excerpt.index.prepare import PrepareOptions, Task
+from excerpt.index.prepare import PrepareOptions, FileTask
 from excerpt.settings import VaultSettings
 from excerpt.index.worker import Limits
 from excerpt.index.pool import Tick, Workers
@@ -381,7 +387,7 @@ if __name__ == "__main__":
     workers = Workers(1, Limits(seconds=1), prepare_oddly)
     for path in ("first.md", {name!r}):
         options = PrepareOptions(Path({str(tmp_path)!r}), "chars/4", VaultSettings())
-        run = workers.prepare(options, [Task(path, {LARGE}, 1, 1)], ticked)
+        run = workers.prepare(options, [FileTask(path, {LARGE}, 1, 1)], ticked)
         next(run)
 """
     ticked = """
@@ -427,8 +433,8 @@ def odd_builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     class Asked(Workers):
         def prepare(
-            self, options: PrepareOptions, tasks: Sequence[Task], tick: Tick
-        ) -> Generator[Prepared, None, None]:
+            self, options: PrepareOptions, tasks: Sequence[FileTask], tick: Tick
+        ) -> Generator[PreparedFiles, None, None]:
             asked.extend(task.path for task in tasks)
             return super().prepare(options, tasks, tick)
 
@@ -439,7 +445,7 @@ def odd_builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_a_file_that_was_given_up_is_not_tried_again_before_it_changes(
     vault: Path, index: Path, settings: Settings, odd_builds: list[str]
 ) -> None:
-    reason = "It took longer than 1 s to process."
+    reason = "Processing the file took longer than 1 s."
     bad = vault / "sleep.md"
     (vault / "a.md").write_text("# A\n", encoding="utf-8")
     bad.write_text("x" * LARGE, encoding="utf-8")

@@ -12,7 +12,7 @@ import pytest
 import excerpt
 from excerpt.errors import IndexBusyError
 from excerpt.index import build as building
-from excerpt.index.build import BuildCancelled, Control, build
+from excerpt.index.build import BuildCancelled, BuildControl, build
 from excerpt.mcp.served_vaults import IndexingState, ServedSnapshot, ServedVaults, VaultIndexing
 from excerpt.mcp.server import build_server
 from excerpt.model import Progress
@@ -39,11 +39,11 @@ def freshness(at: ServedSnapshot) -> str:
 @pytest.fixture
 def part(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a vault of twenty notes with a cancelled build that has read eight."""
-    monkeypatch.setattr(building, "_FIRST_NOTES", 8)
+    monkeypatch.setattr(building, "_FIRST_BATCH_NOTES", 8)
     vault = written(
         tmp_path / "large", {f"{number}.md": f"# Hive {number}\n\nIt stands dry.\n" for number in range(20)}
     )
-    control = Control()
+    control = BuildControl()
 
     def cancel_after_first_batch(progress: Progress) -> None:
         if progress.generation == 1:

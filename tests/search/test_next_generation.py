@@ -59,10 +59,10 @@ def wanted(models: tuple[Path, Path]) -> Settings:
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Set sizes at which a few notes fill chunks, merge segments and cause a new matrix."""
-    monkeypatch.setattr(vectors, "CHUNK", 4)
-    monkeypatch.setattr(lexical, "_MERGE_WIDTH", 2)
+    monkeypatch.setattr(vectors, "CHUNK_ROWS", 4)
+    monkeypatch.setattr(lexical, "_SEGMENTS_PER_MERGE", 2)
     monkeypatch.setattr(vectors, "_MAX_BLOCKS", 3)
-    monkeypatch.setattr(terms, "_SHARE", 0)
+    monkeypatch.setattr(terms, "_RESORT_DIVISOR", 0)
 
 
 @contextmanager
@@ -151,7 +151,7 @@ def rows_read(before: Snapshot, index: Path, wanted: Settings, monkeypatch: pyte
 
     def counted(
         self: vectors.MatrixSource, dimensions: int, start: int = 0
-    ) -> Iterator[tuple[vectors.Keys, vectors.Quantised]]:
+    ) -> Iterator[tuple[vectors.Keys, vectors.QuantisedVectors]]:
         found = list(blocks(self, dimensions, start))
         read.append(sum(len(keys) for keys, _ in found))
         return iter(found)
@@ -266,7 +266,7 @@ def test_a_closed_snapshot_is_gone_at_once_and_takes_with_it_what_no_other_share
 def test_the_log_of_changes_starts_over_though_there_is_always_a_reader(
     wanted: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(catalog, "_LONG_LOG", 1)
+    monkeypatch.setattr(catalog, "_LONG_LOG_BYTES", 1)
     sizes: list[int] = []
     with opened(wanted) as (vault, index, before):
         reader = Snapshot.open(index, wanted, before=before)
@@ -279,7 +279,7 @@ def test_the_log_of_changes_starts_over_though_there_is_always_a_reader(
             reader = after
             reader.shrink_log()
             assert reader.note_text("tea.md") == f"# Tea\n\nbrew {number}"
-            sizes.append((index / f"{catalog.FILE}-wal").stat().st_size)
+            sizes.append((index / f"{catalog.CATALOG_FILE}-wal").stat().st_size)
         reader.close()
     assert max(sizes[6:]) <= max(sizes[:6])
 
@@ -287,7 +287,7 @@ def test_the_log_of_changes_starts_over_though_there_is_always_a_reader(
 def test_a_read_that_is_begun_again_stays_with_its_generation(
     wanted: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(catalog, "_LONG_LOG", 1)
+    monkeypatch.setattr(catalog, "_LONG_LOG_BYTES", 1)
     with opened(wanted) as (vault, index, before):
         text = before.note_text("tea.md")
         edit(vault, [("tea.md", "# Tea\n\nnewer")])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from excerpt.search import usage
 from excerpt.search.usage import HALF_LIFE_DAYS, Event, UseKind, UseLog, by_note, latest, scores, update_paths
-from excerpt.state_files import line_of
+from excerpt.state_files import encode_line
 
 NOW = 1_700_000_000.0
 DAY = 86_400.0
@@ -156,7 +156,7 @@ def test_a_log_of_long_names_stays_small_too(log: UseLog, monkeypatch: pytest.Mo
 def test_of_a_log_that_something_else_has_filled_the_end_is_read(log: UseLog, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(usage, "COMPACT_BYTES", 1_000)
     log.file.parent.mkdir()
-    log.file.write_bytes(b"x" * 50_000 + b"\n" + line_of(usage._line(opened("A.md"))))
+    log.file.write_bytes(b"x" * 50_000 + b"\n" + encode_line(usage._line(opened("A.md"))))
     assert [event.path for event in log.events()] == ["A.md"]
 
 

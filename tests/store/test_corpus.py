@@ -171,12 +171,12 @@ def test_facets_say_which_notes_have_what(corpus: Corpus) -> None:
     assert sorted(facets.titles_as_written()) == [("Bees", 0), ("Honey", 1), ("Honey bees", 0), ("Mead", 2)]
     assert dict(facets.headings_as_written()) == {"Bees": 1, "Queen": 1, "Honey": 1, "Mead": 1}
     assert dict(facets.property_names_as_written()) == {"status": 2}
-    labels = facets.labels_of(np.array([0, 1], np.int32))
+    labels = facets.tags_and_properties(np.array([0, 1], np.int32))
     assert sorted((label.note, label.is_tag, label.value) for label in labels) == [
         *((0, False, "draft"), (0, True, "animals/insects")),
         *((1, False, "done"), (1, True, "food")),
     ]
-    assert facets.modified_of(np.array([0], np.int32)).tolist() == [corpus.note_info("Bees.md").mtime_ns]
+    assert facets.modification_times(np.array([0], np.int32)).tolist() == [corpus.note_info("Bees.md").mtime_ns]
 
 
 @pytest.mark.parametrize(("parts", "there"), [(["HONEY", "jam"], 1), (["50 %"], 1), (["jamxy"], 0)])

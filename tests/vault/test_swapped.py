@@ -13,7 +13,7 @@ import pytest
 
 from excerpt import vault_files
 from excerpt.errors import ReadError
-from excerpt.index.prepare import PrepareOptions, Task, prepare
+from excerpt.index.prepare import FileTask, PrepareOptions, prepare
 from excerpt.settings import VaultSettings
 from excerpt.vault.readers import load_bytes
 from excerpt.vault.scan import scan
@@ -103,7 +103,7 @@ def test_what_is_scanned_is_not_read_where_its_folder_became_a_link(vault: Path,
 
 def test_an_attachment_whose_folder_became_a_link_is_read_once_it_is_back(vault: Path, outside: Path) -> None:
     (file,) = (file for file in scan(vault, DEFAULTS).files if file.path.endswith(".csv"))
-    task = Task(file.path, file.size, file.mtime_ns, file.ctime_ns, kind="sheet")
+    task = FileTask(file.path, file.size, file.mtime_ns, file.ctime_ns, kind="sheet")
     swap(vault / "x" / "sub", outside)
     away = prepare(PrepareOptions(vault, "o200k", DEFAULTS), [task])
     assert not away.notes

@@ -22,7 +22,7 @@ import click
 from excerpt import __version__
 from excerpt.cli.printing import narrate, output_error, write_stderr
 from excerpt.errors import ExcerptError
-from excerpt.state_files import close_if_open, keep_to_owner
+from excerpt.state_files import make_shared_folders_private, set_private_umask
 from excerpt.text.display import visible
 from excerpt.tui.startup import configure_interpreter
 
@@ -116,7 +116,7 @@ def program(ctx: click.Context, plain: bool) -> None:
         from excerpt.settings import user_paths
 
         with suppress(RuntimeError):  # no home folder; commands that need one report it
-            close_if_open(user_paths().folders)
+            make_shared_folders_private(user_paths().folders)
     if ctx.invoked_subcommand is None:
         configure_interpreter()
         from excerpt.cli.app import start_last
@@ -126,7 +126,7 @@ def program(ctx: click.Context, plain: bool) -> None:
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command line on `argv` (default: the process's) and exit with its code."""
-    keep_to_owner()
+    set_private_umask()
     code = run(sys.argv[1:] if argv is None else argv)
     gc.freeze()  # skips the collection at exit, which takes .04 s
     sys.exit(code)

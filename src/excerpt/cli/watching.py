@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from excerpt.errors import ExcerptError, IndexBusyError, VaultEmptiedError, VaultError
-from excerpt.index.build import BuildCancelled, Control, Updater
+from excerpt.index.build import BuildCancelled, BuildControl, Updater
 from excerpt.json_forms import as_data
 from excerpt.model import Progress
 from excerpt.settings import Settings
@@ -58,7 +58,7 @@ class Watching:
 
     def __init__(self, vault: Path, folder: Path, settings: Settings, report: Report, crash: Crash) -> None:
         self._vault, self._folder, self._settings, self._report, self._crash = vault, folder, settings, report, crash
-        self._control = Control()
+        self._control = BuildControl()
         self._updater = Updater(vault, folder, settings, self._report_progress, self._control)
         self._changed = threading.Condition()
         self._stop = threading.Event()
@@ -158,14 +158,14 @@ class Watching:
         """Wait for work and return it, with the work that failed before; None at the end."""
         with self._changed:
             while not self._stop.is_set():
-                if not self._control.paused:
+                if not self._control.is_paused:
                     if not self._updater.is_in_folder():
                         self._work.everything = True
                     if self._work:
                         work, self._work = self._work, _Work(set())
                         work.merge(self._failed)
                         self._failed = _Work(set())
-                        self._control.begin()
+                        self._control.start_build()
                         self._building, self._superseded = True, False
                         return work
                 self._changed.wait(_CHECK_SECONDS)
@@ -206,7 +206,7 @@ class Watching:
     def _conclude(self, waiting: _Work | None) -> None:
         with self._changed:
             self._building = False
-            cancelled = self._control.cancelled and not self._superseded and not self._stop.is_set()
+            cancelled = self._control.is_cancelled and not self._superseded and not self._stop.is_set()
             if cancelled:
                 self._failed = _Work(set())
             elif waiting is not None:

@@ -1,8 +1,8 @@
 """Protocols of a corpus: the fragments of a vault, their terms and vectors, and its notes.
 
-`index.Snapshot` implements them for the index of a folder, and `store.StoreSnapshot` for a vault in PostgreSQL. Search,
-insight, packs and checks know these protocols alone. A store has only some fragments loaded: `Corpus.prefetch` loads
-others, and returns a corpus that has all as it is.
+`index.Snapshot` implements the protocols for an index in a folder, and `store.StoreSnapshot` for a vault in PostgreSQL.
+Search, insight, packs and checks use only these protocols. A store loads fragments on demand, by `Corpus.prefetch`; an
+index always has all fragments.
 """
 
 from __future__ import annotations
@@ -37,12 +37,13 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True)
 class CandidateQuery:
-    """The fragments that a query needs of a partially loaded corpus: the best by words and by meaning.
+    """A request for the fragments that a query needs from a store: the best ones by words and by vector.
 
-    `terms` are all variants of the words; `vector` is the meaning, None without one. A fragment must be of these
-    `notes` (ascending rows of the note table) and have one of these `keys`, if they are given; it must have one term of
-    each of `must`, and none of `must_not`. All fragments of the notes `named` are needed too. `limit` are needed by
-    words, and `vector_limit` by meaning; with a `scan_limit` instead so many of those that pass, by key.
+    - Ranking: the best `limit` by `terms` (all variants of the query's words), and the best `vector_limit` by cosine
+      with `vector` (None: no vector). A `scan_limit` above 0 asks for the first so many by key instead, unranked.
+    - Filters, each None or empty for no filter: the fragment is in one of `notes` (ascending note numbers), has one of
+      `keys`, has at least one term of each group in `must`, and no term of `must_not`.
+    - `whole_notes`: numbers of the notes of which all fragments are needed, whatever the ranking.
     """
 
     terms: tuple[str, ...] = ()
@@ -51,52 +52,58 @@ class CandidateQuery:
     keys: tuple[int, ...] | None = None
     must: tuple[tuple[str, ...], ...] = ()
     must_not: tuple[str, ...] = ()
-    named: tuple[int, ...] = ()
+    whole_notes: tuple[int, ...] = ()
     limit: int = 0
     vector_limit: int = 0
     scan_limit: int = 0
 
     @property
     def is_filtered(self) -> bool:
-        """Whether not all fragments pass."""
+        """Whether the query has a filter, so that some fragments may not match."""
         return self.notes is not None or self.keys is not None or bool(self.must) or bool(self.must_not)
 
 
 class TermReader(Protocol):
-    """The terms of some fragments, as scores are made of them. A row is a fragment's place among them."""
+    """The terms and term counts from which fragments are scored. A row is a fragment's position in this reader."""
 
     @property
     def doc_count(self) -> int:
-        """Number of rows."""
+        """Number of fragments with a row here."""
         ...
 
     @property
     def corpus_size(self) -> int:
-        """Number of fragments in the vault, of which all or only some have a row."""
+        """Number of fragments in the whole vault; a store has rows only for the loaded ones."""
         ...
 
     def counts(self, terms: Sequence[str], /) -> DocumentFrequency | None:
-        """Return how many fragments of the vault have any of `terms`; None where there are rows of all."""
+        """Return how many fragments of the vault have any of `terms`.
+
+        Returns None if every fragment of the vault has a row: then the rows are counted instead.
+        """
         ...
 
     def mean_length(self, field: str, /) -> float | None:
-        """Return the mean number of terms of a field, where it has any; None where there are rows of all fragments."""
+        """Return the mean number of terms in `field`, over the fragments of the vault where the field is not empty.
+
+        Returns None if every fragment of the vault has a row: then the mean is computed from the rows.
+        """
         ...
 
     def lengths(self, field: str) -> Floats:
-        """Return how many terms each row has in `field`."""
+        """Return the number of terms of each row in `field`, shape (doc_count,)."""
         ...
 
     def entries(self, term: str) -> TermEntries:
-        """Return the rows that have `term`, in all fields."""
+        """Return the postings of `term` in all fields: one item for each row and field that has the term."""
         ...
 
     def postings(self, field: str, term: str) -> TermPostings:
-        """Return the rows that have `term` in `field`."""
+        """Return the postings of `term` in `field`: the rows that have the term there, and its counts."""
         ...
 
     def occurrences(self, term: str, rows: Rows) -> TermOccurrences:
-        """Return every occurrence of `term` in the ascending `rows`."""
+        """Return the field and position of every occurrence of `term` in `rows`, which ascend."""
         ...
 
     def completions(self, prefix: str, limit: int) -> list[str]:
@@ -109,36 +116,39 @@ class TermReader(Protocol):
 
 
 class Terms(TermReader, Protocol):
-    """The terms of the loaded fragments."""
+    """The terms of the loaded fragments, with their positions and prefixes."""
 
     @property
     def keys(self) -> Longs:
-        """Keys of the fragments, ascending."""
+        """Key of the fragment in each row, ascending."""
         ...
 
     def prefetch_counts(self, terms: Sequence[str], /) -> None:
-        """Load the counts of several terms at once, where they are not in memory."""
+        """Load the document counts of `terms` into memory with one request, so that `counts` need not ask again."""
         ...
 
     def count(self, term: str) -> int:
-        """Return how many fragments of the vault have `term` at most, each field counted by itself."""
+        """Return an upper bound of the number of fragments in the vault that have `term`.
+
+        A fragment counts once for each field that has the term.
+        """
         ...
 
     def positions(self, field: str, term: str) -> Positions:
-        """Return the positions of `term` in each of its rows, as `postings` gives them."""
+        """Return the positions of `term` in `field`, for each row that `postings` returns, in the same order."""
         ...
 
     def terms(self, field: str, prefix: str) -> list[str]:
-        """Return the terms of `field` that start with `prefix`, sorted."""
+        """Return the distinct terms of `field` that start with `prefix`, sorted."""
         ...
 
     def check(self) -> None:
-        """Check all postings now. Raises DamagedFileError for an index."""
+        """Compare all postings with their checksums. Raises DamagedFileError if the files of an index are damaged."""
         ...
 
 
 class Vectors(Protocol):
-    """The vectors of the loaded fragments, by row, and the mean of all vectors of the vault."""
+    """The vectors of the loaded fragments, one for each row, and the mean of all vectors of the vault."""
 
     @property
     def mean(self) -> Floats:
@@ -146,23 +156,23 @@ class Vectors(Protocol):
         ...
 
     def rows(self, numbers: NDArray[np.integer]) -> Floats:
-        """Return the vectors of some rows, shape (len(numbers), dimensions)."""
+        """Return the vectors of the rows `numbers`, shape (len(numbers), dimensions)."""
         ...
 
     def similarities(self, query: Floats) -> Floats:
-        """Return the cosine of the normalised `query` with each row."""
+        """Return the cosine of each row's vector with `query`, a vector of length 1; shape (rows,)."""
         ...
 
     def similarities_at(self, query: Floats, numbers: NDArray[np.integer]) -> Floats:
-        """Return `similarities` of some rows, to the last bit."""
+        """Return the cosines of the rows `numbers` with `query`, equal to those of `similarities` to the last bit."""
         ...
 
     def approximate_similarities(self, query: Floats) -> tuple[Floats, float]:
-        """Return `similarities` to within an error, and that error."""
+        """Return approximate cosines of all rows with `query`, and the largest error that one of them may have."""
         ...
 
     def mean_similarity(self, query: Floats) -> float:
-        """Return the mean of the cosines with all fragments of the vault."""
+        """Return the mean cosine of `query` with all fragments of the vault, loaded or not."""
         ...
 
 
@@ -170,11 +180,11 @@ class TextEmbedder(Protocol):
     """The embedding model of a corpus."""
 
     def embed(self, texts: Sequence[str]) -> Floats:
-        """Return vectors of length 1, one a text, shape (n, dimensions)."""
+        """Return one vector of length 1 for each text, shape (len(texts), dimensions)."""
         ...
 
     def word_weights(self, words: Sequence[str]) -> Floats:
-        """Return the weight of each word by itself, 0 to 1."""
+        """Return the weight of each word in general language, from 0 ("the") to 1 (rare words)."""
         ...
 
 
@@ -182,200 +192,213 @@ class Notes(Protocol):
     """The notes of a corpus and their fragments."""
 
     def fragments(self, keys: Sequence[int]) -> list[Fragment]:
-        """Return the fragments with these keys, in that order. Raises KeyError for a key that is not there."""
+        """Return the fragments with these keys, in the order of `keys`. Raises KeyError for an unknown key."""
         ...
 
     def fragment(self, fragment_id: str) -> Fragment | None:
-        """Return the fragment with this id, None without one."""
+        """Return the fragment with this id; None if there is none."""
         ...
 
     def note_fragments(self, path: str, first: int = 0, last: int | None = None) -> list[Fragment]:
-        """Return a note's fragments of the ordinals `first` to `last` (inclusive), in order.
+        """Return the fragments number `first` to `last` of a note, in order; an empty list for an unknown note.
 
-        An unknown note has none.
+        Fragments of a note are numbered from 0. `last` is included; None reads to the end.
         """
         ...
 
     def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[Part]]:
-        """Return the fragments of each note between two ordinals (None: to the end), without their texts."""
+        """Return the fragments in each of `ranges`, without their texts, one list for each range.
+
+        A range is (path of the note, number of its first fragment, number of its last; None: to the end).
+        """
         ...
 
     def sections(self, path: str) -> list[Section]:
-        """Return a note's sections in order, without their blocks."""
+        """Return the sections of a note in order, each without the blocks (paragraphs, lists) of its text."""
         ...
 
     def place(self, path: str, line_start: int, line_end: int) -> str:
-        """Return the place of lines of an attachment, over all its pages; "" in a file without places."""
+        """Return the location of a range of lines in an attachment ("Pages 3–4"); "" in a file without locations."""
         ...
 
     def note_text(self, path: str) -> str:
-        """Return the note as it was read, with LF line ends. Raises KeyError for an unknown note."""
+        """Return the text of a note as it was indexed, with LF line ends. Raises KeyError for an unknown note."""
         ...
 
     def note_tokens(self, path: str) -> int:
-        """Return the tokens of the whole file. Raises KeyError for an unknown note."""
+        """Return the number of tokens in the whole note. Raises KeyError for an unknown note."""
         ...
 
     def note_modified(self, path: str) -> str:
-        """Return the day of the file's last change, ISO 8601, UTC. Raises KeyError for an unknown note."""
+        """Return the day when the note's file was last changed, as YYYY-MM-DD in UTC. Raises KeyError if unknown."""
         ...
 
     def note_info(self, path: str) -> NoteInfo:
-        """Return what is known of a note besides its text. Raises KeyError for an unknown note."""
+        """Return the title, aliases, tags and file data of a note. Raises KeyError for an unknown note."""
         ...
 
     def note_paths(self) -> tuple[str, ...]:
-        """Return every note's path, sorted."""
+        """Return the paths of all notes, sorted."""
         ...
 
     def current_path(self, path: str) -> str | None:
-        """Return today's path of the note that once had this one; None if it is not known to have moved."""
+        """Return the present path of a renamed note that once was at `path`; None if no rename is known."""
         ...
 
     def notes_named(self, name: str) -> tuple[int, ...]:
-        """Return the notes, as places in `table.paths`, whose title, file name or alias is `name` in any case."""
+        """Return the numbers of the notes whose title, file name or alias is `name`, ignoring case.
+
+        A note's number is its index in `table.paths`.
+        """
         ...
 
     def name_terms(self, positions: Sequence[int]) -> list[NameTerms]:
-        """Return the names of notes, by their places in `table.paths`, beside their titles."""
+        """Return the tokenized names of some notes: aliases, file name, link texts; the titles are not included.
+
+        `positions` are the notes' indexes in `table.paths`.
+        """
         ...
 
 
 class Corpus(Notes, Protocol):
-    """One state of a vault, with all fragments loaded or only those that some queries need.
+    """One state of a vault, with all fragments loaded, or only those that were requested.
 
     Usable from one thread at a time.
     """
 
     @property
     def generation(self) -> int:
-        """Number of this state; a newer one has a higher number."""
+        """Number of this state of the vault; a newer state has a higher number."""
         ...
 
     @property
     def edition(self) -> tuple[object, ...]:
-        """Equal in two corpora of the same state."""
+        """A value that is equal for two corpora of the same state of the same vault."""
         ...
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether the build that committed this state had files left to read."""
+        """Whether the index build that committed this state still had files to read."""
         ...
 
     @property
     def table(self) -> FragmentTable:
-        """Note and first line of each row."""
+        """The note, first line and key of the fragment in each row."""
         ...
 
     @property
     def is_note_row(self) -> Flags | None:
-        """Which rows are of notes; None where all are, or none."""
+        """Mask of the rows that belong to notes, not attachments; None if all rows do, or none."""
         ...
 
     @property
     def is_answer_row(self) -> Flags | None:
-        """The rows that a query may answer from; None for all. Other rows are loaded for context."""
+        """Mask of the rows that may be results; None if all may. The other rows were loaded for context only."""
         ...
 
     @property
     def lexical(self) -> Terms:
-        """Terms of the rows."""
+        """Terms and postings of the fragments in the rows."""
         ...
 
     @property
     def vectors(self) -> Vectors:
-        """Vectors of the rows."""
+        """Vectors of the fragments in the rows."""
         ...
 
     @property
     def facets(self) -> Facets:
-        """What notes are filtered by."""
+        """Tags, properties, dates, names and links of the notes, for filters."""
         ...
 
     @property
     def embedder(self) -> TextEmbedder:
-        """The model that made the vectors. Raises ModelError where the settings name another."""
+        """The model that made the vectors. Raises ModelError if the settings name another model."""
         ...
 
     @property
     def tokenizer(self) -> str:
-        """Name of the tokenizer whose tokens are counted."""
+        """Name of the tokenizer that counted the tokens of the fragments."""
         ...
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """Languages of the notes, the most frequent first."""
+        """Language codes of the notes, the most frequent first."""
         ...
 
     @property
     def partial(self) -> PartialCorpus | None:
-        """The corpus itself where only some fragments are loaded, else None."""
+        """This corpus if it loads fragments on demand (a store); None for an index, which has all."""
         ...
 
     @property
     def is_complete(self) -> bool:
-        """Whether all fragments are loaded."""
+        """Whether all fragments of the vault are loaded."""
         ...
 
     def prefetch(self, requests: Callable[[Corpus], Sequence[CandidateQuery]]) -> Corpus:
-        """Return the corpus as it is now, with the fragments loaded that some queries need.
+        """Return a corpus of the newest state that has loaded the fragments which `requests` asks for.
 
-        `requests` makes the queries from what is known of that state. A complete corpus returns itself, without asking.
+        `requests` is called with the corpus of that state. A complete corpus returns itself and does not call it.
         """
         ...
 
     def reopen(self) -> Corpus:
-        """Return the newest state of a store; itself where nothing was pushed since, and for an index."""
+        """Return a corpus of the newest state of a store; itself if the store has not changed, or for an index."""
         ...
 
     def read_transaction(self, answer: Callable[[], Answer]) -> Answer:
-        """Return `answer()`, all of it read from one state. It may be called twice where a connection is lost."""
+        """Call `answer` so that all its reads see one state of the vault, and return its result.
+
+        `answer` is called a second time if the connection to a store is lost.
+        """
         ...
 
     def count_fragments(self, terms: Sequence[str]) -> int:
-        """Return how many fragments of the vault have any of `terms`."""
+        """Return the number of fragments in the vault that have at least one of `terms`."""
         ...
 
     def count_notes(self, terms: Sequence[str]) -> int:
-        """Return how many notes have all of `terms` in one fragment."""
+        """Return the number of notes that have a fragment with all of `terms`."""
         ...
 
     def fragment_counts(self, notes: NDArray[np.integer]) -> Longs:
-        """Return the number of fragments of some notes, which are places in the table."""
+        """Return the number of fragments of each of `notes`, given as indexes in `table.paths`."""
         ...
 
     def status(self) -> Status:
-        """Return what is indexed."""
+        """Return the counts, skipped files and build settings of the index."""
         ...
 
     @property
     def skipped(self) -> tuple[Skipped, ...]:
-        """Files that could not be indexed, and why."""
+        """Files that could not be indexed, each with the reason."""
         ...
 
     def shrink_log(self) -> None:
-        """Keep the write-ahead log short, now that no older state is read."""
+        """Shorten SQLite's write-ahead log of an index, now that no older state is read; nothing for a store."""
         ...
 
     def close(self) -> None:
-        """Release files or the connection."""
+        """Close the files of the index or the connection to the store."""
         ...
 
 
 class PartialCorpus(Corpus, Protocol):
-    """A corpus with only some fragments loaded, which counts the others where they are kept."""
+    """A corpus that loads only some fragments, and has the database count over all of them."""
 
     def prefetch(self, requests: Callable[[Corpus], Sequence[CandidateQuery]]) -> Self:
-        """Return the corpus as it is now, with the fragments loaded that some queries need."""
+        """Return a corpus of the newest state that has loaded the fragments which `requests` asks for."""
         ...
 
     def candidates_by_note(self, queries: Sequence[CandidateQuery]) -> NDArray[np.intp]:
-        """Return for each note of the vault how many of its fragments some queries need."""
+        """Return, for each note of the vault, the number of its fragments among the results of `queries`."""
         ...
 
     def matching_by_note(self, queries: Sequence[CandidateQuery]) -> Longs:
-        """Return, for each note, how many of its fragments have any of a query's terms, or pass if it has none.
+        """Return, for each note of the vault, the number of its fragments that match at least one of `queries`.
 
-        A fragment counts once.
+        A fragment matches a query if it passes the query's filters and has at least one of its terms, if it has terms.
+        Limits of the queries are ignored.
         """
         ...

@@ -12,16 +12,16 @@ from collections.abc import Iterable
 
 NOTE_SUFFIXES = (".md", ".markdown")
 
-_OTHER_FILE = re.compile(r"\.(?!(?:md|markdown)$)[a-z][a-z0-9]{1,4}$", re.IGNORECASE)
+_OTHER_SUFFIX = re.compile(r"\.(?!(?:md|markdown)$)[a-z][a-z0-9]{1,4}$", re.IGNORECASE)
 
 
-def names_other_file(target: str) -> bool:
-    """Return whether a link's target looks like a picture or another file that is no note, by its ending alone."""
-    return _OTHER_FILE.search(target) is not None
+def has_other_suffix(target: str) -> bool:
+    """Return whether the suffix of a link's target is that of a picture or another file, and not of a note."""
+    return _OTHER_SUFFIX.search(target) is not None
 
 
-class LinkTargets:
-    """The notes of a vault as links name them."""
+class LinkResolver:
+    """Finds the note of a vault that the target of a link means."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._by_name: dict[str, list[str]] = {}
@@ -36,10 +36,10 @@ class LinkTargets:
                 paths_of_name.sort(key=lambda path: (path.count("/"), path))
 
     def resolve(self, target: str, source: str) -> str | None:
-        """Return the path of the note that `target` means in the note `source`; None if there is none.
+        """Return the path of the note that a link with `target` in the note `source` leads to; None if there is none.
 
-        "" is the note itself. A relative path counts from the folder of `source` first, then from the vault's root;
-        a path that is only the end of a note's path is enough.
+        An empty target means `source` itself. A relative path is looked up from the folder of `source` first, then
+        from the vault's root, and last as the end of any note's path.
         """
         if not target:
             return source
@@ -55,8 +55,11 @@ class LinkTargets:
         return next((path for path in paths if _fold(_without_suffix(f"/{path}")).endswith(ends)), None)
 
 
-def file_name(target: str) -> str:
-    """Return the folded file name that a link's target shares with every note that it can mean."""
+def target_file_name(target: str) -> str:
+    """Return the file name in a link's target, case-folded and without the suffix of a note.
+
+    Every note that the link can mean has this file name.
+    """
     name = _fold(_without_suffix(target.strip().replace("\\", "/")))
     return posixpath.basename(posixpath.normpath(name)).strip()
 

@@ -1,7 +1,7 @@
-"""Names of notes beside their titles, as they are kept: terms as digests of eight bytes.
+"""Tokenized names of notes (aliases, file names, link texts), stored with each term as a digest of eight bytes.
 
-So names of notes that never met are compared without a dictionary that all of them share. That two of a million terms
-have one digest is as likely as one in thirty million.
+With digests, names of any two notes can be compared without a common dictionary of terms. The probability that two of a
+million terms have the same digest is one in thirty million.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ _CACHE_SIZE = 1 << 15
 
 
 class NameTerms(NamedTuple):
-    """The names that a note has, `own` of them, and behind them those that its links give others; none without a term.
+    """The tokenized names in one note: first `own` names of the note itself, then the texts of its links.
 
-    `lengths`, `terms` and `files` are the bytes of numbers (`names.LENGTH`, `names.DIGEST`): how many terms each name
-    has; the terms, one name after the other; the name of the note's own file, and of those that its links mean.
-    `targets` are those of the links, a list in JSON. A tuple, as a search reads hundreds.
+    Names without any term are left out. `lengths` (LENGTH_DTYPE) holds the number of terms of each name, and `terms`
+    (DIGEST_DTYPE) the digests of all terms, name after name. `files` (DIGEST_DTYPE) holds the digest of the note's own
+    file name, then those of the file names in the link targets. `targets` is a JSON list of the link targets. A tuple,
+    because a search reads hundreds.
     """
 
     own: int
@@ -37,19 +38,20 @@ class NameTerms(NamedTuple):
 
 
 NO_NAMES = NameTerms(0, b"", b"", bytes(DIGEST_DTYPE.itemsize), "[]")
+"""The value for a note that is not in the catalog."""
 
 
 def fold_name(name: str) -> str:
-    """Return a name as names are compared: without case, width and runs of white space."""
+    """Return a name in the form in which names are compared: without case, full-width forms and extra white space."""
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
-def digests_of(texts: Iterable[str]) -> Digests:
-    """Return the digests that terms and names of files are kept as."""
-    return np.fromiter(map(_digest, texts), np.int64)
+def digest_texts(texts: Iterable[str]) -> Digests:
+    """Return the eight-byte digest of each text (a term or a file name), shape (n,)."""
+    return np.fromiter(map(_digest_text, texts), np.int64)
 
 
 @lru_cache(_CACHE_SIZE)
-def _digest(text: str) -> int:
+def _digest_text(text: str) -> int:
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=DIGEST_DTYPE.itemsize).digest()
     return int.from_bytes(digest, "little", signed=True)

@@ -1,4 +1,4 @@
-"""Notes and fragments, read by the row queries of a corpus."""
+"""Reading of notes and fragments by SQL, in the part that an index and a store have in common."""
 
 from __future__ import annotations
 
@@ -18,112 +18,113 @@ from excerpt.corpus.tables import FragmentTable, NoteInfo
 from excerpt.locations import location_of_lines
 from excerpt.model import Fragment, Part, Section
 
-_DAY_NS = 86_400 * 10**9
+_NS_PER_DAY = 86_400 * 10**9
 
 Answer = TypeVar("Answer")
 
 
 class NoteReader:
-    """Reads the notes of one state of a vault: the part of a corpus that all kinds share."""
+    """Reads notes and fragments of one state of a vault; base class of the snapshots of an index and of a store."""
 
     is_unfinished = False
-    """Whether the build that committed this state had files left to read."""
+    """Whether the index build that committed this state still had files to read."""
     _queries: NoteQueries
 
     @property
     def partial(self) -> PartialCorpus | None:
-        """The corpus itself where only some fragments are loaded, else None."""
+        """This corpus if it loads fragments on demand (a store); None for an index, which has all."""
         return None
 
     @property
     def is_complete(self) -> bool:
-        """Whether all fragments are loaded."""
+        """Whether all fragments of the vault are loaded."""
         return self.partial is None
 
     @property
     def table(self) -> FragmentTable:
-        """Note and first line of each row."""
+        """The note, first line and key of the fragment in each row."""
         raise NotImplementedError
 
     @cached_property
     def is_note_row(self) -> NDArray[np.bool_] | None:
-        """Which rows are of notes; None where all are, or none."""
+        """Mask of the rows that belong to notes, not attachments; None if all rows do, or none."""
         attached = self.table.is_attachment
         return ~attached[self.table.notes] if attached.any() and not attached.all() else None
 
     def read_transaction(self, answer: Callable[[], Answer]) -> Answer:
-        """Return `answer()`, all of it read from one state of the vault."""
+        """Return the result of `answer()`, all of whose reads see one state of the vault."""
         return answer()
 
-    def _report_damage(self) -> AbstractContextManager[None]:
-        """Return a context that turns errors of rows into ours."""
+    def _convert_errors(self) -> AbstractContextManager[None]:
+        """Return a context that converts database errors into excerpt's own errors."""
         return nullcontext()
 
     def _check_missing(self, keys: Sequence[int]) -> None:
-        """Raise where one of these keys, which no row was found for, should have one."""
+        """Raise an error if the corpus should have a row for one of `keys`; no row was found for any of them."""
 
     def fragments(self, keys: Sequence[int]) -> list[Fragment]:
-        """Return the fragments with these keys, in that order. Raises KeyError for a key that is not there."""
+        """Return the fragments with these keys, in the order of `keys`. Raises KeyError for an unknown key."""
         wanted_keys = [int(key) for key in keys]
-        with self._report_damage():
+        with self._convert_errors():
             by_key = {fragment.key: fragment for fragment in self._queries.fragments(wanted_keys)}
         self._check_missing([key for key in wanted_keys if key not in by_key])
         return [by_key[key] for key in wanted_keys]
 
     def fragment(self, fragment_id: str) -> Fragment | None:
-        """Return the fragment with this id, None without one."""
-        with self._report_damage():
+        """Return the fragment with this id; None if there is none."""
+        with self._convert_errors():
             matches = self._queries.fragments_with_id(fragment_id)
         return matches[0] if matches else None
 
     def note_fragments(self, path: str, first: int = 0, last: int | None = None) -> list[Fragment]:
-        """Return a note's fragments of the ordinals `first` to `last` (inclusive), in order.
+        """Return the fragments number `first` to `last` of a note, in order; an empty list for an unknown note.
 
-        An unknown note has none.
+        Fragments of a note are numbered from 0. `last` is included; None reads to the end.
         """
-        with self._report_damage():
+        with self._convert_errors():
             return self._queries.note_fragments(path, first, last)
 
     def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[Part]]:
-        """Return the fragments of each note between two ordinals (None: to the end), without their texts.
+        """Return the fragments in each of `ranges`, without their texts, one list for each range.
 
-        Few queries are needed, and no long columns are read.
+        A range is (path of the note, number of its first fragment, number of its last; None: to the end). Up to 500
+        ranges are read with one query.
         """
-        with self._report_damage():
+        with self._convert_errors():
             return self._queries.parts(ranges)
 
     def sections(self, path: str) -> list[Section]:
-        """Return a note's sections in order, without their blocks."""
-        with self._report_damage():
+        """Return the sections of a note in order, each without the blocks (paragraphs, lists) of its text."""
+        with self._convert_errors():
             return self._queries.sections(path)
 
     def place(self, path: str, line_start: int, line_end: int) -> str:
-        """Return the place of lines of an attachment, over all its pages; "" in a file without places."""
+        """Return the location of a range of lines in an attachment ("Pages 3–4"); "" in a file without locations."""
         return location_of_lines(self.sections(path), line_start, line_end)
 
     def note_text(self, path: str) -> str:
-        """Return the note as it was read, with LF line ends. Raises KeyError for an unknown note."""
-        with self._report_damage():
+        """Return the text of a note as it was indexed, with LF line ends. Raises KeyError for an unknown note."""
+        with self._convert_errors():
             text = self._queries.note_text(path)
         if text is None:
             raise KeyError(path)
         return text
 
     def note_tokens(self, path: str) -> int:
-        """Return the tokens of the whole file. Raises KeyError for an unknown note."""
-        return self._note(path).tokens
+        """Return the number of tokens in the whole note. Raises KeyError for an unknown note."""
+        return self._read_note_row(path).tokens
 
     def note_modified(self, path: str) -> str:
-        """Return the day of the file's last change when it was read, ISO 8601, UTC.
+        """Return the day when the note's file was last changed, as YYYY-MM-DD in UTC.
 
-        Raises KeyError for an unknown note.
+        The file's time is that at which it was indexed. Raises KeyError for an unknown note.
         """
         # Not by fromtimestamp, which on Windows knows no time before 1970.
-        return (date(1970, 1, 1) + timedelta(self._note(path).mtime_ns // _DAY_NS)).isoformat()
+        return (date(1970, 1, 1) + timedelta(self._read_note_row(path).mtime_ns // _NS_PER_DAY)).isoformat()
 
     def note_info(self, path: str) -> NoteInfo:
-        """Return what is known of a note besides its text. Raises KeyError for an unknown note."""
-        note = self._note(path)
+        """Return the title, aliases, tags and file data of a note. Raises KeyError for an unknown note."""
+        note = self._read_note_row(path)
         labels = self._queries.aliases_and_tags(note.number)
         return NoteInfo(
             path=path,
@@ -137,35 +138,38 @@ class NoteReader:
             kind=note.kind,
         )
 
-    def _note(self, path: str) -> NoteRow:
-        with self._report_damage():
+    def _read_note_row(self, path: str) -> NoteRow:
+        with self._convert_errors():
             note = self._queries.note(path)
         if note is None:
             raise KeyError(path)
         return note
 
     def note_paths(self) -> tuple[str, ...]:
-        """Return every note's path, sorted."""
+        """Return the paths of all notes, sorted."""
         return tuple(self._queries.note_paths())
 
     def current_path(self, path: str) -> str | None:
-        """Return today's path of the note that once had this one.
+        """Return the present path of a renamed note that once was at `path`.
 
-        None if it is not known to have moved, or if a note is at `path` again.
+        Returns None if no rename is known, or if another note is at `path` now.
         """
         return self._queries.current_path(path)
 
     def notes_named(self, name: str) -> tuple[int, ...]:
-        """Return the notes, as places in `table.paths`, whose title, file name or alias is `name` in any case."""
+        """Return the numbers of the notes whose title, file name or alias is `name`, ignoring case.
+
+        A note's number is its index in `table.paths`.
+        """
         named_paths = set(self._queries.notes_named(fold_name(name)))
         return (
             tuple(number for number, path in enumerate(self.table.paths) if path in named_paths) if named_paths else ()
         )
 
     def name_terms(self, positions: Sequence[int]) -> list[NameTerms]:
-        """Return the names of notes besides their titles, and those that their links give others.
+        """Return the tokenized names of some notes: aliases, file name, link texts; the titles are not included.
 
-        Notes are given by their positions in `table.paths`.
+        `positions` are the notes' indexes in `table.paths`.
         """
         numbers = self.table.numbers[np.array(positions, np.int64)].tolist()
         by_number = self._queries.name_terms(numbers)

@@ -1,4 +1,4 @@
-"""The row queries over notes that each kind of corpus writes in its own SQL."""
+"""Protocol of the queries for notes and their rows, which SQLite (index) and PostgreSQL (store) each implement."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from excerpt.corpus.names import NameTerms
 from excerpt.model import Fragment, Part, Section
 
 TARGET_SEPARATOR = "\x1f"
-"""Between the targets of a note's links, which are read as one string: a tenth of the rows to carry over."""
+"""Separator of the link targets of a note, which are read as one string: a tenth of the rows must be transferred."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoteRow:
-    """A note's row: its number, and facts of the file when it was read."""
+    """The database row of a note: its id (`number`), and its data when the file was indexed.
+
+    `kind` is "" for a note and for example "pdf" for an attachment.
+    """
 
     number: int
     title: str
@@ -27,124 +30,139 @@ class NoteRow:
 
 
 class NoteQueries(Protocol):
-    """Queries over the notes of one state of a vault.
+    """Queries for the notes of one state of a vault.
 
-    A note is identified by its path or by its number in the rows, and `notes` are such numbers. Rows come in no order
-    unless one is named.
+    A parameter `notes`, and a note in a result, is the note's row id in the database. Results are in no particular
+    order unless the method names one.
     """
 
     # --- notes and fragments ------------------------------------------------------------------------------------------
 
     def fragments(self, keys: Sequence[int]) -> list[Fragment]:
-        """Return the fragments with these keys that there are."""
+        """Return the fragments with these keys, in no particular order; unknown keys are left out."""
         ...
 
     def fragments_with_id(self, fragment_id: str) -> list[Fragment]:
-        """Return the fragments with this id, by key."""
+        """Return the fragments with this id, ordered by key."""
         ...
 
     def note_fragments(self, path: str, first: int, last: int | None) -> list[Fragment]:
-        """Return a note's fragments of the ordinals `first` to `last` (inclusive; None: to the end), in order."""
+        """Return the fragments number `first` to `last` (included; None: to the end) of a note, in order."""
         ...
 
     def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[Part]]:
-        """Return the fragments of each note between two ordinals, without their texts."""
+        """Return the fragments in each range, without their texts, one list for each range.
+
+        A range is (path of the note, number of its first fragment, number of its last; None: to the end).
+        """
         ...
 
     def sections(self, path: str) -> list[Section]:
-        """Return a note's sections in order, without their blocks."""
+        """Return the sections of a note in order, each without the blocks (paragraphs, lists) of its text."""
         ...
 
     def note(self, path: str) -> NoteRow | None:
-        """Return a note's row, None for an unknown note."""
+        """Return the row of the note at `path`, None for an unknown note."""
         ...
 
     def note_text(self, path: str) -> str | None:
-        """Return a note's text, None for an unknown note."""
+        """Return the text of the note at `path`, None for an unknown note."""
         ...
 
     def note_paths(self) -> list[str]:
-        """Return every note's path, sorted."""
+        """Return the paths of all notes, sorted."""
         ...
 
     def notes_named(self, folded_name: str) -> list[str]:
-        """Return the paths of the notes with this name, as `fold_name` folds it."""
+        """Return the paths of the notes with this title, file name or alias, given as `fold_name` returns it."""
         ...
 
     def name_terms(self, notes: Sequence[int]) -> dict[int, NameTerms]:
-        """Return the names of some notes by number."""
+        """Return the tokenized names of some notes, by row id."""
         ...
 
     def current_path(self, path: str) -> str | None:
-        """Return today's path of the note that once had this one; None where a note has it again."""
+        """Return the present path of a renamed note that once was at `path`.
+
+        Returns None if no rename is known, or if another note is at `path` now.
+        """
         ...
 
     def texts_like(self, parts: Sequence[str], keys: Sequence[int] | None) -> list[tuple[int, str]]:
-        """Return key and text of the fragments, all or among `keys`, that have all of `parts`, ignoring ASCII case."""
+        """Return (key, text) of the fragments whose text contains every string of `parts`, ignoring ASCII case.
+
+        Only fragments with one of `keys` are searched; None searches all.
+        """
         ...
 
     def texts_with(self, part: str, keys: Sequence[int] | None) -> list[tuple[int, str]]:
-        """Return key and text of the fragments, all or among `keys`, that have `part` exactly."""
+        """Return (key, text) of the fragments whose text contains the string `part`, case included.
+
+        Only fragments with one of `keys` are searched; None searches all.
+        """
         ...
 
     # --- facets -------------------------------------------------------------------------------------------------------
 
     def modified(self, notes: Sequence[int] | None = None) -> list[tuple[int, int]]:
-        """Return number and time of change (ns since 1970) of all notes, or of some."""
+        """Return (note, modification time in ns since 1970) of the `notes`; None means all notes."""
         ...
 
     def kinds(self) -> list[tuple[int, str]]:
-        """Return number and kind of every note; "" is no attachment."""
+        """Return (note, kind) of every note; the kind is "" for a note and for example "pdf" for an attachment."""
         ...
 
     def fragment_places(self) -> list[tuple[int, str]]:
-        """Return key and place of every fragment that has one."""
+        """Return (fragment key, location such as "Page 3") of every fragment that has a location."""
         ...
 
     def names(self) -> list[tuple[str, int]]:
-        """Return every name with its note."""
+        """Return (folded name, note) for every title, file name and alias."""
         ...
 
     def link_targets(self, notes: Sequence[int] | None = None) -> list[tuple[int, str]]:
-        """Return the targets of each note's links, joined by TARGET_SEPARATOR, of all notes or of some."""
+        """Return (note, its link targets joined by TARGET_SEPARATOR) of the `notes`; None means all notes."""
         ...
 
     def links(self, notes: Sequence[int]) -> list[tuple[int, int, str, str | None]]:
-        """Return note, line, target and text of the links of some notes, by note and place."""
+        """Return (note, line, target, shown text) of the links in some notes, ordered by note and position."""
         ...
 
     def labels(self, notes: Sequence[int]) -> list[tuple[int, str, str, str]]:
-        """Return note, kind ("tag" or "property"), name and value of the labels of some notes, by note and place."""
+        """Return (note, "tag" or "property", name, value) of the tags and property values of some notes.
+
+        The result is ordered by note and position in the note; a tag has the name "".
+        """
         ...
 
     def aliases_and_tags(self, note: int) -> list[tuple[str, str]]:
-        """Return kind and value of a note's labels, in order."""
+        """Return ("alias", "tag" or "property"; value) of each alias, tag and property value of a note, in order."""
         ...
 
     def tags(self) -> list[tuple[str, int]]:
-        """Return every tag with its note."""
+        """Return (tag, note) for every tag of every note."""
         ...
 
     def properties(self) -> list[tuple[str, str, int]]:
-        """Return name, value and note of every property."""
+        """Return (name, value, note) for every property value of every note."""
         ...
 
     def property_names(self) -> list[str]:
-        """Return each property's name once."""
+        """Return the name of every property in the vault, each spelling once."""
         ...
 
     def property_values(self, name: str) -> list[tuple[str, int]]:
-        """Return each value of the properties spelled `name`, with its note."""
+        """Return (value, note) for every value of the property spelled exactly `name`."""
         ...
 
     def property_counts(self) -> list[tuple[str, int]]:
-        """Return each property's name, and how many notes have it."""
+        """Return (property name, number of notes that have the property), for each spelling of a name."""
         ...
 
     def titles(self) -> list[tuple[str, int]]:
-        """Return every title and alias with its note."""
+        """Return (name, note) for every title and alias."""
         ...
 
     def heading_counts(self) -> list[tuple[str, int]]:
-        """Return every heading, and how many sections have it."""
+        """Return (heading text, number of sections that have it)."""
         ...

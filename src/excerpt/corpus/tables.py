@@ -1,4 +1,4 @@
-"""Arrays and values that every corpus provides: fragments by row, and the postings of terms."""
+"""Arrays and values that an index and a store both provide: the table of fragments, and the postings of terms."""
 
 from __future__ import annotations
 
@@ -10,17 +10,21 @@ from numpy.typing import NDArray
 Rows = NDArray[np.int32]
 
 FIELDS = ("above", "alias", "heading", "properties", "tags", "text", "title")
-"""`heading` is that of the fragment's section, `above` those over it; `alias` takes in the file's name where the title
-differs from it; `properties` are the other frontmatter values and the names of the folders, on the first fragment of
-a note only."""
+"""Names of the searched fields of a fragment.
+
+`heading` is the heading of the fragment's section, `above` holds the headings that enclose this section. `alias` also
+holds the file name if it differs from the title. `properties` holds the other frontmatter values and the folder names,
+for the first fragment of a note only.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class FragmentTable:
-    """The location of each fragment, by row: `notes` are positions in `paths` (sorted), `lines` first lines.
+    """Where each fragment is (by row), and the data of each note (by note number).
 
-    `languages` belong to `paths`, and so do `numbers`, which the notes have in the catalog, and `first_keys`, those of
-    their first fragments (-1 without any); `is_attachment` says which are attachments.
+    By row: `keys` of the fragments, `notes` (note numbers: indexes into `paths`), `lines` (first lines). By note
+    number: `paths` (sorted), `languages`, `numbers` (row ids in the catalog), `first_keys` (keys of the first
+    fragments, -1 for a note without fragments), `is_attachment`.
     """
 
     keys: NDArray[np.int64]
@@ -35,7 +39,7 @@ class FragmentTable:
 
 @dataclass(frozen=True, slots=True)
 class TermPostings:
-    """The postings of a term in one field: rows, ascending, and how often in each."""
+    """The postings of a term in one field: the rows that have the term, ascending, and its count (`tf`) in each row."""
 
     rows: Rows
     tf: NDArray[np.float32]
@@ -43,7 +47,7 @@ class TermPostings:
 
 @dataclass(frozen=True, slots=True)
 class Positions:
-    """Places of a term in its rows: those in the i-th are `values[offsets[i]:offsets[i + 1]]`, ascending."""
+    """Positions of a term in its rows: those in the i-th row are `values[offsets[i]:offsets[i + 1]]`, ascending."""
 
     offsets: NDArray[np.int64]
     values: NDArray[np.int32]
@@ -51,9 +55,9 @@ class Positions:
 
 @dataclass(frozen=True, slots=True)
 class TermEntries:
-    """The postings of a term in all fields: rows, ascending, one for each field that has it.
+    """The postings of a term in all fields, one item for each row and field that has the term.
 
-    Each has the field, as a position in FIELDS, and the frequency.
+    `rows` ascend, `fields` are indexes into FIELDS, and `tf` are the counts of the term.
     """
 
     rows: Rows
@@ -63,7 +67,11 @@ class TermEntries:
 
 @dataclass(frozen=True, slots=True)
 class TermOccurrences:
-    """Occurrences of a term in some rows: `at` is the place of the row among those asked for, ascending."""
+    """Every occurrence of a term in some requested rows.
+
+    `row_indices` are ascending indexes into the requested rows, `fields` are indexes into FIELDS, and `positions` are
+    the term's positions in the field.
+    """
 
     row_indices: NDArray[np.int64]
     fields: NDArray[np.uint8]
@@ -72,7 +80,11 @@ class TermOccurrences:
 
 @dataclass(frozen=True, slots=True)
 class DocumentFrequency:
-    """How many fragments have any of some terms, and how many of the `of` fragments that define rarity."""
+    """How many fragments have at least one of some terms.
+
+    `fragments` counts in the whole vault. `sample_matches` of `sample_size` fragments give the rarity of the terms; the
+    sample holds the fragments of notes only, or of attachments only.
+    """
 
     fragments: int
     sample_matches: int
@@ -81,9 +93,10 @@ class DocumentFrequency:
 
 @dataclass(frozen=True, slots=True)
 class NoteInfo:
-    """The data of a note besides its text.
+    """The data of a note other than its text.
 
-    `mtime_ns` is the file's time when it was read, `kind` that of an attachment.
+    `size` (bytes) and `mtime_ns` (modification time, ns since 1970) are those of the file when it was indexed; `kind`
+    is the kind of an attachment, "" for a note.
     """
 
     path: str
@@ -97,13 +110,13 @@ class NoteInfo:
     kind: str
 
 
-def offsets_of(counts: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Return where consecutive runs of these lengths begin and end."""
+def run_offsets(counts: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Return the offsets of consecutive runs with these lengths: run i is `offsets[i]:offsets[i + 1]`."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
 
 
 def concat_ranges(first: NDArray[np.integer], counts: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Return the numbers of all runs, run i being `counts[i]` numbers from `first[i]` on."""
+    """Return the integers of all ranges, one after the other; range i has `counts[i]` integers from `first[i]` on."""
     ends = np.cumsum(counts, dtype=np.int64)
     total = int(ends[-1]) if len(ends) else 0
     return np.repeat(first - (ends - counts), counts) + np.arange(total)

@@ -23,7 +23,7 @@ from excerpt import __version__, known_vaults
 from excerpt.errors import ExcerptError, ModelError, SettingsError, VaultError
 from excerpt.processes import program_command
 from excerpt.settings import Paths, ScreenSettings, Settings, load_settings, open_vault
-from excerpt.state_files import open_to_others
+from excerpt.state_files import find_shared_paths
 from excerpt.text.display import format_count
 from excerpt.tui.clipboard import OSC_LIMIT, plan
 from excerpt.tui.keymap import find_unreliable_keys, validate_keymap
@@ -246,7 +246,7 @@ def _writable(name: str, folder: Path) -> Finding:
 
 def _private(paths: Paths) -> Iterator[Finding]:
     """Check whether other users may read the folders; not on Windows."""
-    open_paths = [str(path) for folder in paths.folders for path in open_to_others(folder)]
+    open_paths = [str(path) for folder in paths.folders for path in find_shared_paths(folder)]
     if open_paths:
         files = format_count(len(open_paths), "file or folder", "files and folders")
         yield warning(

@@ -16,8 +16,8 @@ from excerpt.doctor import checks
 from excerpt.doctor.checks import Finding, FindingGroup, format_names, megabytes, ok, problem, versions, warning
 from excerpt.doctor.stores import check_store
 from excerpt.errors import StoreUnusableError
-from excerpt.index.verify import Fault, Health, RepairPart, Stale
-from excerpt.index.writer import LOCK
+from excerpt.index.verify import Fault, IndexHealth, RepairPart, StaleReason
+from excerpt.index.writer import LOCK_FILE
 from excerpt.processes import find_program
 from excerpt.settings import Paths, Settings
 from excerpt.state_files import file_lock
@@ -25,7 +25,7 @@ from excerpt.store.address import is_address, read_address
 from excerpt.text.display import format_count
 
 if TYPE_CHECKING:
-    from excerpt.index.verify import Health, Tick
+    from excerpt.index.verify import IndexHealth, OnExamined
 
 
 # --- index ------------------------------------------------------------------------------------------------------------
@@ -41,7 +41,7 @@ _HOW = {
 }
 
 
-def findings_of(health: Health, *, quick: bool) -> Iterator[Finding]:
+def findings_of(health: IndexHealth, *, quick: bool) -> Iterator[Finding]:
     """Yield the findings about an existing index."""
     if health.generation:
         size_text = f"{format_count(health.notes, 'note')}, {format_count(health.fragments, 'fragment')}"
@@ -58,8 +58,8 @@ def findings_of(health: Health, *, quick: bool) -> Iterator[Finding]:
         yield ok(f"{format_count(number, 'file')} skipped: {reason} (`excerpt status` lists them)")
 
 
-def _stale(health: Health) -> Iterator[Finding]:
-    for why in Stale:
+def _stale(health: IndexHealth) -> Iterator[Finding]:
+    for why in StaleReason:
         paths = [path for path, reason in health.stale if reason is why]
         if paths:
             message = f"Not indexed yet, {why}: {format_count(len(paths), 'note')} ({format_names(paths)})"
@@ -73,7 +73,7 @@ def _faults(faults: list[Fault]) -> Iterator[Finding]:
         yield problem(f"And {len(faults) - _NAMED:,} more of this kind.", _HOW[faults[0].part])
 
 
-def _agreements(health: Health, *, quick: bool) -> Iterator[Finding]:
+def _agreements(health: IndexHealth, *, quick: bool) -> Iterator[Finding]:
     """Yield findings about the parts of the index that agree with their source."""
     faulty_parts = {fault.part for fault in health.faults}
     if RepairPart.NOTE not in faulty_parts:
@@ -88,7 +88,7 @@ def _agreements(health: Health, *, quick: bool) -> Iterator[Finding]:
         yield ok("Words, vectors and unchanged files were not checked (--quick)")
 
 
-def _left(health: Health) -> Iterator[Finding]:
+def _left(health: IndexHealth) -> Iterator[Finding]:
     before = [(name, size) for name, size, newer in health.leftovers if not newer]
     if before:
         total = megabytes(sum(size for _, size in before))
@@ -106,10 +106,10 @@ def _left(health: Health) -> Iterator[Finding]:
 def lock(folder: Path) -> Finding:
     """Return whether a process writes the index, and which; the system releases the lock when its holder ends."""
     try:
-        with file_lock(folder / LOCK, 0):
+        with file_lock(folder / LOCK_FILE, 0):
             return ok("No process is writing it")
     except Timeout:
-        holder = _holder(folder / LOCK)
+        holder = _holder(folder / LOCK_FILE)
         return ok(f"It is being written by {holder or 'another process'}")
     except OSError as error:
         return problem(f"Its lock cannot be taken: {error.strerror or error}.", "Give permission in the index folder.")
@@ -144,7 +144,7 @@ class Diagnosis:
     settings_valid: bool
     vault: Path | None
     folder: Path | None
-    health: Health | None
+    health: IndexHealth | None
 
     @property
     def problems(self) -> int:
@@ -155,7 +155,7 @@ class Diagnosis:
         return sum(finding.level == "warning" for group in self.groups for finding in group.findings)
 
 
-def diagnose(vault: Path | None, paths: Paths, tick: Tick, *, quick: bool) -> Diagnosis:
+def diagnose(vault: Path | None, paths: Paths, tick: OnExamined, *, quick: bool) -> Diagnosis:
     """Run all checks, with the vault at `vault`, a folder or the address of a store. Never raises.
 
     `vault` is None if no vault was ever opened.
@@ -163,7 +163,7 @@ def diagnose(vault: Path | None, paths: Paths, tick: Tick, *, quick: bool) -> Di
     settings, of_settings = Settings(), FindingGroup("settings", ())
     vault_check = checks.VaultCheck(())
     folder: Path | None = None
-    health: Health | None = None
+    health: IndexHealth | None = None
 
     def read_settings() -> Iterable[Finding]:
         nonlocal settings
@@ -246,8 +246,8 @@ def _surroundings(settings: Settings, paths: Paths) -> Iterator[FindingGroup]:
 
 
 def _index(
-    folder: Path, vault_check: checks.VaultCheck, settings: Settings, tick: Tick, quick: bool
-) -> tuple[Health | None, list[Finding]]:
+    folder: Path, vault_check: checks.VaultCheck, settings: Settings, tick: OnExamined, quick: bool
+) -> tuple[IndexHealth | None, list[Finding]]:
     from excerpt.index.verify import examine
 
     try:

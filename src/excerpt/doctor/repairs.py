@@ -15,7 +15,7 @@ from excerpt.doctor.look import Diagnosis
 from excerpt.errors import ExcerptError
 from excerpt.model import BuildReport, Progress
 from excerpt.settings import Paths
-from excerpt.state_files import close_to_others, open_to_others
+from excerpt.state_files import find_shared_paths, remove_others_permissions
 from excerpt.text.display import format_count
 
 
@@ -37,10 +37,10 @@ def repair(diagnosis: Diagnosis, paths: Paths, progress: Callable[[Progress], No
 
 
 def _close_files(folders: Iterable[Path]) -> Repairs:
-    open_paths = {path for folder in folders for path in open_to_others(folder)}
+    open_paths = {path for folder in folders for path in find_shared_paths(folder)}
     for folder in folders:
-        close_to_others(folder)
-    unclosed = [path for folder in folders for path in open_to_others(folder)]
+        remove_others_permissions(folder)
+    unclosed = [path for folder in folders for path in find_shared_paths(folder)]
     closed = len(open_paths) - len(unclosed)
     done = (f"Closed to other users: {format_count(closed, 'file or folder', 'files and folders')}.",)
     names = format_names(list(map(str, unclosed)))

@@ -1,4 +1,4 @@
-"""Bring a vault's index up to date: read what changed since the last build, leave the rest alone."""
+"""Update of a vault's index: reads the files that changed since the last build, and keeps the rest."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from filelock import Timeout
 
 from excerpt.errors import IndexBusyError, IndexUnusableError, VaultEmptiedError
 from excerpt.index import lexical, renames
-from excerpt.index.catalog import FULL, Catalog, GivenUp, KnownNote, is_damage
+from excerpt.index.catalog import DISK_FULL_CODES, Catalog, GivenUpFile, KnownNote, is_damage
 from excerpt.index.changes import (
-    NEW_INDEX,
-    awaits_ocr,
-    changed_ns,
+    REBUILD_FOLDER,
     is_current_key,
     is_unchanged,
+    last_change_ns,
+    needs_ocr,
     prepare_key,
-    unchanged_before,
+    unchanged_before_ns,
 )
-from excerpt.index.files import SUSPECT
+from excerpt.index.files import SUSPECT_FILE
 from excerpt.index.pool import Workers
-from excerpt.index.prepare import Prepared, PrepareOptions, Task, prepare
-from excerpt.index.writer import LOCK, IndexWriter, discard
+from excerpt.index.prepare import FileTask, PreparedFiles, PrepareOptions, prepare
+from excerpt.index.writer import LOCK_FILE, IndexWriter, discard_index
 from excerpt.model import BuildReport, Progress, Skipped
 from excerpt.settings import Settings, VaultSettings, open_vault
 from excerpt.state_files import file_lock, sync_folder
@@ -43,65 +43,65 @@ from excerpt.vault.scan import Scan, scan
 
 
 class BuildCancelled(Exception):  # noqa: N818 - nothing went wrong
-    """The build was cancelled. What it has committed stays; the next build continues from there."""
+    """The build was cancelled. The notes that it has committed stay in the index; the next build reads the others."""
 
 
-class Control:
-    """Pause and cancellation of a build. All methods may be called from any thread, at any time.
+class BuildControl:
+    """Pauses, resumes and cancels a build. All methods may be called from any thread, at any time.
 
-    A pause lasts until `resume`, also across the end of a build; a cancellation ends only the current build.
+    A pause lasts until `resume`, even if the build ends meanwhile. A cancellation ends only the current build.
     """
 
     def __init__(self) -> None:
-        self._resumed = threading.Event()
-        self._resumed.set()
-        self._cancelled = threading.Event()
-        self._waited = 0.0
+        self._resume_event = threading.Event()
+        self._resume_event.set()
+        self._cancel_event = threading.Event()
+        self._paused_seconds = 0.0
 
     @property
-    def paused(self) -> bool:
+    def is_paused(self) -> bool:
         """Whether the build is paused."""
-        return not self._resumed.is_set()
+        return not self._resume_event.is_set()
 
     @property
-    def cancelled(self) -> bool:
+    def is_cancelled(self) -> bool:
         """Whether the current build is to end."""
-        return self._cancelled.is_set()
+        return self._cancel_event.is_set()
 
     @property
     def seconds_paused(self) -> float:
-        """Seconds that the building thread has spent in pauses."""
-        return self._waited
+        """Total seconds that the building thread has spent in pauses."""
+        return self._paused_seconds
 
     def pause(self) -> None:
         """Pause the build before its next file."""
-        self._resumed.clear()
+        self._resume_event.clear()
 
     def resume(self) -> None:
         """Continue a paused build."""
-        self._resumed.set()
+        self._resume_event.set()
 
     def cancel(self) -> None:
-        """End the current build, also a paused one, which then stays paused."""
-        self._cancelled.set()
+        """End the current build, even if it is paused; the pause then also holds for the next build."""
+        self._cancel_event.set()
 
-    def begin(self) -> None:
-        """Start a build: a cancellation of the previous one no longer holds."""
-        self._cancelled.clear()
+    def start_build(self) -> None:
+        """Clear the cancellation of the previous build, at the start of a new one."""
+        self._cancel_event.clear()
 
-    def wait(self) -> None:
+    def wait_while_paused(self) -> None:
         """Wait while the build is paused and not cancelled."""
-        if self._resumed.is_set():
+        if self._resume_event.is_set():
             return
         began = time.monotonic()
-        while not self._resumed.wait(0.05) and not self._cancelled.is_set():
+        while not self._resume_event.wait(0.05) and not self._cancel_event.is_set():
             pass
-        self._waited += time.monotonic() - began
+        self._paused_seconds += time.monotonic() - began
 
-    def check(self) -> None:
-        """Wait while the build is paused. Raises BuildCancelled once the build was cancelled."""
-        self.wait()
-        if self._cancelled.is_set():
+    def check_cancelled(self) -> None:
+        """Wait while the build is paused, then raise BuildCancelled if the build was cancelled."""
+        self.wait_while_paused()
+        if self._cancel_event.is_set():
             raise BuildCancelled
 
 
@@ -110,48 +110,57 @@ class Control:
 
 OnProgress = Callable[[Progress], None]
 
-_REPORT_SECONDS = 0.1  # seconds
+_REPORT_SECONDS = 0.1  # between two reports
 
 
 class ProgressReporter:
-    """Progress of the current build. Each part of the build sets `phase` and the counts; `tick` reports them."""
+    """Collects the progress of the current build and reports it at most ten times a second.
 
-    def __init__(self, on_progress: OnProgress | None, control: Control) -> None:
+    The parts of the build set `phase` and the counts; `tick` reports these.
+    """
+
+    def __init__(self, on_progress: OnProgress | None, control: BuildControl) -> None:
         self._on_progress = on_progress
         self._control = control
-        self.begin()
+        self.reset()
 
-    def begin(self) -> None:
-        """Start a build: reset all counts."""
+    def reset(self) -> None:
+        """Reset all counts and the clock, at the start of a build."""
         self.phase = "scanning"
         self.committed_generation = 0  # the one in use until a rebuild is done
         self.notes_done = self.notes_total = self.bytes_done = self.bytes_total = self.skipped = self.generation = 0
-        self._began = time.monotonic()
-        self._paused_before = self._control.seconds_paused
-        self._reported = 0.0
-        self._current, self._current_since = "", self._began
+        self._start_time = time.monotonic()
+        self._paused_seconds_at_start = self._control.seconds_paused
+        self._last_report_time = 0.0
+        self._current_path, self._current_path_since = "", self._start_time
 
     @property
     def seconds(self) -> float:
-        """Seconds that the build has worked, without its pauses."""
-        return time.monotonic() - self._began - (self._control.seconds_paused - self._paused_before)
+        """Seconds since the build began, without its pauses."""
+        return time.monotonic() - self._start_time - (self._control.seconds_paused - self._paused_seconds_at_start)
 
-    def tick_between(self, path: str) -> None:
-        """Call `tick` between two files, where the build can end without losing half a batch. Raises BuildCancelled."""
+    def tick_between_files(self, path: str) -> None:
+        """Call `tick`, then raise BuildCancelled if the build was cancelled.
+
+        Called between two files, where the build can end without an incomplete batch.
+        """
         self.tick(path)
-        self._control.check()
+        self._control.check_cancelled()
 
     def tick(self, path: str) -> None:
-        """Note that `path` is in work ("" for none) and report it from time to time; wait while the build is paused."""
-        self._control.wait()
-        if path != self._current:
-            self._current, self._current_since = path, time.monotonic()
-        if time.monotonic() - self._reported >= _REPORT_SECONDS:
+        """Set the file that is being read (`path`, "" for none) and report the progress if 0.1 s have passed.
+
+        Waits first while the build is paused.
+        """
+        self._control.wait_while_paused()
+        if path != self._current_path:
+            self._current_path, self._current_path_since = path, time.monotonic()
+        if time.monotonic() - self._last_report_time >= _REPORT_SECONDS:
             self.report(path)
 
     def report(self, path: str = "") -> None:
-        """Report the progress now; `path` is the file in work, "" for none."""
-        self._reported = time.monotonic()
+        """Call the progress callback now; `path` is the file that is being read, "" for none."""
+        self._last_report_time = time.monotonic()
         if self._on_progress is not None:
             self._on_progress(
                 Progress(
@@ -164,7 +173,7 @@ class ProgressReporter:
                     generation=self.committed_generation or self.generation,
                     skipped=self.skipped,
                     seconds=self.seconds,
-                    current_seconds=self._reported - self._current_since if path else 0.0,
+                    current_seconds=self._last_report_time - self._current_path_since if path else 0.0,
                 )
             )
 
@@ -178,30 +187,31 @@ class ProgressReporter:
 # the next build removes the folder.
 
 
-def begin(index: Path) -> Path:
-    """Return an empty folder for the new index. Raises OSError."""
-    clear(index)
-    (index / NEW_INDEX).mkdir()
-    return index / NEW_INDEX
+def create_rebuild_folder(index: Path) -> Path:
+    """Create and return an empty folder in `index` for the new index of a rebuild. Raises OSError."""
+    remove_rebuild_folder(index)
+    (index / REBUILD_FOLDER).mkdir()
+    return index / REBUILD_FOLDER
 
 
-def clear(index: Path) -> None:
-    """Remove the folder of an unfinished rebuild."""
-    if (index / NEW_INDEX).exists():
-        shutil.rmtree(index / NEW_INDEX, ignore_errors=True)
+def remove_rebuild_folder(index: Path) -> None:
+    """Remove the folder of an unfinished rebuild from the index folder, if there is one."""
+    if (index / REBUILD_FOLDER).exists():
+        shutil.rmtree(index / REBUILD_FOLDER, ignore_errors=True)
 
 
 def replace_index(catalog: Catalog, index: Path) -> None:
-    """Replace the index in `index` by the new one, whose `catalog` is open.
+    """Replace the index in the folder `index` by the rebuilt one in its subfolder.
 
-    Raises OSError and sqlite3's errors, with the old index unchanged.
+    `catalog` is the open catalog of the rebuilt index. Raises OSError and sqlite3's errors; the old index is then
+    unchanged.
     """
     folders = set()
     for kind in ("words", "vectors"):
         for file in catalog.files(kind):
             target = index / file.name
             target.parent.mkdir(exist_ok=True)
-            (index / NEW_INDEX / file.name).replace(target)
+            (index / REBUILD_FOLDER / file.name).replace(target)
             folders.add(target.parent)
     for folder in folders:
         sync_folder(folder)
@@ -209,7 +219,7 @@ def replace_index(catalog: Catalog, index: Path) -> None:
 
 
 def committed_generation(index: Path) -> int:
-    """Return the generation that readers use, which should be kept until there is another; 0 if there is none."""
+    """Return the number of the newest generation (committed state) of the index, 0 if no index can be read."""
     try:
         with closing(Catalog.open_to_read(index)) as catalog:
             return catalog.generation
@@ -223,18 +233,19 @@ def committed_generation(index: Path) -> int:
 # The first batch is committed within a second or two, so that there is something to search. Later ones are larger,
 # because each is a segment, a sync and a new snapshot for every reader. The largest size limits the memory of a batch
 # (about ten times its text); it is the text of 8,000 fragments of 250 words.
-_FIRST_NOTES = 64
-_FIRST_SECONDS = 1.0
-_GROWTH = 4
-_FIRST_BYTES = 500_000
-_MAX_BYTES = 8_000_000
+_FIRST_BATCH_NOTES = 64
+_FIRST_BATCH_SECONDS = 1.0
+_BATCH_GROWTH_FACTOR = 4
+_FIRST_BATCH_BYTES = 500_000
+_MAX_BATCH_BYTES = 8_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class VaultScan:
-    """The result of a scan that began at `began_ns` (since 1970).
+    """The files that a scan of the vault found, and how the vault was scanned.
 
-    `only` are the paths that it was limited to, None for the whole vault; `accept_empty` allows a vault without notes.
+    `only` holds the paths to which the scan was limited, None for the whole vault. `accept_empty` allows a build that
+    finds no notes to empty the index. `began_ns` is the start of the scan in nanoseconds since 1970.
     """
 
     scan: Scan
@@ -246,27 +257,27 @@ class VaultScan:
     def perform(
         cls, vault: Path, settings: VaultSettings, only: Collection[str] | None, accept_empty: bool
     ) -> VaultScan:
-        """Scan the vault. Raises VaultError."""
+        """Scan the vault, or only the paths `only`, and return the result. Raises VaultError."""
         began = time.time_ns()
         return cls(scan(vault, settings, only), only, accept_empty, began)
 
 
-class _Update:
-    """One update: commits the difference between a scan and what `writer` knows."""
+class _IndexUpdate:
+    """One update of the index: commits the differences between a scan of the vault and the catalog of `writer`."""
 
     def __init__(
         self, writer: IndexWriter, options: PrepareOptions, workers: Workers, reporter: ProgressReporter
     ) -> None:
         self._writer, self._options, self._workers, self._progress = writer, options, workers, reporter
-        self._added = self._changed = 0
+        self._added_count = self._changed_count = 0
         self._is_partial = False
         self._skipped: list[Skipped] = []
-        self._given_up: dict[str, GivenUp] = {}
+        self._given_up_files: dict[str, GivenUpFile] = {}
 
     def run(self, vault_scan: VaultScan) -> BuildReport:
-        """Commit the changes that the scan found.
+        """Commit the changes that the scan found, and return a report of them.
 
-        Raises VaultEmptiedError, with nothing changed, and BuildCancelled.
+        Raises VaultEmptiedError, with the index unchanged, and BuildCancelled.
         """
         reporter, catalog = self._progress, self._writer.catalog
         reporter.generation = catalog.generation
@@ -274,35 +285,35 @@ class _Update:
         if not vault_scan.scan.files and known and not vault_scan.accept_empty and len(known) == catalog.counts()[0]:
             raise VaultEmptiedError(str(self._options.vault), len(known))
         reporter.phase = "mending"
-        self._writer.mend()
+        self._writer.repair_parts()
         # A file that no build has looked at stays unread by a build of some paths.
         self._is_partial = vault_scan.only is not None and catalog.is_unfinished
-        removed = self._commit_all(vault_scan, known)
-        self._writer.finish(self._skipped, vault_scan.only, self._given_up)
+        removed = self._commit_changes(vault_scan, known)
+        self._writer.record_end_of_build(self._skipped, vault_scan.only, self._given_up_files)
         if vault_scan.only is None:
             self._writer.catalog.set_unread_files(vault_scan.scan.unread)
         self._record_scan_time(vault_scan)
         reporter.phase = "done"
         reporter.report()
-        return self._report(removed)
+        return self._create_report(removed)
 
     def _record_scan_time(self, vault_scan: VaultScan) -> None:
-        """Record when all files were last looked at, if that can matter for any of them."""
-        newest = max((changed_ns(file) for file in vault_scan.scan.files), default=0)
-        if vault_scan.only is None and newest >= unchanged_before(self._writer.catalog):
+        """Store the start of a whole scan in the catalog, if a file is so new that the next build needs this time."""
+        newest = max((last_change_ns(file) for file in vault_scan.scan.files), default=0)
+        if vault_scan.only is None and newest >= unchanged_before_ns(self._writer.catalog):
             self._writer.catalog.set_meta("looked", str(vault_scan.began_ns))
 
-    def _commit_all(self, vault_scan: VaultScan, known: dict[str, KnownNote]) -> int:
-        """Commit new, changed and removed notes; return the number of removed ones."""
+    def _commit_changes(self, vault_scan: VaultScan, known: dict[str, KnownNote]) -> int:
+        """Commit new, changed and removed notes; return the number of removed notes."""
         scan = vault_scan.scan
         vault = self._options.settings
-        tasks = self._skip_given_up(_tasks(vault_scan, known, vault, unchanged_before(self._writer.catalog)))
+        tasks = self._skip_given_up(_list_tasks(vault_scan, known, vault, unchanged_before_ns(self._writer.catalog)))
         if any(
             not is_current_key(known[task.path].cut, prepare_key(task.path, vault))
             for task in tasks
             if task.path in known
         ):
-            self._writer.rebuilt.append("notes, from the vault: reading, splitting or stemming changed")
+            self._writer.rebuilt.append("notes from the vault, because reading, splitting or stemming changed")
         scanned_paths = {file.path for file in scan.files}
         removed = [path for path in known if path not in scanned_paths]
         self._skipped += scan.skipped
@@ -311,7 +322,7 @@ class _Update:
         reporter.phase = "reading"
         notes, attachments = ([item for item in tasks if bool(item.kind) is kind] for kind in (False, True))
         # Notes become searchable before any attachment is opened, and attachments before OCR begins.
-        for batch in chain(self._batches(notes), self._batches(attachments)):
+        for batch in chain(self._prepare_batches(notes), self._prepare_batches(attachments)):
             self._commit(batch, removed, known)
             removed = []
         if removed or not self._writer.catalog.generation:
@@ -327,47 +338,49 @@ class _Update:
         return len(known.keys() - scanned_paths) + len(unreadable)
 
     def _read_images(self, scan: Scan) -> None:
-        """Read by OCR the unread images of the files found.
+        """Read, by OCR, the images that have not been read yet in the files of a scan.
 
         A file for which OCR fails keeps its other text.
         """
         vault, known = self._options.settings, self._writer.catalog.known_notes()
         awaiting = [
-            Task(file.path, file.size, file.mtime_ns, file.ctime_ns, kind=kind_of(file.path, vault), images=note.unread)
+            FileTask(
+                file.path, file.size, file.mtime_ns, file.ctime_ns, kind=kind_of(file.path, vault), images=note.unread
+            )
             for file in scan.files
-            if (note := known.get(file.path)) is not None and awaits_ocr(note, vault)
+            if (note := known.get(file.path)) is not None and needs_ocr(note, vault)
         ]
         tasks = self._skip_given_up(awaiting)
         self._progress.notes_total += len(tasks)
         self._progress.bytes_total += sum(task.size for task in tasks)
-        for batch in self._batches(tasks):
+        for batch in self._prepare_batches(tasks):
             self._commit(batch, [], known)
 
-    def _skip_given_up(self, tasks: Sequence[Task]) -> list[Task]:
-        """Return the tasks without unchanged files that exceeded the limits before; these are skipped again."""
+    def _skip_given_up(self, tasks: Sequence[FileTask]) -> list[FileTask]:
+        """Return the tasks without the files that exceeded a limit before and are unchanged; skip these again."""
         before = self._writer.catalog.given_up()
         accepted = []
         for task in tasks:
             earlier = before.get(task.path)
             now = (task.size, task.mtime_ns, task.ctime_ns, self._prepare_key(task))
             if earlier and (earlier.size, earlier.mtime_ns, earlier.ctime_ns, earlier.cut) == now:
-                self._given_up[task.path] = earlier
+                self._given_up_files[task.path] = earlier
                 self._skipped.append(Skipped(task.path, earlier.reason))
             else:
                 accepted.append(task)
         return accepted
 
-    def _prepare_key(self, task: Task) -> str:
+    def _prepare_key(self, task: FileTask) -> str:
         return prepare_key(task.path, self._options.settings, ocr=task.images > 0)
 
-    def _batches(self, tasks: Sequence[Task]) -> Iterator[list[Prepared]]:
+    def _prepare_batches(self, tasks: Sequence[FileTask]) -> Iterator[list[PreparedFiles]]:
         if not tasks:
             return
         sizes = {task.path: task.size for task in tasks}
-        batch: list[Prepared] = []
-        limit, first, began = _FIRST_BYTES, True, time.monotonic()
+        batch: list[PreparedFiles] = []
+        limit, first, began = _FIRST_BATCH_BYTES, True, time.monotonic()
         size = notes = 0
-        for prepared in self._workers.prepare(self._options, tasks, self._progress.tick_between):
+        for prepared in self._workers.prepare(self._options, tasks, self._progress.tick_between_files):
             batch.append(prepared)
             paths = [note.path for note in prepared.notes]
             paths += [task.path for task in prepared.unchanged] + [file.path for file in prepared.skipped]
@@ -378,38 +391,40 @@ class _Update:
             reasons = {file.path: file.reason for file in prepared.skipped}
             for task in prepared.given_up:
                 reason = reasons[task.path]
-                file = GivenUp(task.size, task.mtime_ns, task.ctime_ns, self._prepare_key(task), reason)
-                self._given_up[task.path] = file
+                file = GivenUpFile(task.size, task.mtime_ns, task.ctime_ns, self._prepare_key(task), reason)
+                self._given_up_files[task.path] = file
             notes += len(prepared.notes)
             # An attachment's text is a part of its file; it is stored at about a third of its size.
             size += sum(3 * len(note.text) if note.kind else note.size for note in prepared.notes)
-            early = first and (notes >= _FIRST_NOTES or (notes and time.monotonic() - began > _FIRST_SECONDS))
+            early = first and (
+                notes >= _FIRST_BATCH_NOTES or (notes and time.monotonic() - began > _FIRST_BATCH_SECONDS)
+            )
             if early or size >= limit:
                 yield batch
-                limit = limit if first else min(_GROWTH * limit, _MAX_BYTES)
+                limit = limit if first else min(_BATCH_GROWTH_FACTOR * limit, _MAX_BATCH_BYTES)
                 batch, size, notes, first = [], 0, 0, False
         if batch:
             yield batch
 
-    def _commit(self, batch: Sequence[Prepared], removed: Sequence[str], known: dict[str, KnownNote]) -> None:
+    def _commit(self, batch: Sequence[PreparedFiles], removed: Sequence[str], known: dict[str, KnownNote]) -> None:
         paths = [note.path for prepared in batch for note in prepared.notes]
         changed = [path for path in paths if path in known]
         unfinished = self._is_partial or self._progress.notes_done < self._progress.notes_total
         self._writer.commit([*removed, *changed], batch, unfinished=unfinished)
-        self._changed += len(changed)
-        self._added += len(paths) - len(changed)
+        self._changed_count += len(changed)
+        self._added_count += len(paths) - len(changed)
         self._progress.generation = self._writer.catalog.generation
         self._progress.report()
 
-    def _report(self, removed: int) -> BuildReport:
+    def _create_report(self, removed: int) -> BuildReport:
         catalog = self._writer.catalog
         notes, fragments = catalog.counts()
         return BuildReport(
             generation=catalog.generation,
-            added=self._added,
-            changed=self._changed,
+            added=self._added_count,
+            changed=self._changed_count,
             removed=removed,
-            unchanged=notes - self._added - self._changed,
+            unchanged=notes - self._added_count - self._changed_count,
             fragments=fragments,
             embedded=self._writer.embedded,
             skipped=catalog.remarks(skipped=True),
@@ -420,10 +435,13 @@ class _Update:
         )
 
 
-def _tasks(vault_scan: VaultScan, known: dict[str, KnownNote], settings: VaultSettings, sure: int) -> list[Task]:
-    """Return the files that are new, may have changed or were prepared otherwise, the most recently modified first.
+def _list_tasks(
+    vault_scan: VaultScan, known: dict[str, KnownNote], settings: VaultSettings, unchanged_before_ns: int
+) -> list[FileTask]:
+    """Return the files to prepare, the most recently modified first.
 
-    A file named in `found.only` may have changed whatever its size and times are.
+    These are files that are new, may have changed, or were prepared by other code or settings. A file whose time is
+    before `unchanged_before_ns` and whose size and times are as known is unchanged, unless `vault_scan.only` names it.
     """
     named = frozenset(vault_scan.only or ())
     tasks = []
@@ -431,9 +449,9 @@ def _tasks(vault_scan: VaultScan, known: dict[str, KnownNote], settings: VaultSe
         note = known.get(file.path)
         state, kind = (file.path, file.size, file.mtime_ns, file.ctime_ns), kind_of(file.path, settings)
         if note is None or not is_current_key(note.cut, prepare_key(file.path, settings)):
-            tasks.append(Task(*state, kind=kind))
-        elif not is_unchanged(file, note, sure) or file.path in named:
-            tasks.append(Task(*state, note.digest, kind))
+            tasks.append(FileTask(*state, kind=kind))
+        elif not is_unchanged(file, note, unchanged_before_ns) or file.path in named:
+            tasks.append(FileTask(*state, note.digest, kind))
     return sorted(tasks, key=lambda task: (-task.mtime_ns, task.path))
 
 
@@ -444,9 +462,9 @@ def _tasks(vault_scan: VaultScan, known: dict[str, KnownNote], settings: VaultSe
 # the next build continues after it: the committed files are known by then.
 
 # Looking at this many single paths costs about as much as a scan of ten thousand files.
-_MAX_PATHS = 500
+_MAX_SINGLE_PATHS = 500
 
-_FULL = "the disk is full"
+_DISK_FULL = "the disk is full"
 
 
 def build(
@@ -458,19 +476,23 @@ def build(
     rebuild: bool = False,
     accept_empty: bool = False,
     wait: float = 10.0,
-    control: Control | None = None,
+    control: BuildControl | None = None,
 ) -> BuildReport:
-    """Update the index in `folder` to the vault as it is now, once; arguments and errors are those of `Updater`."""
+    """Update the index in `folder` once to the present state of the vault, and return a report.
+
+    `rebuild` reads all notes again; `accept_empty` allows a vault without notes; `wait` is the number of seconds to
+    wait for another process that writes the index. Errors are those of `Updater.update`.
+    """
     with closing(Updater(vault, folder, settings, progress, control)) as updater:
         return updater.update(rebuild=rebuild, accept_empty=accept_empty, wait=wait)
 
 
 class Updater:
-    """Updates the index in `folder` to the vault, any number of times.
+    """Updates the index in `folder` to the present state of the vault, any number of times.
 
-    Between two updates it keeps the index open, and does not check again what it has checked or written itself, unless
-    another process has committed meanwhile. Its methods may be called from any one thread; `control` pauses and cancels
-    from another.
+    The index stays open between two updates, and files that were checked or written by this object are not checked
+    again, unless another process has committed meanwhile. Call the methods from one thread at a time; `control` pauses
+    and cancels from any other.
     """
 
     def __init__(
@@ -479,14 +501,14 @@ class Updater:
         folder: Path,
         settings: Settings,
         progress: OnProgress | None = None,
-        control: Control | None = None,
+        control: BuildControl | None = None,
     ) -> None:
         self._vault, self._folder, self._settings = vault, folder, settings
         self._options = PrepareOptions(vault, settings.pack.tokenizer, settings.vault)
-        control = control or Control()
+        control = control or BuildControl()
         self._progress = ProgressReporter(progress, control)
-        self._workers = Workers(is_paused=lambda: control.paused)
-        self._generation = 0
+        self._workers = Workers(is_paused=lambda: control.is_paused)
+        self._last_generation = 0
         self._writer: IndexWriter | None = None
 
     def update(
@@ -497,33 +519,34 @@ class Updater:
         accept_empty: bool = False,
         wait: float = 10.0,
     ) -> BuildReport:
-        """Update the index to the vault as it is now.
+        """Update the index to the present state of the vault, and return a report.
 
-        If `paths` names files and folders (relative, with "/"), only these and their content are looked at. `rebuild`
-        starts from nothing; `accept_empty` allows a vault without notes.
+        If `paths` names files and folders (relative to the vault, with "/"), only these are scanned. `rebuild` reads
+        all notes again; `accept_empty` allows a vault without notes; `wait` is the number of seconds to wait for
+        another process that writes this index.
 
-        Raises VaultError if the vault cannot be listed and VaultEmptiedError if it has lost all of its notes, both with
-        the index unchanged; IndexBusyError if another process still writes this index after `wait` seconds,
-        IndexUnusableError if the folder cannot be written, ModelError and SettingsError if the model or the tokenizer
-        named in the settings cannot be used, BuildCancelled.
+        Raises VaultError if the vault cannot be listed, and VaultEmptiedError if all notes are gone from the vault; the
+        index is then unchanged. Raises IndexBusyError after `wait` seconds, IndexUnusableError if the folder cannot be
+        written, ModelError or SettingsError if the model or the tokenizer of the settings cannot be used, and
+        BuildCancelled.
         """
         open_vault(self._vault)
-        only = None if rebuild or paths is None or len(paths) > _MAX_PATHS else paths
+        only = None if rebuild or paths is None or len(paths) > _MAX_SINGLE_PATHS else paths
         try:
-            with _locked(self._folder, self._vault, wait):
+            with _lock_index(self._folder, self._vault, wait):
                 report = self._update(only, rebuild, accept_empty)
         except (OSError, sqlite3.DatabaseError) as error:
             self.close()
             raise IndexUnusableError(
-                f"The index in {self._folder} cannot be written: {_reason(error)}.",
-                f"{_remedy(error)}, or set EXCERPT_HOME to another folder. The last generation is kept.",
+                f"The index in {self._folder} cannot be written: {_describe_error(error)}.",
+                f"{_describe_remedy(error)}, or set EXCERPT_HOME to another folder. The index keeps its last state.",
             ) from error
         except BaseException:
             self.close()  # the open transaction may belong to a generation that was not committed
             raise
         finally:
             self._workers.close()  # workers take as much memory as all the rest, and only many files need them
-        self._generation = report.generation
+        self._last_generation = report.generation
         return report
 
     def close(self) -> None:
@@ -533,75 +556,75 @@ class Updater:
             writer.close()
 
     def is_in_folder(self) -> bool:
-        """Return whether the open index is still in its folder, undamaged; True if none is open."""
-        return self._writer is None or (self._writer.is_in_folder() and not (self._folder / SUSPECT).exists())
+        """Return whether the open index is still in its folder and not marked as damaged; True if none is open."""
+        return self._writer is None or (self._writer.is_in_folder() and not (self._folder / SUSPECT_FILE).exists())
 
     def warm(self) -> None:
-        """Prepare one note as a trial, so that the next changed note need not wait for models and modules to load."""
+        """Load the model and the readers by preparing the smallest note, so that the next update starts faster."""
         if self._writer is None:
             return
         self._writer.embedder.embed(["text"])
         smallest = self._writer.catalog.rows("SELECT path, size, mtime_ns, ctime_ns FROM notes ORDER BY size LIMIT 1")
-        prepare(self._options, [Task(*note) for note in smallest])
+        prepare(self._options, [FileTask(*note) for note in smallest])
 
     def _update(self, only: Collection[str] | None, rebuild: bool, accept_empty: bool) -> BuildReport:
-        self._progress.begin()
+        self._progress.reset()
         if self._writer is not None:
-            self._writer.begin()
+            self._writer.reset_report()
         vault_scan = VaultScan.perform(self._vault, self._settings.vault, only, accept_empty)
         if rebuild:
             if not vault_scan.scan.files and not accept_empty:
-                _refuse_emptied(self._vault, self._folder)
+                _check_not_emptied(self._vault, self._folder)
             if generation := committed_generation(self._folder):
                 self._progress.committed_generation = generation
-                return self._rebuild(vault_scan)
-            self._discard()
-        clear(self._folder)
+                return self._rebuild_beside(vault_scan)
+            self._start_empty_index()
+        remove_rebuild_folder(self._folder)
         try:
             return self._update_index(vault_scan)
         except sqlite3.DatabaseError as error:
             if not is_damage(error):
                 raise
-            reason = f"everything, from the vault: the catalog is damaged ({error})"
-            self._discard().rebuilt.append(reason)
+            reason = f"everything from the vault, because the catalog is damaged ({error})"
+            self._start_empty_index().rebuilt.append(reason)
             return self._update_index(vault_scan)
 
     def _update_index(self, vault_scan: VaultScan) -> BuildReport:
-        writer = self._opened()
+        writer = self._get_writer()
         if vault_scan.only is not None and not writer.catalog.generation:
             vault_scan = VaultScan.perform(self._vault, self._settings.vault, None, vault_scan.accept_empty)
         return self._run(writer, vault_scan)
 
     def _run(self, writer: IndexWriter, vault_scan: VaultScan) -> BuildReport:
-        return _Update(writer, self._options, self._workers, self._progress).run(vault_scan)
+        return _IndexUpdate(writer, self._options, self._workers, self._progress).run(vault_scan)
 
-    def _opened(self) -> IndexWriter:
+    def _get_writer(self) -> IndexWriter:
         if self._writer is not None and not self._writer.is_current():
             self.close()
         if self._writer is None:
             # If the folder was deleted meanwhile, a reader of the old index must see that this one is newer.
-            after = self._generation
+            after = self._last_generation
             self._writer = IndexWriter(self._folder, self._vault, self._settings, self._progress.tick, after=after)
         return self._writer
 
-    def _rebuild(self, vault_scan: VaultScan) -> BuildReport:
-        """Build an index from nothing, and replace the existing one only when it is done."""
+    def _rebuild_beside(self, vault_scan: VaultScan) -> BuildReport:
+        """Build a new index beside the existing one, and replace the existing one when the new one is complete."""
         self.close()
         known, after = _read_renames(self._folder), lexical.last_generation(self._folder)
-        new_folder = begin(self._folder)
+        new_folder = create_rebuild_folder(self._folder)
         with closing(IndexWriter(new_folder, self._vault, self._settings, self._progress.tick, after=after)) as writer:
             if known is not None:
                 renames.restore(writer.catalog, known)
             report = self._run(writer, vault_scan)
             replace_index(writer.catalog, self._folder)
-        clear(self._folder)
+        remove_rebuild_folder(self._folder)
         return report
 
-    def _discard(self) -> IndexWriter:
-        """Start an empty index that keeps the data by which moved notes are recognised."""
+    def _start_empty_index(self) -> IndexWriter:
+        """Replace the index by an empty one, which keeps the data that identify renamed notes; return its writer."""
         self.close()
         known = _read_renames(self._folder)
-        after = discard(self._folder)
+        after = discard_index(self._folder)
         self._writer = IndexWriter(self._folder, self._vault, self._settings, self._progress.tick, after=after)
         if known is not None:
             renames.restore(self._writer.catalog, known)
@@ -609,7 +632,7 @@ class Updater:
 
 
 def _read_renames(folder: Path) -> renames.MoveHistory | None:
-    """Return the moves and note digests of an index that will be discarded, None if it cannot be read."""
+    """Return the known renames and note digests of an index before it is discarded; None if it cannot be read."""
     try:
         with closing(Catalog.open_to_read(folder)) as catalog:
             return renames.read_history(catalog)
@@ -617,8 +640,8 @@ def _read_renames(folder: Path) -> renames.MoveHistory | None:
         return None
 
 
-def _refuse_emptied(vault: Path, folder: Path) -> None:
-    """Raise VaultEmptiedError if the index that is about to be discarded holds notes."""
+def _check_not_emptied(vault: Path, folder: Path) -> None:
+    """Raise VaultEmptiedError if the index in `folder`, about to be discarded for an empty vault, holds notes."""
     try:
         with closing(Catalog.open_to_read(folder)) as catalog:
             notes, _ = catalog.counts()
@@ -628,47 +651,53 @@ def _refuse_emptied(vault: Path, folder: Path) -> None:
         raise VaultEmptiedError(str(vault), notes)
 
 
-def _remedy(error: OSError | sqlite3.DatabaseError) -> str:
-    if _reason(error) == _FULL:
-        return "Make room there"
+def _describe_remedy(error: OSError | sqlite3.DatabaseError) -> str:
+    if _describe_error(error) == _DISK_FULL:
+        return "Free disk space there"
     refused = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH)
     if isinstance(error, OSError) or getattr(error, "sqlite_errorcode", 0) & 0xFF in refused:
-        return "Give permission there"
-    return "Try again; if it fails again, remove that folder: excerpt rebuilds it from the vault"
+        return "Allow excerpt to write to that folder"
+    return "Try again. If that fails too, remove the folder: excerpt rebuilds the index from the vault"
 
 
-def _reason(error: OSError | sqlite3.DatabaseError) -> str:
+def _describe_error(error: OSError | sqlite3.DatabaseError) -> str:
     if isinstance(error, sqlite3.DatabaseError):
-        return _FULL if getattr(error, "sqlite_errorcode", 0) in FULL else str(error)
+        return _DISK_FULL if getattr(error, "sqlite_errorcode", 0) in DISK_FULL_CODES else str(error)
     if isinstance(error, FileExistsError | NotADirectoryError):
-        return "a file is in the place of its folder"
-    return _FULL if error.errno == errno.ENOSPC else error.strerror or str(error)
+        return "a file has the name of the index folder"
+    return _DISK_FULL if error.errno == errno.ENOSPC else error.strerror or str(error)
 
 
 @contextmanager
-def _locked(folder: Path, vault: Path, wait: float) -> Iterator[None]:
-    """Hold the folder's lock. The system releases it when its holder ends, however that happens."""
+def _lock_index(folder: Path, vault: Path, wait: float) -> Iterator[None]:
+    """Hold the build's lock of the index folder for a block; the system releases it if the process dies.
+
+    Raises IndexBusyError if another process still holds the lock after `wait` seconds.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    lock = folder / LOCK
+    lock = folder / LOCK_FILE
     if lock.is_symlink() or (lock.exists() and not lock.is_dir() and not lock.is_file()):
         lock.unlink(missing_ok=True)
     elif lock.is_dir():
         shutil.rmtree(lock)
     try:
         with file_lock(lock, wait):
-            _clear_path(folder)
+            _remove_wrong_entries(folder)
             yield
     except Timeout as error:
         raise IndexBusyError(
-            f"Another excerpt is indexing {vault.name} and has not finished within {wait:g} s.",
-            "Wait for it or close it, then try again. Searches use what it has committed.",
+            f"Another excerpt process is indexing {vault.name} and has not finished within {wait:g} s.",
+            "Wait until that process ends, or close it. Then try again. Searches use the notes that it has indexed.",
         ) from error
 
 
-def _clear_path(folder: Path) -> None:
-    """Remove entries of the wrong type: folders in place of files, files in place of folders, pipes and the like."""
-    folders = {folder / name for name in (NEW_INDEX, lexical.FOLDER)}
-    for path in (*folder.glob("*"), *folder.glob(f"{lexical.FOLDER}/*")):
+def _remove_wrong_entries(folder: Path) -> None:
+    """Remove what is not a regular file from the index folder, except for its two known subfolders.
+
+    Raises OSError.
+    """
+    folders = {folder / name for name in (REBUILD_FOLDER, lexical.WORDS_FOLDER)}
+    for path in (*folder.glob("*"), *folder.glob(f"{lexical.WORDS_FOLDER}/*")):
         try:
             mode = path.stat().st_mode
         except OSError:

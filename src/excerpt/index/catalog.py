@@ -1,4 +1,4 @@
-"""The catalog: one SQLite file with the notes as they were read, and the list of derived files of a generation."""
+"""The catalog: one SQLite file with the indexed notes and the list of the files that are derived from them."""
 
 from __future__ import annotations
 
@@ -29,26 +29,29 @@ from excerpt.text.fragments import digest_of_text
 # Rows of the catalog: the form of a note before it is inserted, and the conversion of values to and from columns.
 
 ReadRows = Callable[..., list[tuple[Any, ...]]]
-"""Runs a query on the catalog: takes SQL and its values, returns rows."""
+"""A function that runs SQL on the catalog: takes the statement and its values, returns the rows."""
 
-AT_ONCE = 500
-"""Values in one query: SQLite accepts at most some thousand."""
+MAX_SQL_VALUES = 500
+"""Most values bound in one query: SQLite accepts at most some thousand."""
 
 FragmentRow = tuple[str, int, int, int, int, int, str, bytes, str]
-"""id, ordinal, section, first line, last line, tokens, digest, digest of the embedded text, text."""
+"""A fragment as a row: id, number in its note, number of its section, first line, last line, tokens, digest of the
+text, digest of the embedded text (which includes title and headings), text."""
 
 FragmentPosition = tuple[int, int, int]
-"""The position of a fragment: its key, the number of its note, its first line."""
+"""A fragment's key, the row id of its note, and its first line."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoteRows:
-    """A note as rows, ready to insert. `text` is zlib-compressed UTF-8.
+    """The rows of one note, as they are inserted into the catalog.
 
-    `cut` is the key by which its file was prepared (`changes.prepare_key`); `labels` are (kind, name, value) with the
-    kinds alias, tag and property; `names` are the note's title, aliases and file name, folded; `name_terms` are the
-    terms of its names besides the title and of the texts of its links. `kind` is an attachment's, "" for notes;
-    `unread` counts the images in it that OCR would read.
+    `size` (bytes), `mtime_ns`, `ctime_ns` and `digest` are those of the file. `cut` is the version of the code and
+    settings that prepared the file (`changes.prepare_key`). `text` is zlib-compressed UTF-8. `sections` are (number,
+    level, heading, heading path as JSON, first line, last line, location), `links` are (line, kind, target, heading,
+    block id, text), and `labels` are (kind, name, value) with the kinds alias, tag and property. `names` are the
+    folded title, aliases and file name; `name_terms` are the tokenized names. `kind` is "" for a note and for example
+    "pdf" for an attachment; `unread` is the number of images that OCR has not read.
     """
 
     path: str
@@ -73,7 +76,7 @@ class NoteRows:
 
 
 class DamagedRowError(sqlite3.DatabaseError):
-    """A row does not hold what was written, which SQLite cannot detect. The message names the row."""
+    """A row of the catalog differs from its checksum, which SQLite does not check; `what` names the row."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"a row of the catalog is damaged ({what})")
@@ -81,7 +84,11 @@ class DamagedRowError(sqlite3.DatabaseError):
 
 @dataclass(frozen=True, slots=True)
 class KnownNote:
-    """The values that decide whether a file must be read again."""
+    """The stored data of a file that decide whether the next build must read it again.
+
+    `digest` is that of its content, `cut` the version of the code and settings that prepared it
+    (`changes.prepare_key`), and `unread` the number of images that OCR has not read.
+    """
 
     size: int
     mtime_ns: int
@@ -92,8 +99,11 @@ class KnownNote:
 
 
 @dataclass(frozen=True, slots=True)
-class GivenUp:
-    """A file that exceeded the limits of time or memory: its state then, and the reason for skipping it."""
+class GivenUpFile:
+    """A file that is skipped until it changes, because it exceeded a limit of time or memory or its reader failed.
+
+    `cut` is the version of the code and settings that tried to prepare it; `reason` is a sentence for the user.
+    """
 
     size: int
     mtime_ns: int
@@ -108,7 +118,7 @@ def heading_path_to_row(heading_path: Sequence[str]) -> str:
 
 @lru_cache(maxsize=10_000)
 def heading_path_from_row(value: str) -> tuple[str, ...]:
-    """Parse a heading path. Raises DamagedRowError."""
+    """Return the headings in a stored heading path, a JSON list. Raises DamagedRowError."""
     try:
         return tuple(json.loads(value))
     except (ValueError, TypeError) as error:
@@ -120,7 +130,7 @@ def text_to_row(text: str) -> bytes:
 
 
 def text_from_row(value: bytes) -> str:
-    """Decompress a text. Raises DamagedRowError."""
+    """Return the text in a stored value, zlib-compressed UTF-8. Raises DamagedRowError."""
     try:
         return zlib.decompress(value).decode()
     except (zlib.error, UnicodeDecodeError) as error:
@@ -134,16 +144,18 @@ def text_from_row(value: bytes) -> str:
 # Sections, links, labels and names have one checksum for each note and table, as a vault has hundreds of thousands of
 # these rows.
 
-NOTE_SEALED = "id, path, title, language, tokens, kind"
-"""Columns of a note that `crc` covers. Every build compares the rest with the file."""
-FRAGMENT_SEALED = (
+NOTE_CHECKSUM_COLUMNS = "id, path, title, language, tokens, kind"
+"""Columns of table `notes` that its column `crc` covers. Every build compares the other columns with the file."""
+FRAGMENT_CHECKSUM_COLUMNS = (
     "f.key, f.id, n.path, n.title, n.kind, f.ordinal, f.section, s.level, s.heading, s.heading_path, s.place,"
     " f.line_start, f.line_end, f.tokens, f.digest"
 )
-"""Columns that a fragment's `crc` covers."""
-FRAGMENT_JOIN = "fragments f JOIN notes n ON n.id = f.note JOIN sections s ON s.note = f.note AND s.ordinal = f.section"
+"""Columns of a fragment, its note and its section that the fragment's `crc` covers."""
+FRAGMENT_TABLES_SQL = (
+    "fragments f JOIN notes n ON n.id = f.note JOIN sections s ON s.note = f.note AND s.ordinal = f.section"
+)
 _SEPARATOR, _NULL = "\x1f", "\x1e"
-_NOTE_TABLES = {
+_CHECKSUM_TABLES = {
     "sections": ("", ("ordinal", "level", "heading", "heading_path", "line_start", "line_end", "place")),
     "links": (
         "INDEXED BY links_of_note",
@@ -152,17 +164,18 @@ _NOTE_TABLES = {
     "labels": ("INDEXED BY labels_of_note", ("kind", "name", "value")),
     "names": ("INDEXED BY names_of_note", ("name",)),
 }
-"""Tables with one checksum for each note: the index that orders the rows as they were written, and their columns."""
+"""Tables that have one checksum for all rows of a note: an SQL clause that selects the rows in the order in which they
+were written, and the columns that the checksum covers."""
 
 
 def checksum(*values: str | float | bytes | None) -> int:
-    """Return the CRC-32 of a row's values, with their types."""
+    """Return the CRC-32 of the values of a row, which depends on their types too."""
     # Version 2 of the format is the same in all versions of Python, and takes a third of the time of JSON.
     return zlib.crc32(marshal.dumps(values, 2))
 
 
 def checksum_of_rows(rows: Iterable[Sequence[object]]) -> int:
-    """Return the CRC-32 of a note's rows of one table, in their order."""
+    """Return the CRC-32 of all rows that one note has in a table, in the order given."""
     return _checksum_of_text(_SEPARATOR.join([_NULL if value is None else str(value) for row in rows for value in row]))
 
 
@@ -170,12 +183,12 @@ def _checksum_of_text(rows: str) -> int:
     return zlib.crc32(rows.encode("utf-8", "surrogatepass"))
 
 
-def checked_notes(rows: ReadRows, condition: str = "1", *values: object) -> list[tuple[Any, ...]]:
-    """Return the `NOTE_SEALED` columns, and their checksum, of the notes that meet an SQL condition, all by default.
+def read_checked_notes(rows: ReadRows, condition: str = "1", *values: object) -> list[tuple[Any, ...]]:
+    """Read NOTE_CHECKSUM_COLUMNS and the checksum of the notes that meet an SQL `condition` (default: all).
 
-    Raises DamagedRowError.
+    `values` are bound to the condition. Raises DamagedRowError if a row does not match its checksum.
     """
-    note_rows = rows(f"SELECT {NOTE_SEALED}, crc FROM notes WHERE {condition}", *values)
+    note_rows = rows(f"SELECT {NOTE_CHECKSUM_COLUMNS}, crc FROM notes WHERE {condition}", *values)
     for *sealed, crc in note_rows:
         if checksum(*sealed) != crc:
             raise DamagedRowError("a note's title, path, language or number of tokens")
@@ -183,12 +196,12 @@ def checked_notes(rows: ReadRows, condition: str = "1", *values: object) -> list
 
 
 def check_fragments(rows: ReadRows, note: int | None = None) -> None:
-    """Compare all fragments, or those of a note, with their checksums. Raises DamagedRowError."""
-    sql = f"SELECT {FRAGMENT_SEALED}, f.crc, f.text FROM {FRAGMENT_JOIN} WHERE f.key > ?"
+    """Compare the fragments of a note (by row id; None: of all notes) with their checksums. Raises DamagedRowError."""
+    sql = f"SELECT {FRAGMENT_CHECKSUM_COLUMNS}, f.crc, f.text FROM {FRAGMENT_TABLES_SQL} WHERE f.key > ?"
     if note is not None:
         sql += f" AND f.note = {int(note)}"
     above = -1
-    while fragment_rows := rows(f"{sql} ORDER BY f.key LIMIT ?", above, 4 * AT_ONCE):
+    while fragment_rows := rows(f"{sql} ORDER BY f.key LIMIT ?", above, 4 * MAX_SQL_VALUES):
         above = fragment_rows[-1][0]
         for *sealed, crc, text in fragment_rows:
             if checksum(*sealed) != crc or digest_of_text(text) != sealed[-1]:
@@ -196,21 +209,24 @@ def check_fragments(rows: ReadRows, note: int | None = None) -> None:
 
 
 def check_rows(rows: ReadRows, table: str, notes: Sequence[int] | None = None) -> None:
-    """Compare a table of `_NOTE_TABLES` with its checksums, of the numbered notes or of all. Raises DamagedRowError."""
-    index, columns = _NOTE_TABLES[table]
+    """Compare the rows of some notes in a table of `_CHECKSUM_TABLES` with their checksums. Raises DamagedRowError.
+
+    `notes` are row ids of notes; None compares the rows of all notes.
+    """
+    index, columns = _CHECKSUM_TABLES[table]
     statement = f"SELECT note, group_concat({' || char(31) || '.join(columns)}, char(31)) FROM {table} {index}"
     sealed = f"SELECT id, {table} FROM notes LEFT JOIN seals ON note = id"
     if notes is None:
-        _compare(table, rows(f"{statement} GROUP BY note"), rows(sealed))
+        _compare_checksums(table, rows(f"{statement} GROUP BY note"), rows(sealed))
         return
-    for at in range(0, len(notes), AT_ONCE):
-        part = notes[at : at + AT_ONCE]
+    for at in range(0, len(notes), MAX_SQL_VALUES):
+        part = notes[at : at + MAX_SQL_VALUES]
         condition = f"IN ({','.join('?' * len(part))})"
         part_rows = rows(f"{statement} WHERE note {condition} GROUP BY note", *part)
-        _compare(table, part_rows, rows(f"{sealed} WHERE id {condition}", *part))
+        _compare_checksums(table, part_rows, rows(f"{sealed} WHERE id {condition}", *part))
 
 
-def _compare(table: str, actual: Iterable[tuple[Any, ...]], sealed: Iterable[tuple[Any, ...]]) -> None:
+def _compare_checksums(table: str, actual: Iterable[tuple[Any, ...]], sealed: Iterable[tuple[Any, ...]]) -> None:
     known: dict[int, int] = dict(sealed)
     text_by_note: dict[int, str] = dict(actual)
     if text_by_note.keys() - known.keys() or any(
@@ -228,18 +244,18 @@ def _compare(table: str, actual: Iterable[tuple[Any, ...]], sealed: Iterable[tup
 # the generation: the derived files are on disk before it, and their names, sizes and checksums are part of it.
 
 SCHEMA_VERSION = 7
-FILE = "catalog.sqlite"
-UNFINISHED = "unfinished"
-"""Key of `meta` that holds "yes" while the build that commits has files left to read."""
-_WRITER_CACHE = 32_000  # KiB
-_LONG_LOG = 8 << 20
-_LOG_INDEX = 32_768
+CATALOG_FILE = "catalog.sqlite"
+UNFINISHED_KEY = "unfinished"
+"""Name in table `meta` whose value is "yes" as long as the build still has files to read, else ""."""
+_WRITER_CACHE_KIB = 32_000  # KiB
+_LONG_LOG_BYTES = 8 << 20
+_LOG_INDEX_BYTES = 32_768
 """Bytes of the log's index file (`-shm`) for each 4,096 pages of the log; the first bytes cover only 4,062 pages."""
 
-FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE)
+DISK_FULL_CODES = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE)
 """SQLite's error codes for a full disk.
 
-The second is for a reader that cannot create the log's index file (`-shm`, 32 kB) for lack of space.
+SQLITE_IOERR_SHMSIZE means that a reader cannot create the log's index file (`-shm`, 32 kB) for lack of space.
 """
 
 SCHEMA = """
@@ -295,16 +311,16 @@ CREATE INDEX gone_by_digest ON gone (digest);
 CREATE TABLE arrived (path TEXT PRIMARY KEY) WITHOUT ROWID;
 """
 
-_SEAL_NOTES = f"UPDATE notes SET crc = checksum({NOTE_SEALED})"
-_SEAL_FRAGMENTS = (
-    f"UPDATE fragments SET crc = coalesce((SELECT checksum({FRAGMENT_SEALED}) FROM {FRAGMENT_JOIN}"
+_SET_NOTE_CHECKSUM = f"UPDATE notes SET crc = checksum({NOTE_CHECKSUM_COLUMNS})"
+_SET_FRAGMENT_CHECKSUMS = (
+    f"UPDATE fragments SET crc = coalesce((SELECT checksum({FRAGMENT_CHECKSUM_COLUMNS}) FROM {FRAGMENT_TABLES_SQL}"
     " WHERE f.key = fragments.key), 0)"
 )
 
 
 def _checksum_sql(table: str) -> str:
-    """Return SQL for the checksum of the rows that `notes.id` has in a table of `_NOTE_TABLES`."""
-    index, columns = _NOTE_TABLES[table]
+    """Return an SQL expression for the checksum of the rows that a note has in a table of `_CHECKSUM_TABLES`."""
+    index, columns = _CHECKSUM_TABLES[table]
     text = f"coalesce(group_concat({' || char(31) || '.join(columns)}, char(31)), '')"
     return f"(SELECT checksum_of_listed({text}) FROM {table} {index} WHERE note = notes.id)"
 
@@ -333,14 +349,14 @@ ALTER TABLE fragments ADD COLUMN crc INTEGER NOT NULL DEFAULT 0;
 CREATE TABLE seals (
     note INTEGER PRIMARY KEY REFERENCES notes ON DELETE CASCADE, sections INTEGER NOT NULL, links INTEGER NOT NULL,
     labels INTEGER NOT NULL, names INTEGER NOT NULL);
-{_SEAL_NOTES};
-{_SEAL_FRAGMENTS};
-INSERT INTO seals SELECT id, {", ".join(_checksum_sql(table) for table in _NOTE_TABLES)} FROM notes;
+{_SET_NOTE_CHECKSUM};
+{_SET_FRAGMENT_CHECKSUMS};
+INSERT INTO seals SELECT id, {", ".join(_checksum_sql(table) for table in _CHECKSUM_TABLES)} FROM notes;
 """,
 }
-"""The SQL that migrates from each older version to the next."""
+"""The SQL that migrates a catalog from each older schema version to the next one."""
 
-_DESCRIBED = """
+_SCHEMA_SQL = """
 SELECT t.name, 'column', c.name, c.type, c."notnull", c.pk, NULL
     FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table'
 UNION ALL SELECT t.name, 'key', k."from", k."table", k."to", k.on_update, k.on_delete
@@ -354,27 +370,30 @@ _AT_OR_BELOW = "(path = ?1 OR (path >= ?1 || '/' AND path < ?1 || '0'))"
 
 
 class Catalog:
-    """A connection to the catalog. Its methods may be called from any one thread at a time; a lock ensures that.
+    """A connection to the catalog. Methods may be called from any thread; a lock lets one run at a time.
 
-    Methods raise sqlite3.DatabaseError when the file is damaged.
+    Methods raise sqlite3.DatabaseError if the file is damaged.
     """
 
-    def __init__(self, connection: sqlite3.Connection, index: Path | None = None, *, reads: bool = False) -> None:
-        """Wrap a connection. `index` is the folder of its file, None for a copy in memory.
+    def __init__(self, connection: sqlite3.Connection, index: Path | None = None, *, is_reader: bool = False) -> None:
+        """Wrap a connection to the catalog in the folder `index`; None for a copy in memory.
 
-        A connection that only `reads` holds a read transaction.
+        `is_reader`: the connection only reads, in one read transaction that stays open.
         """
         self._connection = connection
         self._lock = threading.Lock()
-        self._index, self._reads = index, reads
-        self._log_index = 0
-        self._edition = self._read_edition() if reads else ()
+        self._index, self._is_reader = index, is_reader
+        self._log_index_bytes = 0
+        self._edition = self._read_edition() if is_reader else ()
 
     @classmethod
     def open_to_write(cls, index: Path) -> Catalog:
-        """Open or create the catalog. Raises sqlite3.DatabaseError if the file is not a catalog of this version."""
-        _prepare_to_open(index)
-        connection = sqlite3.connect(index / FILE, isolation_level=None, check_same_thread=False, timeout=10)
+        """Open the catalog in the folder `index` for writing, creating or migrating the file.
+
+        Raises sqlite3.DatabaseError if the file is not a catalog that this version can read.
+        """
+        _check_file_before_opening(index)
+        connection = sqlite3.connect(index / CATALOG_FILE, isolation_level=None, check_same_thread=False, timeout=10)
         try:
             _make_durable(connection)
             connection.create_function("checksum", -1, checksum)
@@ -382,12 +401,12 @@ class Catalog:
             connection.execute("PRAGMA foreign_keys = ON")
             # A batch changes pages all over several indexes. With more cache than SQLite's 2 MB it takes half of the
             # time.
-            connection.execute(f"PRAGMA cache_size = -{_WRITER_CACHE}")
+            connection.execute(f"PRAGMA cache_size = -{_WRITER_CACHE_KIB}")
             # The log is truncated after a large batch instead of keeping its size for good.
             connection.execute("PRAGMA journal_size_limit = 67108864")
             if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                 connection.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
-            while (step := _MIGRATIONS.get(version := _version(connection))) is not None:
+            while (step := _MIGRATIONS.get(version := _read_schema_version(connection))) is not None:
                 connection.executescript(f"BEGIN; {step} PRAGMA user_version = {version + 1}; COMMIT;")
             _check_schema(connection)
         except BaseException:
@@ -397,53 +416,53 @@ class Catalog:
 
     @classmethod
     def open_to_read(cls, index: Path, *, is_optional: bool = False) -> Catalog:
-        """Open an existing catalog and hold one read transaction: all that is read is of one generation.
+        """Open an existing catalog in one read transaction, so that all reads see one generation (committed state).
 
-        On a full disk the catalog is copied into memory, unless `is_optional`, for callers that can do without a
-        result.
+        If the disk is too full for SQLite to read the file, the catalog is copied into memory; with `is_optional`
+        sqlite3.OperationalError is raised instead.
         """
         try:
-            return cls._for_reading(_reading(index, ""), index)
+            return cls._wrap_for_reading(_connect_to_read(index, ""), index)
         except sqlite3.OperationalError as error:
-            code, log = error.sqlite_errorcode & 0xFF, index / f"{FILE}-wal"
+            code, log = error.sqlite_errorcode & 0xFF, index / f"{CATALOG_FILE}-wal"
             if code == sqlite3.SQLITE_CANTOPEN and not (log.exists() and log.stat().st_size):
                 # On a read-only disk, SQLite cannot make the file by which it detects writers; but there are no writers
                 # then.
-                return cls._for_reading(_reading(index, "&immutable=1"), index)
-            if is_optional or error.sqlite_errorcode not in FULL:
+                return cls._wrap_for_reading(_connect_to_read(index, "&immutable=1"), index)
+            if is_optional or error.sqlite_errorcode not in DISK_FULL_CODES:
                 raise
-            return cls(_copied(index))
+            return cls(_copy_to_memory(index))
 
     @classmethod
-    def _for_reading(cls, connection: sqlite3.Connection, index: Path) -> Catalog:
+    def _wrap_for_reading(cls, connection: sqlite3.Connection, index: Path) -> Catalog:
         try:
-            return cls(connection, index, reads=True)
+            return cls(connection, index, is_reader=True)
         except BaseException:
             connection.close()
             raise
 
     def close(self) -> None:
         with self._lock:
-            self._keep_log_index()
+            self._restore_log_index()
             self._connection.close()
 
     def shrink_log(self, index: Path) -> None:
-        """Let the write-ahead log start over with the next commit, if it has grown long.
+        """Let SQLite restart its write-ahead log with the next commit, if the log is longer than 8 MB.
 
-        SQLite does so only if no reader needs the log, and a process that opens one generation after the other always
-        needs it. So the log is copied into the database, and the generation is read again without the log.
+        SQLite restarts the log only if no reader needs it, but a process that opens one generation after the other
+        always has a reader. So the log is copied into the database, and the read transaction is opened again.
         """
-        log = index / f"{FILE}-wal"
-        if not log.is_file() or log.stat().st_size < _LONG_LOG:
+        log = index / f"{CATALOG_FILE}-wal"
+        if not log.is_file() or log.stat().st_size < _LONG_LOG_BYTES:
             return
-        _prepare_to_open(index)
-        with closing(sqlite3.connect(index / FILE, isolation_level=None, timeout=0)) as writing:
+        _check_file_before_opening(index)
+        with closing(sqlite3.connect(index / CATALOG_FILE, isolation_level=None, timeout=0)) as writing:
             writing.execute("PRAGMA wal_checkpoint(PASSIVE)")
         with self._lock:
-            self._renew_read(index)
+            self._renew_read_transaction(index)
 
-    def _renew_read(self, index: Path) -> bool:
-        """Replace the read transaction by a new one of the same generation; return False if there is a newer one."""
+    def _renew_read_transaction(self, index: Path) -> bool:
+        """Replace the read transaction by a new one; return False, with nothing done, if the generation has changed."""
         with closing(Catalog.open_to_read(index)) as fresh:
             if fresh._edition != self._edition:
                 return False
@@ -453,35 +472,38 @@ class Catalog:
     def _read_edition(self) -> tuple[object, ...]:
         return self.generation, self.files("words"), self.files("vectors")
 
-    def _keep_log_index(self) -> bool:
-        """Restore the log's index file if it was cut short, without its content; return whether it was."""
+    def _restore_log_index(self) -> bool:
+        """Restore the size of the log's index file (`-shm`) with zeros if it was cut short; return whether it was."""
         if self._index is None:
             return False
-        before, size = self._log_index, _keep_log_index(self._index, self._log_index)
-        self._log_index = max(before, size)
+        before, size = self._log_index_bytes, _restore_log_index(self._index, self._log_index_bytes)
+        self._log_index_bytes = max(before, size)
         return size < before
 
     def _ensure_log_index(self) -> None:
-        """Make sure, with the lock held, that the log's index file is intact. Raises sqlite3.OperationalError."""
-        if not self._keep_log_index() or not self._connection.in_transaction:
+        """Restore the log's index file (`-shm`) if it was cut short, before SQLite uses it; call with the lock held.
+
+        Raises sqlite3.OperationalError if the open transaction may have read from the lost part.
+        """
+        if not self._restore_log_index() or not self._connection.in_transaction:
             return  # what begins now reads the file again
-        if not self._reads or self._index is None or not self._renew_read(self._index):
-            raise sqlite3.OperationalError(f"{FILE}-shm was cut short while it was in use")
+        if not self._is_reader or self._index is None or not self._renew_read_transaction(self._index):
+            raise sqlite3.OperationalError(f"{CATALOG_FILE}-shm was cut short while it was in use")
 
     def copy_to(self, index: Path) -> None:
-        """Replace the whole catalog of another index by this one, in one transaction."""
-        _prepare_to_open(index)
-        with closing(sqlite3.connect(index / FILE, timeout=10)) as other:
+        """Replace the catalog in the folder `index` by a copy of this one, in one transaction."""
+        _check_file_before_opening(index)
+        with closing(sqlite3.connect(index / CATALOG_FILE, timeout=10)) as other:
             _make_durable(other)
             with self._lock:
                 self._ensure_log_index()
                 self._connection.backup(other)
 
-    def damage(self) -> str:
-        """Return the error that SQLite's own check of the whole file finds, "" if none; half a second for 200 MB.
+    def find_damage(self) -> str:
+        """Check the whole file with SQLite's integrity_check; return its error message, "" if the file is intact.
 
-        This is integrity_check, because quick_check of SQLite 3.40 confuses the columns of a table without rowid if its
-        primary key has them in another order, and reports NULL values in intact tables.
+        Takes half a second for 200 MB. SQLite's quick_check is not used: in version 3.40 it reports NULL values in
+        intact tables without rowid whose primary key has the columns in another order.
         """
         try:
             messages = [str(row[0]) for row in self.rows("PRAGMA integrity_check(1)")]
@@ -495,7 +517,7 @@ class Catalog:
         )
 
     def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
-        """Return all rows of a query. The values are always bound, never written into the SQL."""
+        """Run an SQL statement with bound `values` and return all rows of its result."""
         with self._lock:
             self._ensure_log_index()
             try:
@@ -507,7 +529,7 @@ class Catalog:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Run a block in one transaction: committed and on disk at its end, rolled back after an error."""
+        """Run a block in one write transaction: committed and synced at its end, rolled back after an error."""
         self.rows("BEGIN IMMEDIATE")
         try:
             yield
@@ -520,7 +542,7 @@ class Catalog:
     # --- what the index is made with ----------------------------------------------------------------------------------
 
     def meta(self, name: str) -> str:
-        """Return the value stored under a name, "" if there is none."""
+        """Return the value of `name` in table `meta`, "" if there is none."""
         values = self.rows("SELECT value FROM meta WHERE name = ?", name)
         return str(values[0][0]) if values else ""
 
@@ -533,7 +555,7 @@ class Catalog:
         return self.number("generation")
 
     def number(self, name: str) -> int:
-        """Return the whole number stored under a name, 0 if there is none. Raises DamagedRowError."""
+        """Return the value of `name` in table `meta` as an integer, 0 if there is none. Raises DamagedRowError."""
         value = self.meta(name)
         try:
             return int(value or 0)
@@ -542,11 +564,11 @@ class Catalog:
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether the build that committed this generation had files left to read, and no later one has read them."""
-        return bool(self.meta(UNFINISHED))
+        """Whether the build that committed this generation (committed state) still had files to read."""
+        return bool(self.meta(UNFINISHED_KEY))
 
     def files(self, kind: str) -> list[DerivedFile]:
-        """Return the derived files of this generation: of the lexical index ("words") or the matrix ("vectors")."""
+        """Return the files of the lexical index (`kind` "words") or of the vector matrix ("vectors"), by name."""
         return [
             DerivedFile(*row)
             for row in self.rows("SELECT name, size, crc FROM files WHERE kind = ? ORDER BY name", kind)
@@ -562,7 +584,7 @@ class Catalog:
     # --- notes --------------------------------------------------------------------------------------------------------
 
     def known_notes(self, only: Iterable[str] | None = None) -> dict[str, KnownNote]:
-        """Return the known state of all notes, or of those at and below the paths in `only`."""
+        """Return the stored file data of all notes by path, or only of the files and folders in `only`."""
         sql = "SELECT path, size, mtime_ns, ctime_ns, digest, cut, unread FROM notes"
         if only is None:
             note_rows = self.rows(sql)
@@ -571,11 +593,11 @@ class Catalog:
         return {path: KnownNote(*rest) for path, *rest in note_rows}
 
     def data_version(self) -> int:
-        """Return a number that changes when another connection has committed."""
+        """Return a number that changes whenever another connection commits (SQLite's data_version)."""
         return int(self.rows("PRAGMA data_version")[0][0])
 
     def counts(self) -> tuple[int, int]:
-        """Return the numbers of notes and of fragments."""
+        """Return the number of notes (attachments included) and the number of fragments."""
         row = self.rows("SELECT (SELECT count(*) FROM notes), (SELECT count(*) FROM fragments)")[0]
         return row[0], row[1]
 
@@ -583,8 +605,8 @@ class Catalog:
         """Return the number of attachments of each kind."""
         return dict(self.rows("SELECT kind, count(*) FROM notes WHERE kind <> '' GROUP BY kind ORDER BY kind"))
 
-    def scanned(self) -> tuple[int, int]:
-        """Return the number of files that have unread images, and the number of these images."""
+    def count_unread_images(self) -> tuple[int, int]:
+        """Return the number of files with images that OCR has not read, and the number of these images."""
         row = self.rows("SELECT count(*), coalesce(sum(unread), 0) FROM notes WHERE unread > 0")[0]
         return row[0], row[1]
 
@@ -595,7 +617,10 @@ class Catalog:
         return np.sort(np.fromiter((row[0] for row in key_rows), np.int64, len(key_rows)))
 
     def insert(self, note: NoteRows) -> list[FragmentPosition]:
-        """Insert a note with all its rows; return its fragments. Their keys ascend and were never used before."""
+        """Insert a note with all its rows; return its fragments' positions.
+
+        The new keys of the fragments ascend and were never used before.
+        """
         ((last,),) = self.rows("SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'fragments'), 0)")
         keys = list(range(last + 1, last + 1 + len(note.fragments)))
         number = self._insert_note(note)
@@ -628,36 +653,36 @@ class Catalog:
             *(note.path, note.size, note.mtime_ns, note.ctime_ns, note.digest, note.cut),
             *(note.title, note.language, note.tokens, note.kind, note.unread),
         )
-        self.rows(f"{_SEAL_NOTES} WHERE id = ?", row[0][0])
+        self.rows(f"{_SET_NOTE_CHECKSUM} WHERE id = ?", row[0][0])
         self.rows("INSERT INTO note_texts VALUES (?, ?)", row[0][0], note.text)
         self._execute_many("INSERT INTO remarks VALUES (?, 0, ?)", [(note.path, warning) for warning in note.warnings])
         return int(row[0][0])
 
     def set_tokens(self, note: int, tokens: int, fragment_tokens: Iterable[tuple[int, int]]) -> None:
-        """Replace the token counts of a note and of its fragments, the latter given as (key, tokens)."""
+        """Replace the token counts of a note (by row id) and of its fragments, given as (key, tokens)."""
         self.rows("UPDATE notes SET tokens = ? WHERE id = ?", tokens, note)
         self._execute_many(
             "UPDATE fragments SET tokens = ? WHERE key = ?", [(count, key) for key, count in fragment_tokens]
         )
-        self.rows(f"{_SEAL_NOTES} WHERE id = ?", note)
-        self.rows(f"{_SEAL_FRAGMENTS} WHERE note = ?", note)
+        self.rows(f"{_SET_NOTE_CHECKSUM} WHERE id = ?", note)
+        self.rows(f"{_SET_FRAGMENT_CHECKSUMS} WHERE note = ?", note)
 
     def check_rows(self) -> None:
         """Compare all rows that a search shows with their checksums. Raises DamagedRowError."""
-        checked_notes(self.rows)
+        read_checked_notes(self.rows)
         check_fragments(self.rows)
-        for table in _NOTE_TABLES:
+        for table in _CHECKSUM_TABLES:
             check_rows(self.rows, table)
 
-    def check_rows_of(self, note: int) -> None:
-        """Compare the rows of a note that a search shows with their checksums. Raises DamagedRowError."""
-        checked_notes(self.rows, "id = ?", note)
+    def check_note_rows(self, note: int) -> None:
+        """Compare the rows of one note (by row id) with their checksums. Raises DamagedRowError."""
+        read_checked_notes(self.rows, "id = ?", note)
         check_fragments(self.rows, note)
-        for table in _NOTE_TABLES:
+        for table in _CHECKSUM_TABLES:
             check_rows(self.rows, table, [note])
 
     def remove(self, paths: Iterable[str]) -> NDArray[np.int64]:
-        """Remove notes with all rows that belong to them; return the keys of their fragments."""
+        """Delete the notes at these paths with all their rows; return the keys of the deleted fragments."""
         keys: list[int] = []
         for path in paths:
             self.rows("DELETE FROM remarks WHERE path = ? AND NOT skipped", path)
@@ -666,8 +691,8 @@ class Catalog:
             self.rows("DELETE FROM notes WHERE path = ?", path)
         return np.array(keys, np.int64)
 
-    def touch(self, path: str, size: int, mtime_ns: int, ctime_ns: int) -> None:
-        """Record new times and size of a file whose text is unchanged."""
+    def update_file_times(self, path: str, size: int, mtime_ns: int, ctime_ns: int) -> None:
+        """Store the new size and times of a file whose content is unchanged."""
         self.rows(
             "UPDATE notes SET size = ?1, mtime_ns = ?2, ctime_ns = ?3"
             " WHERE path = ?4 AND (size, mtime_ns, ctime_ns) <> (?1, ?2, ?3)",
@@ -675,10 +700,10 @@ class Catalog:
         )
 
     def mark_for_reread(self, paths: Iterable[str]) -> None:
-        """Have the next build read notes again, whatever time, size and content their files have.
+        """Make the next build read some notes again, even if their files are unchanged.
 
-        Until then the digests of their fragments are random: a vector of a wrong text must not be found under the
-        digest of the right one.
+        Until then their fragments have random digests, so that a vector of a wrong text is not found under the digest
+        of the right text.
         """
         path_rows = [(path,) for path in paths]
         self._execute_many("UPDATE notes SET mtime_ns = -1, digest = '' WHERE path = ?", path_rows)
@@ -686,7 +711,7 @@ class Catalog:
         self._execute_many(sql, path_rows)
 
     def set_skipped(self, skipped: Sequence[Skipped], only: Iterable[str] | None = None) -> None:
-        """Replace the list of skipped files, or its part at and below the paths in `only`."""
+        """Replace the list of skipped files, or only its entries for the files and folders in `only`."""
         if only is None:
             self.rows("DELETE FROM remarks WHERE skipped")
         else:
@@ -695,21 +720,21 @@ class Catalog:
         self._execute_many("INSERT INTO remarks VALUES (?, 1, ?)", [(file.path, file.reason) for file in skipped])
 
     def remarks(self, *, skipped: bool) -> tuple[Skipped, ...]:
-        """Return the files that were skipped, or the notes that were read with a warning, by path."""
+        """Return the skipped files with the reasons or, if not `skipped`, the notes with warnings; ordered by path."""
         remark_rows = self.rows("SELECT path, reason FROM remarks WHERE skipped = ? ORDER BY path, reason", skipped)
         return tuple(Skipped(str(path), str(reason)) for path, reason in remark_rows)
 
-    def given_up(self) -> dict[str, GivenUp]:
-        """Return the files that exceeded the limits, by path."""
-        return {path: GivenUp(*values) for path, values in json.loads(self.meta("given_up") or "{}").items()}
+    def given_up(self) -> dict[str, GivenUpFile]:
+        """Return the files that are skipped until they change, by path."""
+        return {path: GivenUpFile(*values) for path, values in json.loads(self.meta("given_up") or "{}").items()}
 
-    def set_given_up(self, files: Mapping[str, GivenUp]) -> None:
-        """Record the files that are not tried again until they change."""
+    def set_given_up(self, files: Mapping[str, GivenUpFile]) -> None:
+        """Store the files (by path) that are skipped until they change."""
         rows = {path: (file.size, file.mtime_ns, file.ctime_ns, file.cut, file.reason) for path, file in files.items()}
         self.set_meta("given_up", json.dumps(rows))
 
     def unread_files(self) -> tuple[tuple[str, int], ...]:
-        """Return the number of files, by suffix, whose reader is not installed or not switched on."""
+        """Return (suffix, number of files) of the files whose reader is not installed or not switched on."""
         return tuple((suffix, count) for suffix, count in json.loads(self.meta("unread_files") or "[]"))
 
     def set_unread_files(self, unread: Sequence[tuple[str, int]]) -> None:
@@ -718,7 +743,7 @@ class Catalog:
     # --- vectors ------------------------------------------------------------------------------------------------------
 
     def known_vectors(self, model: str, digests: Sequence[bytes]) -> dict[bytes, bytes]:
-        """Return the known vectors of `model` for texts with these digests, by digest."""
+        """Return the stored vectors of `model` (scale, then int8 row) for the texts with these digests, by digest."""
         vectors: dict[bytes, bytes] = {}
         for at in range(0, len(digests), 500):
             part = digests[at : at + 500]
@@ -730,14 +755,14 @@ class Catalog:
     def add_vectors(self, model: str, vectors: Iterable[tuple[bytes, bytes]]) -> None:
         self._execute_many("INSERT OR IGNORE INTO vectors VALUES (?, ?, ?)", [(model, *row) for row in vectors])
 
-    def forget_vectors(self, digests: Iterable[bytes]) -> None:
-        """Delete the vectors of texts with these digests; the next build that needs them computes them again."""
+    def delete_vectors(self, digests: Iterable[bytes]) -> None:
+        """Delete the vectors of texts with these digests; a later build computes them again if necessary."""
         self._execute_many("DELETE FROM vectors WHERE digest = ?", [(digest,) for digest in digests])
 
     def prune_vectors(self) -> None:
-        """Delete unused vectors once they outnumber the used ones.
+        """Delete the vectors of texts that are in no note, once there are more of these than of used vectors.
 
-        Until then a text that returns (a branch switched, a note restored) is not embedded again.
+        Until then a text that comes back (a switched branch, a restored note) is not embedded again.
         """
         stored, used = self.rows("SELECT (SELECT count(*) FROM vectors), (SELECT count(*) FROM fragments)")[0]
         if stored > 2 * used + 1000:
@@ -754,7 +779,7 @@ class Catalog:
 
 
 def _fragment_checksums(keys: Sequence[int], note: NoteRows) -> Iterator[int]:
-    """Yield the checksums of a note's fragments, of the values in `FRAGMENT_SEALED`."""
+    """Yield the checksum of each fragment of a note over FRAGMENT_CHECKSUM_COLUMNS; `keys` are the fragments' keys."""
     sections = {row[0]: (*row[1:4], row[6]) for row in note.sections}
     for key, (fragment_id, ordinal, section, first, last, tokens, digest, _, _) in zip(
         keys, note.fragments, strict=True
@@ -765,9 +790,9 @@ def _fragment_checksums(keys: Sequence[int], note: NoteRows) -> Iterator[int]:
         )
 
 
-def _reading(index: Path, more: str) -> sqlite3.Connection:
-    _prepare_to_open(index)
-    uri = f"{(index / FILE).absolute().as_uri()}?mode=ro{more}"
+def _connect_to_read(index: Path, uri_options: str) -> sqlite3.Connection:
+    _check_file_before_opening(index)
+    uri = f"{(index / CATALOG_FILE).absolute().as_uri()}?mode=ro{uri_options}"
     connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=10)
     try:
         connection.execute("PRAGMA mmap_size = 0")  # if a memory-mapped file is cut short, a read ends the process
@@ -779,17 +804,17 @@ def _reading(index: Path, more: str) -> sqlite3.Connection:
     return connection
 
 
-def _copied(index: Path) -> sqlite3.Connection:
-    """Return a connection to a copy in memory of the catalog with its log.
+def _copy_to_memory(index: Path) -> sqlite3.Connection:
+    """Copy the catalog, with what is in its log, into memory; return a connection to the copy.
 
-    An exclusive lock needs no index file of the log, for which there is no space, but it excludes everyone else, so it
-    is held only while copying. (With `immutable` SQLite would ignore the log, and a later commit would change the file
-    while it is read.)
+    With an exclusive lock SQLite needs no index file of the log, for which there is no space. The lock excludes all
+    other processes, so it is held only while copying. (With `immutable` SQLite would ignore the log, and a later
+    commit would change the file while it is read.)
     """
-    _prepare_to_open(index)
+    _check_file_before_opening(index)
     copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     try:
-        uri = f"{(index / FILE).absolute().as_uri()}?mode=rw"  # mode=ro does not allow such a lock
+        uri = f"{(index / CATALOG_FILE).absolute().as_uri()}?mode=rw"  # mode=ro does not allow such a lock
         with closing(sqlite3.connect(uri, uri=True, isolation_level=None, timeout=10)) as exclusive:
             exclusive.execute("PRAGMA locking_mode = EXCLUSIVE")
             _check_schema(exclusive)  # takes the lock; `backup` would wait for it for ever
@@ -810,77 +835,78 @@ def _make_durable(connection: sqlite3.Connection) -> None:
 
 
 class DamagedCatalogError(sqlite3.DatabaseError):
-    """The file is a database, but not a catalog that this version can read."""
+    """The file is an SQLite database, but not a catalog that this version of excerpt can read."""
 
 
 class OtherVersionError(DamagedCatalogError):
-    """Another version of excerpt made the catalog."""
+    """The catalog has the schema of another version of excerpt."""
 
 
-def _version(connection: sqlite3.Connection) -> int:
+def _read_schema_version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 def _check_schema(connection: sqlite3.Connection) -> None:
-    """Raise DamagedCatalogError unless the tables and indexes are those that this version creates."""
-    version = _version(connection)
+    """Raise DamagedCatalogError if the tables and indexes differ from those that this version creates."""
+    version = _read_schema_version(connection)
     if version != SCHEMA_VERSION:
         raise OtherVersionError(f"schema version {version} instead of {SCHEMA_VERSION}")
-    if differing := schema_of(connection) ^ _expected_schema():
+    if differing := read_schema(connection) ^ _expected_schema():
         raise DamagedCatalogError(f"the definition of {min(name for name, *_ in differing)} is damaged")
 
 
-def schema_of(connection: sqlite3.Connection) -> frozenset[tuple[Any, ...]]:
-    """Return the definition of a database's tables, columns, indexes and keys, each with its table or index first.
+def read_schema(connection: sqlite3.Connection) -> frozenset[tuple[Any, ...]]:
+    """Return the columns, indexes and foreign keys of a database as a set of rows that begin with the table's name.
 
-    The order of columns does not matter: a migration adds them at the end.
+    As a set, because the order of columns may differ: a migration adds columns at the end.
     """
-    return frozenset(connection.execute(_DESCRIBED))
+    return frozenset(connection.execute(_SCHEMA_SQL))
 
 
 @lru_cache(maxsize=1)
 def _expected_schema() -> frozenset[tuple[Any, ...]]:
     with closing(sqlite3.connect(":memory:")) as empty:
         empty.executescript(SCHEMA)
-        return schema_of(empty)
+        return read_schema(empty)
 
 
-def _prepare_to_open(index: Path) -> None:
-    """Raise DamagedCatalogError if the file is a pipe or a device, on which SQLite would block or read nothing."""
+def _check_file_before_opening(index: Path) -> None:
+    """Raise DamagedCatalogError if the catalog is a pipe or a device; restore the log's index file (`-shm`)."""
     try:
-        mode = (index / FILE).stat().st_mode
+        mode = (index / CATALOG_FILE).stat().st_mode
     except OSError:
         return  # SQLite reports what is wrong with it
     if not stat.S_ISREG(mode):
         raise DamagedCatalogError("it is not a regular file")
-    _keep_log_index(index)
+    _restore_log_index(index)
 
 
-def _keep_log_index(index: Path, known: int = 0) -> int:
-    """Restore the log's index file to its known size (`known`) and the size that the log needs; return its size.
+def _restore_log_index(index: Path, known: int = 0) -> int:
+    """Extend the log's index file (`-shm`) if it was cut short; return the size in bytes that it had before.
 
-    SQLite maps this file, whatever `mmap_size` is, with one mapping for all connections of a process: if the file is
-    cut short, the next access ends the process (SIGBUS). Zeros in place of the lost part make the next transaction
-    write it again. The file is changed by name, because closing a descriptor would release SQLite's locks.
+    `known` is the largest size seen earlier; the file gets at least this size and what the log needs. SQLite maps this
+    file whatever `mmap_size` is, with one mapping for all connections of a process: if the file is cut short, the next
+    access ends the process (SIGBUS). Zeros in place of the lost part make the next transaction write it again. The
+    file is changed by name, because closing a descriptor would release SQLite's locks.
     """
-    name = os.path.join(index, FILE)  # noqa: PTH118 - called before every query
+    name = os.path.join(index, CATALOG_FILE)  # noqa: PTH118 - called before every query
     try:
         size = os.stat(f"{name}-shm").st_size  # noqa: PTH116
     except OSError:
         return known  # removed: what is mapped stays as it is
-    if size >= known and size >= _LOG_INDEX:
+    if size >= known and size >= _LOG_INDEX_BYTES:
         return size
     try:
         pages = os.stat(f"{name}-wal").st_size // 4096  # noqa: PTH116
     except OSError:
         pages = 0
     with suppress(OSError):  # on a full disk, SQLite reports the error
-        os.truncate(f"{name}-shm", max(known, _LOG_INDEX * (1 + (pages + 64) // 4096)))
+        os.truncate(f"{name}-shm", max(known, _LOG_INDEX_BYTES * (1 + (pages + 64) // 4096)))
     return size
 
 
 def is_damage(error: sqlite3.DatabaseError) -> bool:
-    """Return whether an error means that the file itself is damaged; a full disk or a lock does not."""
+    """Return whether a database error means that the file is damaged, and not for example that the disk is full."""
     if isinstance(error, DamagedCatalogError | DamagedRowError):
         return True
     code = getattr(error, "sqlite_errorcode", 0)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from excerpt.index import renames
 from excerpt.index.catalog import Catalog, KnownNote
 from excerpt.index.embed import model_source
-from excerpt.index.files import SUSPECT, check
+from excerpt.index.files import SUSPECT_FILE, check_file
 from excerpt.index.names import NAMES_VERSION
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION, FIELDS_VERSION
 from excerpt.model import Skipped
@@ -21,61 +21,67 @@ from excerpt.text.words import ANALYZER_VERSION
 from excerpt.vault.readers.registry import version_of
 from excerpt.vault.scan import FileState, Scan, scan
 
-NEW_INDEX = "anew"
-"""The folder, below the index's own, in which a rebuild writes the new index."""
+REBUILD_FOLDER = "anew"
+"""Name of the subfolder of the index folder in which a rebuild writes the new index."""
 
 # Two writes of the same size within a tick of the file system's clock leave the same time: 4 ms on Linux's own, 1 s on
 # some shares, 2 s on memory cards (FAT). As in git, a file that was this new when it was looked at is compared by
 # content.
-_TICK_NS = 2_000_000_000
+_CLOCK_TICK_NS = 2_000_000_000
 
-READ_BY_OCR = "/ocr"
-"""Suffix of `cut` if images of the file were read by OCR."""
+OCR_KEY_SUFFIX = "/ocr"
+"""Suffix of a file's prepare key (column `cut`) if images in the file were read by OCR."""
 
 
 def prepare_key(path: str, settings: VaultSettings, *, ocr: bool = False) -> str:
-    """Return the key of how a file is prepared: the versions of the code and the settings that it depends on.
+    """Return a string that identifies how a file is prepared: versions of the code, and settings.
 
-    A file stored with another key is prepared again.
+    A file that was stored with another key is prepared again. `ocr`: images in the file are read by OCR.
     """
-    return version_of_cut(settings.language) + version_of(path, settings) + (READ_BY_OCR if ocr else "")
+    return version_of_cut(settings.language) + version_of(path, settings) + (OCR_KEY_SUFFIX if ocr else "")
 
 
 def is_current_key(cut: str, current: str) -> bool:
-    """Return whether a file stored with the key `cut` need not be prepared again; an OCR suffix makes no difference."""
-    return cut.removesuffix(READ_BY_OCR) == current
+    """Return whether the stored prepare key `cut` equals the `current` one, apart from the suffix for OCR.
+
+    If so, the file need not be prepared again.
+    """
+    return cut.removesuffix(OCR_KEY_SUFFIX) == current
 
 
-def awaits_ocr(note: KnownNote, settings: VaultSettings) -> bool:
-    """Return whether a stored file has images that are still to be read by OCR, and OCR is available."""
-    if not note.unread or note.cut.endswith(READ_BY_OCR):
+def needs_ocr(note: KnownNote, settings: VaultSettings) -> bool:
+    """Return whether a stored file has images that OCR has not read yet, and OCR is available."""
+    if not note.unread or note.cut.endswith(OCR_KEY_SUFFIX):
         return False
     from excerpt.vault.readers.ocr import is_there  # few vaults need it
 
     return is_there(settings.attachments.ocr)
 
 
-def changed_ns(file: FileState) -> int:
-    """Return the time of a file's last change, the later of its two times, in nanoseconds since 1970."""
+def last_change_ns(file: FileState) -> int:
+    """Return the later of a file's two times (mtime and ctime), in nanoseconds since 1970."""
     return max(file.mtime_ns, file.ctime_ns)
 
 
-def unchanged_before(catalog: Catalog) -> int:
-    """Return the time, in nanoseconds since 1970, before which a file's time proves it unchanged.
+def unchanged_before_ns(catalog: Catalog) -> int:
+    """Return the limit, in nanoseconds since 1970, below which a known file time proves that a file is unchanged.
 
-    A file with a later time may have changed again after it was read, within the same tick of the clock.
+    A file with a later time may have been changed again after it was read, within the same tick of the clock.
     """
-    return catalog.number("looked") - _TICK_NS
+    return catalog.number("looked") - _CLOCK_TICK_NS
 
 
 def is_unchanged(file: FileState, note: KnownNote, limit_ns: int) -> bool:
-    """Return whether the file is certainly the one that was read; `limit_ns` is the result of `unchanged_before`."""
+    """Return whether a file certainly has the content that was indexed, by its size and times.
+
+    `limit_ns` is the result of `unchanged_before_ns`.
+    """
     known = (note.size, note.mtime_ns, note.ctime_ns) == (file.size, file.mtime_ns, file.ctime_ns)
-    return known and changed_ns(file) < limit_ns
+    return known and last_change_ns(file) < limit_ns
 
 
 def build_parameters(settings: Settings) -> dict[str, str]:
-    """Return the versions and settings that an index depends on, by their names in the catalog's `meta`."""
+    """Return the versions and settings that an index depends on, by their names in the catalog's table `meta`."""
     return {
         "tokenizer": settings.pack.tokenizer,
         "model": settings.embedding.model,
@@ -86,18 +92,18 @@ def build_parameters(settings: Settings) -> dict[str, str]:
 
 
 def vault_name(vault: Path) -> str:
-    """Return the vault's path as text for the catalog; a path need not be valid text."""
+    """Return the vault's path as text for the catalog, with escapes for bytes that are not valid text."""
     return str(vault).encode("utf-8", "backslashreplace").decode()
 
 
 def is_index_current(catalog: Catalog, keys: NDArray[np.int64], folder: Path, vault: Path, settings: Settings) -> bool:
     """Return whether a build of the vault's index in `folder` would change nothing.
 
-    `keys` are those of the fragments in its lexical index. False also if only a build can decide: for files that are
-    very new, or were skipped for their content. Raises VaultError and SettingsError as a scan does, DamagedFileError,
+    `keys` are the keys of the fragments in the lexical index. Returns False too if only a build can decide, as for
+    files that are very new or were skipped for their content. Raises VaultError, SettingsError, DamagedFileError,
     OSError and sqlite3's errors.
     """
-    if (folder / SUSPECT).exists() or (folder / NEW_INDEX).exists():
+    if (folder / SUSPECT_FILE).exists() or (folder / REBUILD_FOLDER).exists():
         return False
     if catalog.meta("doubted") or catalog.is_unfinished:
         return False
@@ -108,14 +114,14 @@ def is_index_current(catalog: Catalog, keys: NDArray[np.int64], folder: Path, va
         return False
     for kind in ("words", "vectors"):
         for file in catalog.files(kind):
-            check(folder, file, grows=kind == "vectors")
+            check_file(folder, file, may_grow=kind == "vectors")
     return np.array_equal(keys, catalog.fragment_keys())
 
 
 def _matches_vault(catalog: Catalog, scan_result: Scan, settings: Settings) -> bool:
-    """Return whether the catalog holds exactly the notes that were found and the files that were skipped."""
-    known, limit_ns, vault = catalog.known_notes(), unchanged_before(catalog), settings.vault
-    given_up = _given_up(catalog, scan_result, vault)
+    """Return whether the catalog has exactly the notes and the skipped files that the scan found, all unchanged."""
+    known, limit_ns, vault = catalog.known_notes(), unchanged_before_ns(catalog), settings.vault
+    given_up = _read_given_up_files(catalog, scan_result, vault)
     # A file for which only OCR failed is known by its other text.
     notes = [file for file in scan_result.files if file.path not in given_up or file.path in known]
     return (
@@ -124,15 +130,15 @@ def _matches_vault(catalog: Catalog, scan_result: Scan, settings: Settings) -> b
             (note := known.get(file.path)) is not None
             and is_current_key(note.cut, prepare_key(file.path, vault))
             and is_unchanged(file, note, limit_ns)
-            and (file.path in given_up or not awaits_ocr(note, vault))
+            and (file.path in given_up or not needs_ocr(note, vault))
             for file in notes
         )
         and set(catalog.remarks(skipped=True)) == {*scan_result.skipped, *given_up.values()}
     )
 
 
-def _given_up(catalog: Catalog, scan_result: Scan, settings: VaultSettings) -> Mapping[str, Skipped]:
-    """Return the files that exceeded the limits and are unchanged since then, by path."""
+def _read_given_up_files(catalog: Catalog, scan_result: Scan, settings: VaultSettings) -> Mapping[str, Skipped]:
+    """Return the files that exceeded a limit of time or memory and have not changed since then, by path."""
     before = catalog.given_up()
     return {
         file.path: Skipped(file.path, earlier.reason)

@@ -1,4 +1,4 @@
-"""Texts to vectors, by a static model. The only module that imports model2vec."""
+"""Embedding of texts as vectors by a static model. The only module that imports model2vec."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ _MAX_KNOWN = 200_000
 _LONGEST_KNOWN = 40
 
 
-class WordPieces:
-    """Returns the same tokens as `tokenize`, from a cache where possible. For any one thread at a time."""
+class WordPieceCache:
+    """Tokenizes texts word by word with a cache; use it from one thread at a time. Tokens equal those of `tokenize`."""
 
     def __init__(self, tokenize: Tokenize, tokenizer: Tokenizer) -> None:
-        """Cache the pieces of words; `tokenizer` is the one behind `tokenize`.
+        """Create an empty cache. `tokenize` returns token numbers of texts, using `tokenizer`.
 
-        If it cannot be applied word by word, every text is tokenized whole.
+        If this tokenizer cannot be applied word by word, every text is tokenized whole.
         """
         from tokenizers.normalizers import BertNormalizer
         from tokenizers.pre_tokenizers import BertPreTokenizer
@@ -52,7 +52,7 @@ class WordPieces:
         self._tokenize = tokenize
         self._known: dict[str, bytes] = {}
         added = tokenizer.get_added_tokens_decoder().values()
-        self._by_word = (
+        self._can_split_words = (
             isinstance(tokenizer.normalizer, BertNormalizer)
             and isinstance(tokenizer.pre_tokenizer, BertPreTokenizer)
             and tokenizer.truncation is None
@@ -63,13 +63,13 @@ class WordPieces:
         self._named = re.compile(names or r"(?!)")
 
     def ids(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
-        """Return the numbers of the tokens, one array per text."""
+        """Return the token numbers of each text, one array for each."""
         if len(self._known) > _MAX_KNOWN:
             self._known.clear()
         split_texts = [self._split_words(text) for text in texts]
         new = list(set(chain.from_iterable(split_texts)).difference(self._known))
         if new:
-            self._known.update(zip(new, map(_packed, self._tokenize(new)), strict=True))
+            self._known.update(zip(new, map(_pack_ids, self._tokenize(new)), strict=True))
         ids = [np.frombuffer(b"".join(map(self._known.__getitem__, parts)), np.int32) for parts in split_texts]
         for word in new:
             if len(word) > _LONGEST_KNOWN:
@@ -77,10 +77,10 @@ class WordPieces:
         return ids
 
     def _split_words(self, text: str) -> list[str]:
-        return _WORD.findall(text) if self._by_word and not self._named.search(text) else [text]
+        return _WORD.findall(text) if self._can_split_words and not self._named.search(text) else [text]
 
 
-def _packed(ids: list[int]) -> bytes:
+def _pack_ids(ids: list[int]) -> bytes:
     return np.array(ids, np.int32).tobytes()
 
 
@@ -88,7 +88,7 @@ def _packed(ids: list[int]) -> bytes:
 # The shipped model and any model in a folder load without the network. Only a name that the user wrote into the
 # settings, and that is neither a folder nor in the local cache, is downloaded.
 
-_SAMPLE = 1000  # words from which a model's median is estimated
+_MEDIAN_SAMPLE_WORDS = 1000  # words from which a model's median is estimated
 _MAX_CACHED_WEIGHTS = 10_000
 _MAX_SINGLE_TEXTS = 16  # texts that are tokenized one by one: 5 µs each
 _MAX_CHARACTERS = 100_000  # a token takes a kilobyte while the mean is computed
@@ -97,7 +97,7 @@ _FILES = ("config.json", "tokenizer.json", "model.safetensors")
 
 
 class Model(Protocol):
-    """The part of a model2vec model's interface that is used."""
+    """The part of the interface of a model2vec model that this module uses."""
 
     @property
     def embedding(self) -> NDArray[Any]: ...
@@ -117,11 +117,11 @@ SHIPPED_ID = "f5618523d2f68c79"
 
 
 class ShippedModel:
-    """The model that ships with excerpt, read from its files as model2vec reads them.
+    """The model that ships with excerpt, loaded from its files without model2vec.
 
-    This takes .04 s of CPU, and .18 through model2vec: half of the rest is the import of modules for progress bars and
-    multiprocessing, half are copies and a table of all tokens. Other models may have features that this class does not
-    support (weights, merged tokens, a maximum length), so model2vec loads them.
+    Loading takes .04 s of CPU instead of .18 s with model2vec, which imports progress bars and multiprocessing, copies
+    arrays and builds a table of all tokens. Other models may have features that this class does not support (weights,
+    merged tokens, a maximum length), so model2vec loads them.
     """
 
     weights = None
@@ -142,21 +142,21 @@ class ShippedModel:
 
 
 class Embedder:
-    """A loaded model."""
+    """Embeds texts and weights words with a loaded model."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
         self.dimensions = int(model.embedding.shape[1])
-        self._words = WordPieces(self._tokenize, model.tokenizer)
+        self._words = WordPieceCache(self._tokenize, model.tokenizer)
         self._weights: dict[str, float] = {}
 
     @cached_property
     def id(self) -> str:
-        """Digest of the model's content: the same files anywhere are the same model."""
+        """Digest of the model's content, so that copies of a model in different folders have the same id."""
         return SHIPPED_ID if isinstance(self._model, ShippedModel) else self.measured_id()
 
     def measured_id(self) -> str:
-        """Return the digest of the model's content. Takes 15 ms for the shipped model of 7.5 MB."""
+        """Compute the digest of the model's content. Takes 15 ms for the shipped model of 7.5 MB."""
         content = hashlib.blake2b(digest_size=8)
         content.update(np.ascontiguousarray(self._model.embedding).tobytes())
         content.update(self._model.tokenizer.to_str().encode())
@@ -165,13 +165,14 @@ class Embedder:
     def word_weights(self, words: Sequence[str]) -> NDArray[np.float32]:
         """Return the weight of each word in general language, 0 to 1: .15 for "the", .35 for "how", 1 for "publish".
 
-        It is the length of its vector as a share of the median word's. Static models are weighted by how rare a word is
-        in general language (smooth inverse frequency; Arora, Liang and Ma, 2017), which a small vault does not show: in
-        a manual, "my" is as rare as any noun. 1 for a word that the model does not know.
+        A word's weight is the length of its vector, divided by that of the median word's vector, at most 1. Words that
+        the model does not know have the weight 1. In static models rare words of general language have long vectors
+        (smooth inverse frequency; Arora, Liang and Ma, 2017). A small vault does not show this rarity: in a manual,
+        "my" is as rare as any noun.
         """
         new = [word for word in words if word not in self._weights]
         if new:
-            lengths = self._lengths(new)
+            lengths = self._measure_lengths(new)
             shares = np.where(lengths > 0, np.minimum(lengths / self._median_length, 1), 1).astype(np.float32)
             if len(self._weights) > _MAX_CACHED_WEIGHTS:
                 self._weights = {word: share for word in words if (share := self._weights.get(word)) is not None}
@@ -183,17 +184,17 @@ class Embedder:
         return SHIPPED_MEDIAN_LENGTH if isinstance(self._model, ShippedModel) else self.measured_median_length()
 
     def measured_median_length(self) -> float:
-        """Return the length of the median word's vector. Takes .05 s of CPU."""
+        """Compute the median length of the vectors of about 1,000 words of the model. Takes .05 s of CPU."""
         known = sorted(word for word in self._model.tokenizer.get_vocab() if word.isalpha())
-        lengths = self._lengths(known[:: max(1, len(known) // _SAMPLE)])
+        lengths = self._measure_lengths(known[:: max(1, len(known) // _MEDIAN_SAMPLE_WORDS)])
         return float(np.median(lengths)) if len(lengths) else 1.0
 
-    def _lengths(self, words: Sequence[str]) -> NDArray[np.float32]:
+    def _measure_lengths(self, words: Sequence[str]) -> NDArray[np.float32]:
         if not words:
             return np.zeros(0, np.float32)
         clean = [word.encode("utf-8", "replace").decode() for word in words]
         # A rare word is split into many pieces; its weight is that of their sum, not of the model's mean.
-        lengths = [float(np.linalg.norm(self._pieces(ids).sum(axis=0))) for ids in self._tokenize(clean)]
+        lengths = [float(np.linalg.norm(self._read_token_vectors(ids).sum(axis=0))) for ids in self._tokenize(clean)]
         return np.array(lengths, np.float32)
 
     def _tokenize(self, texts: Sequence[str]) -> list[list[int]]:
@@ -203,8 +204,8 @@ class Embedder:
         token_ids: list[list[int]] = self._model.tokenize(texts)
         return token_ids
 
-    def _pieces(self, ids: Sequence[int] | NDArray[np.int32]) -> NDArray[np.float32]:
-        """Return the model's weighted vectors of some tokens."""
+    def _read_token_vectors(self, ids: Sequence[int] | NDArray[np.int32]) -> NDArray[np.float32]:
+        """Return the vectors of some tokens, multiplied by the tokens' weights; shape (len(ids), dimensions)."""
         model, numbers = self._model, np.asarray(ids, np.int64)
         rows = numbers if model.token_mapping is None else model.token_mapping[numbers]
         vectors = model.embedding.take(rows, axis=0).astype(np.float32)
@@ -213,7 +214,7 @@ class Embedder:
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return vectors of length 1, one per text, shape (n, dimensions); all zeros for a text without a known word.
 
-        Only the first 100,000 characters of a text count: a line of megabytes cannot be cut.
+        Only the first 100,000 characters of a text are embedded: one line of megabytes would take too much memory.
         """
         if not texts:
             return np.zeros((0, self.dimensions), np.float32)
@@ -225,23 +226,22 @@ class Embedder:
         return np.asarray(means / lengths, np.float32)
 
     def _mean(self, ids: NDArray[np.int32]) -> NDArray[np.float32]:
-        """Return what the model's own `encode` returns for a text's tokens, before normalisation.
+        """Return the mean of the weighted vectors of some tokens, as the model's own `encode` does; not normalised.
 
-        The shipped model's numbers are whole and within 127, so sums in float32 are exact, in any order, up to 130,000
-        tokens.
+        The shipped model's components are integers within 127, so float32 sums of up to 130,000 tokens are exact.
         """
         if not len(ids):
             return np.zeros(self.dimensions, np.float32)
-        total = np.add.reduce(self._pieces(ids), axis=0)
+        total = np.add.reduce(self._read_token_vectors(ids), axis=0)
         return np.asarray(total.astype(np.float64) / len(ids), np.float32)
 
 
 def model_source(model: str) -> str:
-    """Return a cheap identity of a model, without loading it; if it changes, load the model and compare.
+    """Return the model's name with the sizes and times of its files, to detect changes without loading the model.
 
-    The shipped model is identified by its files too, because it may change with the version of excerpt.
+    This holds for the shipped model too, which may change with the version of excerpt.
     """
-    folder = _model_folder(model) if model else _shipped()
+    folder = _model_folder(model) if model else _shipped_folder()
     if folder is None:
         return model
     stats = [(folder / name).stat() for name in _FILES if (folder / name).is_file()]
@@ -249,18 +249,17 @@ def model_source(model: str) -> str:
 
 
 _loaded: dict[threading.Thread, tuple[str, Embedder]] = {}
-_loading = threading.Lock()
+_cache_lock = threading.Lock()
 
 
 def open_embedder(model: str) -> Embedder:
-    """Load `model`: a folder, a model2vec name, or "" for the one that ships with excerpt. Raises ModelError.
+    """Load `model`: a folder, a model2vec name, or "" for the model that ships with excerpt. Raises ModelError.
 
-    The last model is cached, because every new generation of an index is opened with it, and for one thread alone: a
-    tokenizer is not thread-safe. A new thread reuses the model of a thread that has ended, as when the app opens
-    another vault: loading takes 0.4 s.
+    The last model of each thread is cached, because loading takes 0.4 s. Threads do not share a model, because a
+    tokenizer is not thread-safe, but a new thread takes over the model of a thread that has ended.
     """
     source, thread = model_source(model), threading.current_thread()
-    with _loading:
+    with _cache_lock:
         for user in [
             user for user, (user_source, _) in _loaded.items() if user_source != source and not _is_used_elsewhere(user)
         ]:
@@ -270,7 +269,7 @@ def open_embedder(model: str) -> Embedder:
             _loaded[thread] = _loaded.pop(owner)
             return _loaded[thread][1]
     embedder = _open(model)
-    with _loading:
+    with _cache_lock:
         _loaded[thread] = source, embedder
     return embedder
 
@@ -281,23 +280,23 @@ def _is_used_elsewhere(thread: threading.Thread) -> bool:
 
 def _open(model: str) -> Embedder:
     if not model:
-        return _open_folder(_shipped(), ShippedModel)
+        return _open_folder(_shipped_folder(), ShippedModel)
     if folder := _model_folder(model):
-        return _open_folder(folder, _from_files)
+        return _open_folder(folder, _load_static_model)
     if Path(model).is_absolute() or model.startswith((".", "~")) or model.count("/") != 1 or len(model) > _LONGEST_NAME:
         name = model if len(model) <= _LONGEST_NAME else f"{model[:60]}… ({len(model):,} letters)"
         raise ModelError(
             f"There is no embedding model at {name}.",
             "Set embedding.model to a folder or to a model2vec name such as minishlab/potion-base-8M.",
         )
-    return _load(model, lambda: _fetched(model))
+    return _load(model, lambda: _fetch_model(model))
 
 
 _LONGEST_NAME = 200  # of a model on a hub; its folder in the hub's cache has a few characters more
 
 
 def _model_folder(model: str) -> Path | None:
-    """Return the folder that a model names, None if there is none."""
+    """Return the path `model` if it is a folder, else None."""
     try:
         folder = Path(model).expanduser()
         return folder if folder.is_dir() else None
@@ -305,7 +304,7 @@ def _model_folder(model: str) -> Path | None:
         return None
 
 
-def _shipped() -> Path:
+def _shipped_folder() -> Path:
     return Path(__file__).resolve().parent.parent / "embedding"
 
 
@@ -313,14 +312,14 @@ def _open_folder(folder: Path, load: Callable[[Path], Model]) -> Embedder:
     missing = [name for name in _FILES if not (folder / name).is_file()]
     if missing:
         raise ModelError(
-            f"The embedding model in {folder} is not complete: {', '.join(missing)} missing.",
-            "Copy the model there again, or leave embedding.model empty for the one that ships with excerpt.",
+            f"The embedding model in {folder} is incomplete. Missing files: {', '.join(missing)}.",
+            "Copy the model there again, or leave embedding.model empty to use the model that ships with excerpt.",
         )
     return _load(str(folder), lambda: load(folder))
 
 
-def _from_files(folder: Path) -> StaticModel:
-    """Return what `StaticModel.from_pretrained` returns for a folder, without importing a hub's client.
+def _load_static_model(folder: Path) -> StaticModel:
+    """Load a model2vec model from a folder, as `StaticModel.from_pretrained` does but without importing a hub client.
 
     The import takes 0.4 s of CPU, and the client would request missing files from the network.
     """
@@ -342,7 +341,7 @@ def _from_files(folder: Path) -> StaticModel:
     )
 
 
-def _fetched(name: str) -> StaticModel:
+def _fetch_model(name: str) -> StaticModel:
     from model2vec import StaticModel
 
     return StaticModel.from_pretrained(name, force_download=False)
@@ -355,5 +354,5 @@ def _load(source: str, load: Callable[[], Model]) -> Embedder:
         # The loaders that model2vec uses (safetensors, tokenizers, the hub's client) share no base class of errors.
         raise ModelError(
             f"The embedding model {source} cannot be loaded: {type(error).__name__}: {error}.",
-            "Leave embedding.model empty to use the one that ships with excerpt.",
+            "Leave embedding.model empty to use the model that ships with excerpt.",
         ) from error

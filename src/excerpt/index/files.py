@@ -1,4 +1,4 @@
-"""Derived files: each is written whole, synced, and recorded in the catalog with its size and checksum.
+"""Files derived from the catalog: each is written, synced, and recorded in the catalog with its size and checksum.
 
 A file that does not match its record is not used. Files without a record are leftovers of a killed build, or of a
 generation that a reader may still be opening, and are removed later.
@@ -21,32 +21,38 @@ from pathlib import Path
 from excerpt.errors import IndexUnusableError
 from excerpt.text.display import format_count
 
-_CHUNK = 1 << 22
+_READ_BYTES = 1 << 22
 
-SUSPECT = "suspect"
-"""A file that a reader creates in the index folder when the catalog seems damaged: the next build checks all of it.
+SUSPECT_FILE = "suspect"
+"""Name of a file by which a reader asks the next build to check the whole catalog.
 
-It holds the error if SQLite's own check would not find it.
+It contains the error message, if SQLite's own check would not find the error.
 """
 
 
 def mark_suspect(folder: Path, reason: str = "") -> None:
-    """Have the next build check the whole catalog. `reason` is the error, if SQLite's own check would not find it."""
+    """Ask the next build to check the whole catalog.
+
+    `reason` is the error message if SQLite's own check would not find the error, else "".
+    """
     # If the file cannot be written, the index could not be repaired either; a pipe in its place must not block.
-    with contextlib.suppress(OSError), open(folder / SUSPECT, "w", encoding="utf-8", opener=_open_nonblocking) as file:
+    with (
+        contextlib.suppress(OSError),
+        open(folder / SUSPECT_FILE, "w", encoding="utf-8", opener=_open_nonblocking) as file,
+    ):
         file.write(reason)
 
 
 class DamagedFileError(IndexUnusableError):
-    """A derived file is missing, cut short or altered. The next build rebuilds it from the catalog."""
+    """A file of the lexical index or the vector matrix is missing, cut short or altered; a build repairs it."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(message, "Run `excerpt index` to rebuild it.")
+        super().__init__(message, "Run `excerpt index` to rebuild this part of the index.")
 
 
 @dataclass(frozen=True, slots=True)
 class DerivedFile:
-    """A file as it was when its generation was committed; `name` is relative to the index folder."""
+    """Name (relative to the index folder), size in bytes and CRC-32 of a file when it was committed."""
 
     name: str
     size: int
@@ -54,7 +60,7 @@ class DerivedFile:
 
 
 def open_regular(path: Path) -> io.FileIO:
-    """Open a file for reading, unbuffered. Raises OSError, also for a pipe, a socket or a device, without blocking."""
+    """Open a regular file for unbuffered reading. Raises OSError, also for a pipe, a socket or a device."""
     file = io.FileIO(path, opener=_open_nonblocking)
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
@@ -68,14 +74,14 @@ def _open_nonblocking(path: str, flags: int) -> int:
 
 
 class RandomAccessFile:
-    """An open file that any thread reads from by offset.
+    """An open file from which any thread can read bytes at any offset.
 
-    It is not mapped into memory: if another program cuts a mapped file short, the next access ends the process
-    (SIGBUS); if it cuts this one, a read raises OSError.
+    The file is not mapped into memory: if another program cut a mapped file short, the next access would end the
+    process (SIGBUS). Here a read raises OSError.
     """
 
     def __init__(self, path: Path) -> None:
-        """Open a file for reads at any offset. Raises OSError."""
+        """Open the file at `path`. Raises OSError, also for a pipe, a socket or a device."""
         self._file = open_regular(path)
         self._lock = threading.Lock()
         self.size = os.fstat(self._file.fileno()).st_size
@@ -94,26 +100,29 @@ class RandomAccessFile:
         return data
 
 
-def seal(folder: Path, name: str) -> DerivedFile:
-    """Sync a finished file to disk and return its record. Raises OSError."""
+def sync_and_record(folder: Path, name: str) -> DerivedFile:
+    """Sync the finished file `name` in `folder` to disk, and return its size and checksum. Raises OSError."""
     with (folder / name).open("rb+") as file:
         os.fsync(file.fileno())
-        return DerivedFile(name, os.fstat(file.fileno()).st_size, _crc(folder / name, os.fstat(file.fileno()).st_size))
+        return DerivedFile(
+            name, os.fstat(file.fileno()).st_size, _compute_crc(folder / name, os.fstat(file.fileno()).st_size)
+        )
 
 
-def check(folder: Path, file: DerivedFile, *, content: bool = True, grows: bool = False) -> None:
-    """Raise DamagedFileError unless the file exists, is as large as recorded and, with `content`, has its checksum.
+def check_file(folder: Path, file: DerivedFile, *, content: bool = True, may_grow: bool = False) -> None:
+    """Raise DamagedFileError if a file is missing or differs from its record in size or, with `content`, checksum.
 
-    A file that `grows` may be larger: a later generation appends to the matrix, and only the recorded part is checked.
+    With `may_grow` the file may be larger than recorded, because a later commit appends to the vector matrix; only the
+    recorded part is checked.
     """
     path = folder / file.name
     try:
         size = path.stat().st_size
         if size < file.size:
             raise DamagedFileError(f"{file.name} is cut short: {size} of {format_count(file.size, 'byte')}.")
-        if size > file.size and not grows:
+        if size > file.size and not may_grow:
             raise DamagedFileError(f"{file.name} is too long: {size} instead of {format_count(file.size, 'byte')}.")
-        if content and _crc(path, file.size) != file.crc:
+        if content and _compute_crc(path, file.size) != file.crc:
             raise DamagedFileError(f"{file.name} is altered.")
     except FileNotFoundError as error:
         raise DamagedFileError(f"{file.name} is missing.") from error
@@ -122,14 +131,14 @@ def check(folder: Path, file: DerivedFile, *, content: bool = True, grows: bool 
 
 
 def extend_crc(crc: int, data: bytes) -> int:
-    """Return the checksum of a file after `data` was appended to it."""
+    """Return the CRC-32 of a file after `data` was appended; `crc` is the file's CRC-32 before."""
     return zlib.crc32(data, crc)
 
 
-def remove_others(folder: Path, keep: Iterable[str]) -> None:
-    """Remove every file in `folder` and one folder below whose name (relative, with "/") is not in `keep`.
+def remove_other_files(folder: Path, keep: Iterable[str]) -> None:
+    """Remove every file in `folder` and its direct subfolders whose name (relative, with "/") is not in `keep`.
 
-    A file that is still open elsewhere may remain for now: Windows refuses, and the next build tries again.
+    On Windows a file that another process has open remains; the next build tries again.
     """
     names = set(keep)
     for path in (*folder.glob("*"), *folder.glob("*/*")):
@@ -138,10 +147,10 @@ def remove_others(folder: Path, keep: Iterable[str]) -> None:
                 path.unlink()
 
 
-def _crc(path: Path, size: int) -> int:
+def _compute_crc(path: Path, size: int) -> int:
     crc, left = 0, size
     with open_regular(path) as file:
-        while left and (data := file.read(min(left, _CHUNK))):
+        while left and (data := file.read(min(left, _READ_BYTES))):
             crc = zlib.crc32(data, crc)
             left -= len(data)
     return crc

@@ -21,12 +21,12 @@ from whoosh.index import TOC, open_dir
 from whoosh.matching.mcore import ListMatcher
 from whoosh.reading import IndexReader, TermNotFound
 
-from excerpt.corpus.tables import FIELDS, Positions, Rows, TermEntries, TermOccurrences, TermPostings, offsets_of
-from excerpt.index import postings as counted
+from excerpt.corpus.tables import FIELDS, Positions, Rows, TermEntries, TermOccurrences, TermPostings, run_offsets
+from excerpt.index import postings as posting_arrays
 from excerpt.index.catalog import FragmentPosition
-from excerpt.index.files import DamagedFileError, DerivedFile, check, mark_suspect, seal
+from excerpt.index.files import DamagedFileError, DerivedFile, check_file, mark_suspect, sync_and_record
 from excerpt.index.postings import Columns, DamagedColumnsError, Inverted, Segment, pack
-from excerpt.index.terms import DOCS, OpenSegment, Term, Vocabulary
+from excerpt.index.terms import DOCUMENT_DTYPE, OpenSegment, Term, Vocabulary
 from excerpt.state_files import sync_folder
 
 # --- lexical ----------------------------------------------------------------------------------------------------------
@@ -41,18 +41,18 @@ from excerpt.state_files import sync_folder
 # Deletions are recorded in the table of contents (`_words_<generation>.toc`, a pickle: it is opened only from our own
 # cache folder, after its checksum matched the catalog's).
 
-FOLDER = "words"
-_NAME = "words"
-_DOCS, POSTINGS, _TERMS = ".npy", ".pst", ".lex"
+WORDS_FOLDER = "words"
+_INDEX_NAME = "words"
+_DOCS_SUFFIX, POSTINGS_SUFFIX, _TERMS_SUFFIX = ".npy", ".pst", ".lex"
 
 # Merging: eight neighbours of one size class become one, so a fragment is rewritten at most log8(n) times. Segments
 # above the limit are not merged, so that no commit of one note ever rewrites a whole vault.
-_MERGE_WIDTH = 8
-_MERGE_LIMIT = 10_000
+_SEGMENTS_PER_MERGE = 8
+_MAX_MERGED_FRAGMENTS = 10_000
 
 
 class _CountedField(fields.FieldType):
-    """A field whose postings are already counted; Whoosh only needs its name and format."""
+    """A Whoosh field type without an analyzer, because excerpt counts the postings itself."""
 
     def __init__(self) -> None:
         self.format = formats.Frequency()
@@ -66,7 +66,7 @@ _SCHEMA = fields.Schema(**{field: _CountedField() for field in FIELDS})
 
 
 class ColumnTerms(TermsReader):
-    """A segment's terms and postings as Whoosh reads them."""
+    """Adapter through which Whoosh's own searcher reads the terms and postings of a segment."""
 
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
@@ -74,7 +74,7 @@ class ColumnTerms(TermsReader):
     def __contains__(self, term: tuple[str, bytes]) -> bool:
         field, text = term
         number = self._columns.number(text)
-        return number is not None and field in self._fields(number)
+        return number is not None and field in self._term_fields(number)
 
     def terms(self) -> Iterator[tuple[str, bytes]]:
         return self.terms_from("", b"")
@@ -83,7 +83,7 @@ class ColumnTerms(TermsReader):
         everything = list(enumerate(self._columns.terms()))
         for field in FIELDS:
             for number, text in everything:
-                if (field, text) >= (fieldname, prefix) and field in self._fields(number):
+                if (field, text) >= (fieldname, prefix) and field in self._term_fields(number):
                     yield field, text
 
     def items(self) -> Iterator[tuple[tuple[str, bytes], W3TermInfo]]:
@@ -93,19 +93,19 @@ class ColumnTerms(TermsReader):
         return (((field, text), self.term_info(field, text)) for field, text in self.terms_from(fieldname, prefix))
 
     def term_info(self, fieldname: str, text: bytes) -> W3TermInfo:
-        docs, tf = self._postings(fieldname, text)
+        docs, tf = self._field_postings(fieldname, text)
         if not docs:
             raise TermNotFound(f"No term {fieldname}:{text!r}")
         return W3TermInfo(weight=sum(tf), df=len(docs), minid=docs[0], maxid=docs[-1], maxweight=max(tf))
 
     def frequency(self, fieldname: str, text: bytes) -> float:
-        return float(sum(self._postings(fieldname, text)[1]))
+        return float(sum(self._field_postings(fieldname, text)[1]))
 
     def doc_frequency(self, fieldname: str, text: bytes) -> int:
-        return len(self._postings(fieldname, text)[0])
+        return len(self._field_postings(fieldname, text)[0])
 
     def matcher(self, fieldname: str, text: bytes, format_: formats.Format, scorer: Any = None) -> ListMatcher:
-        docs, tf = self._postings(fieldname, text)
+        docs, tf = self._field_postings(fieldname, text)
         info = self.term_info(fieldname, text)
         return ListMatcher(docs, tf, format=format_, scorer=scorer, term=(fieldname, text), terminfo=info)
 
@@ -115,11 +115,11 @@ class ColumnTerms(TermsReader):
     def indexed_field_names(self) -> tuple[str, ...]:
         return FIELDS
 
-    def _fields(self, number: int) -> set[str]:
+    def _term_fields(self, number: int) -> set[str]:
         mask = int(self._columns.masks[number])
         return {field for bit, field in enumerate(FIELDS) if mask >> bit & 1}
 
-    def _postings(self, field: str, text: bytes) -> tuple[list[int], list[float]]:
+    def _field_postings(self, field: str, text: bytes) -> tuple[list[int], list[float]]:
         term_slice = self._columns.find(text)
         if term_slice is None:
             return [], []
@@ -129,11 +129,11 @@ class ColumnTerms(TermsReader):
 
 
 class ColumnLengths(W3PerDocReader):
-    """A segment's field lengths as Whoosh reads them; deletions are those of its own segment."""
+    """Adapter through which Whoosh's own searcher reads the field lengths of a segment."""
 
     def __init__(self, storage: FileStorage, segment: W3Segment) -> None:
         super().__init__(storage, segment)
-        self._docs = np.load(Path(storage.folder) / segment.make_filename(_DOCS), allow_pickle=False)
+        self._docs = np.load(Path(storage.folder) / segment.make_filename(_DOCS_SUFFIX), allow_pickle=False)
 
     def doc_field_length(self, docnum: int, fieldname: str, default: int = 0) -> int:  # noqa: ARG002 - Whoosh's
         return int(self._docs[fieldname][docnum])
@@ -149,42 +149,47 @@ class ColumnLengths(W3PerDocReader):
 
 
 class ColumnCodec(W3Codec):
-    """Whoosh's third codec, with terms, postings and field lengths in columns."""
+    """Whoosh's codec W3, changed to read terms, postings and field lengths from column files."""
 
     def per_document_reader(self, storage: FileStorage, segment: W3Segment) -> ColumnLengths:
         return ColumnLengths(storage, segment)
 
     def terms_reader(self, storage: FileStorage, segment: W3Segment) -> ColumnTerms:
         folder = Path(storage.folder)
-        return ColumnTerms(Columns(*(folder / segment.make_filename(extension) for extension in (POSTINGS, _TERMS))))
+        return ColumnTerms(
+            Columns(*(folder / segment.make_filename(extension) for extension in (POSTINGS_SUFFIX, _TERMS_SUFFIX)))
+        )
 
 
 def open_whoosh_reader(folder: Path) -> IndexReader:
-    """Return Whoosh's own reader of the newest generation in an index folder, for `whoosh.searching.Searcher`.
+    """Open the newest generation in the index folder with Whoosh's own reader, for `whoosh.searching.Searcher`.
 
-    A document number is a row that also counts deleted fragments; there are no stored fields. Searches do not use this
-    reader: it takes a Python object for each posting. Raises whoosh.index.EmptyIndexError if there is no index.
+    Document numbers count deleted fragments too, and there are no stored fields. Excerpt's searches do not use this
+    reader, which creates a Python object for each posting. Raises whoosh.index.EmptyIndexError if there is no index.
     """
-    reader: IndexReader = open_dir(str(folder / FOLDER), indexname=_NAME, readonly=True).reader()
+    reader: IndexReader = open_dir(str(folder / WORDS_FOLDER), indexname=_INDEX_NAME, readonly=True).reader()
     return reader
 
 
-def _opened(folder: Path, segment: W3Segment, first_row: int, before: OpenSegment | None = None) -> OpenSegment:
-    files = [folder / segment.make_filename(extension) for extension in (_DOCS, POSTINGS, _TERMS)]
+def _open_segment(folder: Path, segment: W3Segment, first_row: int, before: OpenSegment | None = None) -> OpenSegment:
+    files = [folder / segment.make_filename(extension) for extension in (_DOCS_SUFFIX, POSTINGS_SUFFIX, _TERMS_SUFFIX)]
     return OpenSegment(segment.segment_id(), files, list(segment.deleted_docs()), first_row, before)
 
 
-def _names(segment: W3Segment) -> list[str]:
-    return [f"{FOLDER}/{segment.make_filename(extension)}" for extension in (_TERMS, POSTINGS, _DOCS)]
+def _segment_file_names(segment: W3Segment) -> list[str]:
+    return [
+        f"{WORDS_FOLDER}/{segment.make_filename(extension)}"
+        for extension in (_TERMS_SUFFIX, POSTINGS_SUFFIX, _DOCS_SUFFIX)
+    ]
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------
 
 
 class LexicalWriter:
-    """Writes generations of the lexical index.
+    """Adds and deletes fragments in the lexical index, and commits each new state as a generation.
 
-    The caller holds the build's lock and records what `commit` returns.
+    The caller holds the build's lock, and records the files that `commit` returns in the catalog.
     """
 
     def __init__(
@@ -194,47 +199,55 @@ class LexicalWriter:
         files: Sequence[DerivedFile] = (),
         tick: Callable[[], None] = lambda: None,
     ) -> None:
-        """Continue from the committed `generation` and its `files`; None starts empty.
+        """Open the committed `generation`, made of `files`, for changes; None starts an empty index.
 
         `tick` is called between the steps of writing a segment. Raises DamagedFileError.
         """
         self._tick = tick
         self._index = index
-        self._folder = index / FOLDER
+        self._folder = index / WORDS_FOLDER
         self._folder.mkdir(parents=True, exist_ok=True)
         self._storage = FileStorage(str(self._folder))
         known = {file.name: file for file in files}
-        if {Path(name).suffix for name in known} > {".toc"} and not any(name.endswith(_TERMS) for name in known):
+        if {Path(name).suffix for name in known} > {".toc"} and not any(name.endswith(_TERMS_SUFFIX) for name in known):
             raise DamagedFileError("another version of excerpt made it")
         self._segments: list[W3Segment] = [] if generation is None else _read_toc(self._storage, generation)
-        self._keys: dict[str, NDArray[np.int64]] = {}
-        self._sealed = {s.segment_id(): [known[name] for name in _names(s)] for s in self._segments}
+        self._keys_by_segment: dict[str, NDArray[np.int64]] = {}
+        self._recorded_files = {
+            s.segment_id(): [known[name] for name in _segment_file_names(s)] for s in self._segments
+        }
 
     def add(self, docs: NDArray[np.void], inverted: Mapping[str, Inverted]) -> None:
         """Write one segment of new fragments.
 
-        `docs` is the result of `document_rows`; its keys ascend and are above all that were added before.
+        `docs` is the result of `document_rows`, and `inverted` holds the postings of each field over these documents.
+        The keys in `docs` ascend and are above all keys that were added before.
         """
         if len(docs):
-            self._segments.append(self._write(docs, inverted))
+            self._segments.append(self._invert_and_write(docs, inverted))
 
     def delete(self, keys: NDArray[np.int64]) -> None:
-        """Mark fragments as deleted; keys that are not in the index are ignored."""
+        """Mark the fragments with these keys as deleted; unknown keys are ignored."""
         for segment in self._segments:
             known = self._segment_keys(segment)
             for number in np.flatnonzero(np.isin(known, keys)).tolist():
                 segment.delete_document(number)
 
     def commit(self, generation: int) -> list[DerivedFile]:
-        """Merge segments where due, write the table of contents and sync all to disk; return every file in use."""
-        self._merge()
-        TOC(_SCHEMA, self._segments, generation).write(self._storage, _NAME)
-        files = [seal(self._index, f"{FOLDER}/{TOC._filename(_NAME, generation)}")]
+        """Write all changes as the generation with this number, sync them to disk, and return the files in use.
+
+        Small segments are merged before.
+        """
+        self._merge_small_segments()
+        TOC(_SCHEMA, self._segments, generation).write(self._storage, _INDEX_NAME)
+        files = [sync_and_record(self._index, f"{WORDS_FOLDER}/{TOC._filename(_INDEX_NAME, generation)}")]
         for segment in self._segments:
             name = segment.segment_id()
-            if name not in self._sealed:
-                self._sealed[name] = [seal(self._index, file) for file in _names(segment)]
-            files += self._sealed[name]
+            if name not in self._recorded_files:
+                self._recorded_files[name] = [
+                    sync_and_record(self._index, file) for file in _segment_file_names(segment)
+                ]
+            files += self._recorded_files[name]
         sync_folder(self._folder)
         return files
 
@@ -245,83 +258,88 @@ class LexicalWriter:
 
     def _segment_keys(self, segment: W3Segment) -> NDArray[np.int64]:
         name = segment.segment_id()
-        if name not in self._keys:
-            docs = np.load(self._folder / segment.make_filename(_DOCS), allow_pickle=False)
-            self._keys[name] = docs["key"].copy()
-        return self._keys[name]
+        if name not in self._keys_by_segment:
+            docs = np.load(self._folder / segment.make_filename(_DOCS_SUFFIX), allow_pickle=False)
+            self._keys_by_segment[name] = docs["key"].copy()
+        return self._keys_by_segment[name]
 
-    def _write(self, docs: NDArray[np.void], inverted: Mapping[str, Inverted]) -> W3Segment:
+    def _invert_and_write(self, docs: NDArray[np.void], inverted: Mapping[str, Inverted]) -> W3Segment:
         docs = docs.copy()
         for field in FIELDS:
             docs[field] = inverted[field].lengths
         self._tick()
-        return self._write_segment(docs, counted.fuse([inverted[field] for field in FIELDS]))
+        return self._write_segment(docs, posting_arrays.merge_fields([inverted[field] for field in FIELDS]))
 
     def _write_segment(self, docs: NDArray[np.void], words: Segment) -> W3Segment:
-        segment: W3Segment = ColumnCodec().new_segment(self._storage, _NAME)
+        segment: W3Segment = ColumnCodec().new_segment(self._storage, _INDEX_NAME)
         segment.set_doc_count(len(docs))
         self._tick()
         postings, terms = pack(words)
         table = io.BytesIO()  # written to a file directly, numpy does not report why writing fails
         np.save(table, docs, allow_pickle=False)
-        for extension, data in ((POSTINGS, postings), (_TERMS, terms), (_DOCS, table.getvalue())):
+        for extension, data in ((POSTINGS_SUFFIX, postings), (_TERMS_SUFFIX, terms), (_DOCS_SUFFIX, table.getvalue())):
             (self._folder / segment.make_filename(extension)).write_bytes(data)
-        self._keys[segment.segment_id()] = docs["key"].copy()
+        self._keys_by_segment[segment.segment_id()] = docs["key"].copy()
         self._tick()
         return segment
 
-    def _merge(self) -> None:
+    def _merge_small_segments(self) -> None:
         self._segments = [s for s in self._segments if s.doc_count()]
-        while run := _run_to_merge([(s.doc_count(), s.deleted_count()) for s in self._segments]):
+        while run := _find_run_to_merge([(s.doc_count(), s.deleted_count()) for s in self._segments]):
             first, last = run
-            self._segments[first:last] = [self._merged(self._segments[first:last])]
+            self._segments[first:last] = [self._merge_segments(self._segments[first:last])]
 
-    def _merged(self, segments: Sequence[W3Segment]) -> W3Segment:
-        opened = [_opened(self._folder, segment, 0) for segment in segments]
+    def _merge_segments(self, segments: Sequence[W3Segment]) -> W3Segment:
+        opened = [_open_segment(self._folder, segment, 0) for segment in segments]
         try:
-            parts = [counted.select_docs(s.columns.segment(len(s.docs)), s.rows) for s in opened]
+            parts = [posting_arrays.select_docs(s.columns.segment(len(s.docs)), s.rows) for s in opened]
         except DamagedColumnsError as error:
             raise DamagedFileError(f"The postings of a segment cannot be read: {error}.") from error
         finally:
             for segment in opened:
                 segment.columns.close()
-        return self._write_segment(np.concatenate([s.docs[s.alive] for s in opened]), counted.chain_segments(parts))
+        return self._write_segment(
+            np.concatenate([s.docs[s.alive] for s in opened]), posting_arrays.concatenate_segments(parts)
+        )
 
 
 def document_rows(fragments: Sequence[FragmentPosition]) -> NDArray[np.void]:
-    """Return the data that a segment stores of new fragments besides their terms."""
-    docs = np.zeros(len(fragments), DOCS)
+    """Return an array of dtype DOCS with the key, note and first line of each new fragment; field lengths are 0."""
+    docs = np.zeros(len(fragments), DOCUMENT_DTYPE)
     for name, values in zip(("key", "note", "line"), zip(*fragments, strict=True), strict=False):
         docs[name] = values
     return docs
 
 
-def _run_to_merge(sizes: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
-    """Return which neighbouring segments, given as (live, deleted) counts, to merge next: [first, last), or None."""
+def _find_run_to_merge(sizes: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
+    """Return the first and the end index of the neighbouring segments to merge next; None if nothing is due.
+
+    `sizes` holds the numbers of live and of deleted documents of each segment.
+    """
     for number, (living, deleted) in enumerate(sizes):
         if deleted > living:
             return number, number + 1
     first = len(sizes)
-    while first and sizes[first - 1][0] < _MERGE_LIMIT:
+    while first and sizes[first - 1][0] < _MAX_MERGED_FRAGMENTS:
         first -= 1
         run = sizes[first:]
-        if len(run) >= _MERGE_WIDTH and _size_class(sum(n for n, _ in run)) > _size_class(run[0][0]):
+        if len(run) >= _SEGMENTS_PER_MERGE and _size_class(sum(n for n, _ in run)) > _size_class(run[0][0]):
             return first, len(sizes)
     return None
 
 
 def _size_class(documents: int) -> int:
-    return int(math.log(documents, _MERGE_WIDTH))
+    return int(math.log(documents, _SEGMENTS_PER_MERGE))
 
 
 def last_generation(index: Path) -> int:
-    """Return the highest generation with a table of contents, committed or not; 0 without any."""
-    return max(0, int(TOC._latest_generation(FileStorage(str(index / FOLDER)), _NAME)))
+    """Return the highest generation number with a table of contents file, committed or not; 0 if there is none."""
+    return max(0, int(TOC._latest_generation(FileStorage(str(index / WORDS_FOLDER)), _INDEX_NAME)))
 
 
 def _read_toc(storage: FileStorage, generation: int) -> list[W3Segment]:
     try:
-        segments: list[W3Segment] = TOC.read(storage, _NAME, gen=generation, schema=_SCHEMA).segments
+        segments: list[W3Segment] = TOC.read(storage, _INDEX_NAME, gen=generation, schema=_SCHEMA).segments
     except Exception as error:
         # A pickle can fail with any exception; the remedy is always the same: rebuild from the catalog.
         raise DamagedFileError(f"The table of contents {generation} cannot be read: {error}.") from error
@@ -331,16 +349,19 @@ def _read_toc(storage: FileStorage, generation: int) -> list[W3Segment]:
 def open_segments(
     index: Path, generation: int, unchanged: Set[str] = frozenset(), before: Sequence[OpenSegment] = ()
 ) -> list[OpenSegment]:
-    """Open every segment of a committed generation, in the order of rows.
+    """Open every segment of a committed generation, in the order of rows. Raises DamagedFileError.
 
-    Segments of `before` whose files are all in `unchanged` are shared. The caller has checked the files. Raises
-    DamagedFileError.
+    Open segments in `before` whose file names are all in `unchanged` are reused. The caller has checked the files.
     """
     opened = {segment.name: segment for segment in before}
     segments: list[OpenSegment] = []
-    for segment in _read_toc(FileStorage(str(index / FOLDER)), generation):
-        shared = opened.get(segment.segment_id()) if set(_names(segment)) <= unchanged else None
-        segments.append(_opened(index / FOLDER, segment, sum(open_segment.living for open_segment in segments), shared))
+    for segment in _read_toc(FileStorage(str(index / WORDS_FOLDER)), generation):
+        shared = opened.get(segment.segment_id()) if set(_segment_file_names(segment)) <= unchanged else None
+        segments.append(
+            _open_segment(
+                index / WORDS_FOLDER, segment, sum(open_segment.live_count for open_segment in segments), shared
+            )
+        )
     return segments
 
 
@@ -348,36 +369,33 @@ def open_segments(
 # One generation of the lexical index, open for searching.
 
 _CACHE_BYTES = 16 << 20
-"""Size of the cache of recently used terms.
-
-It serves a query that is being typed; the terms of another query are read in a millisecond.
-"""
+"""Most bytes in the cache of recently used terms, which speeds up a query that is being typed."""
 
 
 class LexicalReader:
-    """One generation of the lexical index, read into arrays term by term, with a cache of the recently used terms.
+    """Reads one generation (committed state) of the lexical index term by term, and caches recently used terms.
 
-    `keys` are the live fragments' keys, ascending; a row is a position in it. `notes` are the numbers of their notes in
-    the catalog, `lines` their first lines. Usable from any one thread at a time.
+    Row i is a live fragment: `keys[i]` (ascending) is its key, `notes[i]` the row id of its note in the catalog, and
+    `lines[i]` its first line. Usable from one thread at a time.
     """
 
     def __init__(
         self, index: Path, files: Sequence[DerivedFile], generation: int, before: LexicalReader | None = None
     ) -> None:
-        """Open a generation's segments, sharing those that the generation `before` has open.
+        """Open a generation, reusing the segments that the reader `before` of an older generation has open.
 
-        Raises DamagedFileError if a file differs from its record in `files`; postings are checked when first read.
+        Raises DamagedFileError if a file differs from its record in `files`. Postings are checked when first read.
         """
         self._index = index
         self.files = frozenset(files)
         known = self.files & (before.files if before is not None else frozenset())
         for file in self.files - known:
-            check(index, file, content=not file.name.endswith(POSTINGS))
+            check_file(index, file, content=not file.name.endswith(POSTINGS_SUFFIX))
         self._lock = threading.Lock()
         shared = before._segments if before is not None else []
         self._segments: list[OpenSegment] = open_segments(index, generation, {file.name for file in known}, shared)
         living = [s.docs[s.alive] for s in self._segments]
-        docs = np.concatenate(living) if living else np.zeros(0, DOCS)
+        docs = np.concatenate(living) if living else np.zeros(0, DOCUMENT_DTYPE)
         self.keys: NDArray[np.int64] = docs["key"].astype(np.int64)
         self.notes: NDArray[np.int64] = docs["note"].astype(np.int64)
         self.lines: NDArray[np.int32] = docs["line"].astype(np.int32)
@@ -396,53 +414,53 @@ class LexicalReader:
 
     @property
     def corpus_size(self) -> int:
-        """Number of fragments in the corpus; here every one has a row."""
+        """Number of fragments in the vault; in an index every fragment has a row."""
         return len(self.keys)
 
     def prefetch_counts(self, _terms: Sequence[str]) -> None:
-        """Do nothing: the counts come from the rows."""
+        """Do nothing: an index needs no prefetching, as every fragment has a row."""
 
     def counts(self, _terms: Sequence[str]) -> None:
-        """Do nothing: the counts come from the rows."""
+        """Return None: every fragment has a row, so callers count the rows instead."""
 
     def mean_length(self, _field: str) -> float | None:
-        """Return None: the lengths come from the rows."""
+        """Return None: every fragment has a row, so callers compute the mean from the rows."""
         return None
 
     def lengths(self, field: str) -> NDArray[np.float32]:
-        """Return the number of terms of each row in `field`."""
+        """Return the number of terms of each row in `field`, shape (doc_count,)."""
         return self._lengths[field]
 
     def entries(self, term: str) -> TermEntries:
-        """Return the occurrences of `term` in all fields. Raises DamagedFileError."""
-        return self._term(term).entries
+        """Return the postings of `term` in all fields, one item for each row and field. Raises DamagedFileError."""
+        return self._read_term(term).entries
 
     def count(self, term: str) -> int:
         """Return an upper bound of the number of rows that have `term`, without reading postings.
 
-        It counts deleted rows, and each field of a row.
+        Deleted fragments count too, and a fragment counts once for each field that has the term.
         """
         encoded = term.encode("utf-8", "replace")
         return sum(segment.columns.count(encoded) for segment in self._segments)
 
     def occurrences(self, term: str, rows: Rows) -> TermOccurrences:
-        """Return every occurrence of `term` in the ascending `rows`. Raises DamagedFileError."""
-        with self._damage_noted():
-            return self._term(term).occurrences(rows)
+        """Return every occurrence of `term` in `rows`, which ascend. Raises DamagedFileError."""
+        with self._convert_read_errors():
+            return self._read_term(term).occurrences(rows)
 
     def postings(self, field: str, term: str) -> TermPostings:
-        """Return the occurrences of `term` in `field`. Raises DamagedFileError."""
+        """Return the postings of `term` in `field`: rows and counts. Raises DamagedFileError."""
         entries = self.entries(term)
         is_in_field = entries.fields == FIELDS.index(field)
         return TermPostings(entries.rows[is_in_field], entries.tf[is_in_field].astype(np.float32))
 
     def positions(self, field: str, term: str) -> Positions:
-        """Return the positions of `term` in each of the rows that `postings` returns. Raises DamagedFileError."""
-        term_data = self._term(term)
+        """Return the positions of `term` in `field`, for each row that `postings` returns. Raises DamagedFileError."""
+        term_data = self._read_term(term)
         is_in_field = term_data.entries.fields == FIELDS.index(field)
-        with self._damage_noted():
+        with self._convert_read_errors():
             values = term_data.positions().values[np.repeat(is_in_field, term_data.entries.tf)]
-        return Positions(offsets_of(term_data.entries.tf[is_in_field]), values)
+        return Positions(run_offsets(term_data.entries.tf[is_in_field]), values)
 
     def completions(self, prefix: str, limit: int) -> list[str]:
         """Return at most `limit` terms of any field that start with `prefix`: the shortest first, then by alphabet.
@@ -452,66 +470,74 @@ class LexicalReader:
         if self._vocabulary is not None:
             return self._vocabulary.completions(prefix, limit)
         encoded = prefix.encode("utf-8", "replace")
-        completions = {term for s in self._segments for term, _ in s.columns.beginning_with(encoded)}
+        completions = {term for s in self._segments for term, _ in s.columns.terms_with_prefix(encoded)}
         return sorted((term.decode() for term in completions), key=lambda term: (len(term), term))[:limit]
 
     def terms(self, field: str, prefix: str) -> list[str]:
         """Return the terms of `field` that start with `prefix`, sorted; some may be only in deleted fragments."""
         bit, encoded = 1 << FIELDS.index(field), prefix.encode("utf-8", "replace")
-        matches = {term for s in self._segments for term, mask in s.columns.beginning_with(encoded) if mask & bit}
+        matches = {term for s in self._segments for term, mask in s.columns.terms_with_prefix(encoded) if mask & bit}
         return [term.decode() for term in sorted(matches)]
 
     def lexicon(self, field: str) -> list[str]:
-        """Return every term of the field, sorted; all fields are read at once and cached."""
-        return self._words.lexicon(field)
+        """Return every term of `field`, sorted; the first call reads and caches the terms of all fields."""
+        return self._full_vocabulary.lexicon(field)
 
     def segments_with(self, notes: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], Segment]]:
-        """Yield the content of each segment that has a fragment of one of `notes`. Raises DamagedFileError.
+        """Yield (keys, notes, postings) of each segment that has a fragment of one of `notes` (row ids of notes).
 
-        The content is the keys of its live fragments, ascending, the numbers of their notes, and their postings.
+        `keys` are those of all live fragments in the segment, ascending, and `notes` are the row ids of their notes.
+        Raises DamagedFileError.
         """
         for segment in self._segments:
             docs = segment.docs[segment.alive]
             if np.isin(docs["note"], notes).any():
-                with self._damage_noted():
+                with self._convert_read_errors():
                     whole = segment.columns.segment(len(segment.docs))
                 live_rows = np.where(segment.alive, np.cumsum(segment.alive) - 1, -1).astype(np.int32)
-                yield docs["key"].astype(np.int64), docs["note"].astype(np.int64), counted.select_docs(whole, live_rows)
+                yield (
+                    docs["key"].astype(np.int64),
+                    docs["note"].astype(np.int64),
+                    posting_arrays.select_docs(whole, live_rows),
+                )
 
     def check(self) -> None:
-        """Check all postings, which also loads them into the system's cache. Raises DamagedFileError."""
-        with self._lock, self._damage_noted():
+        """Compare all postings with their checksums, which also loads them into the file cache of the system.
+
+        Raises DamagedFileError.
+        """
+        with self._lock, self._convert_read_errors():
             for segment in self._segments:
                 segment.columns.check()
 
-    def shares(self, before: LexicalReader) -> bool:
-        """Return whether both have a segment in common; then a key means the same fragment in both.
+    def has_common_segment(self, before: LexicalReader) -> bool:
+        """Return whether this generation has a segment in common with `before`, an older one.
 
-        A rebuilt catalog, whose keys count from 1 again, has only new segments.
+        If so, a key means the same fragment in both. After a rebuild, keys count from 1 again in new segments.
         """
         return not {s.name for s in self._segments}.isdisjoint(s.name for s in before._segments)
 
     def close(self) -> None:
-        """Close the files; those shared with another generation stay open for it."""
+        """Release the segments and caches; files that another generation shares stay open for that generation."""
         self._segments = []
         self._cache.clear()
         self._vocabulary = self._vocabulary_before = None
 
     @property
-    def _words(self) -> Vocabulary:
+    def _full_vocabulary(self) -> Vocabulary:
         if self._vocabulary is None:
             segments = {segment.name: segment.columns for segment in self._segments}
             self._vocabulary = Vocabulary(segments, self._vocabulary_before)
             self._vocabulary_before = None
         return self._vocabulary
 
-    def _term(self, term: str) -> Term:
+    def _read_term(self, term: str) -> Term:
         with self._lock:
             term_data = self._cache.get(term)
             if term_data is None:
                 # If the vocabulary is loaded, it is faster than asking every segment for an unknown term.
                 known = self._vocabulary is None or term in self._vocabulary
-                with self._damage_noted():
+                with self._convert_read_errors():
                     term_data = Term(self._segments if known else (), term.encode("utf-8", "replace"))
                 self._cache[term] = term_data
                 self._cached_bytes += term_data.nbytes
@@ -521,8 +547,8 @@ class LexicalReader:
             return term_data
 
     @contextmanager
-    def _damage_noted(self) -> Iterator[None]:
-        """Convert errors of reading a segment into DamagedFileError, and have the next build check the index."""
+    def _convert_read_errors(self) -> Iterator[None]:
+        """Convert DamagedColumnsError in a block into DamagedFileError, and have the next build check the index."""
         try:
             yield
         except DamagedColumnsError as error:

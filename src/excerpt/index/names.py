@@ -1,6 +1,6 @@
-"""Names of notes besides their titles, tokenized during indexing, so that a search reads term numbers instead of texts.
+"""Tokenized names of notes (aliases, file names, link texts), stored so that a search need not tokenize them.
 
-`corpus.names` documents how terms are stored.
+`corpus.names` documents the format.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from typing import Any
 
 import numpy as np
 
-from excerpt.corpus.links import file_name
-from excerpt.corpus.names import DIGEST_DTYPE, LENGTH_DTYPE, NameTerms, digests_of
-from excerpt.index.catalog import AT_ONCE, ReadRows
+from excerpt.corpus.links import target_file_name
+from excerpt.corpus.names import DIGEST_DTYPE, LENGTH_DTYPE, NameTerms, digest_texts
+from excerpt.index.catalog import MAX_SQL_VALUES, ReadRows
 from excerpt.text.words import terms_of
 
 Row = Sequence[Any]
 
 NAMES_VERSION = 1
-"""Raised whenever other names are stored, or in another format: then those of all notes are rebuilt."""
+"""Version of the stored names; a change makes the next build tokenize the names of all notes again."""
 
 
 def tokenize_names(
     path: str, title: str, language: str, *, labels: Iterable[Row], sections: Iterable[Row], links: Iterable[Row]
 ) -> NameTerms:
-    """Return the tokenized names of a note from its rows in the catalog.
+    """Return the tokenized names in a note, given the rows of its labels, sections and links in the catalog.
 
-    These are its aliases; the file name and the first heading of level 1 if they differ from the title; and the texts
-    of its links, each once per target.
+    The names are the note's aliases; the file name and the first heading of level 1 if they differ from the title; and
+    the texts of its links, each once per target.
     """
     own = [value for kind, _, value in labels if kind == "alias"]
     others = dict.fromkeys((PurePosixPath(path).stem, first_heading(sections)))
@@ -41,25 +41,27 @@ def tokenize_names(
     return NameTerms(
         len(own_terms),
         np.array([len(terms) for terms in names], LENGTH_DTYPE).tobytes(),
-        digests_of(term for terms in names for term in terms).astype(DIGEST_DTYPE).tobytes(),
-        digests_of(map(file_name, (path, *(target for target, _ in link_terms)))).astype(DIGEST_DTYPE).tobytes(),
+        digest_texts(term for terms in names for term in terms).astype(DIGEST_DTYPE).tobytes(),
+        digest_texts(map(target_file_name, (path, *(target for target, _ in link_terms))))
+        .astype(DIGEST_DTYPE)
+        .tobytes(),
         json.dumps([target for target, _ in link_terms]),
     )
 
 
 def first_heading(sections: Iterable[Row]) -> str:
-    """Return the first heading of level 1 among a note's sections, "" without any.
+    """Return the first heading of level 1 among the section rows of a note, "" if there is none.
 
-    A section that is a location in an attachment ("Page 1") does not count.
+    Sections that stand for a location in an attachment ("Page 1") are ignored.
     """
     return next((row[2] for row in sections if row[1] == 1 and not row[-1]), "")
 
 
-def stored(rows: ReadRows, numbers: Sequence[int]) -> dict[int, NameTerms]:
-    """Return the tokenized names of notes, by their numbers in the catalog."""
+def read_names(rows: ReadRows, numbers: Sequence[int]) -> dict[int, NameTerms]:
+    """Return the stored tokenized names of some notes, by the notes' row ids; `rows` queries the catalog."""
     names_by_note: dict[int, NameTerms] = {}
-    for at in range(0, len(numbers), AT_ONCE):
-        part = numbers[at : at + AT_ONCE]
+    for at in range(0, len(numbers), MAX_SQL_VALUES):
+        part = numbers[at : at + MAX_SQL_VALUES]
         marks = ",".join("?" * len(part))
         sql = f"SELECT note, own, lengths, terms, files, targets FROM name_terms WHERE note IN ({marks})"
         names_by_note.update((row[0], NameTerms(*row[1:])) for row in rows(sql, *part))
@@ -67,7 +69,7 @@ def stored(rows: ReadRows, numbers: Sequence[int]) -> dict[int, NameTerms]:
 
 
 def rebuild_names(rows: ReadRows, numbers: Sequence[int]) -> dict[int, NameTerms]:
-    """Return the result of `stored`, computed from the other rows of the notes in the catalog."""
+    """Return the tokenized names of some notes, computed again from their other rows, by the notes' row ids."""
     return {number: _rebuild_note(rows, number) for number in numbers}
 
 
@@ -83,8 +85,8 @@ def _rebuild_note(rows: ReadRows, number: int) -> NameTerms:
     )
 
 
-def store_names(rows: ReadRows) -> None:
-    """Rebuild the names of all notes, because the analyzer changed or the catalog had none."""
+def rebuild_all_names(rows: ReadRows) -> None:
+    """Tokenize and store the names of all notes again; `rows` runs SQL on the catalog."""
     rows("DELETE FROM name_terms")
     for (number,) in rows("SELECT id FROM notes"):
         rows("INSERT INTO name_terms VALUES (?, ?, ?, ?, ?, ?)", number, *_rebuild_note(rows, number))

@@ -1,4 +1,4 @@
-"""Prepare many files: a few in this process, many in worker processes, always in the order given."""
+"""Preparation of many files: small ones in this process, the others in worker processes; results keep the order."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from types import FrameType, TracebackType
 from typing import Any, Self
 
 from excerpt.errors import IndexUnusableError
-from excerpt.index.prepare import Prepared, PrepareOptions, Task, prepare
-from excerpt.index.worker import OUT_OF_MEMORY, Limits, Prepare
+from excerpt.index.prepare import FileTask, PreparedFiles, PrepareOptions, prepare
+from excerpt.index.worker import OUT_OF_MEMORY, Limits, PrepareFunction
 from excerpt.model import Skipped
 from excerpt.processes import python_command, start_arguments
 from excerpt.text.numbers import forget_term_numbers
@@ -33,16 +33,16 @@ from excerpt.text.numbers import forget_term_numbers
 # file triggers imports, which a cold disk or a busy machine can make slow, and a half-imported module would fail for
 # every later file. The cache of term numbers is cleared, because an entry may be incomplete.
 
-SECONDS = 1.0
+MAX_IN_PROCESS_SECONDS = 1.0
 """The most seconds (wall time) that a file may take in the build's own process."""
 _IMPORT_SECONDS = 0.05
 """Delay of an interruption, repeated as long as a module is being imported."""
-_BYTES = 256_000
-_BYTES_UNGUARDED = 64_000
+_MAX_IN_PROCESS_BYTES = 256_000
+_MAX_UNINTERRUPTIBLE_BYTES = 64_000
 
 
 class TooLongError(Exception):
-    """The file with this `number` took too long, or too much memory, to be prepared in this process."""
+    """File number `number` of a list took too much time or memory to be prepared in the build's own process."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -57,15 +57,15 @@ class _Alarm(BaseException):
 
 
 def in_process_bytes() -> int:
-    """Return the size up to which files are prepared in this process."""
-    return _BYTES if _can_be_interrupted() else _BYTES_UNGUARDED
+    """Return the size in bytes up to which files are prepared in the build's own process."""
+    return _MAX_IN_PROCESS_BYTES if _can_be_interrupted() else _MAX_UNINTERRUPTIBLE_BYTES
 
 
-def prepare_in_process(prepare: Prepare, options: PrepareOptions, tasks: Sequence[Task]) -> Prepared:
-    """Prepare the files with a time limit for each. Raises TooLongError; then the results of all of them are lost."""
+def prepare_in_process(prepare: PrepareFunction, options: PrepareOptions, tasks: Sequence[FileTask]) -> PreparedFiles:
+    """Prepare files in this process, at most 1 s each. Raises TooLongError; the results of all files are then lost."""
     current = 0
 
-    def timed_tasks(seconds: float) -> Iterator[Task]:
+    def timed_tasks(seconds: float) -> Iterator[FileTask]:
         nonlocal current
         for number, task in enumerate(tasks):
             current = number
@@ -76,15 +76,15 @@ def prepare_in_process(prepare: Prepare, options: PrepareOptions, tasks: Sequenc
     try:
         if not _can_be_interrupted():
             return prepare(options, timed_tasks(0.0))
-        with _alarms():
-            return prepare(options, timed_tasks(SECONDS))
+        with _install_alarm_handler():
+            return prepare(options, timed_tasks(MAX_IN_PROCESS_SECONDS))
     except (_Alarm, MemoryError):
         forget_term_numbers()
         raise TooLongError(current) from None
 
 
 def _can_be_interrupted() -> bool:
-    """Return whether this is the main thread of a system with alarm signals, which nothing else uses."""
+    """Return whether an alarm signal can interrupt this code: it is the main thread, and the signal is unused."""
     return (
         hasattr(signal, "setitimer")
         and threading.current_thread() is threading.main_thread()
@@ -94,7 +94,7 @@ def _can_be_interrupted() -> bool:
 
 
 @contextmanager
-def _alarms() -> Iterator[None]:
+def _install_alarm_handler() -> Iterator[None]:
     before = signal.signal(signal.SIGALRM, _on_alarm)
     try:
         yield
@@ -113,7 +113,7 @@ def _on_alarm(_signal: int, frame: FrameType | None) -> None:
 
 
 def _is_importing(frame: FrameType | None) -> bool:
-    """Return whether the file in work waits for an import, other than one that the build itself is part of."""
+    """Return whether the interrupted code was importing a module, apart from imports that run the build itself."""
     while frame is not None and frame.f_code is not prepare_in_process.__code__:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
             return True
@@ -135,18 +135,21 @@ _POLL_SECONDS = 0.1
 _START_SECONDS = 60.0
 _MAX_FAILED_STARTS = 3
 _END_SECONDS = 1.0
-_TOO_LONG = -getattr(signal, "SIGXCPU", 0x7FFF)
-_UNKNOWN = "The process that read it ended; it may need more memory than is available."
+_CPU_LIMIT_EXIT_CODE = -getattr(signal, "SIGXCPU", 0x7FFF)
+_UNKNOWN_REASON = "The process that read the file ended; the file may need more memory than is available."
 
 
 IsPaused = Callable[[], bool]
-"""Returns whether to start no new pieces for now."""
+"""A function that returns whether the build is paused, so that no new files are started."""
 
 
 class Worker:
-    """One worker process: its current piece of work, and since when. Raises OSError if it cannot be started."""
+    """One worker process, the range of files it is preparing (`piece`) and the current file's number in that range.
 
-    def __init__(self, prepare: Prepare, limits: Limits) -> None:
+    `began_at` is the monotonic time when the current file was begun. Raises OSError if the process cannot be started.
+    """
+
+    def __init__(self, prepare: PrepareFunction, limits: Limits) -> None:
         ours, theirs = Pipe()
         self.connection: Connection[Any, Any] = ours
         try:
@@ -160,7 +163,7 @@ class Worker:
         self.run: Run | None = None
         self.piece = range(0)
         self.number: int | None = None
-        self.since = 0.0
+        self.began_at = 0.0
 
     @property
     def id(self) -> int:
@@ -174,14 +177,14 @@ class Worker:
     def is_idle(self) -> bool:
         return self.is_alive and self.run is None
 
-    def take(self, run: Run, piece: range) -> None:
-        """Start a piece of a run. If the worker dies during it, its connection shows that."""
-        self.run, self.piece, self.number, self.since = run, piece, None, time.monotonic()
+    def start_piece(self, run: Run, piece: range) -> None:
+        """Send the process a range of the run's files to prepare; if it dies meanwhile, its connection is closed."""
+        self.run, self.piece, self.number, self.began_at = run, piece, None, time.monotonic()
         with suppress(OSError):
             self.connection.send((run.options, run.tasks[piece.start : piece.stop]))
 
     def end(self, wait: float = 0.0) -> int:
-        """End the process, which has `wait` seconds to end by itself, and return its exit code."""
+        """Kill the process if it does not end by itself within `wait` seconds; return its exit code."""
         self.connection.close()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(wait)
@@ -195,7 +198,7 @@ class Worker:
 # directory on the import path, and has them import the module that this process was started with, which may be a user's
 # script.
 def _start_process(handle: int) -> subprocess.Popen[bytes]:
-    """Start a worker that inherits the handle of its connection. Raises OSError."""
+    """Start a worker process that inherits `handle`, its end of the connection. Raises OSError."""
     inherited: dict[str, Any]
     if sys.platform == "win32":
         os.set_handle_inheritable(handle, True)
@@ -213,12 +216,12 @@ def _start_process(handle: int) -> subprocess.Popen[bytes]:
 
 
 class Run:
-    """The preparation of one list of files in pieces, by workers. `results` yields the results of a piece."""
+    """Prepares one list of files by worker processes, in ranges of files; `results` yields what they return."""
 
     def __init__(
         self,
         options: PrepareOptions,
-        tasks: Sequence[Task],
+        tasks: Sequence[FileTask],
         pieces: Sequence[range],
         limits: Limits,
         workers: Callable[[int], Sequence[Worker]],
@@ -231,27 +234,30 @@ class Run:
         self._workers = workers
         self._is_paused = is_paused
         self._pending = deque(pieces)
-        self._results: dict[int, tuple[int, Prepared]] = {}
+        self._results: dict[int, tuple[int, PreparedFiles]] = {}
         self._suspect_files: set[int] = set()
         self._failed_starts = 0
         self._current_path = ""
         self._changed = threading.Condition()
         self._error: Exception | None = None
         self._is_ended = False
-        self._thread = threading.Thread(target=self._feed, name="workers", daemon=True)
+        self._thread = threading.Thread(target=self._run_workers, name="workers", daemon=True)
         if pieces:
             self._thread.start()
 
     def add(self, piece: range) -> None:
-        """Have a worker prepare these files too, before the others."""
+        """Queue another range of the files for the workers, before all ranges that wait."""
         with self._changed:
             self._pending.appendleft(piece)
             self._changed.notify_all()
         if not self._thread.is_alive():
             self._thread.start()
 
-    def results(self, piece: range, tick: Callable[[str], None]) -> Iterator[Prepared]:
-        """Yield the results for a piece's files, in order."""
+    def results(self, piece: range, tick: Callable[[str], None]) -> Iterator[PreparedFiles]:
+        """Yield the results for the files in the range `piece`, in order, waiting for the workers.
+
+        `tick` is called at least every 0.1 s with the path of the file that has been in preparation the longest.
+        """
         at = piece.start
         while at < piece.stop:
             tick(self._current_path or self.tasks[at].path)
@@ -267,21 +273,21 @@ class Run:
                 yield prepared
 
     def end(self) -> None:
-        """Stop the run. Results that workers still produce for it are discarded."""
+        """Stop the run; results that workers still produce for its files are discarded."""
         self._is_ended = True
         if self._thread.is_alive():
             self._thread.join()
 
     # --- in the thread ------------------------------------------------------------------------------------------------
 
-    def _feed(self) -> None:
+    def _run_workers(self) -> None:
         if hasattr(signal, "pthread_sigmask"):
             # The workers inherit this mask: Ctrl+C is only for the build, also before a worker can ignore it by itself.
             signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         try:
             while not self._is_ended:
                 busy = self._dispatch()
-                self._listen(busy)
+                self._receive_results(busy)
                 self._end_overdue(busy)
         except Exception as error:  # any exception is raised again where results are awaited
             with self._changed:
@@ -289,22 +295,25 @@ class Run:
                 self._changed.notify_all()
 
     def _dispatch(self) -> Sequence[Worker]:
-        """Send pieces to idle workers and return the busy ones. Raises IndexUnusableError."""
+        """Send ranges of files to idle workers and return the busy workers. Raises IndexUnusableError."""
         with self._changed:
             pending_count = len(self._pending)
         try:
             workers = self._workers(pending_count)
         except OSError as error:
-            raise _unstartable(str(error.strerror or error)) from error
+            raise _worker_start_error(str(error.strerror or error)) from error
         ahead = sum(worker.run is self for worker in workers)
         for worker in workers:
-            if worker.is_idle and (piece := self._next(ahead)):
-                worker.take(self, piece)
+            if worker.is_idle and (piece := self._take_next_piece(ahead)):
+                worker.start_piece(self, piece)
                 ahead += 1
         return [worker for worker in workers if worker.run is not None]
 
-    def _next(self, ahead: int) -> range:
-        """Return the next piece to send when `ahead` are in work; an empty one if nothing may start yet."""
+    def _take_next_piece(self, ahead: int) -> range:
+        """Take the next range of files from the queue; return an empty range if none may start now.
+
+        `ahead` is the number of ranges that workers are preparing.
+        """
         with self._changed:
             return self._pending.popleft() if self._may_start(ahead) else range(0)
 
@@ -314,7 +323,7 @@ class Run:
         # The piece whose results are awaited is always sent, however many later ones are done.
         return ahead + len(self._results) < _MAX_AHEAD or self._pending[0].start < min(self._results)
 
-    def _listen(self, busy: Sequence[Worker]) -> None:
+    def _receive_results(self, busy: Sequence[Worker]) -> None:
         if not busy:
             with self._changed:
                 if not self._may_start(0):
@@ -324,21 +333,21 @@ class Run:
         for ready in wait(list(by_connection), _POLL_SECONDS):
             worker = by_connection[ready]  # type: ignore[index]
             try:
-                message: int | Prepared = worker.connection.recv()
+                message: int | PreparedFiles = worker.connection.recv()
             except (EOFError, OSError):
                 self._reap(worker)
                 continue
-            if isinstance(message, Prepared):
+            if isinstance(message, PreparedFiles):
                 self._store_result(worker, message)
             else:
-                worker.number, worker.since = message, time.monotonic()
+                worker.number, worker.began_at = message, time.monotonic()
         own_workers = [worker for worker in busy if worker.run is self and worker.number is not None]
         self._current_path = ""
         if own_workers:
-            longest = min(own_workers, key=lambda worker: worker.since)
+            longest = min(own_workers, key=lambda worker: worker.began_at)
             self._current_path = self.tasks[longest.piece.start + (longest.number or 0)].path
 
-    def _store_result(self, worker: Worker, prepared: Prepared) -> None:
+    def _store_result(self, worker: Worker, prepared: PreparedFiles) -> None:
         is_own, worker.run, self._failed_starts = worker.run is self, None, 0
         if is_own:
             with self._changed:
@@ -352,15 +361,18 @@ class Run:
             if run is None:
                 continue
             if worker.number is None:
-                if now - worker.since > _START_SECONDS:
+                if now - worker.began_at > _START_SECONDS:
                     self._reap(worker)
                 continue
             seconds = self._limits.seconds_for(run.tasks[worker.piece.start + worker.number])
-            if now - worker.since > seconds * self._limits.wall_time_factor:
+            if now - worker.began_at > seconds * self._limits.wall_time_factor:
                 self._reap(worker, overdue=True)
 
     def _reap(self, worker: Worker, overdue: bool = False) -> None:
-        """Handle a dead or `overdue` worker: find which file it had, and queue its other files again."""
+        """End a worker that died or exceeded the time (`overdue`), skip the file it was reading, requeue the others.
+
+        If nothing shows that the file was the cause, it is tried once more by itself.
+        """
         is_own, code = worker.run is self, worker.end(0.0 if overdue else _END_SECONDS)
         worker.run = None
         if not is_own:
@@ -370,34 +382,34 @@ class Run:
             if worker.number is None:
                 self._failed_starts += 1
                 if self._failed_starts > _MAX_FAILED_STARTS:
-                    raise _unstartable(f"they end with code {code}")
+                    raise _worker_start_error(f"they end with code {code}")
                 self._pending.appendleft(piece)
                 return
             at = piece.start + worker.number
-            reason = _reason(_TOO_LONG if overdue else code, self._limits, self.tasks[at])
+            reason = _describe_limit(_CPU_LIMIT_EXIT_CODE if overdue else code, self._limits, self.tasks[at])
             if not reason and at not in self._suspect_files:
                 # Its killer may have meant the process and not the file: the system's out-of-memory killer, or a user.
                 self._suspect_files.add(at)
                 pieces = [range(piece.start, at), range(at, at + 1), range(at + 1, piece.stop)]
             else:
                 pieces = [range(piece.start, at), range(at + 1, piece.stop)]
-                skipped = Skipped(self.tasks[at].path, reason or _UNKNOWN)
-                self._results[at] = at + 1, Prepared(skipped=[skipped], given_up=[self.tasks[at]])
+                skipped = Skipped(self.tasks[at].path, reason or _UNKNOWN_REASON)
+                self._results[at] = at + 1, PreparedFiles(skipped=[skipped], given_up=[self.tasks[at]])
             self._pending.extendleft(rest for rest in reversed(pieces) if rest)
             self._changed.notify_all()
 
 
-def _reason(code: int, limits: Limits, task: Task) -> str:
-    """Return why a file ended its worker with that exit code, "" if nothing shows that the file was the cause."""
-    if code == _TOO_LONG:
-        return f"It took longer than {limits.seconds_for(task):g} s to process."
+def _describe_limit(code: int, limits: Limits, task: FileTask) -> str:
+    """Return the limit that a file exceeded, as a sentence, by the exit code of its worker; "" if it shows none."""
+    if code == _CPU_LIMIT_EXIT_CODE:
+        return f"Processing the file took longer than {limits.seconds_for(task):g} s."
     # Libraries in C abort when there is no memory.
     if code in (OUT_OF_MEMORY, -signal.SIGABRT):
-        return f"It needs more than {limits.memory:,} MB of memory."
+        return f"Processing the file needs more than {limits.memory:,} MB of memory."
     return ""
 
 
-def _unstartable(reason: str) -> IndexUnusableError:
+def _worker_start_error(reason: str) -> IndexUnusableError:
     return IndexUnusableError(
         f"The processes that read notes cannot be started: {reason}.",
         "Close other programs, or raise your limit of processes.",
@@ -422,27 +434,27 @@ _IN_PROCESS_FILES = 8
 _MAX_WORKERS = 8
 
 Tick = Callable[[str], None]
-"""Called with the path of the file that has been in work the longest.
+"""A callback that gets the path of the file that has been in preparation the longest.
 
-It is called from time to time, and at least every 100 ms while results of workers are awaited.
+It is called at least every 100 ms while results of workers are awaited.
 """
 
 
 class Workers:
-    """A pool of processes that prepare files.
+    """A pool of worker processes that prepare files.
 
-    They start when they are first needed and stay until `close`; after that they start again on demand. One iteration
-    of `prepare` at a time.
+    The processes start when they are first needed and run until `close`; a later `prepare` starts them again. Only one
+    iteration of `prepare` may run at a time.
     """
 
     def __init__(
         self,
         max_workers: int = _MAX_WORKERS,
         limits: Limits = Limits(),  # noqa: B008
-        prepare: Prepare = prepare,
+        prepare: PrepareFunction = prepare,
         is_paused: IsPaused = lambda: False,
     ) -> None:
-        """Create the pool; while `is_paused` returns True, no new piece starts."""
+        """Create the pool without starting processes; while `is_paused` returns True, no new files are started."""
         self._max_workers = min(os.cpu_count() or 1, max_workers)
         self._limits = limits
         self._prepare = prepare
@@ -459,22 +471,24 @@ class Workers:
         self.close()
 
     def close(self) -> None:
-        """End the processes, whatever they are doing."""
+        """Kill the worker processes, even while they are working."""
         for worker in self._workers:
             worker.end()
         self._workers.clear()
 
     @property
     def processes(self) -> list[int]:
-        """The ids of the running processes."""
+        """Process ids of the running workers."""
         return [worker.id for worker in self._workers]
 
-    def prepare(self, options: PrepareOptions, tasks: Sequence[Task], tick: Tick) -> Generator[Prepared, None, None]:
+    def prepare(
+        self, options: PrepareOptions, tasks: Sequence[FileTask], tick: Tick
+    ) -> Generator[PreparedFiles, None, None]:
         """Yield the results for the files, prepared in parallel, in the order of `tasks`.
 
         Raises IndexUnusableError if workers are needed and cannot be started.
         """
-        pieces = list(self._pieces(tasks))
+        pieces = list(self._split_into_pieces(tasks))
         run = Run(
             options,
             tasks,
@@ -485,7 +499,11 @@ class Workers:
         )
         try:
             for piece, in_process in pieces:
-                done = self._in_process(options, tasks, piece, run, tick) if in_process else run.results(piece, tick)
+                done = (
+                    self._prepare_piece_in_process(options, tasks, piece, run, tick)
+                    if in_process
+                    else run.results(piece, tick)
+                )
                 for prepared in done:
                     self._risky_paths.update(task.path for task in prepared.given_up)
                     yield prepared
@@ -493,14 +511,14 @@ class Workers:
             run.end()
 
     def _get_workers(self, count: int) -> list[Worker]:
-        """Return the workers, at least `count` if the limit allows. Called from the thread of a run."""
+        """Start workers until there are `count` or the maximum, and return all. Called from the thread of a run."""
         self._workers = [worker for worker in self._workers if worker.is_alive]
         while len(self._workers) < min(count, self._max_workers):
             self._workers.append(Worker(self._prepare, self._limits))
         return self._workers
 
-    def _pieces(self, tasks: Sequence[Task]) -> Iterator[tuple[range, bool]]:
-        """Yield the ranges of tasks that are prepared together, each with whether in this process."""
+    def _split_into_pieces(self, tasks: Sequence[FileTask]) -> Iterator[tuple[range, bool]]:
+        """Split the tasks into ranges; yield each with whether to prepare it in this process (else in a worker)."""
         threshold = _SPARE_FROM_BYTES if self._workers else _WORKERS_FROM_BYTES
         first = _FIRST_FILES if sum(task.size for task in tasks) >= threshold else len(tasks)
         small = in_process_bytes()
@@ -518,10 +536,10 @@ class Workers:
         if tasks:
             yield range(begin, len(tasks)), was_in_process
 
-    def _in_process(
-        self, options: PrepareOptions, tasks: Sequence[Task], piece: range, run: Run, tick: Tick
-    ) -> Iterator[Prepared]:
-        """Prepare a piece in this process; a file that takes too long is left to a worker."""
+    def _prepare_piece_in_process(
+        self, options: PrepareOptions, tasks: Sequence[FileTask], piece: range, run: Run, tick: Tick
+    ) -> Iterator[PreparedFiles]:
+        """Prepare a range of tasks in this process and yield the results; a worker gets files that take too long."""
         while piece:
             tick(tasks[piece.start].path)
             try:
@@ -531,7 +549,7 @@ class Workers:
             else:
                 yield prepared
                 return
-            yield from self._in_process(options, tasks, range(piece.start, at), run, tick)
+            yield from self._prepare_piece_in_process(options, tasks, range(piece.start, at), run, tick)
             self._risky_paths.add(tasks[at].path)
             single = range(at, at + 1)
             run.add(single)

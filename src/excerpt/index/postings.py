@@ -1,4 +1,4 @@
-"""Counting of terms with numpy: the fields of a fragment, their postings, and the columns they are stored in."""
+"""Inverted index with numpy: the fields of a fragment, postings of terms, and the files they are stored in."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Segment:
 
 
 def invert(occurrences: Occurrences, names: Sequence[bytes]) -> Inverted:
-    """Count the terms of documents. `names` are the terms, indexed by the numbers in `occurrences`."""
+    """Return the postings of one field from the occurrences of terms; `names[n]` is the term with number n."""
     used = np.zeros(len(names), np.bool_)
     used[occurrences.terms] = True
     numbers = np.flatnonzero(used)
@@ -97,10 +97,10 @@ def invert(occurrences: Occurrences, names: Sequence[bytes]) -> Inverted:
 
 
 def join(parts: Sequence[Inverted]) -> Inverted:
-    """Return one `Inverted` over the documents of all parts, in their order."""
+    """Concatenate the postings of one field: the documents of all parts are numbered one after the other."""
     if len(parts) == 1:
         return parts[0]
-    terms, ranks = _common_terms([(part.terms, part.starts) for part in parts])
+    terms, ranks = _merge_term_lists([(part.terms, part.starts) for part in parts])
     offsets = np.cumsum([0, *(part.doc_count for part in parts)])
     docs = np.concatenate([part.docs + np.int32(offset) for part, offset in zip(parts, offsets, strict=False)])
     tf = np.concatenate([part.tf for part in parts])
@@ -110,14 +110,14 @@ def join(parts: Sequence[Inverted]) -> Inverted:
         starts=_starts(ranks[order], len(terms)),
         docs=docs[order],
         tf=tf[order],
-        positions=_reorder(np.concatenate([part.positions for part in parts]), tf, order),
+        positions=_reorder_runs(np.concatenate([part.positions for part in parts]), tf, order),
         lengths=np.concatenate([part.lengths for part in parts]),
     )
 
 
-def fuse(parts: Sequence[Inverted]) -> Segment:
-    """Merge the postings of all fields of the same documents; fields are numbered in the order given."""
-    terms, ranks = _common_terms([(part.terms, part.starts) for part in parts])
+def merge_fields(parts: Sequence[Inverted]) -> Segment:
+    """Merge the postings of all fields of the same documents; part i holds field number i."""
+    terms, ranks = _merge_term_lists([(part.terms, part.starts) for part in parts])
     count = parts[0].doc_count
     docs = np.concatenate([part.docs for part in parts])
     tf = np.concatenate([part.tf for part in parts])
@@ -130,15 +130,15 @@ def fuse(parts: Sequence[Inverted]) -> Segment:
         docs=docs[order],
         fields=fields[order],
         tf=tf[order],
-        positions=_reorder(np.concatenate([part.positions for part in parts]), tf, order),
+        positions=_reorder_runs(np.concatenate([part.positions for part in parts]), tf, order),
         doc_count=count,
     )
 
 
 def select_docs(segment: Segment, new_numbers: Ints) -> Segment:
-    """Return the live documents, renumbered; `new_numbers` holds -1 for deleted ones.
+    """Return a segment with some of the documents; document i gets the number `new_numbers[i]`, or is dropped for -1.
 
-    Terms that lose their last posting are removed.
+    Terms without remaining postings are removed.
     """
     docs = new_numbers[segment.docs]
     alive = docs >= 0
@@ -159,11 +159,11 @@ def select_docs(segment: Segment, new_numbers: Ints) -> Segment:
     )
 
 
-def chain_segments(parts: Sequence[Segment]) -> Segment:
-    """Return one segment over the documents of all parts, in their order."""
+def concatenate_segments(parts: Sequence[Segment]) -> Segment:
+    """Concatenate segments: the documents of all parts are numbered one after the other."""
     if len(parts) == 1:
         return parts[0]
-    terms, ranks = _common_terms([(part.terms, part.starts) for part in parts])
+    terms, ranks = _merge_term_lists([(part.terms, part.starts) for part in parts])
     offsets = np.cumsum([0, *(part.doc_count for part in parts)])
     tf = np.concatenate([part.tf for part in parts])
     order = np.argsort(ranks, kind="stable")
@@ -174,13 +174,16 @@ def chain_segments(parts: Sequence[Segment]) -> Segment:
         docs=docs[order],
         fields=np.concatenate([part.fields for part in parts])[order],
         tf=tf[order],
-        positions=_reorder(np.concatenate([part.positions for part in parts]), tf, order),
+        positions=_reorder_runs(np.concatenate([part.positions for part in parts]), tf, order),
         doc_count=int(offsets[-1]),
     )
 
 
-def _common_terms(parts: Sequence[tuple[list[bytes], Longs]]) -> tuple[list[bytes], Ints]:
-    """Return the terms of all parts, sorted, and for each posting, part by part, the number of its term among them."""
+def _merge_term_lists(parts: Sequence[tuple[list[bytes], Longs]]) -> tuple[list[bytes], Ints]:
+    """Merge sorted term lists; return all terms, sorted, and the number of each posting's term, part by part.
+
+    A part is (terms, starts), as in `Inverted`.
+    """
     terms = sorted(set(chain.from_iterable(terms for terms, _ in parts)))
     rank = {term: number for number, term in enumerate(terms)}
     numbers = [np.fromiter(map(rank.__getitem__, part), np.int32, len(part)) for part, _ in parts]
@@ -192,8 +195,8 @@ def _starts(posting_terms: NDArray[np.integer], count: int) -> Longs:
     return np.searchsorted(posting_terms, np.arange(count + 1)).astype(np.int64)
 
 
-def _reorder(values: Ints, counts: Ints, order: Longs) -> Ints:
-    """Reorder the runs that `values` consists of; run i is `counts[i]` long."""
+def _reorder_runs(values: Ints, counts: Ints, order: Longs) -> Ints:
+    """Return `values`, which consist of runs of the lengths `counts`, with the runs in the given order."""
     begins = np.cumsum(counts, dtype=np.int64) - counts
     counts = counts[order]
     ends = np.cumsum(counts, dtype=np.int64)
@@ -212,25 +215,29 @@ def _reorder(values: Ints, counts: Ints, order: Longs) -> Ints:
 # that a term is found by two short searches; where each term's postings and positions begin; in which fields it occurs;
 # and the pages' checksums.
 
-PAGE = 1 << 14
-"""Bytes that are checked at once: a rare term needs three pages, and a large vault has a few thousand."""
+PAGE_BYTES = 1 << 14
+"""Bytes that have one checksum: reading a rare term checks three pages; a large vault has a few thousand pages."""
 _PAGES_AT_ONCE = 64
-"""Pages that are read at once if all are checked: 1 MB."""
+"""Pages that are read at once when the whole file is checked: 1 MB."""
 
 _MAGIC = b"EXL1"
 _HEAD = struct.Struct("<4s4xQQQQQBBB5x")
-_BLOCK = 16
+_TERMS_PER_BLOCK = 16
 _FIELD_BITS = 3
 _DTYPES: dict[int, np.dtype[Any]] = {1: np.dtype("<u1"), 2: np.dtype("<u2"), 4: np.dtype("<u4")}
 
 
 class DamagedColumnsError(ValueError):
-    """A file differs from what was written to it."""
+    """A file of a segment differs from what was written to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class TermSlice:
-    """One term's postings in one segment, by document and then field; its positions begin at `first_position`."""
+    """The postings of one term in one segment, ordered by document and then field.
+
+    `codes` hold field and count of each posting in one integer (`Columns.unpack`). The term's positions begin at index
+    `first_position` of the segment's positions.
+    """
 
     docs: NDArray[np.unsignedinteger[Any]]
     codes: NDArray[np.unsignedinteger[Any]]
@@ -238,19 +245,24 @@ class TermSlice:
 
 
 def pack(segment: Segment) -> tuple[bytes, bytes]:
-    """Return the contents of `.pst` and of `.lex`."""
-    tf_width = _width(int(segment.tf.max(initial=0)), _FIELD_BITS)
+    """Return the bytes of a segment's two files: `.pst` (postings) and `.lex` (terms)."""
+    tf_width = _byte_width(int(segment.tf.max(initial=0)), _FIELD_BITS)
     codes = segment.fields.astype(np.uint32) << np.uint32(8 * tf_width - _FIELD_BITS) | segment.tf.astype(np.uint32)
-    widths = (_width(segment.doc_count), tf_width, _width(int(segment.positions.max(initial=0))))
+    widths = (_byte_width(segment.doc_count), tf_width, _byte_width(int(segment.positions.max(initial=0))))
     columns = (segment.docs, codes, segment.positions)
     postings = b"".join(
-        _padded(values.astype(_DTYPES[width]).tobytes()) for values, width in zip(columns, widths, strict=True)
+        _pad_to_8_bytes(values.astype(_DTYPES[width]).tobytes()) for values, width in zip(columns, widths, strict=True)
     )
     first_positions = np.concatenate([np.zeros(1, np.int64), np.cumsum(segment.tf, dtype=np.int64)])[segment.starts]
-    blocks = [b"\n".join(segment.terms[at : at + _BLOCK]) + b"\n" for at in range(0, len(segment.terms), _BLOCK)]
-    fences, words = b"\n".join(segment.terms[::_BLOCK]), b"".join(blocks)
+    blocks = [
+        b"\n".join(segment.terms[at : at + _TERMS_PER_BLOCK]) + b"\n"
+        for at in range(0, len(segment.terms), _TERMS_PER_BLOCK)
+    ]
+    fences, words = b"\n".join(segment.terms[::_TERMS_PER_BLOCK]), b"".join(blocks)
     block_starts = np.cumsum([0, *map(len, blocks)], dtype=np.int64)
-    checksums = np.array([zlib.crc32(postings[at : at + PAGE]) for at in range(0, len(postings), PAGE)], np.uint32)
+    checksums = np.array(
+        [zlib.crc32(postings[at : at + PAGE_BYTES]) for at in range(0, len(postings), PAGE_BYTES)], np.uint32
+    )
     counts = (len(segment.terms), len(segment.docs), len(segment.positions), len(fences), len(words))
     directory = (
         segment.starts.astype("<u4").tobytes(),
@@ -272,16 +284,19 @@ def _masks(segment: Segment) -> NDArray[np.uint8]:
     return np.bitwise_or.reduceat(bits, segment.starts[:-1])
 
 
-def _width(largest: int, spare_bits: int = 0) -> int:
+def _byte_width(largest: int, spare_bits: int = 0) -> int:
     return next(width for width in (1, 2, 4) if largest < 1 << (8 * width - spare_bits) or width == 4)
 
 
-def _padded(data: bytes) -> bytes:
+def _pad_to_8_bytes(data: bytes) -> bytes:
     return data + b"\0" * (-len(data) % 8)
 
 
 class Columns:
-    """A segment's two files, open. Raises OSError, and DamagedColumnsError if they do not match each other."""
+    """The open files of a segment: postings (`.pst`) and terms (`.lex`).
+
+    Raises OSError, and DamagedColumnsError if the files do not match each other.
+    """
 
     def __init__(self, postings: Path, directory: Path) -> None:
         with open_regular(directory) as file:
@@ -290,11 +305,11 @@ class Columns:
             magic, terms, entries, position_count, fences, words, *widths = _HEAD.unpack_from(data)
         except struct.error as error:
             raise DamagedColumnsError("directory") from error
-        blocks = -(-terms // _BLOCK)
+        blocks = -(-terms // _TERMS_PER_BLOCK)
         begins = np.cumsum(
             [0, *(-(-n * w // 8) * 8 for n, w in zip((entries, entries, position_count), widths, strict=True))]
         )
-        pages = -(-int(begins[-1]) // PAGE)
+        pages = -(-int(begins[-1]) // PAGE_BYTES)
         sizes = (4 * (terms + 1), 4 * (terms + 1), 4 * (blocks + 1), 4 * pages, terms, fences, words)
         if magic != _MAGIC or len(data) != _HEAD.size + sum(sizes):
             raise DamagedColumnsError("directory")
@@ -322,7 +337,7 @@ class Columns:
         return self._directory[self._words_at :].decode().split("\n")[:-1]
 
     def number(self, term: bytes) -> int | None:
-        """Return the number of `term` among the terms, None if the segment does not have it."""
+        """Return the position of `term` in the sorted terms, None if the segment does not have the term."""
         block = bisect.bisect_right(self._fences, term) - 1
         if block < 0:
             return None
@@ -331,14 +346,14 @@ class Columns:
         except ValueError:
             return None
         # The last term of a block is followed by an empty string, which is no term.
-        number = block * _BLOCK + index
-        return number if index < _BLOCK and number < len(self.masks) else None
+        number = block * _TERMS_PER_BLOCK + index
+        return number if index < _TERMS_PER_BLOCK and number < len(self.masks) else None
 
-    def beginning_with(self, prefix: bytes) -> Iterator[tuple[bytes, int]]:
+    def terms_with_prefix(self, prefix: bytes) -> Iterator[tuple[bytes, int]]:
         """Yield the terms that start with `prefix`, ascending, each with the bit mask of its fields."""
         block = max(bisect.bisect_right(self._fences, prefix) - 1, 0)
         for at in range(block, len(self._fences)):
-            for number, term in enumerate(self._block(at)[:-1], at * _BLOCK):
+            for number, term in enumerate(self._block(at)[:-1], at * _TERMS_PER_BLOCK):
                 if term.startswith(prefix):
                     yield term, int(self.masks[number])
                 elif term > prefix:
@@ -355,31 +370,33 @@ class Columns:
         return 0 if number is None else int(self._starts[number + 1]) - int(self._starts[number])
 
     def find(self, term: bytes) -> TermSlice | None:
-        """Return the postings of `term`, None if the segment does not have it."""
+        """Return the postings of `term`, None if the segment does not have the term."""
         number = self.number(term)
         if number is None:
             return None
         first, last = int(self._starts[number]), int(self._starts[number + 1])
-        return TermSlice(self._values(0, first, last), self._values(1, first, last), int(self._first_positions[number]))
+        return TermSlice(
+            self._read_column(0, first, last), self._read_column(1, first, last), int(self._first_positions[number])
+        )
 
     def unpack(self, codes: NDArray[np.unsignedinteger[Any]]) -> tuple[NDArray[np.uint8], Ints]:
-        """Return the field and the count of each code."""
+        """Return the field numbers and the counts that some codes of postings hold (`TermSlice.codes`)."""
         fields, counts = np.empty(len(codes), np.uint8), np.empty(len(codes), np.int32)
         self.unpack_into(codes, fields, counts)
         return fields, counts
 
     def unpack_into(self, codes: NDArray[np.unsignedinteger[Any]], fields: NDArray[np.uint8], counts: Ints) -> None:
-        """Write the field and the count of each code into arrays of the same length."""
+        """Write the field number and the count of each code of a posting into two arrays of the same length."""
         np.right_shift(codes, self._shift, out=fields, casting="unsafe")
         np.bitwise_and(codes, (1 << self._shift) - 1, out=counts, casting="unsafe")
 
     def positions(self, first: int, last: int) -> NDArray[np.unsignedinteger[Any]]:
-        """Return the positions from number `first` to before `last`, of all positions of the segment."""
-        return self._values(2, first, last)
+        """Return the positions at the indexes from `first` to before `last` in the segment's positions."""
+        return self._read_column(2, first, last)
 
     def segment(self, doc_count: int) -> Segment:
-        """Return all terms with their postings, for merging."""
-        docs, codes, positions = (self._values(column, 0, count) for column, count in enumerate(self._counts))
+        """Read and return the postings of all terms; `doc_count` is the number of documents in the segment."""
+        docs, codes, positions = (self._read_column(column, 0, count) for column, count in enumerate(self._counts))
         fields, tf = self.unpack(codes)
         return Segment(
             terms=self.terms(),
@@ -392,34 +409,34 @@ class Columns:
         )
 
     def check(self) -> None:
-        """Check every page now, so that no later read has to."""
+        """Compare every page with its checksum now. Raises DamagedColumnsError."""
         for page in range(0, len(self._unchecked), _PAGES_AT_ONCE):
             last = min(page + _PAGES_AT_ONCE, len(self._unchecked))
             if self._unchecked.find(1, page, last) >= 0:
-                self._checked(page, last)
+                self._read_checked_pages(page, last)
 
     def close(self) -> None:
         self._file.close()
 
-    def _values(self, column: int, first: int, last: int) -> NDArray[np.unsignedinteger[Any]]:
-        """Read the values from `first` to before `last` of a column."""
+    def _read_column(self, column: int, first: int, last: int) -> NDArray[np.unsignedinteger[Any]]:
+        """Read the values from `first` to before `last` of a column (0 documents, 1 codes, 2 positions)."""
         width, begin = self._widths[column], self._begins[column]
         start, end = begin + first * width, begin + last * width
-        page, last_page = start // PAGE, -(-end // PAGE)
+        page, last_page = start // PAGE_BYTES, -(-end // PAGE_BYTES)
         if self._unchecked.find(1, page, last_page) >= 0:
-            data, offset = self._checked(page, last_page), start - page * PAGE
+            data, offset = self._read_checked_pages(page, last_page), start - page * PAGE_BYTES
         else:
             data, offset = self._read(start, end), 0
         return np.frombuffer(data, _DTYPES[width], last - first, offset)
 
-    def _checked(self, page: int, last: int) -> bytearray:
-        """Return the pages from `page` to before `last`, after checking those that were not checked before."""
-        data = self._read(page * PAGE, min(last * PAGE, self._begins[-1]))
+    def _read_checked_pages(self, page: int, last: int) -> bytearray:
+        """Return the bytes of the pages from `page` to before `last`; compare unchecked pages with their checksums."""
+        data = self._read(page * PAGE_BYTES, min(last * PAGE_BYTES, self._begins[-1]))
         view = memoryview(data)
         for number in range(page, last):
             if self._unchecked[number]:
-                at = (number - page) * PAGE
-                if zlib.crc32(view[at : at + PAGE]) != self._checksums[number]:
+                at = (number - page) * PAGE_BYTES
+                if zlib.crc32(view[at : at + PAGE_BYTES]) != self._checksums[number]:
                     raise DamagedColumnsError("checksum")
                 self._unchecked[number] = 0
         return data
@@ -435,19 +452,19 @@ class Columns:
 # The fields of a fragment: its own terms, and those of its note.
 
 FIELDS_VERSION = 2
-"""Raised whenever the content of a field changes: an index with another version is rebuilt."""
+"""Version of the fields' content; a change makes the next build rebuild the lexical index."""
 
 # The distance between two aliases, headings or values: larger than any phrase or cluster can span.
-_GAP = 50
-_Terms = tuple[Ints, Ints]  # numbers of terms, and their positions
-_NOTHING: _Terms = (np.zeros(0, np.int32), np.zeros(0, np.int32))
+_POSITION_GAP = 50
+_TermArrays = tuple[Ints, Ints]  # numbers of terms, and their positions
+_NO_TERMS: _TermArrays = (np.zeros(0, np.int32), np.zeros(0, np.int32))
 
 EMBEDDED_TEXT_VERSION = 2
-"""Raised whenever `embedded_text` changes: all vectors are computed again."""
+"""Version of `embedded_text`; a change makes the next build compute all vectors again."""
 
 
 def embedded_text(title: str, heading_path: Sequence[str], text: str) -> str:
-    """Return the text that is embedded for a fragment: its note's title, its heading path, and its text.
+    """Return the text from which a fragment's vector is computed: title of the note, heading path, and text.
 
     With the title, search by meaning alone finds a tenth more of the known items than with the headings only
     (docs/design/quality.md).
@@ -456,17 +473,17 @@ def embedded_text(title: str, heading_path: Sequence[str], text: str) -> str:
 
 
 def embedded_digest(text: str) -> bytes:
-    """Return the key of a text's vector: equal texts are embedded once."""
+    """Return the digest (12 bytes) under which the vector of a text is stored, so that equal texts share one vector."""
     return hashlib.blake2b(text.encode(), digest_size=12).digest()
 
 
 class FieldCollector:
-    """Collects the terms of fragments, in order, note by note."""
+    """Tokenizes fragments note by note, and returns the postings of all fields over the collected fragments."""
 
     def __init__(self) -> None:
         self._numbers = term_numbers()
         self._texts: list[array[int]] = []
-        self._note_fields: dict[str, list[_Terms]] = {field: [] for field in FIELDS if field != "text"}
+        self._note_fields: dict[str, list[_TermArrays]] = {field: [] for field in FIELDS if field != "text"}
 
     def add_note(
         self,
@@ -479,7 +496,7 @@ class FieldCollector:
         properties: Mapping[str, Sequence[str]],
         fragments: Iterable[tuple[Sequence[str], str]],
     ) -> None:
-        """Add a note's fragments, given as (heading path, text)."""
+        """Tokenize the fragments of a note, given as (heading path, text), and the names and labels of the note."""
         note_path = PurePosixPath(path)
         names = [*aliases, note_path.stem] if note_path.stem != title else aliases
         values = [value for property_values in properties.values() for value in property_values]
@@ -489,7 +506,7 @@ class FieldCollector:
             "tags": self._tokenize_spaced(tags, language),
             "properties": self._tokenize_spaced([*values, *note_path.parts[:-1]], language),
         }
-        headings: dict[tuple[str, ...], _Terms] = {}
+        headings: dict[tuple[str, ...], _TermArrays] = {}
         for heading_path, text in fragments:
             above, own = tuple(heading_path[:-1]), tuple(heading_path[-1:])
             for part in (above, own):
@@ -500,35 +517,36 @@ class FieldCollector:
             self._note_fields["heading"].append(headings[own])
             for field, property_values in field_terms.items():
                 self._note_fields[field].append(property_values)
-            field_terms["properties"] = _NOTHING
+            field_terms["properties"] = _NO_TERMS
 
     def inverted(self) -> dict[str, Inverted]:
+        """Return the postings of each field; documents are the fragments in the order in which they were added."""
         occurrences = {field: _occurrences(documents) for field, documents in self._note_fields.items()}
         occurrences["text"] = self._numbers.occurrences(self._texts)
         return {field: invert(occurrences[field], self._numbers.lexicon.names) for field in FIELDS}
 
-    def _tokenize_spaced(self, parts: Sequence[str], language: str) -> _Terms:
-        """Return the terms of several texts, each `_GAP` positions after the previous one."""
+    def _tokenize_spaced(self, parts: Sequence[str], language: str) -> _TermArrays:
+        """Return the term numbers and positions of texts, with gaps of `_POSITION_GAP` positions between two texts."""
         known = self._numbers.short.get((language, *parts))
         if known is None:
             known = self._numbers.short[language, *parts] = self._tokenize(parts, language)
         return known
 
-    def _tokenize(self, parts: Sequence[str], language: str) -> _Terms:
+    def _tokenize(self, parts: Sequence[str], language: str) -> _TermArrays:
         terms: list[int] = []
         positions: list[int] = []
         for part in parts:
             part_terms, part_positions = self._numbers.terms_of(part, language)
-            base = positions[-1] + _GAP if positions else 0
+            base = positions[-1] + _POSITION_GAP if positions else 0
             terms += part_terms
             positions += [base + place for place in part_positions]
-        return (np.array(terms, np.int32), np.array(positions, np.int32)) if terms else _NOTHING
+        return (np.array(terms, np.int32), np.array(positions, np.int32)) if terms else _NO_TERMS
 
 
-def _occurrences(documents: Sequence[_Terms]) -> Occurrences:
+def _occurrences(documents: Sequence[_TermArrays]) -> Occurrences:
     return Occurrences(
-        terms=np.concatenate([_NOTHING[0], *(terms for terms, _ in documents)]),
+        terms=np.concatenate([_NO_TERMS[0], *(terms for terms, _ in documents)]),
         docs=np.repeat(np.arange(len(documents), dtype=np.int32), [len(terms) for terms, _ in documents]),
-        positions=np.concatenate([_NOTHING[1], *(positions for _, positions in documents)]),
+        positions=np.concatenate([_NO_TERMS[1], *(positions for _, positions in documents)]),
         doc_count=len(documents),
     )

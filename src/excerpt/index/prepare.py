@@ -1,6 +1,6 @@
-"""The preparation of one file: everything that is stored about it. Runs in the build's process or in its workers.
+"""Preparation of files: reads a file and computes all rows and terms that the index stores about it.
 
-It does not access the index.
+Runs in the process of the build or in its workers, and does not access the index.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from excerpt.vault.readers.registry import reader_for
 
 
 @contextmanager
-def without_collection() -> Iterator[None]:
-    """Disable the garbage collector for a block, at most a batch.
+def without_garbage_collection() -> Iterator[None]:
+    """Disable Python's garbage collector for a block of code, such as the preparation of a batch.
 
-    With hundreds of thousands of rows, collections take an eighth of a build's time. Reference cycles stay until the
-    end of the block.
+    With hundreds of thousands of rows, collections take an eighth of a build's time. Reference cycles stay in memory
+    until the end of the block.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -49,7 +49,7 @@ def without_collection() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class PrepareOptions:
-    """The settings that the preparation of a file depends on; small, as it is sent to every worker."""
+    """The settings that the preparation of a file depends on; sent to every worker process, so kept small."""
 
     vault: Path
     tokenizer: str
@@ -57,10 +57,11 @@ class PrepareOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """A file to prepare. `digest` is that of the known content, "" if the file must be prepared in any case.
+class FileTask:
+    """A file to prepare, with its size in bytes and its times in nanoseconds since 1970.
 
-    `kind` is "" for a note; `images` counts those that OCR must read.
+    `digest` is the digest of the content in the index, "" if the file must be prepared in any case. `kind` is "" for a
+    note and for example "pdf" for an attachment. `images` is the number of images that OCR must read.
     """
 
     path: str
@@ -73,32 +74,34 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """The results for some files: notes to store, the terms of their fragments in the same order, and the other files.
+class PreparedFiles:
+    """The result of preparing some files.
 
-    The others are files with unchanged content, skipped files, and among these the ones that are not tried again: they
-    exceeded the limits of time or memory, or their reader could not read them.
+    `notes` are the rows to store, and `inverted` holds the postings of each field over the fragments of `notes`, in
+    the same order. `unchanged` are files whose content is already in the index, and `skipped` are files that could not
+    be read. `given_up` are the skipped files that are not tried again until they change: they exceeded a limit of time
+    or memory, or their reader failed.
     """
 
     notes: list[NoteRows] = field(default_factory=list)
     inverted: dict[str, Inverted] = field(default_factory=dict)
-    unchanged: list[Task] = field(default_factory=list)
+    unchanged: list[FileTask] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
-    given_up: list[Task] = field(default_factory=list)
+    given_up: list[FileTask] = field(default_factory=list)
 
 
-def prepare(options: PrepareOptions, tasks: Iterable[Task]) -> Prepared:
-    """Read and prepare files one by one. A file that cannot be read is skipped.
+def prepare(options: PrepareOptions, tasks: Iterable[FileTask]) -> PreparedFiles:
+    """Read and prepare the files of `tasks` one by one. A file that cannot be read is skipped.
 
-    Raises only MemoryError, because the memory in use by then may prevent reading the others.
+    Raises only MemoryError: after that, the other files might fail for lack of memory too.
     """
-    with without_collection():
+    with without_garbage_collection():
         return _prepare(options, tasks)
 
 
-def _prepare(options: PrepareOptions, tasks: Iterable[Task]) -> Prepared:
+def _prepare(options: PrepareOptions, tasks: Iterable[FileTask]) -> PreparedFiles:
     collector = FieldCollector()
-    done = Prepared()
+    done = PreparedFiles()
     for task in tasks:
         try:
             rows = _prepare_note(options, task, collector)
@@ -110,7 +113,9 @@ def _prepare(options: PrepareOptions, tasks: Iterable[Task]) -> Prepared:
             raise
         except Exception as error:
             # An error of our own code, or of a parser, on one note must not end the indexing of the others.
-            done.skipped.append(Skipped(task.path, f"It could not be processed ({type(error).__name__}: {error})."))
+            done.skipped.append(
+                Skipped(task.path, f"The file could not be processed: {type(error).__name__}: {error}.")
+            )
             if task.kind:
                 done.given_up.append(task)
         else:
@@ -119,7 +124,7 @@ def _prepare(options: PrepareOptions, tasks: Iterable[Task]) -> Prepared:
     return done
 
 
-def _prepare_note(options: PrepareOptions, task: Task, collector: FieldCollector) -> NoteRows | None:
+def _prepare_note(options: PrepareOptions, task: FileTask, collector: FieldCollector) -> NoteRows | None:
     settings = options.settings
     bounds = settings.attachments
     if task.kind:
@@ -143,15 +148,20 @@ def _prepare_note(options: PrepareOptions, task: Task, collector: FieldCollector
     return rows
 
 
-def note_rows(options: PrepareOptions, note: Note, task: Task, digest: str) -> tuple[NoteRows, tuple[Fragment, ...]]:
-    """Return a note as rows, and its fragments; `digest` is that of its file's content."""
+def note_rows(
+    options: PrepareOptions, note: Note, task: FileTask, digest: str
+) -> tuple[NoteRows, tuple[Fragment, ...]]:
+    """Return a note as rows for the catalog, and its fragments; `digest` is the digest of the file's content."""
     tokenizer = open_tokenizer(options.tokenizer)
     fragments = fragments_of(note, tokenizer.count)
     sections = [
         (s.ordinal, s.level, s.heading, heading_path_to_row(s.heading_path), s.line_start, s.line_end, s.place)
         for s in note.sections
     ]
-    links, labels = [(x.line, x.kind.value, x.target, x.heading, x.block_id, x.text) for x in note.links], _labels(note)
+    links, labels = (
+        [(x.line, x.kind.value, x.target, x.heading, x.block_id, x.text) for x in note.links],
+        _label_rows(note),
+    )
     rows = NoteRows(
         path=task.path,
         size=task.size,
@@ -185,7 +195,7 @@ def note_rows(options: PrepareOptions, note: Note, task: Task, digest: str) -> t
     return rows, fragments
 
 
-def _labels(note: Note) -> list[tuple[str, str, str]]:
+def _label_rows(note: Note) -> list[tuple[str, str, str]]:
     return [
         *(("alias", "", alias) for alias in note.aliases),
         *(("tag", "", tag) for tag in note.tags),

@@ -1,4 +1,4 @@
-"""The queries for notes and their rows on an index's catalog, in SQL."""
+"""The queries for notes, fragments and labels on the catalog of an index, in SQL."""
 
 from __future__ import annotations
 
@@ -9,43 +9,43 @@ from excerpt.corpus.names import NameTerms
 from excerpt.corpus.queries import TARGET_SEPARATOR, NoteRow
 from excerpt.index import names, renames
 from excerpt.index.catalog import (
-    AT_ONCE,
-    FRAGMENT_JOIN,
-    FRAGMENT_SEALED,
+    FRAGMENT_CHECKSUM_COLUMNS,
+    FRAGMENT_TABLES_SQL,
+    MAX_SQL_VALUES,
     DamagedRowError,
-    checked_notes,
     checksum,
     heading_path_from_row,
+    read_checked_notes,
     text_from_row,
 )
 from excerpt.model import Fragment, Part, Section
 from excerpt.text.fragments import digest_of_text
 
-_FRAGMENT = f"SELECT {FRAGMENT_SEALED}, f.crc, f.text FROM {FRAGMENT_JOIN}"
-_PARTS = (
-    f"SELECT w.place, {FRAGMENT_SEALED}, f.crc FROM wanted w CROSS JOIN notes n ON n.path = w.path"
+_FRAGMENT_SQL = f"SELECT {FRAGMENT_CHECKSUM_COLUMNS}, f.crc, f.text FROM {FRAGMENT_TABLES_SQL}"
+_PARTS_SQL = (
+    f"SELECT w.place, {FRAGMENT_CHECKSUM_COLUMNS}, f.crc FROM wanted w CROSS JOIN notes n ON n.path = w.path"
     " CROSS JOIN fragments f ON f.note = n.id AND f.ordinal BETWEEN w.first AND w.last"
     " CROSS JOIN sections s ON s.note = f.note AND s.ordinal = f.section ORDER BY w.place, f.ordinal"
 )
-_TARGETS = f"SELECT note, group_concat(target, '{TARGET_SEPARATOR}') FROM links WHERE target <> ''"
+_TARGETS_SQL = f"SELECT note, group_concat(target, '{TARGET_SEPARATOR}') FROM links WHERE target <> ''"
 _NO_END = 1 << 62
 
 
 class CheckedRows(Protocol):
-    """A function that reads rows of a catalog, and can compare tables with their checksums."""
+    """Runs SQL on a catalog when called, and compares tables of the catalog with their checksums."""
 
     def __call__(self, sql: str, /, *values: object) -> list[tuple[Any, ...]]: ...
 
     def check(self, table: str, notes: Sequence[int] | None = None, /) -> None:
-        """Compare the rows of `notes` in a table, or of all notes, with their checksums; raise if one differs."""
+        """Compare the rows of `notes` (row ids; None: all) in a table with their checksums; raise if one differs."""
         ...
 
 
 class CatalogQueries:
-    """`NoteQueries` on a catalog.
+    """Implements the queries of `NoteQueries` on the SQLite catalog of an index.
 
-    Rows that are shown are compared with their checksums; links that are only counted for scores are not. Raises
-    DamagedRowError.
+    Rows that users see are compared with their checksums; link targets of single notes, which only influence scores,
+    are not. Raises DamagedRowError.
     """
 
     def __init__(self, rows: CheckedRows) -> None:
@@ -54,24 +54,24 @@ class CatalogQueries:
     # --- notes and fragments ------------------------------------------------------------------------------------------
 
     def fragments(self, keys: Sequence[int]) -> list[Fragment]:
-        fragment_rows = self._in_batches(keys, lambda marks: f"{_FRAGMENT} WHERE f.key IN ({marks})")
-        return [_checked_fragment(row) for row in fragment_rows]
+        fragment_rows = self._select_in_batches(keys, lambda marks: f"{_FRAGMENT_SQL} WHERE f.key IN ({marks})")
+        return [_parse_checked_fragment(row) for row in fragment_rows]
 
     def fragments_with_id(self, fragment_id: str) -> list[Fragment]:
-        fragment_rows = self._rows(f"{_FRAGMENT} WHERE f.id = ? ORDER BY f.key", fragment_id)
-        return [_checked_fragment(row) for row in fragment_rows]
+        fragment_rows = self._rows(f"{_FRAGMENT_SQL} WHERE f.id = ? ORDER BY f.key", fragment_id)
+        return [_parse_checked_fragment(row) for row in fragment_rows]
 
     def note_fragments(self, path: str, first: int, last: int | None) -> list[Fragment]:
-        sql = f"{_FRAGMENT} WHERE n.path = ? AND f.ordinal BETWEEN ? AND ? ORDER BY f.ordinal"
+        sql = f"{_FRAGMENT_SQL} WHERE n.path = ? AND f.ordinal BETWEEN ? AND ? ORDER BY f.ordinal"
         rows = self._rows(sql, path, first, _NO_END if last is None else last)
-        fragments = [_checked_fragment(row) for row in rows]
+        fragments = [_parse_checked_fragment(row) for row in rows]
         _check_ordinals([fragment.ordinal for fragment in fragments])
         return fragments
 
     def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[Part]]:
         parts_by_range: list[list[Part]] = [[] for _ in ranges]
-        for at in range(0, len(ranges), AT_ONCE):
-            batch = ranges[at : at + AT_ONCE]
+        for at in range(0, len(ranges), MAX_SQL_VALUES):
+            batch = ranges[at : at + MAX_SQL_VALUES]
             values = [
                 value
                 for number, (path, first, last) in enumerate(batch, at)
@@ -79,9 +79,9 @@ class CatalogQueries:
             ]
             placeholders = ",".join(["(?,?,?,?)"] * len(batch))
             for number, *row in self._rows(
-                f"WITH wanted(place, path, first, last) AS (VALUES {placeholders}) {_PARTS}", *values
+                f"WITH wanted(place, path, first, last) AS (VALUES {placeholders}) {_PARTS_SQL}", *values
             ):
-                parts_by_range[number].append(_checked_part(row))
+                parts_by_range[number].append(_parse_checked_part(row))
         for parts in parts_by_range:
             _check_ordinals([part.ordinal for part in parts])
         return parts_by_range
@@ -98,7 +98,7 @@ class CatalogQueries:
         return [section_from_row(row) for row in self._rows(sql, path)]
 
     def note(self, path: str) -> NoteRow | None:
-        checked_notes(self._rows, "path = ?", path)
+        read_checked_notes(self._rows, "path = ?", path)
         note_rows = self._rows(
             "SELECT id, title, language, size, mtime_ns, tokens, kind FROM notes WHERE path = ?", path
         )
@@ -117,18 +117,18 @@ class CatalogQueries:
         return [path for (path,) in self._rows(sql, folded_name)]
 
     def name_terms(self, notes: Sequence[int]) -> dict[int, NameTerms]:
-        return names.stored(self._rows, notes)
+        return names.read_names(self._rows, notes)
 
     def current_path(self, path: str) -> str | None:
         return renames.current_path(self._rows, path)
 
     def texts_like(self, parts: Sequence[str], keys: Sequence[int] | None) -> list[tuple[int, str]]:
-        return self._texts(["text LIKE ?"] * len(parts), [f"%{part}%" for part in parts], keys)
+        return self._select_texts(["text LIKE ?"] * len(parts), [f"%{part}%" for part in parts], keys)
 
     def texts_with(self, part: str, keys: Sequence[int] | None) -> list[tuple[int, str]]:
-        return self._texts(["instr(text, ?) > 0"], [part], keys)
+        return self._select_texts(["instr(text, ?) > 0"], [part], keys)
 
-    def _texts(
+    def _select_texts(
         self, conditions: Sequence[str], values: Sequence[str], keys: Sequence[int] | None
     ) -> list[tuple[int, str]]:
         terms = list(conditions)
@@ -143,7 +143,9 @@ class CatalogQueries:
         if notes is None:
             time_rows = self._rows("SELECT id, mtime_ns FROM notes")
         else:
-            time_rows = self._in_batches(notes, lambda marks: f"SELECT id, mtime_ns FROM notes WHERE id IN ({marks})")
+            time_rows = self._select_in_batches(
+                notes, lambda marks: f"SELECT id, mtime_ns FROM notes WHERE id IN ({marks})"
+            )
         return [(note, mtime_ns) for note, mtime_ns in time_rows]
 
     def kinds(self) -> list[tuple[int, str]]:
@@ -164,20 +166,22 @@ class CatalogQueries:
     def link_targets(self, notes: Sequence[int] | None = None) -> list[tuple[int, str]]:
         if notes is None:
             self._rows.check("links")
-            target_rows = self._rows(f"{_TARGETS} GROUP BY note")
+            target_rows = self._rows(f"{_TARGETS_SQL} GROUP BY note")
         else:
-            target_rows = self._in_batches(notes, lambda marks: f"{_TARGETS} AND note IN ({marks}) GROUP BY note")
+            target_rows = self._select_in_batches(
+                notes, lambda marks: f"{_TARGETS_SQL} AND note IN ({marks}) GROUP BY note"
+            )
         return [(note, targets) for note, targets in target_rows]
 
     def links(self, notes: Sequence[int]) -> list[tuple[int, int, str, str | None]]:
         self._rows.check("links", notes)
         sql = "SELECT note, line, target, text FROM links WHERE target <> '' AND note IN ({}) ORDER BY note, rowid"
-        return [(note, line, target, text) for note, line, target, text in self._in_batches(notes, sql.format)]
+        return [(note, line, target, text) for note, line, target, text in self._select_in_batches(notes, sql.format)]
 
     def labels(self, notes: Sequence[int]) -> list[tuple[int, str, str, str]]:
         self._rows.check("labels", notes)
         sql = "SELECT note, kind, name, value FROM labels WHERE kind <> 'alias' AND note IN ({}) ORDER BY note, rowid"
-        return [(note, kind, name, value) for note, kind, name, value in self._in_batches(notes, sql.format)]
+        return [(note, kind, name, value) for note, kind, name, value in self._select_in_batches(notes, sql.format)]
 
     def aliases_and_tags(self, note: int) -> list[tuple[str, str]]:
         self._rows.check("labels", [note])
@@ -217,17 +221,17 @@ class CatalogQueries:
         sql = "SELECT heading, count(*) FROM sections WHERE heading <> '' GROUP BY heading"
         return [(heading, count) for heading, count in self._rows(sql)]
 
-    def _in_batches(self, numbers: Sequence[int], sql: Callable[[str], str]) -> list[tuple[Any, ...]]:
-        """Return the rows of a query on some numbers, in batches; `sql` makes the query from the placeholders."""
+    def _select_in_batches(self, numbers: Sequence[int], sql: Callable[[str], str]) -> list[tuple[Any, ...]]:
+        """Run a query on some numbers in batches of 500 and return all rows; `sql` gets the placeholders "?,?,…"."""
         result: list[tuple[Any, ...]] = []
-        for at in range(0, len(numbers), AT_ONCE):
-            part = numbers[at : at + AT_ONCE]
+        for at in range(0, len(numbers), MAX_SQL_VALUES):
+            part = numbers[at : at + MAX_SQL_VALUES]
             result += self._rows(sql(",".join("?" * len(part))), *part)
         return result
 
 
-def _checked_fragment(row: Sequence[Any]) -> Fragment:
-    """Return a fragment from the columns of `_FRAGMENT`. Raises DamagedRowError."""
+def _parse_checked_fragment(row: Sequence[Any]) -> Fragment:
+    """Return the fragment in a row of `_FRAGMENT_SQL`. Raises DamagedRowError if the checksum differs."""
     *sealed, crc, text = row
     key, fragment_id, path, title, kind, ordinal, section, _, _, heading_path, place, start, end, tokens, digest = (
         sealed
@@ -239,7 +243,7 @@ def _checked_fragment(row: Sequence[Any]) -> Fragment:
     )
 
 
-def _checked_part(row: Sequence[Any]) -> Part:
+def _parse_checked_part(row: Sequence[Any]) -> Part:
     *sealed, crc = row
     if checksum(*sealed) != crc:
         raise DamagedRowError("a fragment")
@@ -248,13 +252,13 @@ def _checked_part(row: Sequence[Any]) -> Part:
 
 
 def _check_ordinals(ordinals: Sequence[int]) -> None:
-    """Raise DamagedRowError if a fragment of a note is missing between the first and the last of `ordinals`."""
+    """Raise DamagedRowError if `ordinals`, the ascending numbers of fragments of a note, have a gap."""
     if ordinals and len(ordinals) != ordinals[-1] - ordinals[0] + 1:
         raise DamagedRowError("a fragment that is lost")
 
 
 def fragment_from_row(row: Sequence[Any]) -> Fragment:
-    """Return a fragment from its columns, in the order that the first line unpacks."""
+    """Return the fragment in a row, whose columns the first statement names."""
     key, fragment_id, path, title, heading_path, ordinal, section, start, end, text, tokens, digest, kind, place = row
     return Fragment(
         id=fragment_id,
@@ -275,6 +279,6 @@ def fragment_from_row(row: Sequence[Any]) -> Fragment:
 
 
 def section_from_row(row: Sequence[Any]) -> Section:
-    """Return a section without its blocks from its columns, as `CatalogQueries` selects them."""
+    """Return the section in a row, without its blocks; the first statement names the columns."""
     ordinal, level, heading, heading_path, line_start, line_end, place = row
     return Section(ordinal, level, heading, heading_path_from_row(heading_path), line_start, line_end, (), place)

@@ -32,8 +32,8 @@ kept.
 # reference of like commands) have another above .5, which is why the best must stand alone.
 _MIN_SIMILARITY = 0.5
 _MARGIN = 0.1
-_RUN = 3
-_SKETCH = 64
+_WORDS_PER_RUN = 3
+_HASHES_PER_SKETCH = 64
 _MAX_TAIL_PARTS = 4
 # "# To do" and an empty file are in every vault: below this limit, the file's name must be the same too.
 _MIN_TOKENS = 10
@@ -44,7 +44,7 @@ Sketch = NDArray[np.uint32]
 
 @dataclass(frozen=True, slots=True)
 class NoteTrace:
-    """The data that identify a removed or new note."""
+    """The data by which a removed note is compared with a new one: path, digest, tokens, and sketch of its words."""
 
     path: str
     digest: str
@@ -53,12 +53,12 @@ class NoteTrace:
 
 
 def record_removed(catalog: Catalog, paths: Sequence[str]) -> None:
-    """Remember notes that are about to be removed for good, in the open transaction."""
+    """Store the traces of notes that are about to be removed, in the open transaction, for later comparison."""
     sketched = frozenset(paths[-MAX_COMPARED:])
     for path in paths:
         known = catalog.rows("SELECT id, digest, tokens FROM notes WHERE path = ?", path)
         for number, digest, tokens in known:
-            text = sketch_of(_text(catalog, number)).tobytes() if path in sketched else b""
+            text = sketch_text(_read_text(catalog, number)).tobytes() if path in sketched else b""
             catalog.rows(
                 "INSERT OR REPLACE INTO gone (path, digest, tokens, sketch, fresh) VALUES (?, ?, ?, ?, 1)",
                 *(path, digest, tokens, text),
@@ -66,7 +66,7 @@ def record_removed(catalog: Catalog, paths: Sequence[str]) -> None:
 
 
 def record_inserted(catalog: Catalog, paths: Iterable[str]) -> None:
-    """Record that notes were inserted at these paths, and forget moves of earlier notes that had these paths."""
+    """Record these paths as new notes, and delete recorded renames of earlier notes that had these paths."""
     has_missing = bool(catalog.rows("SELECT 1 FROM gone LIMIT 1"))
     known = has_missing or bool(catalog.rows("SELECT 1 FROM moves LIMIT 1"))
     for path in paths if known else ():
@@ -77,7 +77,7 @@ def record_inserted(catalog: Catalog, paths: Iterable[str]) -> None:
 
 
 def record_moves(catalog: Catalog) -> None:
-    """Record the moves that follow from removed and new notes, in the open transaction."""
+    """Match removed notes with new ones, and store the renames in the open transaction."""
     fresh = _read_traces(catalog, "SELECT path, digest, tokens, sketch FROM gone WHERE fresh ORDER BY number")
     arrived = _read_traces(
         catalog, "SELECT path, digest, tokens, x'' FROM arrived JOIN notes USING (path) ORDER BY path"
@@ -94,7 +94,7 @@ def record_moves(catalog: Catalog) -> None:
     if new:
         moves |= match_by_sketch(_missing_traces(catalog, moves), [_add_sketch(catalog, trace) for trace in new])
     for path, new_path in sorted(moves.items()):
-        _record(catalog, path, new_path)
+        _record_move(catalog, path, new_path)
     catalog.rows("DELETE FROM arrived")
     catalog.rows("UPDATE gone SET fresh = 0 WHERE fresh")
     for table in ("gone", "moves"):
@@ -103,19 +103,19 @@ def record_moves(catalog: Catalog) -> None:
 
 
 def is_settled(catalog: Catalog) -> bool:
-    """Return whether `record_moves` has nothing to do: no note was removed or inserted since its last run."""
+    """Return whether no note was removed or inserted since the last `record_moves`, so that it has nothing to do."""
     return not catalog.rows("SELECT 1 FROM gone WHERE fresh UNION ALL SELECT 1 FROM arrived LIMIT 1")
 
 
-def last(rows: Callable[..., list[tuple[int]]]) -> int:
-    """Return a number that grows with every recorded move. `rows` queries the catalog."""
+def last_move_number(rows: Callable[..., list[tuple[int]]]) -> int:
+    """Return a number that grows with every recorded rename; `rows` runs SQL on the catalog."""
     return rows("SELECT coalesce(max(rowid), 0) FROM moves")[0][0]
 
 
 def current_path(rows: Callable[..., list[tuple[str]]], path: str) -> str | None:
-    """Return the present path of the note that had `path`; None if no move is known, or a note is at `path` again.
+    """Return the present path of a renamed note that once was at `path`; `rows` runs SQL on the catalog.
 
-    `rows` queries the catalog.
+    Returns None if no rename is known, or if another note is at `path` now.
     """
     path_rows = rows(
         "SELECT became FROM moves JOIN notes ON notes.path = became WHERE moves.path = ?1"
@@ -127,10 +127,10 @@ def current_path(rows: Callable[..., list[tuple[str]]], path: str) -> str | None
 
 @dataclass(frozen=True, slots=True)
 class MoveHistory:
-    """The data that a rebuilt index takes over from the previous one.
+    """The data about renames that a rebuilt index takes over from the previous index.
 
-    `moves` are (path, present path); `notes` are the previous index's notes and the removed ones it remembers (path,
-    digest, tokens), the newest last.
+    `moves` are (old path, present path). `notes` are (path, digest, tokens) of the notes in the previous index and of
+    the removed notes that it remembers, the newest last.
     """
 
     moves: list[tuple[str, str]]
@@ -148,7 +148,7 @@ def read_history(catalog: Catalog) -> MoveHistory:
 
 
 def restore(catalog: Catalog, history: MoveHistory) -> None:
-    """Store the result of `read_history` in an empty catalog: every note counts as removed until it is inserted."""
+    """Store the history of renames in an empty catalog; every note counts as removed until it is inserted again."""
     with catalog.transaction():
         for path, new_path in history.moves:
             catalog.rows("INSERT OR REPLACE INTO moves VALUES (?, ?)", path, new_path)
@@ -161,9 +161,9 @@ def restore(catalog: Catalog, history: MoveHistory) -> None:
 
 
 def match_by_digest(old: Sequence[NoteTrace], new: Sequence[NoteTrace]) -> dict[str, str]:
-    """Return pairs of notes with one digest, by path; uncertain ones are in no pair.
+    """Match removed notes with new ones of equal content; return {old path: new path}, without uncertain pairs.
 
-    Among several equal notes the longest common end of the path decides, else the folder.
+    Among several equal notes, the pair with the longest common end of the path is chosen, or else with the same folder.
     """
     moves: dict[str, str] = {}
     keys: list[Callable[[NoteTrace], tuple[str, ...] | None]] = [
@@ -180,7 +180,7 @@ def match_by_digest(old: Sequence[NoteTrace], new: Sequence[NoteTrace]) -> dict[
 
 
 def match_by_sketch(old: Sequence[NoteTrace], new: Sequence[NoteTrace]) -> dict[str, str]:
-    """Return pairs of notes that share most of their words, by path.
+    """Match removed notes with new ones that share most of their words; return {old path: new path}.
 
     Each note of a pair is clearly more similar to the other than to any third note.
     """
@@ -210,15 +210,21 @@ def match_by_sketch(old: Sequence[NoteTrace], new: Sequence[NoteTrace]) -> dict[
     return {old[old_note].path: new[new_note].path for old_note, new_note in pairs}
 
 
-def sketch_of(text: str) -> Sketch:
-    """Return the smallest hashes of the text's runs of words, a sketch (A. Broder, 1997).
+def sketch_text(text: str) -> Sketch:
+    """Return the 64 smallest hashes of all runs of three words in the text, ascending.
 
-    The share of hashes that two texts have in common estimates the share of their common runs (On the resemblance and
-    containment of documents).
+    The share of hashes that two sketches have in common estimates the share of runs that their texts have in common
+    (A. Broder, On the resemblance and containment of documents, 1997).
     """
     words = text.split()
-    runs = {" ".join(words[at : at + _RUN]) for at in range(max(1, len(words) - _RUN + 1))} if words else set()
-    return np.array(sorted({zlib.crc32(run.encode("utf-8", "replace")) for run in runs})[:_SKETCH], np.uint32)
+    runs = (
+        {" ".join(words[at : at + _WORDS_PER_RUN]) for at in range(max(1, len(words) - _WORDS_PER_RUN + 1))}
+        if words
+        else set()
+    )
+    return np.array(
+        sorted({zlib.crc32(run.encode("utf-8", "replace")) for run in runs})[:_HASHES_PER_SKETCH], np.uint32
+    )
 
 
 def _clear_best(candidates: Sequence[tuple[float, int]], name: str, notes: Sequence[NoteTrace]) -> int | None:
@@ -231,7 +237,7 @@ def _clear_best(candidates: Sequence[tuple[float, int]], name: str, notes: Seque
 
 
 def _sketch_similarities(old: Sequence[Sketch], new: Sequence[Sketch]) -> dict[tuple[int, int], float]:
-    """Return, for each pair of sketches that share a hash, the share of hashes that they have in common."""
+    """Return {(number in `old`, number in `new`): share of common hashes} for all sketches with a common hash."""
     holders: dict[int, list[int]] = defaultdict(list)
     for number, sketch in enumerate(new):
         for value in sketch.tolist():
@@ -278,7 +284,7 @@ def _digest_key(note: NoteTrace, *more: str) -> tuple[str, ...] | None:
 # --- in the catalog ---------------------------------------------------------------------------------------------------
 
 
-def _record(catalog: Catalog, path: str, new_path: str) -> None:
+def _record_move(catalog: Catalog, path: str, new_path: str) -> None:
     catalog.rows("UPDATE moves SET became = ? WHERE became = ?", new_path, path)
     catalog.rows("INSERT OR REPLACE INTO moves VALUES (?, ?)", path, new_path)
     catalog.rows("DELETE FROM gone WHERE path = ?", path)
@@ -305,17 +311,17 @@ def _traces_like_fresh(catalog: Catalog, matched: Collection[str]) -> list[NoteT
 
 
 def _missing_traces(catalog: Catalog, matched: Collection[str]) -> list[NoteTrace]:
-    """Return the newest of the removed notes without a match in `candidates`."""
+    """Return the newest 2,000 removed notes that have a sketch, without those whose path is in `matched`."""
     sql = "SELECT path, digest, tokens, sketch FROM gone WHERE sketch <> x'' ORDER BY number DESC LIMIT ?"
     return [trace for trace in _read_traces(catalog, sql, MAX_COMPARED) if trace.path not in matched]
 
 
 def _add_sketch(catalog: Catalog, trace: NoteTrace) -> NoteTrace:
     ((number,),) = catalog.rows("SELECT id FROM notes WHERE path = ?", trace.path)
-    return NoteTrace(trace.path, trace.digest, trace.tokens, sketch_of(_text(catalog, number)).tobytes())
+    return NoteTrace(trace.path, trace.digest, trace.tokens, sketch_text(_read_text(catalog, number)).tobytes())
 
 
-def _text(catalog: Catalog, note: int) -> str:
+def _read_text(catalog: Catalog, note: int) -> str:
     ((text,),) = catalog.rows("SELECT text FROM note_texts WHERE note = ?", note)
     return text_from_row(text)
 

@@ -1,8 +1,8 @@
-"""A consistent, read-only view of an index at one generation, from which searches and screens read.
+"""A read-only view of an index at one generation (committed state), from which searches and screens read.
 
-If it is opened while a build commits, the files of the generation it has just read about may be gone, because two
-commits happened in between; it then starts again with the newest. If nothing was committed and a file still does not
-match its record, the index is damaged, and the next build repairs it.
+If two commits happen while a snapshot is being opened, the files of its generation may be gone; then the newest
+generation is opened. If nothing was committed and a file still does not match its record, the index is damaged, and the
+next build repairs it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from excerpt.corpus.queries import NoteRow
 from excerpt.corpus.tables import FragmentTable
 from excerpt.errors import IndexUnusableError, ModelError
 from excerpt.index import renames
-from excerpt.index.catalog import FILE, Catalog, DamagedRowError, check_rows, checked_notes, is_damage
+from excerpt.index.catalog import CATALOG_FILE, Catalog, DamagedRowError, check_rows, is_damage, read_checked_notes
 from excerpt.index.embed import Embedder, model_source, open_embedder
 from excerpt.index.files import DamagedFileError, mark_suspect
 from excerpt.index.lexical import LexicalReader
@@ -38,16 +38,16 @@ from excerpt.settings import Settings
 
 
 class Snapshot(NoteReader):
-    """A generation of an index. May be used from any one thread at a time; close it when it is replaced.
+    """One generation (committed state) of an index, open for reading. Use it from one thread at a time.
 
-    Methods raise IndexUnusableError if the index turns out to be damaged; a build repairs it.
+    Methods raise IndexUnusableError if the index turns out to be damaged; the next build repairs it.
     """
 
     def __init__(self, folder: Path, settings: Settings, catalog: Catalog, before: Snapshot | None = None) -> None:
         self._folder = folder
         self._settings = settings
         self._catalog = catalog
-        self._rows: _Rows = _Rows(folder, catalog)
+        self._rows: _CatalogReader = _CatalogReader(folder, catalog)
         self._queries = CatalogQueries(self._rows)
         self.generation = catalog.generation
         if not self.generation:
@@ -58,7 +58,7 @@ class Snapshot(NoteReader):
         # The matrix is opened now and read later: after two more commits, the file may be gone.
         self._matrix = MatrixSource(folder, files[0])
         self._model = catalog.meta("model_id")
-        self._last_move = renames.last(self._rows)
+        self._last_move_number = renames.last_move_number(self._rows)
         self.is_unfinished = catalog.is_unfinished
         try:
             self.lexical: LexicalReader = LexicalReader(
@@ -67,16 +67,20 @@ class Snapshot(NoteReader):
         except BaseException:
             self._matrix.close()
             raise
-        self._known = (
-            _OlderGeneration() if before is None or not self.lexical.shares(before.lexical) else before._shareable()
+        self._reusable = (
+            _ReusableData()
+            if before is None or not self.lexical.has_common_segment(before.lexical)
+            else before._collect_reusable()
         )
 
     @classmethod
     def open(cls, folder: Path, settings: Settings, wait_ms: int = 2000, *, before: Snapshot | None = None) -> Snapshot:
-        """Open the newest generation. Raises IndexUnusableError if there is none or it is damaged.
+        """Open the newest generation of the index in `folder`.
 
-        Data that are also in `before`, an open snapshot of the same folder, are shared, and the rest is read; results
-        do not depend on `before`. Either may be closed before the other, and `before` may be in use by another thread.
+        Data that an older open snapshot of the folder (`before`) has in memory are shared with it instead of read
+        again. Either snapshot may be closed first, and `before` may be in use by another thread. While commits remove
+        its files, opening is tried again for `wait_ms` milliseconds. Raises IndexUnusableError if there is no index or
+        it is damaged.
         """
         until = time.monotonic() + wait_ms / 1000
         last = -1
@@ -85,7 +89,7 @@ class Snapshot(NoteReader):
             try:
                 catalog = _open_catalog(folder)
                 try:
-                    with _damage_noted(folder):
+                    with _convert_database_errors(folder):
                         generation = catalog.generation
                         return cls(folder, settings, catalog, before)
                 except BaseException:
@@ -98,9 +102,9 @@ class Snapshot(NoteReader):
             time.sleep(0.02)
 
     def shrink_log(self) -> None:
-        """Keep SQLite's log short, if nobody reads an older generation.
+        """Shorten SQLite's write-ahead log, if no process reads an older generation.
 
-        For a process that opens one generation after the other.
+        Called by a process that opens one generation after the other.
         """
         # Where the index cannot be written to, the log is not this process's either.
         with suppress(sqlite3.Error, OSError):
@@ -113,48 +117,48 @@ class Snapshot(NoteReader):
 
     @property
     def edition(self) -> tuple[object, ...]:
-        """A value that is equal in two snapshots of the same generation of the same index with the same moves.
+        """A value that is equal for two snapshots with the same content: generation, files and recorded renames.
 
-        A build records moves after it has read all notes, later than its last generation.
+        A build records renames after it has read all notes, later than its last generation.
         """
-        return self.generation, self.lexical.files, self._last_move
+        return self.generation, self.lexical.files, self._last_move_number
 
     @staticmethod
     def current_generation(folder: Path) -> int:
-        """Return the newest committed generation; 0 if there is none, or a full disk prevents reading.
+        """Return the number of the newest generation in `folder`; 0 if there is none or it cannot be read.
 
-        Costs less than a millisecond.
+        Takes less than a millisecond.
         """
         try:
             catalog = _open_catalog(folder, is_optional=True)
         except IndexUnusableError:
             return 0
         try:
-            with _damage_noted(folder):
+            with _convert_database_errors(folder):
                 return catalog.generation
         finally:
             catalog.close()
 
     def is_up_to_date(self, vault: Path) -> bool:
-        """Return whether a build would change nothing, without loading the builder.
+        """Return whether a build from `vault` would change nothing.
 
-        Raises VaultError and SettingsError as a build does.
+        Raises VaultError if the vault cannot be listed, and SettingsError.
         """
         from excerpt.index.changes import is_index_current
 
-        with _damage_noted(self._folder):
+        with _convert_database_errors(self._folder):
             return is_index_current(self._catalog, self.lexical.keys, self._folder, vault, self._settings)
 
     def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
-        """Return the rows of a query on the catalog, for code that copies this generation elsewhere."""
+        """Run an SQL query on the catalog and return its rows, for code that copies the index elsewhere."""
         return self._rows(sql, *values)
 
     def close(self) -> None:
-        """Close files and release memory; data that another snapshot shares stay open for it."""
+        """Close files and release memory; data that another snapshot shares stay open for that snapshot."""
         self.lexical.close()
         self._matrix.close()
         self._catalog.close()
-        self._known = _OlderGeneration()
+        self._reusable = _ReusableData()
         for name in ("vectors", "table", "is_note_row", "facets", "embedder"):
             self.__dict__.pop(name, None)
 
@@ -165,16 +169,16 @@ class Snapshot(NoteReader):
 
     @cached_property
     def vectors(self) -> VectorMatrix:
-        """The matrix, read on first use (about 0.2 s for 100,000 fragments)."""
-        known = self._known.vectors if self._known.model == self._model else None
-        with self._report_damage():
+        """The vectors of all fragments, read on first use (about 0.2 s for 100,000 fragments)."""
+        known = self._reusable.vectors if self._reusable.model == self._model else None
+        with self._convert_errors():
             return VectorMatrix.read(self._matrix, self.lexical.keys, self._catalog.number("dimensions"), known)
 
     @cached_property
     def embedder(self) -> Embedder:
-        """The model of the settings, loaded on first use.
+        """The embedding model that the settings name, loaded on first use.
 
-        Raises ModelError if it cannot be loaded, or if the vectors are still of another model.
+        Raises ModelError if the model cannot be loaded, or if another model made the vectors of the index.
         """
         model = self._settings.embedding.model
         embedder = open_embedder(model)
@@ -182,48 +186,50 @@ class Snapshot(NoteReader):
             self._catalog.meta("model_source") == f"{model_source(model)}/{EMBEDDED_TEXT_VERSION}"
         )  # saves its hash
         if not is_same_source and self._model != f"{embedder.id}/{EMBEDDED_TEXT_VERSION}":
-            raise ModelError("The index was made with another embedding model.", "Run `excerpt index` to update it.")
+            raise ModelError(
+                "The index was made with another embedding model.", "Run `excerpt index` to update the index."
+            )
         return embedder
 
     @cached_property
     def tokenizer(self) -> str:
-        """Name of the tokenizer whose tokens are counted in the index."""
+        """Name of the tokenizer that counted the tokens of the fragments."""
         return self._catalog.meta("tokenizer")
 
     @cached_property
     def languages(self) -> tuple[str, ...]:
-        """Languages of the notes, the most frequent first."""
+        """Language codes of the notes, the most frequent first."""
         sql = "SELECT language FROM notes WHERE language <> '' GROUP BY language ORDER BY count(*) DESC, language"
         return tuple(row[0] for row in self._rows(sql))
 
     def prefetch(self, _requests: Callable[[Corpus], Sequence[CandidateQuery]]) -> Snapshot:
-        """Return the snapshot: it already has all fragments."""
+        """Return this snapshot, which already has all fragments; a store would load the requested ones."""
         return self
 
     def reopen(self) -> Snapshot:
-        """Return the snapshot: a newer generation is opened as another one."""
+        """Return this snapshot; only a corpus in a store can be reopened. Use `open` for a newer generation."""
         return self
 
     def fragment_counts(self, notes: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Return the number of fragments of each of `notes`, given as positions in the table."""
+        """Return the number of fragments of each of `notes`, given as indexes in `table.paths`."""
         sizes: NDArray[np.int64] = np.bincount(self.table.notes, minlength=len(self.table.paths))[notes]
         return sizes
 
     def count_fragments(self, terms: Sequence[str]) -> int:
-        """Return the number of fragments that have any of `terms`."""
+        """Return the number of fragments that have at least one of `terms`."""
         rows = [self.lexical.entries(term).rows for term in terms]
         return len(np.unique(np.concatenate(rows))) if rows else 0
 
     def count_notes(self, terms: Sequence[str]) -> int:
-        """Return the number of notes that have all of `terms` in one fragment."""
+        """Return the number of notes that have a fragment with all of `terms`."""
         rows = reduce(np.intersect1d, [self.lexical.entries(term).rows for term in terms])
         return int(np.count_nonzero(np.bincount(self.table.notes[rows])))
 
     @cached_property
     def table(self) -> FragmentTable:
-        """The table of all fragments' positions; read on first use."""
-        with self._report_damage():
-            checked = checked_notes(self._rows)
+        """The note, first line and key of the fragment in each row, and the data of each note; read on first use."""
+        with self._convert_errors():
+            checked = read_checked_notes(self._rows)
         notes = sorted((path, language, number, kind) for number, path, _, language, _, kind, _ in checked)
         numbers = np.array([row[2] for row in notes], np.int64)
         by_number = np.argsort(numbers)
@@ -244,62 +250,66 @@ class Snapshot(NoteReader):
 
     @cached_property
     def facets(self) -> Facets:
-        """The properties that notes are filtered by; each part is read on first use."""
+        """Tags, properties, dates, names and links of the notes, for filters; each part is read on first use."""
         table = self.table
-        return Facets(self._queries, NumberedNotes(table.paths, table.numbers, table.first_keys), self._known.links)
+        return Facets(self._queries, NumberedNotes(table.paths, table.numbers, table.first_keys), self._reusable.links)
 
-    def _shareable(self) -> _OlderGeneration:
-        """Return the data of this generation that the next one may share."""
-        read, known = self.__dict__, self._known
+    def _collect_reusable(self) -> _ReusableData:
+        """Return the data in memory that a snapshot of the next generation may reuse."""
+        read, known = self.__dict__, self._reusable
         links = read["facets"].cached_links if "facets" in read else known.links
-        return (
-            _OlderGeneration(read["vectors"], self._model, links) if "vectors" in read else replace(known, links=links)
-        )
+        return _ReusableData(read["vectors"], self._model, links) if "vectors" in read else replace(known, links=links)
 
     # --- lost rows ----------------------------------------------------------------------------------------------------
 
     def note_fragments(self, path: str, first: int = 0, last: int | None = None) -> list[Fragment]:
-        """Return fragments of a note (see `NoteReader`). Raises IndexUnusableError if the note's row is lost."""
+        """Return the fragments number `first` to `last` (included; None: to the end) of a note, in order.
+
+        Raises IndexUnusableError if the row of the note is missing in a damaged index.
+        """
         fragments = super().note_fragments(path, first, last)
         if not fragments:
             self._check_note(path)
         return fragments
 
     def sections(self, path: str) -> list[Section]:
-        """Return the sections of a note (see `NoteReader`). Raises IndexUnusableError if the note's row is lost."""
+        """Return the sections of a note in order, each without the blocks of its text.
+
+        Raises IndexUnusableError if the row of the note is missing in a damaged index.
+        """
         sections = super().sections(path)
         if not sections:
             self._check_note(path)
         return sections
 
-    def _note(self, path: str) -> NoteRow:
+    def _read_note_row(self, path: str) -> NoteRow:
         self._check_note(path)
-        return super()._note(path)
+        return super()._read_note_row(path)
 
     def _check_note(self, path: str) -> None:
-        """Raise IndexUnusableError if the index has fragments of a note but not its row."""
-        with self._report_damage():
+        """Raise IndexUnusableError if the index has fragments of the note at `path` but not the note's row."""
+        with self._convert_errors():
             if self._queries.note(path) is None and path in self.table.paths:
                 raise DamagedRowError("a note that is lost")
 
     def check_rows(self, notes: Sequence[int] | None = None) -> None:
-        """Compare the rows that a search shows, of all notes or of some by number, with their checksums.
+        """Compare the rows of some notes (by row id; None: all notes) with their checksums, before they are copied.
 
-        Called before they are copied.
+        Raises IndexUnusableError if a row differs.
         """
-        with self._report_damage():
+        with self._convert_errors():
             if notes is None:
                 self._catalog.check_rows()
             for number in notes or ():
-                self._catalog.check_rows_of(number)
+                self._catalog.check_note_rows(number)
 
     # --- the vault ----------------------------------------------------------------------------------------------------
 
-    def _report_damage(self) -> AbstractContextManager[None]:
-        return _damage_noted(self._folder)
+    def _convert_errors(self) -> AbstractContextManager[None]:
+        return _convert_database_errors(self._folder)
 
     def _check_missing(self, keys: Sequence[int]) -> None:
-        with self._report_damage():
+        with self._convert_errors():
             if keys and np.isin(keys, self.lexical.keys).any():
                 raise DamagedRowError("a fragment that is lost")
 
@@ -320,72 +330,75 @@ class Snapshot(NoteReader):
             tokenizer=self._catalog.meta("tokenizer"),
             updated=self._catalog.meta("updated"),
             attachments=attachments,
-            unread=unread_of(self._catalog.unread_files(), self._catalog.scanned()),
+            unread=unread_of(self._catalog.unread_files(), self._catalog.count_unread_images()),
         )
 
     @property
     def skipped(self) -> tuple[Skipped, ...]:
-        """Files that could not be indexed, and why."""
+        """Files that could not be indexed, each with the reason."""
         return self._catalog.remarks(skipped=True)
 
     @property
     def warnings(self) -> tuple[Skipped, ...]:
-        """Notes that were indexed with a warning, and the warning."""
+        """Notes that were indexed with a warning, each with the warning."""
         return self._catalog.remarks(skipped=False)
 
 
 @dataclass(frozen=True, slots=True)
-class _OlderGeneration:
-    """Data of an older generation that this one may share: vectors with the model they are of, and links."""
+class _ReusableData:
+    """Data of an older generation that a newer one may reuse: vectors, the id of their model, and links."""
 
     vectors: VectorMatrix | None = None
     model: str = ""
     links: CachedLinks | None = None
 
 
-class _Rows:
-    """Reads from the catalog.
+class _CatalogReader:
+    """Runs SQL queries on the catalog of a snapshot and converts their errors.
 
-    It is not a method of the snapshot, because objects that hold it would then hold the snapshot that holds them.
+    Not a method of the snapshot: objects that call it would hold the snapshot, which holds these objects.
     """
 
     def __init__(self, folder: Path, catalog: Catalog) -> None:
         self._folder = folder
         self._catalog = catalog
-        self._checked: set[str] = set()
+        self._checked_tables: set[str] = set()
 
     def check(self, table: str, notes: Sequence[int] | None = None) -> None:
-        """Compare rows of a table, of some notes or of all, with their checksums; those of all only once."""
-        if table in self._checked:
+        """Compare the rows of some notes (by row id; None: all notes) in a table with their checksums.
+
+        After one check of all notes, further checks of the table do nothing.
+        """
+        if table in self._checked_tables:
             return
-        with _damage_noted(self._folder):
+        with _convert_database_errors(self._folder):
             check_rows(self, table, notes)
         if notes is None:
-            self._checked.add(table)
+            self._checked_tables.add(table)
 
     def __call__(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         # A query from a terminal may hold a lone surrogate, which no stored text has.
         clean = [v.encode("utf-8", "replace").decode() if isinstance(v, str) else v for v in values]
-        with _damage_noted(self._folder):
+        with _convert_database_errors(self._folder):
             return self._catalog.rows(sql, *clean)
 
 
 def _open_catalog(folder: Path, *, is_optional: bool = False) -> Catalog:
-    with _damage_noted(folder):
-        if not (folder / FILE).is_file():
+    with _convert_database_errors(folder):
+        if not (folder / CATALOG_FILE).is_file():
             raise IndexUnusableError("There is no index yet.", "Run `excerpt index`.")
         return Catalog.open_to_read(folder, is_optional=is_optional)
 
 
 @contextmanager
-def _damage_noted(folder: Path) -> Iterator[None]:
-    """Convert database errors into IndexUnusableError, and have the next build check the catalog."""
+def _convert_database_errors(folder: Path) -> Iterator[None]:
+    """Convert database errors in a block into IndexUnusableError; after damage, the next build checks the catalog."""
     try:
         yield
     except OSError as error:
         raise IndexUnusableError(
             f"The index in {folder} cannot be read: {error.strerror}.",
-            "Give permission there, or set EXCERPT_HOME to another place.",
+            "Allow excerpt to read that folder, or set EXCERPT_HOME to another folder.",
         ) from error
     except DamagedFileError:
         mark_suspect(folder)
@@ -394,5 +407,5 @@ def _damage_noted(folder: Path) -> Iterator[None]:
         if is_damage(error):
             mark_suspect(folder, str(error) if isinstance(error, DamagedRowError) else "")
         raise IndexUnusableError(
-            f"The index in {folder} cannot be read: {error}.", "Run `excerpt index` to rebuild it."
+            f"The index in {folder} cannot be read: {error}.", "Run `excerpt index` to rebuild the index."
         ) from error

@@ -1,4 +1,4 @@
-"""The terms of the open segments: the postings of one term as arrays over rows, and the sorted list of all terms."""
+"""Terms of the lexical index: the postings of one term over all segments, and the sorted list of all terms."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from excerpt.corpus.tables import FIELDS, Positions, Rows, TermEntries, TermOccurrences, concat_ranges, offsets_of
+from excerpt.corpus.tables import FIELDS, Positions, Rows, TermEntries, TermOccurrences, concat_ranges, run_offsets
 from excerpt.index.files import DamagedFileError
 from excerpt.index.postings import Columns
 
 # --- terms ------------------------------------------------------------------------------------------------------------
 # The postings of one term in the open segments, as arrays over rows.
 
-DOCS = np.dtype([("key", "<i8"), ("note", "<i8"), ("line", "<u4"), *((field, "<u4") for field in FIELDS)])
-"""The stored data of each fragment of a segment: key, number of its note in the catalog, first line, field lengths.
+DOCUMENT_DTYPE = np.dtype([("key", "<i8"), ("note", "<i8"), ("line", "<u4"), *((field, "<u4") for field in FIELDS)])
+"""Dtype of the data that a segment stores for each fragment besides its terms.
 
-A field's length is its number of terms.
+These are the fragment's key, the row id of its note, its first line, and the number of terms in each field.
 """
 
 
 class OpenSegment:
-    """One segment's files, open for reading, and the rows of its documents (-1: deleted).
+    """The open files of one segment, and the row of each document (fragment) in the whole index, -1 if deleted.
 
-    Raises DamagedFileError if they do not match.
+    Raises DamagedFileError if the files do not match each other.
     """
 
     def __init__(
@@ -40,25 +40,29 @@ class OpenSegment:
         first_row: int,
         before: OpenSegment | None = None,
     ) -> None:
-        """Open a segment; unchangeable data are shared with the same segment of the generation `before`."""
+        """Open the segment whose first live document has the row `first_row`.
+
+        `files` are its `.npy`, `.pst` and `.lex`, and `deleted` the numbers of deleted documents. `before` is the same
+        segment opened for an older generation, whose data are reused.
+        """
         docs, postings, directory = files
         self.name = name
         try:
             self.docs: NDArray[Any] = (
-                _loaded(docs).astype(DOCS, casting="no", copy=False) if before is None else before.docs
+                _load_array(docs).astype(DOCUMENT_DTYPE, casting="no", copy=False) if before is None else before.docs
             )
             self.columns: Columns = Columns(postings, directory) if before is None else before.columns
         except (OSError, ValueError, TypeError, EOFError) as error:
             raise DamagedFileError(f"Segment {name} cannot be opened: {error}.") from error
         self.alive = np.ones(len(self.docs), bool)
         self.alive[list(deleted)] = False
-        self.whole = bool(self.alive.all())
+        self.has_no_deletions = bool(self.alive.all())
         self.first_row = np.int32(first_row)
-        self.living = int(np.count_nonzero(self.alive))
+        self.live_count = int(np.count_nonzero(self.alive))
         self.rows = np.where(self.alive, np.cumsum(self.alive) - 1 + first_row, -1).astype(np.int32)
 
 
-def _loaded(file: Path) -> NDArray[Any]:
+def _load_array(file: Path) -> NDArray[Any]:
     try:
         return np.asarray(np.load(file, allow_pickle=False))
     except SystemError:
@@ -68,7 +72,7 @@ def _loaded(file: Path) -> NDArray[Any]:
 
 
 class Term:
-    """One term in all segments. Its positions are read on first use."""
+    """The postings of one term in all segments; positions are read on first use."""
 
     def __init__(self, segments: Sequence[OpenSegment], term: bytes) -> None:
         """Read a term's postings in all segments. Raises DamagedColumnsError."""
@@ -82,14 +86,14 @@ class Term:
         end = 0
         for segment, term_slice in slices:
             begin, end = end, end + len(term_slice.docs)
-            if segment.whole:
+            if segment.has_no_deletions:
                 np.add(term_slice.docs, segment.first_row, out=rows[begin:end], casting="unsafe")
             else:
                 rows[begin:end] = segment.rows[term_slice.docs]
             segment.columns.unpack_into(term_slice.codes, fields[begin:end], tf[begin:end])
             self._parts.append((segment.columns, term_slice.first_position, end))
         self._counts = tf
-        self._alive = None if all(segment.whole for segment, _ in slices) else rows >= 0
+        self._alive = None if all(segment.has_no_deletions for segment, _ in slices) else rows >= 0
         if self._alive is not None:
             rows, fields, tf = rows[self._alive], fields[self._alive], tf[self._alive]
         self.entries = TermEntries(rows, fields, tf)
@@ -98,27 +102,27 @@ class Term:
         self._positions: Positions | None = None
 
     def positions(self) -> Positions:
-        """Return the positions of each entry. Raises DamagedColumnsError."""
+        """Return the term's positions for each item of `entries`. Raises DamagedColumnsError."""
         if self._positions is None:
-            values, end, offsets = [_NONE], 0, offsets_of(self._counts)
+            values, end, offsets = [_NO_POSITIONS], 0, run_offsets(self._counts)
             for columns, first, last in self._parts:
                 begin, end = end, last
                 values.append(columns.positions(first, first + int(offsets[end] - offsets[begin])).astype(np.int32))
             positions = np.concatenate(values)
             if self._alive is not None:
-                offsets, positions = offsets_of(self.entries.tf), positions[np.repeat(self._alive, self._counts)]
+                offsets, positions = run_offsets(self.entries.tf), positions[np.repeat(self._alive, self._counts)]
             self._positions = Positions(offsets, positions)
         return self._positions
 
     def occurrences(self, rows: Rows) -> TermOccurrences:
-        """Return the occurrences of the term in the ascending `rows`."""
+        """Return every occurrence of the term in `rows`, which ascend."""
         if not len(self.entries.rows):
-            return TermOccurrences(np.zeros(0, np.int64), _NO_FIELDS, _NONE)
+            return TermOccurrences(np.zeros(0, np.int64), _NO_FIELDS, _NO_POSITIONS)
         first = np.searchsorted(self.entries.rows, rows)
         counts = np.searchsorted(self.entries.rows, rows, side="right") - first
         indices = concat_ranges(first, counts)
         if not len(indices):
-            return TermOccurrences(np.zeros(0, np.int64), _NO_FIELDS, _NONE)
+            return TermOccurrences(np.zeros(0, np.int64), _NO_FIELDS, _NO_POSITIONS)
         positions = self.positions()
         tf = self.entries.tf[indices]
         return TermOccurrences(
@@ -128,7 +132,7 @@ class Term:
         )
 
 
-_NONE = np.zeros(0, np.int32)
+_NO_POSITIONS = np.zeros(0, np.int32)
 _NO_FIELDS = np.zeros(0, np.uint8)
 
 
@@ -138,15 +142,15 @@ _NO_FIELDS = np.zeros(0, np.uint8)
 Counts = NDArray[np.uint16]
 
 _BITS = np.arange(len(FIELDS), dtype=np.uint8)
-_SHARE = 4
-"""If more than one in so many terms changed, all are sorted again, because updating them one by one takes as long."""
+_RESORT_DIVISOR = 4
+"""All terms are sorted again if more than one in this many changed; updating one by one would take as long."""
 
 
 class Vocabulary:
-    """The terms of all segments; some may be only in deleted fragments.
+    """All terms of the lexical index, sorted; some may occur in deleted fragments only.
 
-    It counts the segments with each term in each field, so the next generation's vocabulary is derived from the
-    segments that were added and removed.
+    For each term and field the number of segments that have it is kept, so that the vocabulary of the next generation
+    can be derived from the segments that were added and removed.
     """
 
     def __init__(self, segments: Mapping[str, Columns], before: Vocabulary | None = None) -> None:
@@ -157,17 +161,17 @@ class Vocabulary:
         added = [self._segments[name] for name in self._segments if before is None or name not in before._segments]
         removed = [] if before is None else [before._segments[n] for n in before._segments if n not in segments]
         changed = sum(len(columns.masks) for columns in (*added, *removed))
-        if before is None or changed * _SHARE > len(before._terms):
-            self._terms, self._counts = _counted(list(self._segments.values()))
+        if before is None or changed * _RESORT_DIVISOR > len(before._terms):
+            self._terms, self._counts = _count_terms(list(self._segments.values()))
         else:
-            self._terms, self._counts = before._changed(added, removed)
+            self._terms, self._counts = before._apply_changes(added, removed)
 
     def __contains__(self, term: str) -> bool:
         at = bisect.bisect_left(self._terms, term)
         return at < len(self._terms) and self._terms[at] == term
 
     def lexicon(self, field: str) -> list[str]:
-        """Return every term of the field, sorted."""
+        """Return every term of `field`, sorted."""
         if field not in self._lexicons:
             self._lexicons[field] = list(compress(self._terms, (self._counts[:, FIELDS.index(field)] > 0).tolist()))
         return self._lexicons[field]
@@ -187,8 +191,8 @@ class Vocabulary:
     def _lengths(self) -> NDArray[np.uint16]:
         return np.fromiter(map(len, self._terms), np.uint16, len(self._terms))
 
-    def _changed(self, added: Sequence[Columns], removed: Sequence[Columns]) -> tuple[list[str], Counts]:
-        """Return the terms and their counts after these segments were added and removed."""
+    def _apply_changes(self, added: Sequence[Columns], removed: Sequence[Columns]) -> tuple[list[str], Counts]:
+        """Return all terms and their segment counts, as they are after some segments were added and removed."""
         new = sorted({term for columns in added for term in columns.words() if term not in self})
         terms, counts = self._terms, self._counts
         if new:
@@ -199,13 +203,13 @@ class Vocabulary:
             counts = counts.copy()
         for columns, sign in (*((segment, 1) for segment in added), *((segment, -1) for segment in removed)):
             at = [bisect.bisect_left(terms, term) for term in columns.words()]
-            counts[at] += (sign * _fields(columns)).astype(np.uint16)
+            counts[at] += (sign * _field_flags(columns)).astype(np.uint16)
         left = np.any(counts > 0, axis=1)
         return (terms, counts) if left.all() else (list(compress(terms, left.tolist())), counts[left])
 
 
-def _counted(segments: Sequence[Columns]) -> tuple[list[str], Counts]:
-    """Return all terms, sorted, and for each the number of segments that have it in each field."""
+def _count_terms(segments: Sequence[Columns]) -> tuple[list[str], Counts]:
+    """Return all terms, sorted, and the number of segments with each term in each field, shape (terms, fields)."""
     term_indices: dict[str, int] = {}
     segment_terms = [
         np.fromiter(
@@ -215,12 +219,12 @@ def _counted(segments: Sequence[Columns]) -> tuple[list[str], Counts]:
     ]
     counts = np.zeros((len(term_indices), len(FIELDS)), np.uint16)
     for columns, at in zip(segments, segment_terms, strict=True):
-        counts[at] += _fields(columns).astype(np.uint16)
+        counts[at] += _field_flags(columns).astype(np.uint16)
     terms = sorted(term_indices)
     return terms, counts[np.fromiter(map(term_indices.__getitem__, terms), np.int32, len(terms))]
 
 
-def _fields(columns: Columns) -> NDArray[np.int16]:
-    """Return an array of terms x fields: 1 if a segment has the term in the field."""
+def _field_flags(columns: Columns) -> NDArray[np.int16]:
+    """Return an array of shape (terms, fields) that is 1 where the segment has the term in the field, else 0."""
     bits: NDArray[np.int16] = (columns.masks[:, None] >> _BITS & 1).astype(np.int16)
     return bits

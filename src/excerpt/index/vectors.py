@@ -1,4 +1,4 @@
-"""The vector matrix, on disk and in memory: int8 with one scale for each row."""
+"""The vectors of all fragments, on disk and in memory: int8 rows with one scale for each row."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from excerpt.index.files import DamagedFileError, DerivedFile, extend_crc, open_regular, seal
+from excerpt.index.files import DamagedFileError, DerivedFile, extend_crc, open_regular, sync_and_record
 from excerpt.state_files import sync_folder
 from excerpt.text.display import format_count
 
@@ -30,13 +30,13 @@ from excerpt.text.display import format_count
 _HEAD = struct.Struct("<4sIII")
 _MAGIC = b"EXV1"
 # All rows are written again once deleted ones are a quarter of the file, or its blocks are a few hundred.
-_DEAD_SHARE = 0.25
+_MAX_DELETED_SHARE = 0.25
 _MAX_BLOCKS = 500
 Keys = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Quantised:
+class QuantisedVectors:
     """Vectors as stored on disk: row i is `rows[i] * scales[i]`."""
 
     scales: NDArray[np.float32]
@@ -48,37 +48,37 @@ class Quantised:
         return self.rows * self.scales[:, None]
 
     @staticmethod
-    def concatenate(parts: Sequence[Quantised]) -> Quantised:
-        return Quantised(np.concatenate([p.scales for p in parts]), np.concatenate([p.rows for p in parts]))
+    def concatenate(parts: Sequence[QuantisedVectors]) -> QuantisedVectors:
+        return QuantisedVectors(np.concatenate([p.scales for p in parts]), np.concatenate([p.rows for p in parts]))
 
     def to_bytes(self) -> list[bytes]:
-        """Return one value for each row, as stored in the catalog: the scale, then the row."""
+        """Return the bytes of each vector as the catalog stores them: the scale (float32), then the int8 row."""
         return [scale.tobytes() + row.tobytes() for scale, row in zip(self.scales, self.rows, strict=True)]
 
     @staticmethod
-    def from_bytes(values: Sequence[bytes], dimensions: int) -> Quantised:
-        """Parse stored vectors. Raises DamagedFileError if a value has another size."""
+    def from_bytes(values: Sequence[bytes], dimensions: int) -> QuantisedVectors:
+        """Parse vectors as the catalog stores them. Raises DamagedFileError if a value has the wrong size."""
         if any(len(value) != 4 + dimensions for value in values):
             raise DamagedFileError("A vector in the catalog has the wrong size.")
         table = np.frombuffer(b"".join(values), np.uint8).reshape(len(values), 4 + dimensions)
-        return Quantised(table[:, :4].copy().view("<f4").ravel(), table[:, 4:].copy().view(np.int8))
+        return QuantisedVectors(table[:, :4].copy().view("<f4").ravel(), table[:, 4:].copy().view(np.int8))
 
 
-def quantise(vectors: NDArray[np.float32]) -> Quantised:
-    """Quantise to int8, scaled by the largest component of each row.
+def quantise(vectors: NDArray[np.float32]) -> QuantisedVectors:
+    """Quantise vectors to int8, each row scaled by its largest component.
 
-    The cosine to the original is about .999, at worst .997.
+    The cosine of a quantised vector with the original is about .999, at worst .997.
     """
     largest = np.abs(vectors).max(axis=1, initial=0)
     scales = (np.where(largest > 0, largest, 1) / 127).astype(np.float32)
-    return Quantised(scales, np.rint(vectors / scales[:, None]).astype(np.int8))
+    return QuantisedVectors(scales, np.rint(vectors / scales[:, None]).astype(np.int8))
 
 
 class MatrixSource:
-    """An open matrix file: it can be read later even if newer generations have removed it by then."""
+    """An open matrix file, which can be read later even if newer generations have deleted the file by then."""
 
     def __init__(self, index: Path, file: DerivedFile) -> None:
-        """Open a matrix file. Raises DamagedFileError if it is not there."""
+        """Open the recorded matrix `file` in the folder `index`. Raises DamagedFileError if it cannot be read."""
         self._record = file
         try:
             self._file = io.BufferedReader(open_regular(index / file.name))
@@ -86,18 +86,21 @@ class MatrixSource:
             raise DamagedFileError(f"{file.name} cannot be read: {error.strerror}.") from error
         status = os.fstat(self._file.fileno())
         self.identity = (file.name, status.st_dev, status.st_ino)
-        """Identity of the file, unaffected by appended data, as long as one of its sources is open."""
+        """Name, device and inode of the file, which appending does not change; unique while a source has it open."""
 
     @property
     def size(self) -> int:
-        """Number of valid bytes of the file."""
+        """Number of bytes of the file that belong to the recorded generation."""
         return self._record.size
 
     def close(self) -> None:
         self._file.close()
 
-    def blocks(self, dimensions: int, start: int = 0) -> Iterator[tuple[Keys, Quantised]]:
-        """Yield the recorded blocks from byte `start` on, each read on demand. Raises DamagedFileError."""
+    def blocks(self, dimensions: int, start: int = 0) -> Iterator[tuple[Keys, QuantisedVectors]]:
+        """Yield (keys, vectors) of each block of the file from byte `start` on. Raises DamagedFileError.
+
+        `dimensions` is the length of a vector; a block with another length counts as damaged.
+        """
         record = self._record
         actual_size = os.fstat(self._file.fileno()).st_size
         if actual_size < record.size:
@@ -117,32 +120,38 @@ class MatrixSource:
             scales_at, rows_at = 8 * count, 12 * count
             keys = np.frombuffer(body[:scales_at], "<i8").astype(np.int64)
             scales = np.frombuffer(body[scales_at:rows_at], "<f4").astype(np.float32)
-            yield keys, Quantised(scales, np.frombuffer(body[rows_at:], np.int8).reshape(count, width))
+            yield keys, QuantisedVectors(scales, np.frombuffer(body[rows_at:], np.int8).reshape(count, width))
 
 
 class MatrixWriter:
-    """Writes generations of the matrix file. The caller holds the build's lock and records what `commit` returns."""
+    """Appends the vectors of new fragments to the matrix file, or rewrites it when many rows are of deleted fragments.
+
+    The caller holds the build's lock, and records the file that `commit` returns in the catalog.
+    """
 
     def __init__(self, index: Path, file: DerivedFile | None, dimensions: int) -> None:
-        """Continue the recorded `file`; None starts a new one. Raises DamagedFileError."""
+        """Open the recorded matrix `file` for appending; None starts a new file. Raises DamagedFileError."""
         self._index = index
         self._dimensions = dimensions
         self._file = file
         self._keys: list[Keys] = [keys for keys, _ in self._blocks()]
 
-    def commit(self, generation: int, living: Keys, keys: Keys, added: Quantised) -> DerivedFile:
-        """Append the rows of the new `keys`, or write all of `living` again, and sync; return the file's record."""
+    def commit(self, generation: int, living: Keys, keys: Keys, added: QuantisedVectors) -> DerivedFile:
+        """Write the vectors `added` of the new fragments `keys`, sync the file, and return its record.
+
+        `living` are the keys of all live fragments. The rows are appended, or the whole file is rewritten.
+        """
         if self._file is None:
             return self._rewrite(generation, living, [(keys, added)])
         total = sum(map(len, self._keys)) + len(keys)
-        if total - len(living) > _DEAD_SHARE * total or len(self._keys) >= _MAX_BLOCKS:
+        if total - len(living) > _MAX_DELETED_SHARE * total or len(self._keys) >= _MAX_BLOCKS:
             return self._rewrite(generation, living, [*self._blocks(), (keys, added)])
         if len(keys):
             self._file = self._append(self._file, keys, added)
             self._keys.append(keys)
         return self._file
 
-    def _blocks(self) -> list[tuple[Keys, Quantised]]:
+    def _blocks(self) -> list[tuple[Keys, QuantisedVectors]]:
         if self._file is None:
             return []
         source = MatrixSource(self._index, self._file)
@@ -151,8 +160,8 @@ class MatrixWriter:
         finally:
             source.close()
 
-    def _append(self, file: DerivedFile, keys: Keys, added: Quantised) -> DerivedFile:
-        data = _block(keys, added)
+    def _append(self, file: DerivedFile, keys: Keys, added: QuantisedVectors) -> DerivedFile:
+        data = _pack_block(keys, added)
         with (self._index / file.name).open("rb+") as out:
             out.truncate(file.size)
             out.seek(file.size)
@@ -161,24 +170,26 @@ class MatrixWriter:
             os.fsync(out.fileno())
         return DerivedFile(file.name, file.size + len(data), extend_crc(file.crc, data))
 
-    def _rewrite(self, generation: int, live_keys: Keys, blocks: Sequence[tuple[Keys, Quantised]]) -> DerivedFile:
-        """Write the rows of the `living` keys to a new file.
+    def _rewrite(
+        self, generation: int, live_keys: Keys, blocks: Sequence[tuple[Keys, QuantisedVectors]]
+    ) -> DerivedFile:
+        """Write the rows of `live_keys`, which are in `blocks`, to a new file, and return its record.
 
-        Readers of older generations still open the previous file.
+        The previous file stays for readers of older generations.
         """
         keys = np.concatenate([keys for keys, _ in blocks])
-        quantised = Quantised.concatenate([part for _, part in blocks])
+        quantised = QuantisedVectors.concatenate([part for _, part in blocks])
         keep = np.isin(keys, live_keys)
-        data = _block(keys[keep], Quantised(quantised.scales[keep], quantised.rows[keep]))
+        data = _pack_block(keys[keep], QuantisedVectors(quantised.scales[keep], quantised.rows[keep]))
         name = f"vectors-{generation}"
         (self._index / name).write_bytes(data)
-        self._file = seal(self._index, name)
+        self._file = sync_and_record(self._index, name)
         sync_folder(self._index)
         self._keys = [keys[keep]]
         return self._file
 
 
-def _block(keys: Keys, quantised: Quantised) -> bytes:
+def _pack_block(keys: Keys, quantised: QuantisedVectors) -> bytes:
     body = b"".join((keys.astype("<i8").tobytes(), quantised.scales.astype("<f4").tobytes(), quantised.rows.tobytes()))
     return _HEAD.pack(_MAGIC, quantised.rows.shape[1], len(keys), zlib.crc32(body)) + body
 
@@ -189,14 +200,14 @@ def _block(keys: Keys, quantised: Quantised) -> bytes:
 # They are stored in chunks that generations share: each appends its new rows after the existing ones, and holds the
 # positions of its own rows. So opening a generation costs only as much as it changed.
 
-CHUNK = 4096
-"""Rows that are multiplied at a time: 1 MB, which fits into the processor's cache."""
-_PIECE = 512
-"""Rows of a chunk that numpy converts to floats at a time."""
+CHUNK_ROWS = 4096
+"""Rows of one chunk, which are multiplied at a time: 1 MB, which fits into the processor's cache."""
+_CONVERTED_ROWS = 512
+"""Rows that numpy converts to floats at a time."""
 _MIN_ALIVE_SHARE = 0.75
-"""The least share of live rows in a chunk; with fewer it is dropped, and they move behind the others."""
-_STEPS = 254
-"""Number of steps of a query's second digit that make one step of the first."""
+"""A chunk with a smaller share of live rows is dropped, and its live rows are copied behind the others."""
+_DIGIT_BASE = 254
+"""The base of the two int8 digits that represent a component of a query: value = first * 254 + second."""
 _ROUNDING = 1e-5
 """Upper bound of a cosine's rounding error in float32."""
 
@@ -205,15 +216,15 @@ Int8s = NDArray[np.int8]
 
 
 class _SpareChunk:
-    """The last chunk and its free rows. Several generations may append to it, each after all others."""
+    """The last chunk, with free rows. Several generations may append rows; each gets rows of its own."""
 
     def __init__(self, dimensions: int) -> None:
-        self.chunk: Int8s = np.zeros((CHUNK, dimensions), np.int8)
+        self.chunk: Int8s = np.zeros((CHUNK_ROWS, dimensions), np.int8)
         self._used = 0
         self._lock = threading.Lock()
 
-    def put(self, rows: Int8s) -> tuple[Int8s, int, int]:
-        """Append as many of `rows` as fit; return the chunk, the position in it, and the number of appended rows."""
+    def append_rows(self, rows: Int8s) -> tuple[Int8s, int, int]:
+        """Append as many of `rows` as fit; return the chunk, the position of the first one, and how many fitted."""
         with self._lock:
             if self._used == len(self.chunk):
                 self.chunk, self._used = np.zeros_like(self.chunk), 0
@@ -225,7 +236,7 @@ class _SpareChunk:
 
 @dataclass(frozen=True, slots=True)
 class _ChunkedRows:
-    """Vectors in chunks: row i is at `places[i]` of the consecutive `chunks`, multiplied by `scales[i]`.
+    """Vectors stored in chunks: vector i is row `positions[i]` of the concatenated `chunks`, times `scales[i]`.
 
     `spare` is the chunk to which more rows are appended.
     """
@@ -239,67 +250,72 @@ class _ChunkedRows:
     def empty(dimensions: int) -> _ChunkedRows:
         return _ChunkedRows((), np.zeros(0, np.int32), np.zeros(0, np.float32), _SpareChunk(dimensions))
 
-    def rows(self, numbers: NDArray[np.integer]) -> Quantised:
-        """Return a copy of some vectors."""
+    def rows(self, numbers: NDArray[np.integer]) -> QuantisedVectors:
+        """Return a copy of the vectors with these numbers."""
         positions = self.positions[numbers]
         rows = np.empty((len(positions), self.spare.chunk.shape[1]), np.int8)
-        order = np.argsort(positions // CHUNK, kind="stable")
-        ends = np.cumsum(np.bincount(positions // CHUNK, minlength=len(self.chunks))).tolist()
+        order = np.argsort(positions // CHUNK_ROWS, kind="stable")
+        ends = np.cumsum(np.bincount(positions // CHUNK_ROWS, minlength=len(self.chunks))).tolist()
         for chunk, begin, end in zip(self.chunks, [0, *ends], ends, strict=False):
             if end > begin:
                 in_chunk = order[begin:end]
-                rows[in_chunk] = chunk[positions[in_chunk] % CHUNK]
-        return Quantised(self.scales[numbers], rows)
+                rows[in_chunk] = chunk[positions[in_chunk] % CHUNK_ROWS]
+        return QuantisedVectors(self.scales[numbers], rows)
 
     def with_rows(
-        self, kept_rows: NDArray[np.integer], count: int, added: NDArray[np.integer], parts: Iterable[Quantised]
+        self, kept_rows: NDArray[np.integer], count: int, added: NDArray[np.integer], parts: Iterable[QuantisedVectors]
     ) -> _ChunkedRows:
-        """Return `count` vectors: the present `kept_rows`, with those of `parts` inserted at the rows `added`."""
+        """Return `count` vectors: those in `kept_rows`, in order, with the vectors of `parts` at the rows `added`."""
         positions, scales = np.empty(count, np.int32), np.empty(count, np.float32)
         is_kept = np.ones(count, np.bool_)
         is_kept[added] = False
         kept_positions = np.flatnonzero(is_kept)
         old = self.positions[kept_rows]
-        live_counts = np.bincount(old // CHUNK, minlength=len(self.chunks))
+        live_counts = np.bincount(old // CHUNK_ROWS, minlength=len(self.chunks))
         is_dense = [
-            n >= _MIN_ALIVE_SHARE * CHUNK or chunk is self.spare.chunk
+            n >= _MIN_ALIVE_SHARE * CHUNK_ROWS or chunk is self.spare.chunk
             for n, chunk in zip(live_counts, self.chunks, strict=True)
         ]
         dense = np.array(is_dense, np.bool_)
-        in_dense = dense[old // CHUNK]
-        renumbered = (np.cumsum(dense) - 1)[old[in_dense] // CHUNK]
-        positions[kept_positions[in_dense]] = renumbered * CHUNK + old[in_dense] % CHUNK
+        in_dense = dense[old // CHUNK_ROWS]
+        renumbered = (np.cumsum(dense) - 1)[old[in_dense] // CHUNK_ROWS]
+        positions[kept_positions[in_dense]] = renumbered * CHUNK_ROWS + old[in_dense] % CHUNK_ROWS
         chunks = [chunk for chunk, is_dense_chunk in zip(self.chunks, is_dense, strict=True) if is_dense_chunk]
-        positions[kept_positions[~in_dense]], _ = _put([self.rows(kept_rows[~in_dense])], chunks, self.spare)
-        positions[added], scales[added] = _put(parts, chunks, self.spare)
+        positions[kept_positions[~in_dense]], _ = _append_vectors([self.rows(kept_rows[~in_dense])], chunks, self.spare)
+        positions[added], scales[added] = _append_vectors(parts, chunks, self.spare)
         scales[kept_positions] = self.scales[kept_rows]
         return _ChunkedRows(tuple(chunks), positions, scales, self.spare)
 
 
-def _put(parts: Iterable[Quantised], chunks: list[Int8s], spare: _SpareChunk) -> tuple[NDArray[np.int32], Floats]:
-    """Append rows to the room, adding its chunks to `chunks`; return the rows' positions and scales."""
+def _append_vectors(
+    parts: Iterable[QuantisedVectors], chunks: list[Int8s], spare: _SpareChunk
+) -> tuple[NDArray[np.int32], Floats]:
+    """Append the vectors of `parts` to the spare chunk; return their positions and scales.
+
+    Chunks that are new are added to `chunks`.
+    """
     positions, scales = [np.zeros(0, np.int32)], [np.zeros(0, np.float32)]
     for part in parts:
         scales.append(part.scales)
         rows = part.rows
         while len(rows):
-            chunk, at, count = spare.put(rows)
+            chunk, at, count = spare.append_rows(rows)
             if not chunks or chunks[-1] is not chunk:
                 chunks.append(chunk)
-            first = (len(chunks) - 1) * CHUNK + at
+            first = (len(chunks) - 1) * CHUNK_ROWS + at
             positions.append(np.arange(first, first + count, dtype=np.int32))
             rows = rows[count:]
     return np.concatenate(positions), np.concatenate(scales)
 
 
 class VectorMatrix:
-    """One row per fragment, in the order of `keys` (ascending).
+    """The vectors of all fragments in memory: row i is that of the fragment with key `keys[i]` (ascending).
 
-    `mean` is the mean of all rows, shape (dimensions,): it gives a query's mean cosine with the vault.
+    `mean` is the mean of all rows, shape (dimensions,).
     """
 
     def __init__(self, keys: Keys, total: NDArray[np.float64], source: MatrixSource, chunked: _ChunkedRows) -> None:
-        """Create the matrix; `total` is the sum of all vectors, `source` the file they were read from."""
+        """Create the matrix from loaded rows (`chunked`); `total` is their sum, `source` the file they are from."""
         self.keys = keys
         self.mean: Floats = (total / max(len(keys), 1)).astype(np.float32)
         self._total = total
@@ -312,15 +328,15 @@ class VectorMatrix:
     def read(
         cls, source: MatrixSource, keys: Keys, dimensions: int, before: VectorMatrix | None = None
     ) -> VectorMatrix:
-        """Read the rows of the live `keys`. Raises DamagedFileError.
+        """Read the vectors of the fragments `keys` from the file. Raises DamagedFileError.
 
-        With `before`, an older generation in which every key has the same vector, existing rows are shared and only new
-        ones are read.
+        `before` is the matrix of an older generation, in which a key has the same vector: its rows are reused, and only
+        new rows are read.
         """
         if before is not None and len(before.mean) == dimensions:
-            return before._extend(source, keys)
+            return before._update_to(source, keys)
         total = np.zeros(dimensions)
-        parts = _sum_into(total, _read(source, keys, dimensions))
+        parts = _add_to_total(total, _read(source, keys, dimensions))
         none, all_rows = np.zeros(0, np.intp), np.arange(len(keys))
         return cls(keys, total, source, _ChunkedRows.empty(dimensions).with_rows(none, len(keys), all_rows, parts))
 
@@ -334,82 +350,89 @@ class VectorMatrix:
         return self._chunked.rows(numbers).floats
 
     def similarities(self, query: Floats) -> Floats:
-        """Return the cosine of the normalised `query` with each row, shape (n,).
+        """Return the cosine of each row with `query`, a vector of length 1; shape (n,).
 
-        The query is represented by two int8 digits, with a resolution of 2^-16 of its largest component, so that all
-        products are of integers and exact: the result is the same to the last bit on any processor and with either
-        method of multiplication.
+        Each component of the query is represented by two int8 digits, with a resolution of 2^-16 of the largest
+        component. So all products are of integers and exact, and the result is the same to the last bit on any
+        processor and with either method of multiplication.
         """
         chunked = self._chunked
         digits, step = _to_digits(query)
-        sums = np.empty((len(chunked.chunks), CHUNK), np.float32)
+        sums = np.empty((len(chunked.chunks), CHUNK_ROWS), np.float32)
         for number, chunk in enumerate(chunked.chunks):
             first, second = multiply(digits, chunk)
-            sums[number] = first.astype(np.float64) * _STEPS + second
+            sums[number] = first.astype(np.float64) * _DIGIT_BASE + second
         cosines: Floats = sums.ravel()[chunked.positions]
         cosines *= chunked.scales * np.float32(step)
         return cosines
 
     def similarities_at(self, query: Floats, numbers: NDArray[np.integer]) -> Floats:
-        """Return what `similarities` returns for the rows `numbers`, identical to the last bit."""
+        """Return the cosines of the rows `numbers` with `query`, equal to those of `similarities` to the last bit."""
         digits, step = _to_digits(query)
         vectors = self._chunked.rows(numbers)
         first, second = multiply(digits, vectors.rows)
-        cosines: Floats = (first.astype(np.float64) * _STEPS + second).astype(np.float32)
+        cosines: Floats = (first.astype(np.float64) * _DIGIT_BASE + second).astype(np.float32)
         cosines *= vectors.scales * np.float32(step)
         return cosines
 
     def approximate_similarities(self, query: Floats) -> tuple[Floats, float]:
-        """Return approximate cosines, in half of the time of `similarities`, and the largest possible error.
+        """Return approximate cosines of all rows with `query`, and the largest error that one of them may have.
 
-        Only the first digit of the query is used. The error is the product of the second digit with a row, so at most
-        the product of their lengths; a row had length 1, and quantising has added up to half a step, a 254th, to each
-        component.
+        Takes half of the time of `similarities`, because only the first digit of the query is used. The error is the
+        product of the second digit with a row, so at most the product of their lengths. A row had length 1, and
+        quantising has added up to half a step, a 254th, to each component.
         """
         chunked = self._chunked
         digits, step = _to_digits(query)
-        sums = np.empty((len(chunked.chunks), CHUNK), np.float32)
+        sums = np.empty((len(chunked.chunks), CHUNK_ROWS), np.float32)
         for number, chunk in enumerate(chunked.chunks):
             sums[number] = multiply(digits[:1], chunk)[0]
         cosines: Floats = sums.ravel()[: len(chunked.positions)] if self._in_order else sums.ravel()[chunked.positions]
-        cosines *= chunked.scales * np.float32(step * _STEPS)
+        cosines *= chunked.scales * np.float32(step * _DIGIT_BASE)
         longest = 1 + math.sqrt(len(query)) / 254
         return cosines, longest * step * math.sqrt(float(np.sum(np.square(digits[1], dtype=np.float64)))) + _ROUNDING
 
     def mean_similarity(self, query: Floats) -> float:
-        """Return the mean of all rows' cosines, up to rounding.
+        """Return the mean cosine of all rows with `query`, up to rounding.
 
-        It does not use a linear algebra library, whose last bits differ between machines.
+        No linear algebra library is used, because the last bits of its results differ between machines.
         """
         digits, step = _to_digits(query)
         first, second = digits.astype(np.float64)
-        return float(np.sum(self._total * (first * _STEPS + second))) * float(np.float32(step)) / max(len(self.keys), 1)
+        return (
+            float(np.sum(self._total * (first * _DIGIT_BASE + second)))
+            * float(np.float32(step))
+            / max(len(self.keys), 1)
+        )
 
-    def _extend(self, source: MatrixSource, keys: Keys) -> VectorMatrix:
-        """Return the matrix of another generation's `keys`, sharing the rows that remain."""
+    def _update_to(self, source: MatrixSource, keys: Keys) -> VectorMatrix:
+        """Return the matrix of a newer generation with the fragments `keys`, reusing the rows of this one."""
         at = np.searchsorted(self.keys, keys)
         known = at < len(self.keys)
         known[known] = self.keys[at[known]] == keys[known]
         # If the file has only grown, the part that was recorded before is known.
         start = self._size if source.identity == self._file else 0
         kept_rows = at[known]
-        total = self._total - _sum(self._chunked.rows(np.delete(np.arange(len(self.keys)), kept_rows)))
-        parts = _sum_into(total, _read(source, keys[~known], len(self.mean), start))
+        total = self._total - _sum_vectors(self._chunked.rows(np.delete(np.arange(len(self.keys)), kept_rows)))
+        parts = _add_to_total(total, _read(source, keys[~known], len(self.mean), start))
         chunked = self._chunked.with_rows(kept_rows, len(keys), np.flatnonzero(~known), parts)
         return VectorMatrix(keys, total, source, chunked)
 
 
 def _to_digits(query: Floats) -> tuple[Int8s, float]:
-    """Return the query as first * _STEPS + second, shape (2, dimensions), and the unit of these numbers."""
+    """Return two int8 digits for each component of the query, shape (2, dimensions), and the unit of the digits.
+
+    A component is (first * 254 + second) * unit.
+    """
     first = quantise(query[None])
     scale = float(first.scales[0])
-    second = np.rint((query / np.float64(scale) - first.rows[0]) * _STEPS)
-    return np.stack([first.rows[0], second.astype(np.int8)]), scale / _STEPS
+    second = np.rint((query / np.float64(scale) - first.rows[0]) * _DIGIT_BASE)
+    return np.stack([first.rows[0], second.astype(np.int8)]), scale / _DIGIT_BASE
 
 
 Products = NDArray[np.float32] | NDArray[np.float64]
 Multiply = Callable[[Int8s, Int8s], Products]
-"""Returns the exact dot products of digits with the rows of a chunk, shape (digits, rows)."""
+"""A function that returns the exact dot products of digits with the rows of a chunk, shape (digits, rows)."""
 
 
 def multiply_in_numpy(digits: Int8s, chunk: Int8s) -> Products:
@@ -417,15 +440,15 @@ def multiply_in_numpy(digits: Int8s, chunk: Int8s) -> Products:
     kind = np.float32 if digits.shape[1] * 127 * 127 < 2**24 else np.float64
     factors = digits.T.astype(kind)
     products = np.empty((len(chunk), len(digits)), kind)
-    rows = np.empty((_PIECE, digits.shape[1]), kind)
-    for at in range(0, len(chunk), _PIECE):
-        part = chunk[at : at + _PIECE]
+    rows = np.empty((_CONVERTED_ROWS, digits.shape[1]), kind)
+    for at in range(0, len(chunk), _CONVERTED_ROWS):
+        part = chunk[at : at + _CONVERTED_ROWS]
         rows[: len(part)] = part
-        np.matmul(rows[: len(part)], factors, out=products[at : at + _PIECE])
+        np.matmul(rows[: len(part)], factors, out=products[at : at + _CONVERTED_ROWS])
     return products.T
 
 
-def _fastest() -> Multiply:
+def _choose_multiply() -> Multiply:
     try:
         from simsimd import cdist
     except ImportError:  # there is no wheel for this machine
@@ -434,11 +457,14 @@ def _fastest() -> Multiply:
     return lambda digits, chunk: np.asarray(cdist(digits, chunk, "dot"))
 
 
-multiply: Multiply = _fastest()
+multiply: Multiply = _choose_multiply()
 
 
-def _read(source: MatrixSource, keys: Keys, dimensions: int, start: int = 0) -> Iterator[Quantised]:
-    """Yield the rows of `keys`, in their order, from byte `start` of the file on."""
+def _read(source: MatrixSource, keys: Keys, dimensions: int, start: int = 0) -> Iterator[QuantisedVectors]:
+    """Yield the vectors of the fragments `keys`, in their order, read from byte `start` of the file on.
+
+    Raises DamagedFileError if a vector is missing.
+    """
     is_found = np.zeros(len(keys), bool)
     for block_keys, quantised in source.blocks(dimensions, start) if len(keys) else ():
         at = np.searchsorted(keys, block_keys)
@@ -448,26 +474,25 @@ def _read(source: MatrixSource, keys: Keys, dimensions: int, start: int = 0) -> 
         is_found[at[alive]] = True
         whole = bool(alive.all())
         # New keys are above all older ones, so the blocks in sequence are in the order of keys.
-        yield quantised if whole else Quantised(quantised.scales[alive], quantised.rows[alive])
+        yield quantised if whole else QuantisedVectors(quantised.scales[alive], quantised.rows[alive])
     if not is_found.all():
         raise DamagedFileError(f"{np.count_nonzero(~is_found)} vectors are missing from the matrix.")
 
 
-def _sum_into(total: NDArray[np.float64], parts: Iterable[Quantised]) -> Iterator[Quantised]:
-    """Yield the parts unchanged, adding each to `total`."""
+def _add_to_total(total: NDArray[np.float64], parts: Iterable[QuantisedVectors]) -> Iterator[QuantisedVectors]:
+    """Yield the parts unchanged, and add the sum of the vectors of each part to `total`, in place."""
     for part in parts:
-        total += _sum(part)
+        total += _sum_vectors(part)
         yield part
 
 
-def _sum(part: Quantised) -> NDArray[np.float64]:
-    """Return the sum of vectors, which is exact in any order.
+def _sum_vectors(part: QuantisedVectors) -> NDArray[np.float64]:
+    """Return the sum of vectors, shape (dimensions,); it is exact, so the order of summation makes no difference.
 
-    A sum of some hundred thousand components between -1 and 1 needs fewer bits than a float64 has, so a mean does not
-    depend on how a generation was made.
+    A sum of some hundred thousand components between -1 and 1 needs fewer bits than a float64 has.
     """
     total = np.zeros(part.rows.shape[1])
     scales = part.scales.astype(np.float64)
-    for at in range(0, len(scales), _PIECE):
-        total += scales[at : at + _PIECE] @ part.rows[at : at + _PIECE].astype(np.float64)
+    for at in range(0, len(scales), _CONVERTED_ROWS):
+        total += scales[at : at + _CONVERTED_ROWS] @ part.rows[at : at + _CONVERTED_ROWS].astype(np.float64)
     return total

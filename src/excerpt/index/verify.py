@@ -1,4 +1,4 @@
-"""Comparison of an index with its sources: every file, row, vector and posting."""
+"""Verification of an index: compares every file, row, vector and posting with its source."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from excerpt.corpus.names import NO_NAMES, NameTerms
 from excerpt.corpus.tables import FIELDS
 from excerpt.errors import ExcerptError, ModelError, SettingsError
 from excerpt.index.catalog import (
-    FILE,
+    CATALOG_FILE,
     Catalog,
     DamagedRowError,
     NoteRows,
@@ -31,7 +31,7 @@ from excerpt.index.catalog import (
 )
 from excerpt.index.changes import build_parameters, is_current_key, prepare_key
 from excerpt.index.embed import Embedder, open_embedder
-from excerpt.index.files import SUSPECT, DamagedFileError, DerivedFile, check
+from excerpt.index.files import SUSPECT_FILE, DamagedFileError, DerivedFile, check_file
 from excerpt.index.lexical import open_segments
 from excerpt.index.postings import (
     EMBEDDED_TEXT_VERSION,
@@ -40,16 +40,16 @@ from excerpt.index.postings import (
     FieldCollector,
     Inverted,
     Segment,
-    chain_segments,
+    concatenate_segments,
     embedded_digest,
     embedded_text,
-    fuse,
+    merge_fields,
     select_docs,
 )
-from excerpt.index.prepare import PrepareOptions, Task, note_rows
+from excerpt.index.prepare import FileTask, PrepareOptions, note_rows
 from excerpt.index.terms import OpenSegment
-from excerpt.index.vectors import MatrixSource, Quantised, quantise
-from excerpt.index.writer import LOCK
+from excerpt.index.vectors import MatrixSource, QuantisedVectors, quantise
+from excerpt.index.writer import LOCK_FILE
 from excerpt.settings import Settings
 from excerpt.text.fragments import FRAGMENTS_VERSION
 from excerpt.text.markdown import parse_note
@@ -61,12 +61,12 @@ from excerpt.vault.scan import Scan
 # --- health -----------------------------------------------------------------------------------------------------------
 # The errors found by examining an index, and the instructions to the next build for those it would not find by itself.
 
-Tick = Callable[[str, int, int, str], None]
-"""Called from time to time with what is being examined, how many are done, how many there are, and the current note."""
+OnExamined = Callable[[str, int, int, str], None]
+"""A callback for progress: what is being examined, number examined, total number, and path of the current note."""
 
 
 class RepairPart(StrEnum):
-    """What must be rebuilt to repair a fault: everything, one note, or words or vectors from the catalog."""
+    """The part of an index that must be rebuilt to repair a fault: everything, one note, the words or the vectors."""
 
     CATALOG = "catalog"
     NOTE = "note"
@@ -76,10 +76,10 @@ class RepairPart(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault in an index.
+    """An error in an index, and the part that must be rebuilt.
 
-    `where` is a note's path or a file of the index; `reason` is one sentence; `digest` is that of the text whose vector
-    in the catalog is unreliable.
+    `path` is the path of a note or the name of a file of the index; `reason` is one sentence for the user. `digest` is
+    the digest of a text whose vector in the catalog may be wrong, b"" if there is none.
     """
 
     path: str
@@ -88,8 +88,8 @@ class Fault:
     digest: bytes = b""
 
 
-class Stale(StrEnum):
-    """Why a note differs from the vault, which the next build detects by itself."""
+class StaleReason(StrEnum):
+    """Why the index of a note is out of date; the next build finds and mends this by itself."""
 
     NEW = "new"
     CHANGED = "changed"
@@ -98,12 +98,13 @@ class Stale(StrEnum):
 
 
 @dataclass(slots=True)
-class Health:
+class IndexHealth:
     """The result of examining an index.
 
-    `leftovers` are files in its folder that the generation does not use: name, bytes, and whether they are newer than
-    its commit. `outdated` says in words what the next build redoes because code, model or tokenizer changed. The counts
-    are of what was examined.
+    The counts are of what was examined, and `size` is the size of the index in bytes. `skipped` counts the skipped
+    files by reason. `stale` are (path, reason) of notes that are out of date. `leftovers` are (name, bytes, whether
+    newer than the last commit) of files in the index folder that the index does not use. `outdated` are phrases for
+    what the next build redoes because code, model or tokenizer changed.
     """
 
     generation: int = 0
@@ -115,7 +116,7 @@ class Health:
     model: str = ""
     tokenizer: str = ""
     skipped: Counter[str] = field(default_factory=Counter)
-    stale: list[tuple[str, Stale]] = field(default_factory=list)
+    stale: list[tuple[str, StaleReason]] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     leftovers: list[tuple[str, int, bool]] = field(default_factory=list)
     outdated: list[str] = field(default_factory=list)
@@ -123,17 +124,17 @@ class Health:
 
 
 def schedule_repair(folder: Path, faults: Sequence[Fault]) -> None:
-    """Have the next build repair the faults, also those that no size, time or checksum reveals.
+    """Record the faults in the index, so that the next build repairs them.
 
-    Raises OSError and sqlite3.DatabaseError.
+    A build would not find those that no size, time or checksum shows. Raises OSError and sqlite3.DatabaseError.
     """
     parts = {fault.part for fault in faults}
     if RepairPart.CATALOG in parts:
-        (folder / SUSPECT).write_text("a check found errors in it", encoding="utf-8")
+        (folder / SUSPECT_FILE).write_text("a check found errors in it", encoding="utf-8")
         return
     with closing(Catalog.open_to_write(folder)) as catalog, catalog.transaction():
         catalog.mark_for_reread({fault.path for fault in faults if fault.part is RepairPart.NOTE})
-        catalog.forget_vectors({fault.digest for fault in faults if fault.digest})
+        catalog.delete_vectors({fault.digest for fault in faults if fault.digest})
         parts_to_rebuild = {part.value for part in (RepairPart.WORDS, RepairPart.VECTORS) if part in parts}
         catalog.set_meta("doubted", " ".join(sorted(parts_to_rebuild.union(catalog.meta("doubted").split()))))
 
@@ -162,14 +163,14 @@ _NAME_TERMS = "SELECT own, lengths, terms, files, targets FROM name_terms WHERE 
 
 @dataclass(frozen=True, slots=True)
 class StoredNote(NoteRows):
-    """The rows of one note in the catalog, with its number and the keys of its fragments, without warnings."""
+    """The rows of one note as read from the catalog, with the note's row id (`number`) and its fragments' keys."""
 
     number: int
     keys: list[int]
 
 
 def read_stored(rows: ReadRows, number: int) -> StoredNote:
-    """Return the note with that number in the catalog. Raises sqlite3.DatabaseError."""
+    """Read the rows of the note with the row id `number` from the catalog. Raises sqlite3.DatabaseError."""
     ((path, size, mtime_ns, ctime_ns, digest, cut, title, language, tokens, kind, unread, text),) = rows(_NOTE, number)
     fragments = rows(_FRAGMENTS, number)
     return StoredNote(
@@ -198,7 +199,7 @@ def read_stored(rows: ReadRows, number: int) -> StoredNote:
 
 
 def collect_words(note: StoredNote, collector: FieldCollector) -> None:
-    """Add the words of the stored fragments to `collector`, as preparing the note did."""
+    """Add the words of a stored note's fragments to `collector`, in the same way as when the note was prepared."""
     properties: dict[str, list[str]] = {}
     for kind, name, value in note.labels:
         if kind == "property":
@@ -219,13 +220,13 @@ def collect_words(note: StoredNote, collector: FieldCollector) -> None:
 _ESTIMATE = "chars/4"
 
 
-class NoteCheck:
-    """Checks one note after the other; adds at most one fault per note to the faults of `health`."""
+class NoteComparison:
+    """Compares stored notes with their own texts; adds at most one fault for each note to the faults of `health`."""
 
-    def __init__(self, settings: Settings, health: Health, *, quick: bool, names_current: bool) -> None:
-        """Create the check. `quick` checks only the line ranges.
+    def __init__(self, settings: Settings, health: IndexHealth, *, quick: bool, names_current: bool) -> None:
+        """Prepare the comparison. `quick` compares only the line ranges of fragments.
 
-        Names are compared only if `names_current`: another version may have tokenized them.
+        `names_current`: the stored names were tokenized by this version, so that they can be compared.
         """
         self._health, self._quick, self._names_current = health, quick, names_current
         self._vault = settings.vault
@@ -240,7 +241,7 @@ class NoteCheck:
 
     def check(self, note: StoredNote, catalog: Catalog) -> None:
         if not is_current_key(note.cut, prepare_key(note.path, self._vault)):
-            self._health.stale.append((note.path, Stale.CUT))
+            self._health.stale.append((note.path, StaleReason.CUT))
         error = next(self._find_errors(note), "") or _checksum_error(catalog, note)
         if error:
             self._health.faults.append(Fault(note.path, error, RepairPart.NOTE))
@@ -249,7 +250,7 @@ class NoteCheck:
         try:
             text = text_from_row(note.text)
         except DamagedRowError:
-            yield "Its text in the catalog is lost or damaged."
+            yield "The note's text in the catalog is lost or damaged."
             return
         yield from _range_errors(note, text.split("\n"))
         # The catalog does not hold the file that an attachment's text was extracted from.
@@ -260,10 +261,12 @@ class NoteCheck:
         # The parser removes one byte order mark; another one that the text itself has must remain.
         parsed = parse_note(note.path, f"\ufeff{text}", note.cut.partition("/")[2])
         options = PrepareOptions(Path(), self._tokenizer, self._vault)
-        expected, _ = note_rows(options, parsed, Task(note.path, note.size, note.mtime_ns, note.ctime_ns), note.digest)
+        expected, _ = note_rows(
+            options, parsed, FileTask(note.path, note.size, note.mtime_ns, note.ctime_ns), note.digest
+        )
         ranges = [row[3:5] for row in note.fragments]
         if missing := [row[3:5] for row in expected.fragments if row[3:5] not in ranges]:
-            yield f"Lines {_range(missing[0])} are missing from the fragments."
+            yield f"Lines {_format_range(missing[0])} are missing from the fragments."
         compared_counts = slice(None) if self._counted else slice(0)
         compared_names = slice(None) if self._names_current else slice(0)
         pairs: tuple[tuple[str, Any, Any], ...] = (
@@ -281,34 +284,36 @@ class NoteCheck:
             ("names' words", (note.name_terms,)[compared_names], (expected.name_terms,)[compared_names]),
             ("title or language", (note.title, note.language), (expected.title, expected.language)),
         )
-        yield from (f"Its {name} in the catalog do not match its text." for name, stored, new in pairs if stored != new)
+        yield from (
+            f"The note's {name} in the catalog do not match its text." for name, stored, new in pairs if stored != new
+        )
 
 
 def _checksum_error(catalog: Catalog, note: StoredNote) -> str:
     try:
-        catalog.check_rows_of(note.number)
+        catalog.check_note_rows(note.number)
     except DamagedRowError:
-        return "Its rows in the catalog were altered."
+        return "The note's rows in the catalog were altered."
     return ""
 
 
 def _range_errors(note: StoredNote, lines: Sequence[str]) -> Iterator[str]:
-    """Yield sentences about fragments whose lines are wrong or belong to two fragments.
+    """Yield a sentence for each fragment with wrong lines, or with lines that another fragment has too.
 
-    Lines of text in no fragment are found by splitting the note again.
+    `lines` are those of the note. Lines in no fragment are not found here, but by splitting the note again.
     """
     before = 0
     for _, _, _, first, last, _, _, _, text in note.fragments:
         if not 1 <= first <= last <= len(lines):
             yield f"A fragment has lines {first}-{last}; the note has only {len(lines):,}."
         elif "\n".join(lines[first - 1 : last]) != text:
-            yield f"The fragment of lines {_range((first, last))} has a different text from the note."
+            yield f"The fragment of lines {_format_range((first, last))} has a different text from the note."
         elif first <= before:
             yield f"Two fragments contain line {first}."
         before = last
 
 
-def _range(lines: Sequence[int]) -> str:
+def _format_range(lines: Sequence[int]) -> str:
     first, last = lines
     return f"{first}-{last}"
 
@@ -335,12 +340,15 @@ _Rows = dict[int, bytes]
 
 
 def check_vectors(
-    catalog: Catalog, source: MatrixSource, settings: Settings, health: Health, tick: Tick, *, quick: bool
+    catalog: Catalog, source: MatrixSource, settings: Settings, health: IndexHealth, tick: OnExamined, *, quick: bool
 ) -> None:
-    """Compare all vectors and add the differences to the faults of `health`; `quick` does not run the model."""
+    """Compare the vectors in the catalog with the matrix and, unless `quick`, with the output of the model.
+
+    Differences are added to the faults of `health`.
+    """
     dimensions = catalog.number("dimensions")
     try:
-        matrix = _matrix(source, dimensions)
+        matrix = _read_matrix(source, dimensions)
     except DamagedFileError as error:
         health.faults.append(Fault("vectors", error.message, RepairPart.VECTORS))
         return
@@ -358,18 +366,18 @@ def check_vectors(
             health.faults += _check_model(list(new.values()), embedder, dimensions)
 
 
-def _matrix(source: MatrixSource, dimensions: int) -> _Rows:
-    """Return the vector of each key, in the catalog's format."""
+def _read_matrix(source: MatrixSource, dimensions: int) -> _Rows:
+    """Return the vectors in the matrix by fragment key, as bytes in the catalog's format."""
     rows: _Rows = {}
     for keys, quantised in source.blocks(dimensions):
         rows.update(zip(keys.tolist(), quantised.to_bytes(), strict=True))
     return rows
 
 
-def _open_model(settings: Settings, health: Health) -> Embedder | None:
-    """Return the model that the index was made with, None if the settings name another.
+def _open_model(settings: Settings, health: IndexHealth) -> Embedder | None:
+    """Load the model of the settings; return None if it cannot be loaded or another model made the index.
 
-    Errors of the model are reported elsewhere.
+    Other checks report a model that cannot be loaded.
     """
     try:
         embedder = open_embedder(settings.embedding.model)
@@ -396,14 +404,16 @@ def _fault(row: Sequence[Any], matrix: _Rows, dimensions: int) -> Fault | None:
 
 
 def _check_model(rows: Sequence[Sequence[Any]], embedder: Embedder, dimensions: int) -> list[Fault]:
-    """Return faults for the rows whose vector in the catalog differs from the model's output."""
+    """Return a fault for each row of `_EMBEDDED` whose vector differs from what the model computes for its text."""
     pairs = [(row, embedded_text(row[5], heading_path_from_row(row[6] or "[]"), row[7])) for row in rows]
     # If a text does not match the digest of its vector, the note's rows are wrong, which another check reports.
     pairs = [(row, text) for row, text in pairs if len(row[2]) == 4 + dimensions and embedded_digest(text) == row[1]]
     rows, texts = [row for row, _ in pairs], [text for _, text in pairs]
-    computed = quantise(embedder.embed(texts)) if texts else Quantised.from_bytes([], dimensions)
-    stored = Quantised.from_bytes([row[2] for row in rows], dimensions)
-    is_different = np.abs(_unfolded(computed) - _unfolded(stored)).max(axis=1, initial=0) > _ROUNDING * computed.scales
+    computed = quantise(embedder.embed(texts)) if texts else QuantisedVectors.from_bytes([], dimensions)
+    stored = QuantisedVectors.from_bytes([row[2] for row in rows], dimensions)
+    is_different = (
+        np.abs(_to_floats(computed) - _to_floats(stored)).max(axis=1, initial=0) > _ROUNDING * computed.scales
+    )
     return [
         Fault(
             path, f"The fragment at line {line} has a vector that does not match its text.", RepairPart.VECTORS, digest
@@ -413,7 +423,7 @@ def _check_model(rows: Sequence[Sequence[Any]], embedder: Embedder, dimensions: 
     ]
 
 
-def _unfolded(quantised: Quantised) -> NDArray[np.float32]:
+def _to_floats(quantised: QuantisedVectors) -> NDArray[np.float32]:
     return quantised.rows.astype(np.float32) * quantised.scales[:, None]
 
 
@@ -429,26 +439,26 @@ _MAX_TERMS = 3
 _Postings = dict[bytes, set[tuple[int, int, tuple[int, ...]]]]
 
 
-class WordCheck:
-    """Compares the words of notes with the postings, in the order of the notes' keys.
+class WordComparison:
+    """Compares the words of notes with the postings of the lexical index; notes must be added in the order of keys.
 
-    It adds differences to the faults of `health`, note by note.
+    Differences are added to the faults of `health`.
     """
 
-    def __init__(self, catalog: Catalog, segments: Sequence[OpenSegment], health: Health) -> None:
+    def __init__(self, catalog: Catalog, segments: Sequence[OpenSegment], health: IndexHealth) -> None:
         self._segments, self._health = segments, health
         self._unpacked: dict[int, Segment] = {}
         self._collector = FieldCollector()
         self._waiting: list[tuple[str, int, int, int]] = []
         self._row = 0
-        living = [segment.docs["key"][segment.alive].astype(np.int64) for segment in segments]
-        keys = np.concatenate([np.zeros(0, np.int64), *living])
-        self._agrees = bool(np.array_equal(keys, catalog.fragment_keys()))
-        if not self._agrees:
-            self._fault("words", "They do not match the catalog's fragments.")
+        live_count = [segment.docs["key"][segment.alive].astype(np.int64) for segment in segments]
+        keys = np.concatenate([np.zeros(0, np.int64), *live_count])
+        self._keys_match = bool(np.array_equal(keys, catalog.fragment_keys()))
+        if not self._keys_match:
+            self._fault("words", "The words in the lexical index do not match the fragments in the catalog.")
 
     def add(self, note: StoredNote) -> None:
-        if not self._agrees:
+        if not self._keys_match:
             return
         collect_words(note, self._collector)
         pairs = zip(note.keys, note.fragments, strict=True)
@@ -457,30 +467,30 @@ class WordCheck:
             self.finish()
 
     def finish(self) -> None:
-        """Compare the notes that were added since the last comparison."""
+        """Compare the words of the notes that were added and not compared yet."""
         waiting, collector = self._waiting, self._collector
         self._waiting, self._collector = [], FieldCollector()
         if not waiting:
             return
         first, self._row = self._row, self._row + len(waiting)
         try:
-            actual, docs = self._stored(first, self._row)
+            actual, docs = self._read_postings(first, self._row)
         except DamagedColumnsError as error:
             self._fault("words", f"Postings cannot be read: {error}.")
-            self._agrees = False
+            self._keys_match = False
             return
         inverted = collector.inverted()
         self._compare_documents(waiting, inverted, docs)
-        expected = fuse([inverted[field] for field in FIELDS])
+        expected = merge_fields([inverted[field] for field in FIELDS])
         self._health.postings += len(expected.docs)
         if not _are_equal(expected, actual):
             self._report_differences(waiting, expected, actual)
 
-    def _stored(self, first: int, last: int) -> tuple[Segment, NDArray[np.void]]:
-        """Return the postings of the rows from `first` to before `last`, and the stored data of each row."""
+    def _read_postings(self, first: int, last: int) -> tuple[Segment, NDArray[np.void]]:
+        """Return the postings of the rows from `first` to before `last`, and the other stored data of the rows."""
         parts, docs = [], []
         for number, segment in enumerate(self._segments):
-            begin, end = max(first, int(segment.first_row)), min(last, int(segment.first_row) + segment.living)
+            begin, end = max(first, int(segment.first_row)), min(last, int(segment.first_row) + segment.live_count)
             if end <= begin:
                 self._unpacked.pop(number, None)
                 continue
@@ -490,7 +500,7 @@ class WordCheck:
             numbers = np.where(is_in_range, segment.rows - np.int32(begin), np.int32(-1)).astype(np.int32)
             parts.append(select_docs(self._unpacked[number], numbers))
             docs.append(segment.docs[is_in_range])
-        return chain_segments(parts), np.concatenate(docs)
+        return concatenate_segments(parts), np.concatenate(docs)
 
     def _compare_documents(
         self, waiting: Sequence[tuple[str, int, int, int]], inverted: dict[str, Inverted], docs: NDArray[np.void]
@@ -508,7 +518,7 @@ class WordCheck:
     def _report_differences(
         self, waiting: Sequence[tuple[str, int, int, int]], expected: Segment, actual: Segment
     ) -> None:
-        expected_postings, actual_postings = _by_term(expected), _by_term(actual)
+        expected_postings, actual_postings = _postings_by_term(expected), _postings_by_term(actual)
         differing: dict[int, list[str]] = {}
         for term in sorted(expected_postings.keys() | actual_postings.keys()):
             for doc in {
@@ -535,7 +545,7 @@ def _are_equal(first: Segment, second: Segment) -> bool:
     )
 
 
-def _by_term(segment: Segment) -> _Postings:
+def _postings_by_term(segment: Segment) -> _Postings:
     ends = np.cumsum(segment.tf, dtype=np.int64)
     begins = (ends - segment.tf).tolist()
     docs, fields, positions = segment.docs.tolist(), segment.fields.tolist(), segment.positions.tolist()
@@ -553,33 +563,39 @@ def _by_term(segment: Segment) -> _Postings:
 # The catalog is compared with the vault and with the texts that it stores; words and vectors are computed again from
 # the catalog and compared with the derived files. Nothing is changed.
 
-_OWN = (LOCK, FILE, f"{FILE}-wal", f"{FILE}-shm", SUSPECT)
+_OWN_FILES = (LOCK_FILE, CATALOG_FILE, f"{CATALOG_FILE}-wal", f"{CATALOG_FILE}-shm", SUSPECT_FILE)
 # Two commits between reading the catalog and opening its files remove the files; then the newest generation is used.
 _MAX_OPENINGS = 3
 
 
 def examine(
-    folder: Path, vault: Path | None, scan_result: Scan | None, settings: Settings, tick: Tick, *, quick: bool = False
-) -> Health:
-    """Examine the index in `folder`.
+    folder: Path,
+    vault: Path | None,
+    scan_result: Scan | None,
+    settings: Settings,
+    tick: OnExamined,
+    *,
+    quick: bool = False,
+) -> IndexHealth:
+    """Examine the index in `folder` and return the faults, counts and outdated parts.
 
-    `vault` and the scan `actual` of it are None if it cannot be read. `quick` leaves out what must be computed again to
-    be compared (fragments, words and vectors) and the content of files whose time and size are the known ones. Raises
+    `vault` and its scan `scan_result` are None if the vault cannot be read. `quick` leaves out all that must be
+    computed again (fragments, words and vectors), and the content of files with unchanged time and size. Raises
     FileNotFoundError if there is no index.
     """
     began = time.monotonic()
-    if not (folder / FILE).is_file():
-        raise FileNotFoundError(folder / FILE)
-    health = Health()
+    if not (folder / CATALOG_FILE).is_file():
+        raise FileNotFoundError(folder / CATALOG_FILE)
+    health = IndexHealth()
     for _ in range(_MAX_OPENINGS):
-        health = Health()
+        health = IndexHealth()
         try:
             with closing(Catalog.open_to_read(folder)) as catalog:
-                _Examination(folder, catalog, health, settings, tick).run(vault, scan_result, quick)
+                _IndexExamination(folder, catalog, health, settings, tick).run(vault, scan_result, quick)
         except OtherVersionError:
             health.outdated.append("all of it: another version of excerpt made it")
         except sqlite3.DatabaseError as error:
-            health.faults.append(Fault(FILE, f"It cannot be read: {error}.", RepairPart.CATALOG))
+            health.faults.append(Fault(CATALOG_FILE, f"The catalog cannot be read: {error}.", RepairPart.CATALOG))
         if not health.faults or health.generation == _generation(folder):
             break
     health.seconds = time.monotonic() - began
@@ -594,8 +610,10 @@ def _generation(folder: Path) -> int:
         return 0
 
 
-class _Examination:
-    def __init__(self, folder: Path, catalog: Catalog, health: Health, settings: Settings, tick: Tick) -> None:
+class _IndexExamination:
+    def __init__(
+        self, folder: Path, catalog: Catalog, health: IndexHealth, settings: Settings, tick: OnExamined
+    ) -> None:
         self._folder, self._catalog, self._health, self._settings = folder, catalog, health, settings
         self._tick = tick
 
@@ -626,7 +644,7 @@ class _Examination:
     # --- files --------------------------------------------------------------------------------------------------------
 
     def _open_words(self, files: Sequence[DerivedFile]) -> list[OpenSegment] | None:
-        """Open the segments; None if one of their files is damaged."""
+        """Open the segments of the lexical index; record a fault and return None if one of their files is damaged."""
         if [file for file in files if not self._is_sound(file, RepairPart.WORDS)]:
             return None
         try:
@@ -637,20 +655,22 @@ class _Examination:
 
     def _open_matrix(self, files: Sequence[DerivedFile]) -> MatrixSource | None:
         if len(files) != 1:
-            self._fault(FILE, f"It names {len(files)} matrices of vectors instead of one.", RepairPart.VECTORS)
+            self._fault(
+                CATALOG_FILE, f"The catalog names {len(files)} vector matrices instead of one.", RepairPart.VECTORS
+            )
             return None
         return MatrixSource(self._folder, files[0]) if self._is_sound(files[0], RepairPart.VECTORS) else None
 
     def _is_sound(self, file: DerivedFile, part: RepairPart) -> bool:
         try:
-            check(self._folder, file, grows=part is RepairPart.VECTORS)
+            check_file(self._folder, file, may_grow=part is RepairPart.VECTORS)
         except DamagedFileError as error:
-            self._fault(file.name, f"It {error.message.removeprefix(file.name).strip()}", part)
+            self._fault(file.name, f"The file {error.message.removeprefix(file.name).strip()}", part)
             return False
         return True
 
     def _check_folder(self, used: set[str]) -> None:
-        committed = self._committed()
+        committed = self._commit_time()
         for path in sorted(self._folder.rglob("*")):
             name = path.relative_to(self._folder).as_posix()
             try:
@@ -659,10 +679,10 @@ class _Examination:
                 continue  # removed meanwhile
             if path.is_file():
                 self._health.size += status.st_size
-                if name not in used and name not in _OWN:
+                if name not in used and name not in _OWN_FILES:
                     self._health.leftovers.append((name, status.st_size, status.st_mtime > committed + 1))
 
-    def _committed(self) -> float:
+    def _commit_time(self) -> float:
         try:
             return datetime.fromisoformat(self._catalog.meta("updated")).timestamp()
         except ValueError:
@@ -670,17 +690,17 @@ class _Examination:
 
     def _catalog_is_sound(self) -> bool:
         self._tick("the catalog", 0, 0, "")
-        if damage := self._catalog.damage():
-            self._fault(FILE, f"SQLite's check reports: {damage}.", RepairPart.CATALOG)
+        if damage := self._catalog.find_damage():
+            self._fault(CATALOG_FILE, f"SQLite's check reports: {damage}.", RepairPart.CATALOG)
             return False
         return True
 
     # --- notes --------------------------------------------------------------------------------------------------------
 
     def _compare_with_vault(self, vault: Path, scan_result: Scan, quick: bool) -> None:
-        """Record the changes that the next build will find, and those that it cannot find.
+        """Record notes that are out of date, and faults that the next build cannot find by itself.
 
-        The latter are files whose content changed but not their time or size.
+        These faults are files whose content changed, but not their time and size.
         """
         known = self._catalog.known_notes()
         skipped = {remark.path for remark in self._catalog.remarks(skipped=True)}
@@ -690,18 +710,18 @@ class _Examination:
             note = known.pop(file.path, None)
             if note is None:
                 # A file that was skipped is not expected to be a note until it changes.
-                stale += [] if file.path in skipped else [(file.path, Stale.NEW)]
+                stale += [] if file.path in skipped else [(file.path, StaleReason.NEW)]
             elif (note.size, note.mtime_ns) != (file.size, file.mtime_ns):
-                stale.append((file.path, Stale.CHANGED))
-            elif not quick and note.digest != self._digest(vault, file.path):
+                stale.append((file.path, StaleReason.CHANGED))
+            elif not quick and note.digest != self._read_digest(vault, file.path):
                 if note.ctime_ns != file.ctime_ns:
-                    stale.append((file.path, Stale.CHANGED))
+                    stale.append((file.path, StaleReason.CHANGED))
                     continue
-                error = "Its file has a different text from the index, but the same time and size."
+                error = "The file has a different text from the index, but the same time and size."
                 self._fault(file.path, error, RepairPart.NOTE)
-        stale += [(path, Stale.GONE) for path in sorted(known)]
+        stale += [(path, StaleReason.GONE) for path in sorted(known)]
 
-    def _digest(self, vault: Path, path: str) -> str:
+    def _read_digest(self, vault: Path, path: str) -> str:
         bounds = self._settings.vault
         try:
             return digest_of(load_bytes(vault, path, max(bounds.max_bytes, bounds.attachments.max_bytes)))
@@ -709,13 +729,13 @@ class _Examination:
             return ""
 
     def _check_notes(self, segments: list[OpenSegment] | None, quick: bool) -> None:
-        """Compare the rows of every note with its text, and every word of it with the postings."""
+        """Compare the rows of every note with its text and, unless `quick`, its words with the postings."""
         catalog, health = self._catalog, self._health
         words = None
         if segments is not None and self._words_are_current():
-            words = WordCheck(catalog, segments, health)
+            words = WordComparison(catalog, segments, health)
         names_current = catalog.meta("names") == build_parameters(self._settings)["names"]
-        note_check = NoteCheck(self._settings, health, quick=quick, names_current=names_current)
+        note_check = NoteComparison(self._settings, health, quick=quick, names_current=names_current)
         in_order = "SELECT n.id FROM notes n LEFT JOIN fragments f ON f.note = n.id GROUP BY n.id ORDER BY min(f.key)"
         for done, (number,) in enumerate(catalog.rows(in_order)):
             note = read_stored(catalog.rows, number)

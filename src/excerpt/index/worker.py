@@ -1,4 +1,4 @@
-"""A process that prepares files for a build, and the limits for one file.
+"""A worker process that prepares files for a build, and the limits of time and memory for one file.
 
 The process reports which file it begins, so its parent knows which file hangs or killed it. The kernel enforces the
 limits: code that holds the interpreter (a regular expression, a parser in C) cannot delay them.
@@ -17,13 +17,13 @@ from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any
 
-from excerpt.index.prepare import Prepared, PrepareOptions, Task
+from excerpt.index.prepare import FileTask, PreparedFiles, PrepareOptions
 
-Prepare = Callable[[PrepareOptions, Iterable[Task]], Prepared]
-"""`excerpt.index.prepare.prepare`, or a replacement in tests: a module's function, as it is pickled for the workers."""
+PrepareFunction = Callable[[PrepareOptions, Iterable[FileTask]], PreparedFiles]
+"""The type of `prepare`, which prepares files; a function of a module, because it is pickled for the workers."""
 
 OUT_OF_MEMORY = 71
-"""The exit code of a worker whose file exceeded the memory limit."""
+"""Exit code of a worker process whose file exceeded the memory limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Limits:
     wall_time_factor: float = 5.0
     memory: int = 2_000
 
-    def seconds_for(self, task: Task) -> float:
+    def seconds_for(self, task: FileTask) -> float:
         """Return the CPU seconds allowed for a file."""
         return self.seconds + self.seconds_per_mb * (task.size // 1_000_000) + self.seconds_per_image * task.images
 
@@ -50,42 +50,44 @@ class Limits:
 if sys.platform == "win32":
     from multiprocessing.connection import PipeConnection
 
-    def _connected(handle: int) -> PipeConnection[Any, Any]:
+    def _open_connection(handle: int) -> PipeConnection[Any, Any]:
         return PipeConnection(handle)
 
 else:
 
-    def _connected(handle: int) -> Connection[Any, Any]:
+    def _open_connection(handle: int) -> Connection[Any, Any]:
         return Connection(handle)
 
 
 def main() -> None:
-    """Answer requests (options, tasks) with their Prepared, until the other end of the connection closes.
+    """Run the worker process: prepare the files of each request and send the results, until the connection closes.
 
-    `sys.argv[3]` is the inherited handle of the connection; its first message is the Prepare and the Limits. Before
-    each file, its number among the tasks is sent. The process exits with OUT_OF_MEMORY if a file exceeds the memory
-    limit: it would still hold the partial results, so a new process is better.
+    `sys.argv[3]` is the inherited handle of the connection. Its first message is (prepare function, limits); each
+    further message is a request (options, tasks). Before each file, its number among the tasks is sent. The process
+    exits with OUT_OF_MEMORY if a file exceeds the memory limit, because a new process has no leftovers in memory.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is only for the build, which ends its workers
-    connection = _connected(int(sys.argv[3]))
-    prepare: Prepare
+    connection = _open_connection(int(sys.argv[3]))
+    prepare: PrepareFunction
     limits: Limits
     prepare, limits = connection.recv()
-    _bound_memory(limits.memory)
-    requests: SimpleQueue[tuple[PrepareOptions, Sequence[Task]]] = SimpleQueue()
+    _limit_memory(limits.memory)
+    requests: SimpleQueue[tuple[PrepareOptions, Sequence[FileTask]]] = SimpleQueue()
     threading.Thread(target=_receive, args=(connection, requests), daemon=True).start()
     while True:
         options, tasks = requests.get()
         try:
-            connection.send(prepare(options, _with_progress(tasks, connection, limits)))
+            connection.send(prepare(options, _announce_each_task(tasks, connection, limits)))
         except MemoryError:
             os._exit(OUT_OF_MEMORY)
         except OSError:
             return
 
 
-def _receive(connection: Connection[Any, Any], requests: SimpleQueue[tuple[PrepareOptions, Sequence[Task]]]) -> None:
-    """Put requests into `requests`, and end the process when the build has ended, even in the middle of a file."""
+def _receive(
+    connection: Connection[Any, Any], requests: SimpleQueue[tuple[PrepareOptions, Sequence[FileTask]]]
+) -> None:
+    """Put the messages of the connection into `requests`; exit, even in the middle of a file, when it closes."""
     while True:
         try:
             requests.put(connection.recv())
@@ -95,25 +97,27 @@ def _receive(connection: Connection[Any, Any], requests: SimpleQueue[tuple[Prepa
             os._exit(0)
 
 
-def _with_progress(tasks: Sequence[Task], connection: Connection[Any, Any], limits: Limits) -> Iterator[Task]:
+def _announce_each_task(
+    tasks: Sequence[FileTask], connection: Connection[Any, Any], limits: Limits
+) -> Iterator[FileTask]:
     for number, task in enumerate(tasks):
-        _bound_time(limits.seconds_for(task))
+        _limit_cpu_seconds(limits.seconds_for(task))
         connection.send(number)
         yield task
 
 
 if sys.platform == "win32":
 
-    def _bound_memory(_megabytes: int) -> None:
+    def _limit_memory(_megabytes: int) -> None:
         """Do nothing: a process on Windows cannot set such a limit for itself."""
 
-    def _bound_time(_seconds: float) -> None:
+    def _limit_cpu_seconds(_seconds: float) -> None:
         """Do nothing: the build's limit of wall time is the only one here."""
 
 else:
     import resource
 
-    def _bound_memory(megabytes: int) -> None:
+    def _limit_memory(megabytes: int) -> None:
         """Limit the memory that the process has made writable for itself (RLIMIT_DATA).
 
         Linux counts neither mapped files nor what allocators and threads reserve. macOS accepts the limit and does not
@@ -122,7 +126,7 @@ else:
         _lower_limit(resource.RLIMIT_DATA, megabytes * 1_000_000)
         _lower_limit(resource.RLIMIT_CORE, 0)  # a note that is too much for a worker is not left behind as its memory
 
-    def _bound_time(seconds: float) -> None:
+    def _limit_cpu_seconds(seconds: float) -> None:
         """Limit the CPU seconds of the process, as whole seconds.
 
         The kernel ends the process with SIGXCPU, also if the build is gone.

@@ -1,4 +1,4 @@
-"""The writer of an index: opens it, repairs what is damaged or outdated, commits generations.
+"""The writer of an index: opens the index, repairs damaged or outdated parts, and commits generations (new states).
 
 The order of a commit: rows into the catalog's open transaction; new segments, the table of contents and the matrix
 block written and synced; their names, sizes and checksums into the transaction; COMMIT. Only then are files removed
@@ -20,108 +20,109 @@ from numpy.typing import NDArray
 from excerpt.corpus.tables import FIELDS
 from excerpt.index import renames
 from excerpt.index.catalog import (
-    FILE,
-    UNFINISHED,
+    CATALOG_FILE,
+    UNFINISHED_KEY,
     Catalog,
     DamagedCatalogError,
     FragmentPosition,
-    GivenUp,
+    GivenUpFile,
     heading_path_from_row,
     is_damage,
     text_from_row,
 )
 from excerpt.index.changes import build_parameters, vault_name
 from excerpt.index.embed import Embedder, open_embedder
-from excerpt.index.files import SUSPECT, DamagedFileError, check, remove_others
+from excerpt.index.files import SUSPECT_FILE, DamagedFileError, check_file, remove_other_files
 from excerpt.index.lexical import LexicalWriter, document_rows, last_generation
-from excerpt.index.names import store_names
+from excerpt.index.names import rebuild_all_names
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION, FieldCollector, embedded_text, join
-from excerpt.index.prepare import Prepared, without_collection
-from excerpt.index.vectors import MatrixWriter, Quantised, quantise
+from excerpt.index.prepare import PreparedFiles, without_garbage_collection
+from excerpt.index.vectors import MatrixWriter, QuantisedVectors, quantise
 from excerpt.model import Skipped
 from excerpt.settings import Settings
 from excerpt.text.tokens import open_tokenizer
 
-LOCK = "write.lock"
+LOCK_FILE = "write.lock"
 
 _EMBED_AT_ONCE = 2048
 _ROWS_AT_ONCE = 8000
 
-Tick = Callable[[str], None]
+OnCurrentPath = Callable[[str], None]
 Keys = NDArray[np.int64]
 
 
 class IndexWriter:
-    """Changes one index folder. The caller holds the build's lock.
+    """Writes the index in one folder. The caller holds the build's lock.
 
-    `rebuilt` are phrases about what was rebuilt and why; `embedded` counts the texts that were embedded.
+    `rebuilt` lists phrases for the user about what was rebuilt and why; `embedded` is the number of texts that were
+    embedded.
     """
 
-    def __init__(self, index: Path, vault: Path, settings: Settings, tick: Tick, *, after: int = 0) -> None:
-        """Open the index, or start an empty one if it is missing or damaged.
+    def __init__(self, index: Path, vault: Path, settings: Settings, tick: OnCurrentPath, *, after: int = 0) -> None:
+        """Open the index in the folder `index`, or start an empty one if it is missing or damaged.
 
-        `tick` is called with the current path (or "") every few milliseconds. Generations continue from `after`, so
-        readers of a discarded index see that there is a newer one.
+        `tick` is called with the path of the current note (or "") every few milliseconds. New generation numbers are
+        above `after`, so that readers of a discarded index see that there is a newer one.
         """
         self._index = index
-        self._after = after
+        self._min_generation = after
         self._tick = tick
         self._settings = settings
         self._embedder: Embedder | None = None
         self._files_before: set[str] = set()
-        self._mended = False
+        self._is_repaired = False
         self.rebuilt: list[str] = []
         self.embedded = 0
         self.catalog = self._open_catalog()
-        self._opened = self._state()
+        self._identity_at_open = self._catalog_identity()
         if not self.catalog.generation:
-            self._after = max(self._after, last_generation(index))
+            self._min_generation = max(self._min_generation, last_generation(index))
         self.catalog.set_meta("vault", vault_name(vault))
 
     def close(self) -> None:
         self.catalog.close()
 
-    def begin(self) -> None:
-        """Reset the counts for another build that continues with this writer."""
+    def reset_report(self) -> None:
+        """Clear `rebuilt` and `embedded`, before another build with this writer."""
         self.rebuilt.clear()
         self.embedded = 0
 
     def is_in_folder(self) -> bool:
-        """Return whether the open catalog is still the file in the index folder."""
+        """Return whether the open catalog file is still the one in the index folder, and not deleted or replaced."""
         try:
-            file = (self._index / FILE).stat()
+            file = (self._index / CATALOG_FILE).stat()
         except OSError:
             return False
-        return (file.st_dev, file.st_ino) == self._opened[:2]
+        return (file.st_dev, file.st_ino) == self._identity_at_open[:2]
 
     def is_current(self) -> bool:
-        """Return whether the index is as this writer checked or made it.
+        """Return whether the index is unchanged since this writer checked or wrote it.
 
-        False if another process has committed since, removed a file or found damage.
+        Returns False if another process has committed, removed a file or found damage.
         """
         try:
             for kind in ("words", "vectors"):
                 for file in self.catalog.files(kind):
-                    check(self._index, file, content=False, grows=kind == "vectors")
-            return self._state() == self._opened and not (self._index / SUSPECT).exists()
+                    check_file(self._index, file, content=False, may_grow=kind == "vectors")
+            return self._catalog_identity() == self._identity_at_open and not (self._index / SUSPECT_FILE).exists()
         except (OSError, sqlite3.DatabaseError, DamagedFileError):
             return False
 
-    def _state(self) -> tuple[int, int, int]:
-        """Return the identity of the catalog's file, and a number that changes when another connection commits."""
-        file = (self._index / FILE).stat()
+    def _catalog_identity(self) -> tuple[int, int, int]:
+        """Return device and inode of the catalog file, and a number that changes when another connection commits."""
+        file = (self._index / CATALOG_FILE).stat()
         return file.st_dev, file.st_ino, self.catalog.data_version()
 
     # --- mending ------------------------------------------------------------------------------------------------------
 
     def _open_catalog(self) -> Catalog:
-        suspect = self._index / SUSPECT
+        suspect = self._index / SUSPECT_FILE
         try:
-            if (self._index / FILE).is_file() and not (self._index / FILE).stat().st_size:
+            if (self._index / CATALOG_FILE).is_file() and not (self._index / CATALOG_FILE).stat().st_size:
                 # Before writing to the file, SQLite would wait for the readers of its old content.
                 raise DamagedCatalogError("it is empty")
             catalog = Catalog.open_to_write(self._index)
-            reason = (suspect.read_text("utf-8", "replace") or catalog.damage()) if suspect.exists() else ""
+            reason = (suspect.read_text("utf-8", "replace") or catalog.find_damage()) if suspect.exists() else ""
             if not reason:
                 suspect.unlink(missing_ok=True)
                 return catalog
@@ -130,17 +131,17 @@ class IndexWriter:
             if not is_damage(error):
                 raise
             reason = str(error)
-        self.rebuilt.append(f"everything, from the vault: the catalog could not be used ({reason})")
-        self._after = discard(self._index)
+        self.rebuilt.append(f"everything from the vault, because the catalog could not be used ({reason})")
+        self._min_generation = discard_index(self._index)
         return Catalog.open_to_write(self._index)
 
-    def mend(self) -> None:
-        """Rebuild damaged or outdated parts from the catalog, as one generation.
+    def repair_parts(self) -> None:
+        """Rebuild damaged or outdated parts of the index from the catalog, and commit them as one generation.
 
-        Outdated parts were made with another analyzer, model or tokenizer. Done only once: after that the writer knows
-        the state of the index.
+        Outdated parts were made with another analyzer, model or tokenizer. Only the first call does anything: after
+        that the writer knows the state of the index.
         """
-        if self._mended:
+        if self._is_repaired:
             return
         self._remove_leftovers()  # of a build that was killed while it wrote this generation
         words, vectors = self._open_words(), self._open_matrix()
@@ -151,15 +152,15 @@ class IndexWriter:
             self.catalog.check_rows()  # altered rows must not be copied, nor get a checksum of the altered content
         with self.catalog.transaction():
             if self.catalog.meta("names") != names:
-                store_names(self.catalog.rows)
+                rebuild_all_names(self.catalog.rows)
             if words:
-                self.rebuilt.append(f"the lexical index, from the catalog: {words}")
+                self.rebuilt.append(f"the lexical index from the catalog, because {words.rstrip('.')}")
                 self._refill_words()
             if vectors:
-                self.rebuilt.append(f"the vectors, from the catalog: {vectors}")
+                self.rebuilt.append(f"the vectors from the catalog, because {vectors.rstrip('.')}")
             if recount:
-                self.rebuilt.append("the token counts: the tokenizer changed")
-                self._recount()
+                self.rebuilt.append("the token counts, because the tokenizer changed")
+                self._recount_tokens()
             for name, value in (
                 ("names", names),
                 ("tokenizer", tokenizer),
@@ -171,32 +172,32 @@ class IndexWriter:
             ):
                 self.catalog.set_meta(name, value)
             if words or vectors or recount:
-                self._finish_generation(0 if vectors else None)
-        self._mended = True
+                self._write_generation(0 if vectors else None)
+        self._is_repaired = True
         self._remove_leftovers()
 
     def _open_words(self) -> str:
-        """Open the lexical index, or an empty one; return why it must be filled again, "" if it is intact."""
+        """Open the lexical index, or start an empty one; return why it must be rebuilt, "" if it is intact."""
         generation, files = self.catalog.generation, self.catalog.files("words")
         reason = ""
         try:
             for file in files:
-                check(self._index, file)
-            self._words = LexicalWriter(self._index, generation or None, files, lambda: self._tick(""))
+                check_file(self._index, file)
+            self._lexical_writer = LexicalWriter(self._index, generation or None, files, lambda: self._tick(""))
             if generation and self.catalog.meta("analyzer") != build_parameters(self._settings)["analyzer"]:
                 reason = "words are split differently now"
             elif self._needs_rebuild("words"):
                 reason = "a check found errors in it"
-            elif not np.array_equal(self._words.keys(), self.catalog.fragment_keys()):
+            elif not np.array_equal(self._lexical_writer.keys(), self.catalog.fragment_keys()):
                 reason = "it does not match the catalog's fragments"
         except DamagedFileError as error:
             reason = error.message
         if reason:
-            self._words = LexicalWriter(self._index, None, tick=lambda: self._tick(""))
+            self._lexical_writer = LexicalWriter(self._index, None, tick=lambda: self._tick(""))
         return reason
 
     def _open_matrix(self) -> str:
-        """Open the matrix, or an empty one; return why it must be filled again, "" if it is intact."""
+        """Open the vector matrix, or start an empty one; return why it must be rebuilt, "" if it is intact."""
         source = build_parameters(self._settings)["model_source"]
         self._model = self.catalog.meta("model_id")
         self._dimensions = self.catalog.number("dimensions")
@@ -213,21 +214,21 @@ class IndexWriter:
         elif not reason and self._needs_rebuild("vectors"):
             reason = "a check found errors in them"
         try:
-            self._matrix = MatrixWriter(self._index, None if reason or not files else files[0], self._dimensions)
+            self._matrix_writer = MatrixWriter(self._index, None if reason or not files else files[0], self._dimensions)
         except DamagedFileError as error:
             reason = error.message
-            self._matrix = MatrixWriter(self._index, None, self._dimensions)
+            self._matrix_writer = MatrixWriter(self._index, None, self._dimensions)
         return reason
 
     def _needs_rebuild(self, part: str) -> bool:
-        """Return whether an examination of the index found errors in a part (`verify.schedule_repair`).
+        """Return whether an examination of the index found errors in `part`, "words" or "vectors".
 
-        These are errors that no checksum shows.
+        `verify.schedule_repair` records these errors, which no checksum shows.
         """
         return part in self.catalog.meta("doubted").split()
 
     def _refill_words(self) -> None:
-        """Add the words of all stored notes to the empty lexical index, some thousand fragments at a time."""
+        """Add the words of all stored notes to the empty lexical index, 8,000 fragments at a time."""
         notes = self.catalog.rows(
             "SELECT n.id, n.path, n.title, n.language FROM notes n JOIN fragments f ON f.note = n.id"
             " GROUP BY n.id ORDER BY min(f.key)"
@@ -236,13 +237,15 @@ class IndexWriter:
         collector = FieldCollector()
         for number, path, title, language in notes:
             self._tick(path)
-            positions += self._collect(collector, number, (path, title, language))
+            positions += self._collect_note_words(collector, number, (path, title, language))
             if len(positions) >= _ROWS_AT_ONCE:
-                self._words.add(document_rows(positions), collector.inverted())
+                self._lexical_writer.add(document_rows(positions), collector.inverted())
                 positions, collector = [], FieldCollector()
-        self._words.add(document_rows(positions), collector.inverted())
+        self._lexical_writer.add(document_rows(positions), collector.inverted())
 
-    def _collect(self, collector: FieldCollector, note: int, names: tuple[str, str, str]) -> list[FragmentPosition]:
+    def _collect_note_words(
+        self, collector: FieldCollector, note: int, names: tuple[str, str, str]
+    ) -> list[FragmentPosition]:
         fragments = self.catalog.rows(
             "SELECT f.key, f.line_start, s.heading_path, f.text FROM fragments f"
             " JOIN sections s ON s.note = f.note AND s.ordinal = f.section WHERE f.note = ? ORDER BY f.key",
@@ -262,7 +265,7 @@ class IndexWriter:
         )
         return [(key, note, line) for key, line, _, _ in fragments]
 
-    def _recount(self) -> None:
+    def _recount_tokens(self) -> None:
         count = open_tokenizer(self._settings.pack.tokenizer).count
         for number, path in self.catalog.rows("SELECT id, path FROM notes"):
             self._tick(path)
@@ -273,16 +276,16 @@ class IndexWriter:
 
     # --- committing ---------------------------------------------------------------------------------------------------
 
-    def commit(self, removed: Iterable[str], prepared: Sequence[Prepared], *, unfinished: bool = False) -> None:
-        """Remove and insert notes as one generation.
+    def commit(self, removed: Iterable[str], prepared: Sequence[PreparedFiles], *, unfinished: bool = False) -> None:
+        """Remove and insert notes, and commit the result as one generation (new state of the index).
 
-        A changed note is among both. `unfinished` records that the build has files left to read, which readers of this
-        generation can see. Without changes no generation is written, except for the first one, also of an empty vault,
-        and for one that finishes an unfinished one.
+        `removed` are paths; a changed note is in `removed` and in `prepared`. `unfinished` tells readers that the build
+        still has files to read. Without changes no generation is committed, except for the first one, and for one that
+        ends an unfinished state.
         """
         before, after = list(removed), [note.path for done in prepared for note in done.notes]
         known, inserted = frozenset(before), frozenset(after)
-        with without_collection(), self.catalog.transaction():
+        with without_garbage_collection(), self.catalog.transaction():
             renames.record_removed(self.catalog, [path for path in before if path not in inserted])
             removed_keys = self.catalog.remove(before)
             added: list[FragmentPosition] = []
@@ -292,21 +295,27 @@ class IndexWriter:
             renames.record_inserted(self.catalog, [path for path in after if path not in known])
             for done in prepared:
                 for task in done.unchanged:
-                    self.catalog.touch(task.path, task.size, task.mtime_ns, task.ctime_ns)
+                    self.catalog.update_file_times(task.path, task.size, task.mtime_ns, task.ctime_ns)
             finishes = self.catalog.is_unfinished and not unfinished
             if len(removed_keys) or added or finishes or not self.catalog.generation:
-                self.catalog.set_meta(UNFINISHED, "yes" if unfinished else "")
-                self._words.delete(removed_keys)
+                self.catalog.set_meta(UNFINISHED_KEY, "yes" if unfinished else "")
+                self._lexical_writer.delete(removed_keys)
                 parts = [done.inverted for done in prepared if done.notes]
                 if parts:
-                    self._words.add(
+                    self._lexical_writer.add(
                         document_rows(added), {name: join([part[name] for part in parts]) for name in FIELDS}
                     )
-                self._finish_generation(added[0][0] - 1 if added else None)
+                self._write_generation(added[0][0] - 1 if added else None)
         self._remove_leftovers()
 
-    def finish(self, skipped: Sequence[Skipped], only: Collection[str] | None, given_up: Mapping[str, GivenUp]) -> None:
-        """Record skipped files (of all, or of the paths in `only`), given-up files and moved notes; prune vectors."""
+    def record_end_of_build(
+        self, skipped: Sequence[Skipped], only: Collection[str] | None, given_up: Mapping[str, GivenUpFile]
+    ) -> None:
+        """Record skipped files and renamed notes at the end of a build, and delete unused vectors.
+
+        `only` are the paths to which the build was limited (None: whole vault); `given_up` are the files, by path, that
+        are skipped until they change.
+        """
         with self.catalog.transaction():
             renames.record_moves(self.catalog)
             self.catalog.set_skipped(skipped, only)
@@ -317,16 +326,18 @@ class IndexWriter:
             if only is None:
                 self.catalog.prune_vectors()
 
-    def _finish_generation(self, vectors_above: int | None) -> None:
+    def _write_generation(self, vectors_above: int | None) -> None:
         """Write the derived files of the next generation and record them in the open transaction.
 
-        The matrix lacks the rows of keys above `vectors_above`; None if it lacks none.
+        Fragments with keys above `vectors_above` have no row in the vector matrix yet; None if all have one.
         """
-        generation = max(self.catalog.generation, self._after) + 1
+        generation = max(self.catalog.generation, self._min_generation) + 1
         before = {file.name for kind in ("words", "vectors") for file in self.catalog.files(kind)}
-        keys, added = self._vectors(vectors_above)
-        self.catalog.set_files("words", self._words.commit(generation))
-        self.catalog.set_files("vectors", [self._matrix.commit(generation, self._words.keys(), keys, added)])
+        keys, added = self._load_or_embed_vectors(vectors_above)
+        self.catalog.set_files("words", self._lexical_writer.commit(generation))
+        self.catalog.set_files(
+            "vectors", [self._matrix_writer.commit(generation, self._lexical_writer.keys(), keys, added)]
+        )
         for name, value in (
             ("generation", str(generation)),
             ("updated", datetime.now(UTC).isoformat(timespec="seconds")),
@@ -335,8 +346,8 @@ class IndexWriter:
             self.catalog.set_meta(name, value)
         self._files_before = before
 
-    def _vectors(self, above: int | None) -> tuple[Keys, Quantised]:
-        """Return keys and vectors of the fragments with keys above `above`.
+    def _load_or_embed_vectors(self, above: int | None) -> tuple[Keys, QuantisedVectors]:
+        """Return the keys and vectors of the fragments with keys above `above`; none if `above` is None.
 
         Only texts without a stored vector are embedded.
         """
@@ -346,7 +357,7 @@ class IndexWriter:
             " WHERE f.key > ? ORDER BY f.key LIMIT ?"
         )
         keys = [np.zeros(0, np.int64)]
-        parts = [Quantised.from_bytes([], self._dimensions)]
+        parts = [QuantisedVectors.from_bytes([], self._dimensions)]
         while above is not None and (rows := self.catalog.rows(sql, above, _EMBED_AT_ONCE)):
             self._tick(rows[-1][5])
             above = rows[-1][0]
@@ -363,8 +374,8 @@ class IndexWriter:
                 self.catalog.add_vectors(self._model, zip(texts, new_vectors, strict=True))
                 known.update(zip(texts, new_vectors, strict=True))
             keys.append(np.array([row[0] for row in rows], np.int64))
-            parts.append(Quantised.from_bytes([known[digest] for digest in digests], self._dimensions))
-        return np.concatenate(keys), Quantised.concatenate(parts)
+            parts.append(QuantisedVectors.from_bytes([known[digest] for digest in digests], self._dimensions))
+        return np.concatenate(keys), QuantisedVectors.concatenate(parts)
 
     @property
     def embedder(self) -> Embedder:
@@ -375,13 +386,18 @@ class IndexWriter:
 
     def _remove_leftovers(self) -> None:
         now = {file.name for kind in ("words", "vectors") for file in self.catalog.files(kind)}
-        remove_others(self._index, now | self._files_before | {LOCK, FILE, f"{FILE}-wal", f"{FILE}-shm", SUSPECT})
+        remove_other_files(
+            self._index,
+            now
+            | self._files_before
+            | {LOCK_FILE, CATALOG_FILE, f"{CATALOG_FILE}-wal", f"{CATALOG_FILE}-shm", SUSPECT_FILE},
+        )
 
 
-def discard(index: Path) -> int:
-    """Remove the whole index except the lock that is held; return its last generation."""
+def discard_index(index: Path) -> int:
+    """Delete all files of the index except the lock file, which is held; return the number of its last generation."""
     last = last_generation(index)
     # The log is removed after its catalog: a reader would take a catalog without its log for an older one.
-    (index / FILE).unlink(missing_ok=True)
-    remove_others(index, {LOCK})
+    (index / CATALOG_FILE).unlink(missing_ok=True)
+    remove_other_files(index, {LOCK_FILE})
     return last

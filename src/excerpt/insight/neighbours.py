@@ -18,7 +18,7 @@ from excerpt.insight.similarity import (
     Origin,
     centre_of,
     important_terms,
-    links_of,
+    links_from,
     origin_of,
     spread,
 )
@@ -49,7 +49,7 @@ def prefetch_neighbours(engine: Engine, path: str, line: int | None) -> None:
     corpus = partial.prefetch(lambda base: [fragments_of_notes(base, [path])])
     origin = origin_of(corpus, path, line)
     candidates = corpus.candidates_by_note(list(_queries(corpus, origin)))
-    links = links_of(corpus, origin.note)
+    links = links_from(corpus, origin.note)
     named = NameMentions(corpus).mentions_in(origin.note, origin.read)
     strengths = links.common + _DIRECT * links.direct
     strengths[[mention.of for mention in named]] += _DIRECT

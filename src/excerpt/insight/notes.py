@@ -12,7 +12,7 @@ import numpy as np
 from rapidfuzz import process
 
 from excerpt.corpus.interface import Corpus
-from excerpt.corpus.links import names_other_file
+from excerpt.corpus.links import has_other_suffix
 from excerpt.errors import NotFoundError
 from excerpt.json_forms import fields_of
 from excerpt.locations import location_contains
@@ -239,7 +239,7 @@ def peek(snapshot: Corpus, name: str, first_lines: int = FIRST_LINES) -> Peek:
     number = snapshot.facets.numbers[path]
     sources, targets = snapshot.facets.links
     own = np.array([number], np.int32)
-    labels = snapshot.facets.labels_of(own)
+    labels = snapshot.facets.tags_and_properties(own)
     return Peek(
         path=path,
         title=info.title,
@@ -259,7 +259,7 @@ def peek(snapshot: Corpus, name: str, first_lines: int = FIRST_LINES) -> Peek:
         linked_from=int(np.count_nonzero(targets == number)),
         kind=info.kind,
         links_nowhere=sum(
-            snapshot.facets.resolve_link(link) is None and not names_other_file(link.target)
+            snapshot.facets.resolve_link(link) is None and not has_other_suffix(link.target)
             for link in snapshot.facets.written_links(own)
         ),
     )

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from excerpt.corpus.facets import UNKNOWN_DAY, Label, WrittenLink, property_name
-from excerpt.corpus.links import names_other_file
+from excerpt.corpus.links import has_other_suffix
 from excerpt.insight.overview_parts import (
     KeyPassage,
     KeySection,
@@ -223,7 +223,7 @@ def _bare(target: str) -> str:
 
 def _is_name(target: str) -> bool:
     """Return whether the target of an unresolved link may be a name: no picture and no path to a missing file."""
-    return "/" not in target and not names_other_file(target)
+    return "/" not in target and not has_other_suffix(target)
 
 
 # --- main notes -------------------------------------------------------------------------------------------------------

@@ -55,7 +55,7 @@ class NoteLinks:
         return strengths
 
 
-def links_of(snapshot: Corpus, note: int) -> NoteLinks:
+def links_from(snapshot: Corpus, note: int) -> NoteLinks:
     """Return the links of a note, and the weighted number of them that each other note shares.
 
     A third note that both link to, or that links to both, counts less the more links it has (Adamic and Adar, 2003):
@@ -481,7 +481,7 @@ def nearest(snapshot: Corpus, origin: Origin) -> Near:
     terms = important_terms(snapshot, origin)
     words, titles = by_words(snapshot, terms, origin.info)
     names, named = _by_names(snapshot, origin)
-    links = links_of(snapshot, origin.note)
+    links = links_from(snapshot, origin.note)
     proposed = (words, _proposed_by_meaning(snapshot, origin), names, links.common, links.direct)
     notes = np.unique(np.concatenate([_top(values) for values in proposed]))
     notes = notes[notes != origin.note]

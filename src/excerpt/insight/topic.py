@@ -147,7 +147,7 @@ class Topic:
     def labels(self) -> tuple[Label, ...]:
         """Tags and properties of the best notes about the topic, at most COUNTED, in the order of the notes."""
         order = {note: position for position, note in enumerate(self.note_order[:MAX_COUNTED])}
-        labels = self.snapshot.facets.labels_of(np.array(list(order), np.int32))
+        labels = self.snapshot.facets.tags_and_properties(np.array(list(order), np.int32))
         return tuple(sorted(labels, key=lambda label: order[label.note]))
 
     def covered_share(self, terms: Collection[str]) -> float:

@@ -24,7 +24,7 @@ from excerpt.errors import MemoryUnusableError, ReadError
 from excerpt.memory.memory_file import name_id, normalise_memory, now, parse_memory, render_memory
 from excerpt.memory.words import SearchableMemory, searchable, word_matcher
 from excerpt.model import Memory, Skipped, Source
-from excerpt.state_files import file_lock, read_limited, replace_file, sync_folder, write_fresh
+from excerpt.state_files import create_file, file_lock, read_limited, replace_file, sync_folder
 
 TRASH = "trash"
 """Folder, inside the memory folder, of forgotten memories and replaced versions. excerpt never empties it."""
@@ -60,7 +60,7 @@ Stamp = tuple[int, int, int]
 
 # Two writes of the same size within a tick of the file system's clock have the same time: 4 ms on local file systems of
 # Linux, 1 s on some shares, 2 s on memory cards (FAT). A file that was newer than that when it was read is read again.
-_TICK_NS = 2_000_000_000
+_CLOCK_TICK_NS = 2_000_000_000
 _MAX_BYTES = 16_000_000  # of one memory's file
 
 
@@ -298,7 +298,7 @@ def _reload(
     stamp = (state.st_mtime_ns, state.st_size, state.st_ino)
     if before is not None and before.stamp == stamp and before.is_sure:
         return before
-    is_sure = abs(time.time_ns() - stamp[0]) > _TICK_NS
+    is_sure = abs(time.time_ns() - stamp[0]) > _CLOCK_TICK_NS
     if stat.S_ISLNK(state.st_mode):
         loaded: LoadedFile | UnreadableFile = UnreadableFile(stamp, is_sure, _link_reason(folder, name))
     else:
@@ -393,7 +393,7 @@ def _write_new(file: Path, data: bytes) -> bool:
     file.parent.mkdir(parents=True, exist_ok=True)
     temporary = file.with_name(f".{file.name}.new")
     try:
-        write_fresh(temporary, data, lasting=True)
+        create_file(temporary, data, lasting=True)
     except FileExistsError:
         return False
     if file.exists():

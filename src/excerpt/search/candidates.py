@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from excerpt.corpus.interface import Corpus
-from excerpt.corpus.names import DIGEST_DTYPE, LENGTH_DTYPE, Digests, NameTerms, digests_of
+from excerpt.corpus.names import DIGEST_DTYPE, LENGTH_DTYPE, Digests, NameTerms, digest_texts
 from excerpt.search.bm25 import NO_ROWS, Rows, Word, WordIndex, union
 from excerpt.search.evidence import POOL, Evidence, Flags, Floats, above_mean
 from excerpt.search.proximity import FIELD_STARTS, closeness, flatten_positions
@@ -112,7 +112,7 @@ def _query_terms(words: Sequence[Word], extra_words: Sequence[Word]) -> _QueryTe
     extra = {term for word in extra_words for term in word.terms}
     terms = [*shares, *(extra - shares.keys())]
     none = np.zeros(len(words), np.float32)
-    digests = digests_of(terms)
+    digests = digest_texts(terms)
     order = np.argsort(digests)
     return _QueryTerms(
         digests[order],

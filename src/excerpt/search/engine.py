@@ -357,7 +357,7 @@ class Engine:
         fragments = self.snapshot.fragments(table.keys[rows].tolist())
         scores, notes = ranking.scores[first:last].tolist(), table.notes[rows].tolist()
         answer_indices, positions = ranking.answer_indices[first:last].tolist(), ranking.positions[first:last].tolist()
-        modified = (self.snapshot.facets.modified_of(table.notes[rows]) // 10**9).tolist()
+        modified = (self.snapshot.facets.modification_times(table.notes[rows]) // 10**9).tolist()
         signals = [
             iter(_signals(answer.scored, ranking.positions[first:last][ranking.answer_indices[first:last] == number]))
             for number, answer in enumerate(ranking.answers)

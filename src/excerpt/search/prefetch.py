@@ -48,7 +48,7 @@ def candidate_query(
         keys=_keys_on_pages(query.filters, corpus),
         must=_required_terms(query, corpus),
         must_not=_excluded_terms(query, corpus),
-        named=corpus.notes_named(query.words) if query_words else (),
+        whole_notes=corpus.notes_named(query.words) if query_words else (),
         limit=max(int(POOL_FACTOR * pool), by_words),
         vector_limit=int(POOL_FACTOR * pool),
     )

@@ -327,7 +327,7 @@ class Boosts:
     def add(self, scored: Scored, notes: Rows) -> Scored:
         """Return `scored`, fragments of the notes `notes`, with one more signal for each enabled boost."""
         if self._switches.links:
-            sources, targets = self._snapshot.facets.links_of(notes)
+            sources, targets = self._snapshot.facets.links_from(notes)
             count = len(self._snapshot.table.paths)
             linked = backlinks(sources, targets, notes, scored.scores, count)
             scored = _with(scored, "links", linked[notes])

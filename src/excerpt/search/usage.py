@@ -23,7 +23,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from excerpt.state_files import append_lines, exclusive_lock, line_of, read_lines, replace_file
+from excerpt.state_files import append_lines, encode_line, exclusive_lock, parse_lines, replace_file
 
 Floats = npt.NDArray[np.float32]
 
@@ -104,7 +104,7 @@ class UseLog:
 
     def _compact(self, now: float) -> None:
         oldest = now - MAX_DAYS * _DAY_SECONDS
-        lines = [line_of(_line(event)) for event in self.events() if event.time >= oldest][-MAX_EVENTS:]
+        lines = [encode_line(_line(event)) for event in self.events() if event.time >= oldest][-MAX_EVENTS:]
         sizes = np.cumsum([len(line) for line in reversed(lines)])
         recent = lines[len(lines) - int(np.searchsorted(sizes, COMPACT_BYTES // 2, side="right")) :]
         replace_file(self.file, b"".join(recent))
@@ -188,7 +188,7 @@ def _line(event: Event) -> dict[str, Any]:
 
 
 def _parsed(data: bytes) -> Iterator[Event]:
-    for read in read_lines(data, dict[str, Any]):
+    for read in parse_lines(data, dict[str, Any]):
         with suppress(ValueError, OverflowError):  # msgspec's errors are ValueErrors
             time = datetime.fromisoformat(str(read.get("time")))
             if time.tzinfo is not None and 1970 <= time.year < 9999:

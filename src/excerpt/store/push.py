@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from excerpt.corpus.tables import FIELDS
 from excerpt.errors import StoreUnusableError
-from excerpt.index.catalog import AT_ONCE, DamagedRowError, text_from_row
-from excerpt.index.changes import READ_BY_OCR
-from excerpt.index.names import stored
+from excerpt.index.catalog import MAX_SQL_VALUES, DamagedRowError, text_from_row
+from excerpt.index.changes import OCR_KEY_SUFFIX
+from excerpt.index.names import read_names
 from excerpt.index.postings import select_docs
 from excerpt.index.snapshot import Snapshot
 from excerpt.model import PushReport, Status
@@ -293,10 +293,10 @@ class _Push:
                 self._replace(batch, outdated)
                 written += len(batch.notes)
                 self._on_notes(written, len(rewritten))
-        for at in range(0, len(plan.remove), AT_ONCE):
+        for at in range(0, len(plan.remove), MAX_SQL_VALUES):
             with self._connection.transaction():
                 removed_counts: _Changed = {}
-                self._remove(plan.remove[at : at + AT_ONCE], removed_counts)
+                self._remove(plan.remove[at : at + MAX_SQL_VALUES], removed_counts)
                 self._count(removed_counts)
         moved = self._change_areas(areas, {*rewritten, *plan.remove})
         changes = len(rewritten) + len(plan.remove) + moved
@@ -361,8 +361,8 @@ class _Push:
             if (stored := self._stored.get(note.path)) and stored.digest != note.digest and not stored.kind
         }
         numbers = list(differing)
-        for at in range(0, len(numbers), AT_ONCE):
-            part = numbers[at : at + AT_ONCE]
+        for at in range(0, len(numbers), MAX_SQL_VALUES):
+            part = numbers[at : at + MAX_SQL_VALUES]
             texts: dict[int, bytes] = dict(
                 self._connection.rows(
                     "SELECT id, text FROM excerpt.notes WHERE area = ANY(%s) AND id = ANY(%s)",
@@ -410,7 +410,7 @@ class _Push:
             if note.path in compared:
                 continue
             stored = self._stored[note.path]
-            loses_ocr = stored.cut.endswith(READ_BY_OCR) and not note.cut.endswith(READ_BY_OCR)
+            loses_ocr = stored.cut.endswith(OCR_KEY_SUFFIX) and not note.cut.endswith(OCR_KEY_SUFFIX)
             if stored.state != self._state(note) and not loses_ocr:
                 outdated[note.path] = stored.mtime_ns
         return outdated
@@ -461,8 +461,8 @@ class _Push:
                 left.difference_update(batch)
                 begin = end
         without_fragments = sorted(left)
-        for at in range(0, len(without_fragments), AT_ONCE):
-            yield _Batch(area, without_fragments[at : at + AT_ONCE], {}, [])
+        for at in range(0, len(without_fragments), MAX_SQL_VALUES):
+            yield _Batch(area, without_fragments[at : at + MAX_SQL_VALUES], {}, [])
 
     @cached_property
     def _attached(self) -> NDArray[np.int64]:
@@ -473,8 +473,8 @@ class _Push:
         """Return rows of the index; `sql` ends with the column to match with the notes' numbers, and the order."""
         select, _, order = sql.partition(" ORDER BY ")
         result: list[Row] = []
-        for at in range(0, len(notes), AT_ONCE):
-            part = notes[at : at + AT_ONCE]
+        for at in range(0, len(notes), MAX_SQL_VALUES):
+            part = notes[at : at + MAX_SQL_VALUES]
             statement = f"{select} IN ({','.join('?' * len(part))})"
             result += self._snapshot.rows(f"{statement} ORDER BY {order}" if order else statement, *part)
         return result
@@ -521,7 +521,7 @@ class _Push:
     def _copy_notes(self, batch: _Batch, times: Mapping[str, int]) -> dict[int, int]:
         """Insert notes with all rows except those of fragments; return their new numbers in the store."""
         vault, area, notes, connection = self._vault, batch.area, batch.notes, self._connection
-        names = stored(self._snapshot.rows, list(notes))
+        names = read_names(self._snapshot.rows, list(notes))
         numbers = dict(zip(notes, self._new_numbers(len(notes)), strict=True))
         note_rows = self._note_rows(
             notes,
@@ -592,8 +592,8 @@ class _Push:
             if path not in compared and note.area != (area := areas.of(path)):
                 by_area.setdefault((note.area, area), []).append(path)
         for (before, area), paths in sorted(by_area.items()):
-            for at in range(0, len(paths), AT_ONCE):
-                self._change_area(paths[at : at + AT_ONCE], before, area)
+            for at in range(0, len(paths), MAX_SQL_VALUES):
+                self._change_area(paths[at : at + MAX_SQL_VALUES], before, area)
         return sum(map(len, by_area.values()))
 
     def _change_area(self, paths: Sequence[str], before: int, area: int) -> None:

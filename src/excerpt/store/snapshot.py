@@ -524,8 +524,8 @@ class StoreSnapshot(NoteReader):
                 " ORDER BY ordinal, mtime_ns DESC, path LIMIT %s"
             )
             rankings.append(_Ranking(((sql, (*key_values, query.limit)),)))
-        if query.named:
-            notes = array(self._revision.notes.numbers[list(query.named)].tolist())
+        if query.whole_notes:
+            notes = array(self._revision.notes.numbers[list(query.whole_notes)].tolist())
             select = _select("fragments", ["note = ANY(%s)", *filtering])
             rankings.append(_Ranking(((f"{select} ORDER BY key LIMIT {_MAX_NAMED}", (notes, *values)),)))
         return rankings

@@ -13,7 +13,7 @@ from textual.app import App
 from textual.widgets import Button, OptionList, Static
 
 from excerpt.index.build import build
-from excerpt.index.writer import LOCK
+from excerpt.index.writer import LOCK_FILE
 from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import TabBar
@@ -340,7 +340,7 @@ async def test_a_vault_that_another_excerpt_indexes_is_read_all_the_same(
     app: ExcerptApp, vault: Path, user_paths: Paths
 ) -> None:
     async with app.run_test() as pilot:
-        with FileLock(user_paths.index_folder(vault) / LOCK):
+        with FileLock(user_paths.index_folder(vault) / LOCK_FILE):
             await search(pilot, "lentils")
             assert titles_of(app)[0] == "Lentil soup"
             await until(pilot, lambda: index_state(app) == "indexed by another excerpt", "the state")

@@ -137,9 +137,9 @@ class AskLink:
 
 
 def _missing_target(link: Link) -> str:
-    from excerpt.corpus.links import names_other_file
+    from excerpt.corpus.links import has_other_suffix
 
-    if names_other_file(link.target):
+    if has_other_suffix(link.target):
         return f"{link.target} is not a note. Open this note in Obsidian to see it."
     if link.kind is LinkKind.MARKDOWN:
         return f"{link.target} is not in the vault, or is not a note."

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from excerpt.state_files import append_lines, exclusive_lock, line_of, read_lines, replace_file
+from excerpt.state_files import append_lines, encode_line, exclusive_lock, parse_lines, replace_file
 from excerpt.tui.search.saved_queries import SavedQueries, change_saved
 
 MAX_QUERIES = 500
@@ -83,7 +83,7 @@ class _QueryLine:
 def read_history(file: Path) -> QueryHistory:
     """Return the history; an empty one if there is no file. Lines that are not queries are skipped."""
     try:
-        lines = read_lines(file.read_bytes(), _QueryLine)
+        lines = parse_lines(file.read_bytes(), _QueryLine)
         return QueryHistory.from_queries(line.query for line in lines if line.query.strip())
     except OSError:
         return QueryHistory()
@@ -109,7 +109,7 @@ def forget_query(file: Path, query: str) -> None:
 
 
 def _write(file: Path, newest_first: Sequence[str]) -> None:
-    replace_file(file, b"".join(line_of(_QueryLine(query)) for query in reversed(newest_first)))
+    replace_file(file, b"".join(encode_line(_QueryLine(query)) for query in reversed(newest_first)))
 
 
 class QueryStore:
