@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.known_vaults import recent_vaults, remember_vault
+from excerpt.known_vaults import add_recent_vault, recent_vaults
 from excerpt.settings import user_paths, vault_slug
 from tests.cli.conftest import Answer, Excerpt
 
@@ -58,7 +58,7 @@ def test_settings_queries_and_state_follow_too_and_the_index_is_not_made_anew(
     for place in kept:
         place(old).parent.mkdir(parents=True, exist_ok=True)
         place(old).write_text("[search]\nlimit = 1\n")
-    remember_vault(where, old)
+    add_recent_vault(where, old)
     new = old.rename(old.with_name("renamed"))
     searched = excerpt("search", "sync conflict", "--vault", new, "--json")
     assert len(searched.json["hits"]) == 1

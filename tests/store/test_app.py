@@ -10,7 +10,7 @@ from textual.widgets import Button
 
 import excerpt
 from excerpt import Vault
-from excerpt.known_vaults import recent_vaults, remember_vault
+from excerpt.known_vaults import add_recent_vault, recent_vaults
 from excerpt.settings import Settings
 from excerpt.store.address import read_address
 from excerpt.store.push import push
@@ -114,7 +114,7 @@ async def test_what_takes_a_file_or_a_build_says_why_it_cannot_be_done(app: Exce
 
 async def test_a_vault_of_a_store_is_opened_from_the_list_and_kept_in_it(address: str, tmp_path: Path) -> None:
     places = places_under(tmp_path / "home")
-    remember_vault(places, Path(address))
+    add_recent_vault(places, Path(address))
     app = ExcerptApp(None, Settings(), places, {"HOME": str(tmp_path)})
     async with app.run_test() as pilot:
         await until(pilot, lambda: isinstance(app.screen, VaultChooser), "the list")

@@ -304,12 +304,14 @@ def test_a_table_is_read_by_those_alone_that_have_the_right_to_its_area(
 def test_what_completes_a_query_and_what_it_may_have_meant(guarded: dict[str, str]) -> None:
     with excerpt.open(guarded["reader"]) as found, excerpt.open(guarded["bare"]) as expected:
         for operator, begun in (("", "zan"), ("", "col"), ("#", ""), ("path", ""), ("title", "s"), ("zanzibar", "")):
-            of_both = [complete(one._loaded().snapshot, operator, begun, date(2026, 1, 1)) for one in (found, expected)]
+            of_both = [
+                complete(one._load_engine().snapshot, operator, begun, date(2026, 1, 1)) for one in (found, expected)
+            ]
             assert of_both[0] == of_both[1]
         for query in ("zanzibra", "tag:zanzibra colony", "colnoy"):
-            assert correct(found._loaded(), query) == correct(expected._loaded(), query)
+            assert correct(found._load_engine(), query) == correct(expected._load_engine(), query)
         for query in ("colony", ""):
-            assert suggestions(found._loaded(), query) == suggestions(expected._loaded(), query)
+            assert suggestions(found._load_engine(), query) == suggestions(expected._load_engine(), query)
         assert found.why_not("colony", "Salaries") == expected.why_not("colony", "Salaries")
 
 

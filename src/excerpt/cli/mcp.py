@@ -15,7 +15,7 @@ from excerpt.cli.crash import report
 from excerpt.cli.printing import narrate, print_line
 from excerpt.cli.vaults import VaultFolder, last_vault
 from excerpt.errors import ExcerptError
-from excerpt.known_vaults import check_breadth
+from excerpt.known_vaults import refuse_broad_folder
 from excerpt.processes import excerpt_command, find_program
 from excerpt.settings import open_vault, user_paths
 from excerpt.store.address import is_address, read_address
@@ -57,7 +57,7 @@ def mcp_command(
         raise _without_sdk("is not installed")
     for folder in folders:
         if not is_address(str(folder)):
-            check_breadth(open_vault(folder), user_paths())
+            refuse_broad_folder(open_vault(folder), user_paths())
     from excerpt.mcp.http import HttpAddress, is_loopback, open_listener
     from excerpt.mcp.served_vaults import ServedVaults
 

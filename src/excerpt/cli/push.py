@@ -13,9 +13,9 @@ import click
 from excerpt.cli.printing import ProgressLine, narrate, print_json, print_line
 from excerpt.cli.vaults import VaultFolder, build_index, chosen_vault
 from excerpt.errors import ExcerptError
-from excerpt.json_forms import as_data
+from excerpt.json_forms import to_json_value
 from excerpt.model import Progress
-from excerpt.settings import settings_of, user_paths
+from excerpt.settings import load_vault_settings, user_paths
 from excerpt.store.rights import Changes, Right, read_right
 from excerpt.text.display import format_count, visible_line
 
@@ -75,7 +75,7 @@ class Pushing:
 
         paths, last_error = user_paths(), ""
         seconds: float | None = None
-        settings = settings_of(self._vault, paths)
+        settings = load_vault_settings(self._vault, paths)
         pusher: Pusher | None = None
         snapshot: Snapshot | None = None
         while not self._ended.is_set():
@@ -90,7 +90,7 @@ class Pushing:
                 if before is not None:
                     before.close()
                 pusher = pusher or Pusher(self._address, paths.push_folder(self._vault))
-                self._report("pushed", as_data(pusher.push(snapshot, rules=self._rules)))
+                self._report("pushed", to_json_value(pusher.push(snapshot, rules=self._rules)))
                 last_error = ""
             except ExcerptError as error:
                 if error.message != last_error:
@@ -170,7 +170,7 @@ def push_command(
     to = read_address(address)
     paths = user_paths()
     chosen = chosen_vault(vault)
-    settings = settings_of(chosen, paths)
+    settings = load_vault_settings(chosen, paths)
     build_index(chosen, settings, paths)
     snapshot = Snapshot.open(paths.index_folder(chosen), settings)
     line, started = ProgressLine(sys.stderr), time.monotonic()

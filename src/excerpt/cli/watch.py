@@ -19,9 +19,9 @@ from excerpt.cli.printing import ProgressLine, narrate, print_json, print_line
 from excerpt.cli.push import Pushing
 from excerpt.cli.vaults import chosen_vault, vault_option
 from excerpt.errors import ExcerptError, StreamError
-from excerpt.known_vaults import check_breadth
+from excerpt.known_vaults import refuse_broad_folder
 from excerpt.model import Progress
-from excerpt.settings import settings_of, user_paths
+from excerpt.settings import load_vault_settings, user_paths
 from excerpt.store.address import Address, read_address
 from excerpt.store.compare import PushRules, conflict_sentence
 from excerpt.text.display import visible_line
@@ -47,7 +47,7 @@ def watch_command(vault: Path | None, poll: bool, progress: bool, address: str |
     to = None if address is None else (read_address(address), PushRules(merge=merge))
     if not progress:
         chosen = chosen_vault(vault)
-        check_breadth(chosen, user_paths())
+        refuse_broad_folder(chosen, user_paths())
         with _pushing(chosen, to, _Lines(chosen)) as report, mark_watched(user_paths().watch_folder(chosen)):
             _watching(chosen, report).run(poll=poll)
         return 0
@@ -94,7 +94,7 @@ def _watching(vault: Path, report: Report) -> Watching:
     watching = Watching(
         vault,
         paths.index_folder(vault),
-        settings_of(vault, paths),
+        load_vault_settings(vault, paths),
         report,
         _crash,
     )

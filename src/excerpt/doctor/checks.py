@@ -319,8 +319,8 @@ def check_vault(folder: Path, settings: Settings, watches: int | None) -> VaultC
 def orphaned_vaults(paths: Paths, vault: Path | None) -> Iterator[Finding]:
     """Yield findings about memories of vaults that no longer exist, with the command that takes them over."""
     for former in known_vaults.orphaned_vaults(paths, vault):
-        command = known_vaults.command_for(former, vault if former.is_like else None)
-        if former.is_like:
+        command = known_vaults.adopt_command(former, vault if former.has_similar_names else None)
+        if former.has_similar_names:
             yield warning(
                 f"{former.user_data} of {former.path}, probably this vault before it moved.",
                 f"To transfer them: {command}",

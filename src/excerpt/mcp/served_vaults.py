@@ -187,7 +187,7 @@ class ServedVault:
         self._notices.clear()
         snapshot = self._snapshot(state)
         try:
-            return question(snapshot) if writes else self.vault.in_one_snapshot(lambda: question(snapshot))
+            return question(snapshot) if writes else self.vault.run_in_one_snapshot(lambda: question(snapshot))
         except NotFoundError as error:
             if not snapshot.is_partial:
                 raise

@@ -152,7 +152,7 @@ class Tools:
         results = {served_vault.name: result for served_vault, (_, result, _) in searched.items()}
         matched = sum(count for *_, count in searched.values())
         several = len(served) > 1
-        fused = excerpt.fused(results, hit_limit)
+        fused = excerpt.fuse_results(results, hit_limit)
         hits = (_best_of_notes(fused) if group == "notes" else fused)[offset : offset + limit]
         parts = tuple(
             answers.hit_part(number, each.hit, snippet, each.vault if several else "")

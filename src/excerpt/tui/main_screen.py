@@ -217,7 +217,7 @@ class MainScreen(PromptScreen):
         await self.query_one(ContentSwitcher).mount(overview, memory)
         self._is_started = True
         if not self._show_first_steps:
-            self._show_first_steps = await asyncio.to_thread(_create_hint_file, self._user_paths.hint_shown_file)
+            self._show_first_steps = await asyncio.to_thread(_create_hint_file, self._user_paths.first_hint_file)
         for split in self.query(Split):
             split.share = self._search.share
         self.show_index()
