@@ -291,7 +291,7 @@ def user_paths() -> Paths:
         )
     except RuntimeError as error:  # no home folder, or an unknown user after ~
         raise ExcerptError(
-            "excerpt cannot store files: there is no home folder.", "Set HOME or EXCERPT_HOME to a folder."
+            "Files cannot be stored: there is no home folder.", "Set HOME or EXCERPT_HOME to a folder."
         ) from error
 
 
