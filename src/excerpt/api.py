@@ -36,7 +36,7 @@ from excerpt.settings import (
     user_paths,
 )
 from excerpt.state_files import make_private, users_umask
-from excerpt.store.address import Address, is_address, read_address
+from excerpt.store.address import StoreAddress, is_address, parse_address
 from excerpt.text.display import local_time
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def open(  # noqa: A001 - read as `excerpt.open`
     """
     notice = on_notice or logging.getLogger("excerpt").warning
     if is_address(str(path)):
-        return StoredVault(read_address(str(path)), user_paths(), on_notice=notice)
+        return StoredVault(parse_address(str(path)), user_paths(), on_notice=notice)
     vault, paths = open_vault(path), user_paths()
     refuse_folders_in_vault(vault, paths)
     for sentence in detect_move(paths, vault, suggest_moves=suggest_moves):
@@ -576,7 +576,7 @@ class StoredVault(Vault):
     are not in the store: they are the files of the user who searches.
     """
 
-    def __init__(self, address: Address, paths: Paths, *, on_notice: OnNotice) -> None:
+    def __init__(self, address: StoreAddress, paths: Paths, *, on_notice: OnNotice) -> None:
         super().__init__(
             address.folder,
             load_vault_settings(address.folder, paths),
@@ -590,7 +590,7 @@ class StoredVault(Vault):
     @property
     def address(self) -> str:
         """Address of the store, without a password."""
-        return self._address.shown
+        return self._address.display_text
 
     def renew(self) -> bool:
         """Switch to the newest pushed content; return whether anything was pushed since the last query."""
@@ -610,7 +610,7 @@ class StoredVault(Vault):
     def refresh(self, on_progress: OnProgress | None = None) -> BuildReport:  # noqa: ARG002 - as of a folder
         """Raise StoreUnusableError: only a push updates a store."""
         raise StoreUnusableError(
-            f"{self._address.shown} cannot be updated from here: only a push changes a vault in a store.",
+            f"{self._address.display_text} cannot be updated from here: only a push changes a vault in a store.",
             "Run `excerpt push VAULT --to ADDRESS` on a machine that has its notes.",
         )
 

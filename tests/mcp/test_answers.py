@@ -255,7 +255,9 @@ async def test_before_anything_is_indexed_the_answer_says_how_far_that_is(
     assert not result.is_error
     (told,) = result.content
     assert told.type == "text"
-    assert told.text.startswith("nothing yet · The vault bees is being indexed for the first time: 3 of 900 files so far.")
+    assert told.text.startswith(
+        "nothing yet · The vault bees is being indexed for the first time: 3 of 900 files so far."
+    )
     assert (3, 900) in reported
     vaults.end()
 

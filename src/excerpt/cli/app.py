@@ -14,7 +14,7 @@ from excerpt.cli.vaults import VaultFolder, last_vault
 from excerpt.errors import VaultError
 from excerpt.known_vaults import DEMO, add_recent_vault, detect_move, recent_vaults, refuse_broad_folder
 from excerpt.settings import load_settings, load_vault_settings, open_vault, refuse_folders_in_vault, user_paths
-from excerpt.store.address import is_address, read_address
+from excerpt.store.address import is_address, parse_address
 from excerpt.tui.startup import configure_interpreter
 
 # --- app --------------------------------------------------------------------------------------------------------------
@@ -72,7 +72,7 @@ def start_app(path: Path, keep_as_last: bool = True, plain: bool = False, accept
     """
     paths, store, message = user_paths(), None, ""
     if is_address(str(path)):
-        store = read_address(str(path))
+        store = parse_address(str(path))
         vault = store.folder
     else:
         path = vault = open_vault(path)

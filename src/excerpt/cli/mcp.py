@@ -18,7 +18,7 @@ from excerpt.errors import ExcerptError
 from excerpt.known_vaults import refuse_broad_folder
 from excerpt.processes import excerpt_command, find_program
 from excerpt.settings import open_vault, user_paths
-from excerpt.store.address import is_address, read_address
+from excerpt.store.address import is_address, parse_address
 
 _PORT = 8765
 _CLIENTS = ("claude", "cursor", "vscode", "codex")
@@ -93,7 +93,7 @@ def _crash(error: Exception) -> str:
 
 def _server_name(vault: Path) -> str:
     """Return the vault's absolute path or address, so that a client can start anywhere."""
-    return read_address(str(vault)).shown if is_address(str(vault)) else str(vault.expanduser().absolute())
+    return parse_address(str(vault)).display_text if is_address(str(vault)) else str(vault.expanduser().absolute())
 
 
 def _print_config(client: str, folders: Sequence[Path], *, no_memory: bool) -> None:

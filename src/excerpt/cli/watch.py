@@ -22,7 +22,7 @@ from excerpt.errors import ExcerptError, StreamError
 from excerpt.known_vaults import refuse_broad_folder
 from excerpt.model import Progress
 from excerpt.settings import load_vault_settings, user_paths
-from excerpt.store.address import Address, read_address
+from excerpt.store.address import StoreAddress, parse_address
 from excerpt.store.compare import PushRules, conflict_sentence
 from excerpt.text.display import visible_line
 from excerpt.vault.watched import mark_watched
@@ -44,7 +44,7 @@ def watch_command(vault: Path | None, poll: bool, progress: bool, address: str |
     """
     if merge and address is None:
         raise click.UsageError("--merge needs a store: name it with --to.")
-    to = None if address is None else (read_address(address), PushRules(merge=merge))
+    to = None if address is None else (parse_address(address), PushRules(merge=merge))
     if not progress:
         chosen = chosen_vault(vault)
         refuse_broad_folder(chosen, user_paths())
@@ -70,7 +70,7 @@ def watch_command(vault: Path | None, poll: bool, progress: bool, address: str |
 
 
 @contextlib.contextmanager
-def _pushing(vault: Path, to: tuple[Address, PushRules] | None, report: Report) -> Iterator[Report]:
+def _pushing(vault: Path, to: tuple[StoreAddress, PushRules] | None, report: Report) -> Iterator[Report]:
     """Yield the event handler: one that also pushes changes to the store `to`, or `report` itself without a store."""
     if to is None:
         yield report

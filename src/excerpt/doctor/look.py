@@ -21,7 +21,7 @@ from excerpt.index.writer import LOCK
 from excerpt.processes import find_program
 from excerpt.settings import Paths, Settings
 from excerpt.state_files import file_lock
-from excerpt.store.address import is_address, read_address
+from excerpt.store.address import is_address, parse_address
 from excerpt.text.display import format_count
 
 if TYPE_CHECKING:
@@ -261,7 +261,7 @@ def _resolve_vault(vault: Path | None) -> Path | None:
     """Return the path of a vault that may not exist, or the path that stands for a store."""
     try:
         if is_address(str(vault)):
-            return read_address(str(vault)).folder
+            return parse_address(str(vault)).folder
         return None if vault is None else vault.expanduser().resolve()
     except (OSError, RuntimeError, ValueError, StoreUnusableError):
         return None

@@ -8,16 +8,16 @@ from contextlib import closing
 from excerpt.doctor.checks import Finding, ok, problem
 from excerpt.errors import ExcerptError, ModelError
 from excerpt.settings import Settings
-from excerpt.store.address import read_address
+from excerpt.store.address import parse_address
 from excerpt.text.display import format_count
 
 
 def check_store(address: str, settings: Settings) -> Iterator[Finding]:
     """Check the vault at a store's address, as a reader sees it."""
-    from excerpt.store.snapshot import DAMAGED, StoreSnapshot
+    from excerpt.store.snapshot import DAMAGED_INDEX_MESSAGE, StoreSnapshot
 
     try:
-        store = StoreSnapshot.open(read_address(address), settings)
+        store = StoreSnapshot.open(parse_address(address), settings)
     except ExcerptError as error:
         yield problem(error.message, error.hint)
         return
@@ -28,7 +28,7 @@ def check_store(address: str, settings: Settings) -> Iterator[Finding]:
         size_text = f"{format_count(status.notes, 'note')}, {format_count(status.fragments, 'fragment')}"
         yield ok(f"The vault {status.vault}, generation {status.generation}: {size_text}")
         for name in health.damaged:
-            yield problem(f"The index by {name}: {DAMAGED}")
+            yield problem(f"The index by {name}: {DAMAGED_INDEX_MESSAGE}")
         if not health.damaged:
             yield ok("The indexes of words, terms and vectors work")
         if health.counted == health.fragments:

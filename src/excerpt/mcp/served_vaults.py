@@ -23,7 +23,7 @@ from excerpt.errors import ExcerptError, IndexBusyError, IndexUnusableError, Not
 from excerpt.indexing_process import IndexingProcess
 from excerpt.known_vaults import unique_names
 from excerpt.settings import user_paths
-from excerpt.store.address import is_address, read_address
+from excerpt.store.address import is_address, parse_address
 from excerpt.text.display import format_count, visible_line
 from excerpt.vault.watched import is_watched
 
@@ -277,7 +277,7 @@ class ServedVaults:
 
         Without `watched`, their indexes are not updated.
         """
-        addresses = {read_address(str(folder)).folder: folder for folder in folders if is_address(str(folder))}
+        addresses = {parse_address(str(folder)).folder: folder for folder in folders if is_address(str(folder))}
         resolved = {folder.expanduser().resolve(): folder for folder in folders if not is_address(str(folder))}
         names = unique_names([*resolved, *addresses])
         self.all = (

@@ -32,7 +32,7 @@ from textual.widgets import Button, Input
 from excerpt.errors import ExcerptError, SettingsError
 from excerpt.known_vaults import DEMO, add_recent_vault, unique_name_among_recent
 from excerpt.settings import Paths, Settings
-from excerpt.store.address import Address
+from excerpt.store.address import StoreAddress
 from excerpt.tui.active_keys import (
     DefersActions,
     OpensDialogs,
@@ -117,7 +117,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
         environment: Mapping[str, str] | None = None,
         message: str = "",
         *,
-        store: Address | None = None,
+        store: StoreAddress | None = None,
     ) -> None:
         """Prepare the app; without a vault it asks for one.
 
@@ -579,7 +579,7 @@ def check_terminal(environment: Mapping[str, str]) -> None:
 
 
 def run_app(
-    vault: Path | None, settings: Settings, user_paths: Paths, message: str = "", store: Address | None = None
+    vault: Path | None, settings: Settings, user_paths: Paths, message: str = "", store: StoreAddress | None = None
 ) -> None:
     """Run the app on a vault until the user leaves; without a vault it asks for one.
 

@@ -20,7 +20,7 @@ from excerpt.errors import ExcerptError
 from excerpt.known_vaults import DEMO
 from excerpt.pack.selection import read_marks, write_marks
 from excerpt.settings import Paths, Settings
-from excerpt.store.address import Address
+from excerpt.store.address import StoreAddress
 from excerpt.text.display import format_count, visible_line
 from excerpt.tui.active_keys import OpensDialogs, bindings
 from excerpt.tui.common.bars import TABS, KeyBar, TabBar
@@ -125,7 +125,7 @@ class MainScreen(PromptScreen):
         session: Session = NEW_SESSION,
         *,
         use_settings: Callable[[Settings], object],
-        store: Address | None = None,
+        store: StoreAddress | None = None,
     ) -> None:
         """Create the controllers of a vault.
 

@@ -33,7 +33,7 @@ from excerpt.known_vaults import (
     unique_names,
 )
 from excerpt.settings import Paths, Settings, load_vault_settings, open_vault, refuse_folders_in_vault
-from excerpt.store.address import Address, is_address, read_address
+from excerpt.store.address import StoreAddress, is_address, parse_address
 from excerpt.text.display import format_age, visible, visible_line
 from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.dialog import Box, Confirm, Dialog
@@ -77,7 +77,7 @@ class VaultRow:
         if self.kind is VaultKind.GUIDE:
             return "to look around"
         if is_address(str(self.path)):
-            return read_address(str(self.path)).shown
+            return parse_address(str(self.path)).display_text
         parent = self.path
         for _ in Path(self.name).parts:
             parent = parent.parent
@@ -93,7 +93,7 @@ def known_rows(
     """
     opened = [Path(entry.path) for entry in recent]
     names = unique_names([*opened, *obsidian, *([] if current is None else [current])])
-    names.update((path, read_address(str(path)).folder.name) for path in names if is_address(str(path)))
+    names.update((path, parse_address(str(path)).folder.name) for path in names if is_address(str(path)))
     rows = [
         VaultRow(VaultKind.RECENT, path, names[path], format_age(entry.opened, now))
         for path, entry in zip(opened, recent, strict=True)
@@ -221,7 +221,7 @@ class Opening:
     settings: Settings
     session: Session
     message: str = ""
-    store: Address | None = None
+    store: StoreAddress | None = None
 
 
 class VaultChooser(Dialog[Opening], inherit_bindings=False):
@@ -322,7 +322,7 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         """
         try:
             if is_address(str(path)):
-                store = read_address(str(path))
+                store = parse_address(str(path))
                 settings = load_vault_settings(store.folder, self._user_paths)
                 session = session_of(store.folder, settings, self._user_paths)
                 return Opening(store.folder, settings, session, store=store), ""
