@@ -12,18 +12,18 @@ from excerpt.doctor import checks
 from excerpt.doctor.checks import (
     Finding,
     Level,
-    clipboard,
-    editor,
-    folders,
+    check_clipboard,
+    check_editor,
+    check_folders,
+    check_keys,
+    check_libraries,
+    check_model,
+    check_settings_files,
+    check_terminal,
+    check_tokenizer,
     format_names,
-    keys,
-    libraries,
-    model,
-    read_settings,
-    terminal,
-    tokenizer,
 )
-from excerpt.doctor.look import group
+from excerpt.doctor.look import run_checks
 from excerpt.settings import Paths, ScreenSettings, Settings
 
 UTF8 = {"TERM": "xterm-256color", "LANG": "en_GB.UTF-8"}
@@ -44,8 +44,13 @@ def is_told(lines: Iterable[str], level: Level, *facts: str) -> bool:
 
 
 def of_terminal(environment: dict[str, str], **others: object) -> list[str]:
-    given: dict[str, object] = {"platform": "linux", "size": (120, 40), "encoding": "utf-8", "run": lambda _: ""}
-    return told(terminal(environment, **{**given, **others}))  # type: ignore[arg-type]
+    given: dict[str, object] = {
+        "platform": "linux",
+        "size": (120, 40),
+        "encoding": "utf-8",
+        "run_program": lambda _: "",
+    }
+    return told(check_terminal(environment, **{**given, **others}))  # type: ignore[arg-type]
 
 
 # --- terminal ---------------------------------------------------------------------------------------------------------
@@ -63,7 +68,7 @@ def test_a_good_terminal_is_told_in_lines_that_are_all_ok() -> None:
     [
         ({**UTF8, "TERM": "dumb"}, Level.WARNING, "TERM is dumb"),
         ({"LANG": "C.UTF-8"}, Level.WARNING, "TERM is not set"),
-        ({**UTF8, "LANG": "C"}, Level.WARNING, "LANG="),
+        ({**UTF8, "LANG": "C"}, Level.WARNING, "Set LANG"),
         ({**UTF8, "LC_ALL": "POSIX"}, Level.WARNING, "POSIX"),
         ({**UTF8, "NO_COLOR": "1"}, Level.OK, "NO_COLOR"),
         (UTF8, Level.OK, "256 colours"),
@@ -80,7 +85,7 @@ def test_what_the_environment_says_is_told_with_what_it_means(
 
 def test_a_small_terminal_is_a_warning_and_none_at_all_is_not() -> None:
     assert is_told(of_terminal(UTF8, size=(40, 10)), Level.WARNING, "40 columns", "10 lines")
-    assert is_told(of_terminal(UTF8, size=None), Level.OK, "no terminal")
+    assert is_told(of_terminal(UTF8, size=None), Level.OK, "needs a terminal")
     assert is_told(of_terminal(UTF8, size=(0, 0)), Level.OK, "size")
 
 
@@ -93,7 +98,7 @@ def test_a_small_terminal_is_a_warning_and_none_at_all_is_not() -> None:
     ],
 )
 def test_tmux_is_asked_whether_it_hands_copies_on(option: str, level: Level, fact: str) -> None:
-    lines = of_terminal({**UTF8, "TMUX": "x"}, run=lambda argv: option if "set-clipboard" in argv else "on")
+    lines = of_terminal({**UTF8, "TMUX": "x"}, run_program=lambda argv: option if "set-clipboard" in argv else "on")
     assert is_told(lines, level, fact, "allow-passthrough on")
 
 
@@ -113,14 +118,14 @@ def test_tmux_is_asked_whether_it_hands_copies_on(option: str, level: Level, fac
 def test_the_way_that_a_copy_goes_is_told_with_its_limit_and_the_file(
     environment: dict[str, str], programs: tuple[str, ...], level: Level, facts: tuple[str, ...]
 ) -> None:
-    lines = told(clipboard(environment, having(*programs), "linux", Path("/state/copies")))
+    lines = told(check_clipboard(environment, having(*programs), "linux", Path("/state/copies")))
     assert is_told(lines[:1], level, *facts)
     assert is_told(lines[-1:], Level.OK, "/state/copies")
 
 
 def test_a_keymap_that_clashes_or_cannot_be_sent_is_named_key_by_key() -> None:
     screen = ScreenSettings(keys={"strategy": "ctrl+y", "scope": "ctrl+m", "why": "ctrl+enter", "mrak": "f9"})
-    lines = told(keys(screen))
+    lines = told(check_keys(screen))
     refused, unknown, taken, seldom = ([line] for line in lines)
     assert is_told(refused, Level.PROBLEM, "ctrl+m", "scope")
     assert is_told(unknown, Level.PROBLEM, "mrak", "mark?")
@@ -129,7 +134,7 @@ def test_a_keymap_that_clashes_or_cannot_be_sent_is_named_key_by_key() -> None:
 
 
 def test_keys_as_they_come_are_fine() -> None:
-    assert [finding.level for finding in keys(ScreenSettings())] == [Level.OK]
+    assert [finding.level for finding in check_keys(ScreenSettings())] == [Level.OK]
 
 
 @pytest.mark.parametrize(
@@ -138,7 +143,7 @@ def test_keys_as_they_come_are_fine() -> None:
         ("hx", {}, Level.OK, ("/usr/bin/hx", "screen.editor")),
         ("", {"VISUAL": "code --wait"}, Level.OK, ("/usr/bin/code", "$VISUAL")),
         ("", {"EDITOR": "ed"}, Level.WARNING, ("/usr/bin/ed", "$EDITOR")),
-        ("", {}, Level.OK, ("/usr/bin/nano", "none is set")),
+        ("", {}, Level.OK, ("/usr/bin/nano", "no editor is set")),
         ("gone", {}, Level.PROBLEM, ("gone", "$EDITOR", "screen.editor")),
         ("'", {}, Level.PROBLEM, ('"\'"',)),
     ],
@@ -146,7 +151,7 @@ def test_keys_as_they_come_are_fine() -> None:
 def test_the_editor_is_named_with_where_it_comes_from(
     setting: str, environment: dict[str, str], level: Level, facts: tuple[str, ...]
 ) -> None:
-    lines = told(editor(setting, environment, having("hx", "code", "ed", "nano")))
+    lines = told(check_editor(setting, environment, having("hx", "code", "ed", "nano")))
     assert len(lines) == 1
     assert is_told(lines, level, *facts)
 
@@ -164,7 +169,7 @@ def test_a_broken_settings_file_is_named_and_the_others_still_hold(where: Paths,
     file.parent.mkdir(parents=True)
     where.settings_file.write_text("[search]\nlimt = 3\n")
     file.write_text("[search]\nlimit = 7\n")
-    settings, findings = read_settings(where, tmp_path)
+    settings, findings = check_settings_files(where, tmp_path)
     assert settings.search.limit == 7
     lines = told(findings)
     assert is_told(lines[:1], Level.PROBLEM, str(where.settings_file), "search.limt", "search.limit?")
@@ -174,27 +179,27 @@ def test_a_broken_settings_file_is_named_and_the_others_still_hold(where: Paths,
 def test_a_pattern_that_is_none_is_a_problem_of_its_file(where: Paths) -> None:
     where.config.mkdir()
     where.settings_file.write_text('[vault]\nexclude = ["!"]\n')
-    settings, findings = read_settings(where, None)
+    settings, findings = check_settings_files(where, None)
     assert settings == Settings()
     assert str(where.settings_file) in told(findings)[0]
     assert "vault.exclude" in told(findings)[0]
 
 
 def test_a_tokenizer_that_is_not_known_is_a_problem_and_another_than_the_indexs_a_warning() -> None:
-    assert is_told(told([tokenizer("o200", "")]), Level.PROBLEM, "'o200'")
-    assert is_told(told([tokenizer("chars/4", "o200k")]), Level.WARNING, "chars/4", "o200k")
-    assert is_told(told([tokenizer("chars/4", "chars/4")]), Level.OK, "chars/4")
+    assert is_told(told([check_tokenizer("o200", "")]), Level.PROBLEM, "'o200'")
+    assert is_told(told([check_tokenizer("chars/4", "o200k")]), Level.WARNING, "chars/4", "o200k")
+    assert is_told(told([check_tokenizer("chars/4", "chars/4")]), Level.OK, "chars/4")
 
 
 def test_a_model_that_is_not_complete_is_told_by_what_is_missing(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
-    lines = told(model(str(tmp_path), ""))
+    lines = told(check_model(str(tmp_path), ""))
     assert len(lines) == 1
     assert is_told(lines, Level.PROBLEM, str(tmp_path), "tokenizer.json", "model.safetensors")
 
 
 def test_an_index_of_another_model_is_a_warning() -> None:
-    lines = told(model("", "another/1"))
+    lines = told(check_model("", "another/1"))
     assert is_told(lines[:1], Level.OK, "256 dimensions")
     assert is_told(lines[1:], Level.WARNING, "another model", "`excerpt index`")
 
@@ -204,14 +209,14 @@ def test_an_index_of_another_model_is_a_warning() -> None:
 
 def test_a_file_in_the_place_of_a_folder_is_a_problem(where: Paths) -> None:
     where.config.write_text("")
-    lines = told(folders(where, None, 0))
+    lines = told(check_folders(where, None, 0))
     assert is_told(lines[:1], Level.PROBLEM, f"{where.config} is a file", "EXCERPT_HOME")
     assert is_told(lines[1:2], Level.OK, f"{where.cache} (")
 
 
 def test_folders_that_count_from_where_one_is_are_a_warning() -> None:
     here = Paths(*(Path("~/.excerpt") / name for name in ("config", "cache", "data", "state")))
-    assert is_told(told(folders(here, None, 0))[:1], Level.WARNING, str(here.config), "EXCERPT_HOME")
+    assert is_told(told(check_folders(here, None, 0))[:1], Level.WARNING, str(here.config), "EXCERPT_HOME")
 
 
 @pytest.mark.parametrize(("free", "level"), [(1_000, Level.PROBLEM), (2e8, Level.WARNING), (9e8, Level.OK)])
@@ -219,16 +224,16 @@ def test_room_for_the_index_is_held_against_its_size(
     where: Paths, monkeypatch: pytest.MonkeyPatch, free: int, level: Level
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: type("Usage", (), {"free": int(free)}))
-    assert next(one for one in folders(where, None, 229_000_000) if "are free" in one.what).level is level
+    assert next(one for one in check_folders(where, None, 229_000_000) if "are free" in one.what).level is level
 
 
 def test_an_index_on_a_network_drive_is_a_warning(where: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "is_silent", lambda _: True)
-    assert is_told(told(folders(where, where.cache, 0)), Level.WARNING, "network drive", str(where.cache))
+    assert is_told(told(check_folders(where, where.cache, 0)), Level.WARNING, "network drive", str(where.cache))
 
 
 def test_a_pinned_library_in_another_version_and_one_that_is_missing_are_problems() -> None:
-    lines = told(libraries(["click==0.1", "no-such-library>=1", "msgspec>=0.1", "nope; extra == 'x'"]))
+    lines = told(check_libraries(["click==0.1", "no-such-library>=1", "msgspec>=0.1", "nope; extra == 'x'"]))
     assert is_told(lines[:1], Level.PROBLEM, "library click is ", " 0.1")
     assert is_told(lines[1:2], Level.PROBLEM, "no-such-library", "not installed")
     assert is_told(lines[2:], Level.OK, "1 library")
@@ -238,7 +243,7 @@ def test_a_look_that_fails_is_a_finding_and_the_others_go_on() -> None:
     def fails() -> Iterable[Finding]:
         raise RuntimeError("boom")
 
-    found = group("x", fails, lambda: keys(ScreenSettings()))
+    found = run_checks("x", fails, lambda: check_keys(ScreenSettings()))
     assert is_told(told(found.findings)[:1], Level.PROBLEM, "(RuntimeError: boom)")
     assert len(found.findings) == 2
 

@@ -399,7 +399,7 @@ class _Push:
                         yield self._local_notes[number].path
 
     def _unreadable_attachments(self) -> frozenset[str]:
-        """Return the paths of stored attachments that this machine cannot read (a package is missing, or OCR is off)."""
+        """Return the paths of stored attachments that this machine cannot read (a package is missing or OCR is off)."""
         suffixes = suffixes_of(self._snapshot.settings.vault).read
         return frozenset(
             path for path, note in self._stored_notes.items() if note.kind and not path.lower().endswith(suffixes)
