@@ -249,6 +249,7 @@ class Vault:
         return Engine(snapshot, self.settings, UseLog(self._paths.use_file(self.folder)))
 
     def _open_corpus(self) -> Corpus:
+        """Open the index, after an update if the vault was opened with `refresh`."""
         from excerpt.index.snapshot import Snapshot
 
         if self._refresh:
@@ -270,6 +271,7 @@ class Vault:
         return None
 
     def _build_and_open(self) -> Snapshot:
+        """Update the index and open it; if the update fails, open the existing index and notify the user."""
         from excerpt.index.snapshot import Snapshot
 
         build_error = ""

@@ -54,12 +54,16 @@ class RecentVault:
 
 @dataclass(frozen=True, slots=True)
 class _ObsidianVault:
+    """An entry of Obsidian's list of vaults; `ts` is the time of the last use, in milliseconds since the epoch."""
+
     path: str
     ts: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class _ObsidianList:
+    """The content of `obsidian.json`: vaults by Obsidian's id."""
+
     vaults: dict[str, _ObsidianVault]
 
 
@@ -231,6 +235,8 @@ _MAX_AGE_SECONDS = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class _Fingerprint:
+    """The path of a vault and the digests of a sample of its notes, by path."""
+
     path: str
     notes: dict[str, str]
 
@@ -264,14 +270,16 @@ def detect_move(paths: Paths, vault: Path, *, suggest_moves: bool = False) -> tu
         return ()
     suggest_moves = suggest_moves or not paths.fingerprint_file(vault).exists()
     formers = list(_find_former_vaults(paths, vault, existing=suggest_moves))
-    moved_from = [former for former in formers if former.has_same_notes and not former.exists]
-    moved_from = [former for former in moved_from if former.user_data] or moved_from
-    if len(moved_from) == 1:
+    missing_formers = [former for former in formers if former.has_same_notes and not former.exists]
+    missing_formers = [former for former in missing_formers if former.user_data] or missing_formers
+    if len(missing_formers) == 1:
         try:
-            moved, _ = _move_data(paths, vault, moved_from[0].slug, copy=False)
+            moved, _ = _move_data(paths, vault, missing_formers[0].slug, copy=False)
         except OSError as error:
-            return (f"The data of {moved_from[0].path} could not be transferred: {error}. Nothing is lost.",)
-        return (f"This vault was at {moved_from[0].path} before. Its data was moved here: {moved}.",) if moved else ()
+            return (f"The data of {missing_formers[0].path} could not be transferred: {error}. Nothing is lost.",)
+        return (
+            (f"This vault was at {missing_formers[0].path} before. Its data was moved here: {moved}.",) if moved else ()
+        )
     return tuple(_transfer_hint(former, vault) for former in formers if suggest_moves and former.user_data)
 
 

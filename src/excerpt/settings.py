@@ -124,6 +124,8 @@ class BoostSettings:
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
+    """How fragments are scored, and how many hits a search has."""
+
     strategy: Strategy = setting(Strategy.AUTO, "How fragments are scored.")
     limit: Positive = setting(50, "Hits of a search; the screen loads as many more at the end.")
     fuzzy_threshold: Share = setting(0.8, "Similarity from which a word counts as misspelt, 0 to 1.")
@@ -134,6 +136,8 @@ class SearchSettings:
 
 @dataclass(frozen=True, slots=True)
 class PackSettings:
+    """What goes into a pack, and in which format."""
+
     budget: Count = setting(4000, "Most tokens of a pack, sources included.")
     tokenizer: str = setting("o200k", "Tokenizer: a name, or the path of a tokenizer.json.")
     scope: Scope = setting(Scope.NEIGHBORS, "How far a hit is grown: none, to its neighbors, its section or its note.")
@@ -146,12 +150,16 @@ class PackSettings:
 
 @dataclass(frozen=True, slots=True)
 class MemorySettings:
+    """Where memories are shown in searches."""
+
     in_search: bool = setting(True, "Show memories among the hits, and a sign at fragments you remembered.")
     recall_first: bool = setting(False, "Show memories before the hits.")
 
 
 @dataclass(frozen=True, slots=True)
 class ScreenSettings:
+    """How the app looks, its keys, and the programs that it opens."""
+
     theme: str = setting("excerpt-dark", "The colours: a theme, or a file in themes/ beside the settings.")
     editor: str = setting("", "Command that enter runs, as nvim or code -w; if empty, $VISUAL, then $EDITOR.")
     viewers: dict[str, str] = field(
@@ -410,6 +418,7 @@ def _enum_values(key: str) -> Mapping[str, str]:
 
 
 def _value_at_key(raw: dict[str, Any], key: str) -> object:
+    """Return the value at a dotted key such as "pack.budget"; None if there is none."""
     value: Any = raw
     for part in key.split("."):
         value = value.get(part) if isinstance(value, dict) else None
@@ -432,18 +441,19 @@ def _similar_choice_hint(value: object, choices: Mapping[str, str]) -> str:
     return f'Did you mean "{by_name[near[0]]}"?' if near and near[0] in by_name else ""
 
 
-def _reject_unknown_keys(raw: dict[str, Any], shape: type[Any], file: Path, above: tuple[str, ...]) -> None:
-    hints = get_type_hints(shape)
-    names = [f.name for f in fields(shape)]
+def _reject_unknown_keys(raw: dict[str, Any], table_class: type[Any], file: Path, parent_keys: tuple[str, ...]) -> None:
+    """Raise SettingsError if the table `raw`, or a table in it, has a key that is no field of `table_class`."""
+    hints = get_type_hints(table_class)
+    names = [f.name for f in fields(table_class)]
     for key, value in raw.items():
-        dotted = ".".join((*above, key))
+        dotted = ".".join((*parent_keys, key))
         if dotted in _RETIRED_KEYS:
             continue
         if key not in names:
             import difflib
 
             near = difflib.get_close_matches(key, names, n=1, cutoff=0.5)
-            hint = f"Did you mean {'.'.join((*above, near[0]))}?" if near else f"Known: {', '.join(names)}."
+            hint = f"Did you mean {'.'.join((*parent_keys, near[0]))}?" if near else f"Known: {', '.join(names)}."
             raise SettingsError(f"{file}: unknown key {dotted}.", hint)
         if isinstance(value, dict) and is_dataclass(hints[key]):
-            _reject_unknown_keys(value, hints[key], file, (*above, key))
+            _reject_unknown_keys(value, hints[key], file, (*parent_keys, key))

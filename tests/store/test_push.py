@@ -12,14 +12,14 @@ import pytest
 import excerpt
 from excerpt.corpus.interface import CandidateQuery
 from excerpt.corpus.tables import FIELDS
-from excerpt.doctor.checks import Finding, Level
+from excerpt.doctor.checks import Finding, Severity
 from excerpt.doctor.stores import check_store
 from excerpt.errors import StoreUnusableError
 from excerpt.model import PushReport
 from excerpt.settings import Settings
 from excerpt.store import schema
 from excerpt.store.address import parse_address
-from excerpt.store.connection import Connection
+from excerpt.store.connection import StoreConnection
 from excerpt.store.push import push
 from excerpt.store.snapshot import DAMAGED_INDEX_MESSAGE, StoreSnapshot
 from tests.cli.json_forms import form, wrong
@@ -194,7 +194,7 @@ def test_the_doctor_counts_what_is_there(vault: Path, database: str) -> None:
     pushed(vault, database)
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute("DELETE FROM excerpt.fragments WHERE ordinal = 0")
-    assert [one.level for one in looked(f"{database}?vault=notes")].count(Level.PROBLEM) == 1
+    assert [one.level for one in looked(f"{database}?vault=notes")].count(Severity.PROBLEM) == 1
 
 
 def test_a_replica_answers_when_it_has_what_was_pushed(vault: Path, database: str, running: Servers) -> None:
@@ -234,7 +234,7 @@ def test_what_is_told_of_a_push_is_what_is_described(vault: Path, database: str)
 
 
 def test_a_statement_that_takes_too_long_is_asked_once(database: str) -> None:
-    connection = Connection(parse_address(database), timeout=0.2)
+    connection = StoreConnection(parse_address(database), timeout=0.2)
     backend = connection.rows("SELECT pg_backend_pid()")
     with pytest.raises(StoreUnusableError, match="took more than"):
         connection.rows("SELECT pg_sleep(10)")

@@ -35,7 +35,7 @@ from excerpt.vault.scan import IGNORE_FILES, Scan, scan
 # A finding says what a check has found, how severe it is, and what to do about it.
 
 
-class Level(StrEnum):
+class Severity(StrEnum):
     """Severity of a finding."""
 
     OK = "ok"
@@ -47,7 +47,7 @@ class Level(StrEnum):
 class Finding:
     """The result of a check: `what` is a sentence about what was found, `todo` what to do about it ("" for nothing)."""
 
-    level: Level
+    level: Severity
     what: str
     todo: str = ""
 
@@ -61,22 +61,22 @@ class FindingGroup:
 
     @property
     def has_problem(self) -> bool:
-        return any(finding.level is Level.PROBLEM for finding in self.findings)
+        return any(finding.level is Severity.PROBLEM for finding in self.findings)
 
 
 def ok(text: str) -> Finding:
     """Return a finding that needs no action."""
-    return Finding(Level.OK, text)
+    return Finding(Severity.OK, text)
 
 
 def warning(text: str, todo: str = "") -> Finding:
     """Return a finding that restricts what works; `todo` says what to do."""
-    return Finding(Level.WARNING, text, todo)
+    return Finding(Severity.WARNING, text, todo)
 
 
 def problem(text: str, todo: str = "") -> Finding:
     """Return a finding about something that does not work; `todo` says what to do."""
-    return Finding(Level.PROBLEM, text, todo)
+    return Finding(Severity.PROBLEM, text, todo)
 
 
 def format_names(names: Sequence[str], limit: int = 3) -> str:
@@ -265,11 +265,11 @@ def _check_writable(name: str, folder: Path) -> Finding:
 
 def _check_private(paths: Paths) -> Iterator[Finding]:
     """Check that no other user may read excerpt's folders; yields nothing on Windows."""
-    open_paths = [str(path) for folder in paths.folders for path in open_to_others(folder)]
-    if open_paths:
-        files = format_count(len(open_paths), "file or folder", "files and folders")
+    readable_paths = [str(path) for folder in paths.folders for path in open_to_others(folder)]
+    if readable_paths:
+        files = format_count(len(readable_paths), "file or folder", "files and folders")
         yield warning(
-            f"Other users may read {files}: {format_names(open_paths)}.",
+            f"Other users may read {files}: {format_names(readable_paths)}.",
             "Run `excerpt doctor --fix`: it takes this right from other users, if possible.",
         )
     elif os.name == "posix" and any(folder.exists() for folder in paths.folders):

@@ -32,21 +32,21 @@ def repair(diagnosis: Diagnosis, paths: Paths, progress: Callable[[Progress], No
 
     The content of settings, memories and the vault is not changed. `progress` is called while the index is built.
     """
-    private, index = _close_files(paths.folders), _repair_index(diagnosis, progress)
+    private, index = _restrict_permissions(paths.folders), _repair_index(diagnosis, progress)
     return Repairs((*private.done, *index.done), (*private.left, *index.left))
 
 
-def _close_files(folders: Iterable[Path]) -> Repairs:
-    open_paths = {path for folder in folders for path in open_to_others(folder)}
+def _restrict_permissions(folders: Iterable[Path]) -> Repairs:
+    readable_paths = {path for folder in folders for path in open_to_others(folder)}
     for folder in folders:
         close_to_others(folder)
-    unclosed = [path for folder in folders for path in open_to_others(folder)]
-    closed = len(open_paths) - len(unclosed)
-    files = format_count(closed, "file or folder", "files and folders")
+    still_readable = [path for folder in folders for path in open_to_others(folder)]
+    closed_count = len(readable_paths) - len(still_readable)
+    files = format_count(closed_count, "file or folder", "files and folders")
     done = (f"Other users can no longer read {files}.",)
-    names = format_names(list(map(str, unclosed)))
+    names = format_names(list(map(str, still_readable)))
     left = (f"Other users can still read {names}: the disk or the owner does not allow a change.",)
-    return Repairs(done if closed else (), left if unclosed else ())
+    return Repairs(done if closed_count else (), left if still_readable else ())
 
 
 def _repair_index(diagnosis: Diagnosis, progress: Callable[[Progress], None]) -> Repairs:

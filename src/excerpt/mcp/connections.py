@@ -52,6 +52,7 @@ class TimeLimitedProtocol(H11Protocol):
         return self.cycle is None or self.cycle.response_complete
 
     def _start_deadline(self) -> None:
+        """Close the connection in REQUEST_SECONDS unless `_cancel_deadline` is called before."""
         self._last_used = time.monotonic()
         self._deadline = self.loop.call_later(REQUEST_SECONDS, self._abort)
 

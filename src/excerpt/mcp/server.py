@@ -235,7 +235,7 @@ class Tools:
         """Summarize what the notes hold about a topic: main notes, sections, themes, related, when."""
         _check_query(topic)
         (served,) = self.single_vault(vault)
-        return await served.ask(lambda snapshot: _overview(snapshot, topic, budget), _progress_callback(ctx))
+        return await served.ask(lambda snapshot: _answer_overview(snapshot, topic, budget), _progress_callback(ctx))
 
     async def recall(
         self,
@@ -298,7 +298,7 @@ class Tools:
                 return _change_memory(
                     snapshot.vault.memories, id, text=text, tags=tags, why=why, source=source, stale=stale
                 )
-            return _remember(snapshot, text=text, tags=tags, why=why, source=source, stale=stale)
+            return _save_memory(snapshot, text=text, tags=tags, why=why, source=source, stale=stale)
 
         return await served.ask(respond, _progress_callback(ctx), writes=True)
 
@@ -488,11 +488,11 @@ def _refuse_unused(names: Sequence[str], rule: str) -> None:
 
 def _refuse_untags(tags: Sequence[str], hint: str) -> None:
     """Raise ExcerptError if a tag has the form -x, which removes the tag x from a memory."""
-    if off := [tag for tag in tags if _is_removal(tag)]:
+    if off := [tag for tag in tags if _removes_tag(tag)]:
         raise ExcerptError(f"Nothing was done: {off[0]} removes a tag.", hint)
 
 
-def _remember(snapshot: ServedSnapshot, *, text: str, tags: Sequence[str], why: str, source: str, stale: str) -> str:
+def _save_memory(snapshot: ServedSnapshot, *, text: str, tags: Sequence[str], why: str, source: str, stale: str) -> str:
     _refuse_unused(["stale"] if stale else [], "stale needs the id of an existing memory")
     _refuse_untags(tags, "Name the memory that has it by id.")
     if not text.strip() and (text or not source):
@@ -520,8 +520,8 @@ def _change_memory(
     before = memories.get(memory_id)
     if stale:
         _resolve_stale_memory(memories, memory_id, stale)
-    off = [tag for tag in tags if _is_removal(tag)]
-    on = [tag for tag in tags if not _is_removal(tag)]
+    off = [tag for tag in tags if _removes_tag(tag)]
+    on = [tag for tag in tags if not _removes_tag(tag)]
     after = memories.edit(memory_id, text=text or None, tags=on, untags=off, why=why or None)
     if after == before:
         return f"Nothing changed: {after.id} is already like that."
@@ -533,7 +533,7 @@ def _change_memory(
     return f"Changed {after.id}; {'; '.join(filter(None, facts))}."
 
 
-def _is_removal(tag: str) -> bool:
+def _removes_tag(tag: str) -> bool:
     return tag.lstrip(" #").startswith("-")
 
 
@@ -672,7 +672,7 @@ def _restrict_to_note(path: str, query: str) -> str:
     return " | ".join(f'path:"=/{quoted}" {part}' for part in query.split(" | "))
 
 
-def _overview(snapshot: ServedSnapshot, topic: str, limit: int) -> str:
+def _answer_overview(snapshot: ServedSnapshot, topic: str, limit: int) -> str:
     vault = snapshot.vault
     summary = vault.overview(topic, budget=limit - _HEADER_TOKENS)
 

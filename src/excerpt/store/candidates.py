@@ -44,7 +44,7 @@ class LoadedFragments:
 
 
 @dataclass(frozen=True, slots=True)
-class Statistics:
+class VaultStatistics:
     """The statistics of a vault in a store.
 
     `count` is the number of all fragments. The other values are over the fragments of notes only, or over those of
@@ -101,7 +101,7 @@ class TermCache:
 class CandidateTerms:
     """The terms of the loaded fragments, with the interface of a lexical index; counts are over all fragments."""
 
-    def __init__(self, loaded: LoadedFragments, known: TermCache, statistics: Statistics) -> None:
+    def __init__(self, loaded: LoadedFragments, known: TermCache, statistics: VaultStatistics) -> None:
         self.keys = loaded.keys
         self.lines = loaded.lines
         self._lengths = {field: loaded.lengths[:, number].astype(np.float32) for number, field in enumerate(FIELDS)}
@@ -200,7 +200,7 @@ class CandidateVectors:
     def __init__(
         self,
         loaded: LoadedFragments,
-        statistics: Statistics,
+        statistics: VaultStatistics,
         fetch_cosines: Callable[[Floats], Floats],
         fetch_vectors: Callable[[Longs], Floats],
     ) -> None:

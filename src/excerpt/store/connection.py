@@ -49,7 +49,7 @@ class ConnectionLostError(ExcerptError):
     exit_code = StoreUnusableError.exit_code
 
 
-class Connection:
+class StoreConnection:
     """A connection to a store that reconnects if it was lost. Used from one thread at a time.
 
     Statements are not prepared on the server: a prepared search by words would not make full use of its index.
@@ -165,6 +165,7 @@ class Connection:
             register_vector(self._connection)
 
     def _send(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        """Execute statements on the open connection, and return the rows of each."""
         with self._connection.pipeline() if len(statements) > 1 else _no_pipeline():
             cursors = []
             for sql, values in statements:
@@ -244,7 +245,7 @@ def replace_unstorable(value: object) -> object:
 
 
 def to_halfvecs(vectors: NDArray[np.float32]) -> list[object]:
-    """Convert vectors to objects that `Connection.copy` accepts for a column of type halfvec (16-bit floats)."""
+    """Convert vectors to objects that `StoreConnection.copy` accepts for a column of type halfvec (16-bit floats)."""
     from pgvector import HalfVector
 
     return [HalfVector(vector) for vector in vectors]

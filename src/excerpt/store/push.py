@@ -39,7 +39,7 @@ from excerpt.store.compare import (
     next_record,
     plan_push,
 )
-from excerpt.store.connection import Connection, Row, to_halfvecs
+from excerpt.store.connection import Row, StoreConnection, to_halfvecs
 from excerpt.store.rights import (
     AreaNumbers,
     RightsChanges,
@@ -52,7 +52,7 @@ from excerpt.store.rights import (
     folder_rights,
 )
 from excerpt.store.schema import ORDINAL_BITS
-from excerpt.store.words import FragmentTerms, TermCount, count_fragments_by_token, encode_documents, fields_by_token
+from excerpt.store.words import FragmentTerms, TermCounts, count_fragments_by_token, encode_documents, fields_by_token
 from excerpt.text.display import format_count, visible_line
 from excerpt.vault.readers.registry import suffixes_of
 
@@ -133,7 +133,7 @@ class Pusher:
             raise StoreUnusableError("The address does not name a vault.", "Add ?vault=NAME to the address.")
         self._name = address.vault
         self._records = records
-        self._connection = Connection(address, writes=True, timeout=0)
+        self._connection = StoreConnection(address, writes=True, timeout=0)
         try:
             assume_owner_role(self._connection)
             schema.create_or_upgrade(self._connection)
@@ -235,14 +235,14 @@ class _NoteBatch:
     area: int
     notes: list[int]
     terms: Mapping[int, FragmentTerms]
-    counts: Sequence[TermCount]
+    counts: Sequence[TermCounts]
 
 
 class _Push:
     """One push of a vault over an open connection."""
 
     def __init__(
-        self, snapshot: Snapshot, connection: Connection, name: str, on_notes: OnNotes, rules: PushRules
+        self, snapshot: Snapshot, connection: StoreConnection, name: str, on_notes: OnNotes, rules: PushRules
     ) -> None:
         self._snapshot = snapshot
         self._connection = connection
@@ -680,7 +680,7 @@ class _Push:
             *(area, *notes),
         )
 
-    def _count_terms_of(self, area: int, fragments: Sequence[Row], *, attached: bool) -> list[TermCount]:
+    def _count_terms_of(self, area: int, fragments: Sequence[Row], *, attached: bool) -> list[TermCounts]:
         """Count the terms of fragments of an area; `fragments` are rows that `_subtract_statistics` has returned."""
         tokens, counts, note_counts = count_fragments_by_token(
             [row[0] for row in fragments], [row[4] for row in fragments]
@@ -692,7 +692,7 @@ class _Push:
             )
         )
         return [
-            TermCount(token, terms[token], count, count if attached else 0, note_count, fields[token])
+            TermCounts(token, terms[token], count, count if attached else 0, note_count, fields[token])
             for token, count, note_count in zip(tokens, counts, note_counts, strict=True)
         ]
 
@@ -703,7 +703,7 @@ class _Push:
         )
         return [int(row[0]) for row in number_rows]
 
-    def _add_term_counts(self, area: int, terms: Sequence[TermCount]) -> None:
+    def _add_term_counts(self, area: int, terms: Sequence[TermCounts]) -> None:
         """Add `terms` to the counts of terms of an area."""
         self._connection.rows(
             f"INSERT INTO {schema.table_name('terms', area)} AS terms"

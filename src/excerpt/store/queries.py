@@ -13,7 +13,7 @@ from excerpt.index.catalog import text_from_row
 from excerpt.index.queries import fragment_from_row, section_from_row
 from excerpt.model import Fragment, Part, Section, Skipped
 from excerpt.store import schema
-from excerpt.store.connection import Connection, Row, replace_unstorable
+from excerpt.store.connection import Row, StoreConnection, replace_unstorable
 
 NO_MAX_NOTE = (1 << 63) - 1
 """A number above that of every note: no limit."""
@@ -102,7 +102,7 @@ _SUM_OF_TERMS = (
 class StoreQueries:
     """`NoteQueries` for a store, over notes numbered up to `max_note`; also queries for terms, files and remarks."""
 
-    def __init__(self, connection: Connection, tables: ReadableAreas, max_note: int = NO_MAX_NOTE) -> None:
+    def __init__(self, connection: StoreConnection, tables: ReadableAreas, max_note: int = NO_MAX_NOTE) -> None:
         self._connection = connection
         self.tables = tables
         self.max_note = max_note

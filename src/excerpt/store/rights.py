@@ -21,7 +21,7 @@ from excerpt.model import FolderRights
 from excerpt.store import schema
 
 if TYPE_CHECKING:
-    from excerpt.store.connection import Connection
+    from excerpt.store.connection import StoreConnection
 
 WRITER = "excerpt_writer"
 READER = "excerpt_reader"
@@ -37,7 +37,7 @@ FROM pg_proc WHERE pronamespace IN ({_SCHEMAS}) AND proowner <> '{WRITER}'::regr
 """A query that returns statements: each makes `excerpt_writer` the owner of a table, view or function."""
 
 
-def assume_owner_role(connection: Connection) -> None:
+def assume_owner_role(connection: StoreConnection) -> None:
     """Switch to the role that owns the tables if the user is a member of it, so that it also owns new tables."""
     ((owner,),) = connection.rows(
         "SELECT quote_ident(min(pg_get_userbyid(relowner))) FROM pg_class WHERE oid = to_regclass('excerpt.store')"
@@ -48,7 +48,7 @@ def assume_owner_role(connection: Connection) -> None:
         connection.rows(f"SET ROLE {owner}")
 
 
-def create_roles(connection: Connection) -> None:
+def create_roles(connection: StoreConnection) -> None:
     """Create the roles of writers and readers if they are missing, and give them access to this store.
 
     The tables must exist. Raises StoreUnusableError if the user may not create roles.
@@ -80,20 +80,20 @@ def create_roles(connection: Connection) -> None:
             _grant_read(connection, READER, area)
 
 
-def _grant_connect(connection: Connection, role: str) -> None:
+def _grant_connect(connection: StoreConnection, role: str) -> None:
     """Grant a role the use of the store's schemas and the right to read the store's version."""
     ((quoted,),) = connection.rows("SELECT quote_ident(%s)", role)
     connection.rows(f"GRANT USAGE ON SCHEMA excerpt, excerpt_vault TO {quoted}")
     connection.rows(f"GRANT SELECT ON excerpt.store TO {quoted}")
 
 
-def _grant_read(connection: Connection, role: str, area: int) -> None:
+def _grant_read(connection: StoreConnection, role: str, area: int) -> None:
     """Grant a role the right to read the tables of an area."""
     ((quoted,),) = connection.rows("SELECT quote_ident(%s)", role)
     connection.rows(f"GRANT SELECT ON {_area_tables(area)} TO {quoted}")
 
 
-def _revoke_read(connection: Connection, role: str, area: int) -> None:
+def _revoke_read(connection: StoreConnection, role: str, area: int) -> None:
     """Revoke the right of a role to read the tables of an area."""
     if _is_role(connection, role):
         ((quoted,),) = connection.rows("SELECT quote_ident(%s)", role)
@@ -104,7 +104,7 @@ def _area_tables(area: int) -> str:
     return ", ".join(schema.table_name(name, area) for name in schema.AREA_TABLES)
 
 
-def _is_role(connection: Connection, role: str) -> bool:
+def _is_role(connection: StoreConnection, role: str) -> bool:
     return bool(connection.rows("SELECT 1 FROM pg_roles WHERE rolname = %s", role))
 
 
@@ -142,7 +142,7 @@ class RightsChanges:
 class AreaNumbers:
     """The numbers of a vault's areas (folders with rights), by folder."""
 
-    def __init__(self, connection: Connection, vault: int) -> None:
+    def __init__(self, connection: StoreConnection, vault: int) -> None:
         self._numbers: dict[str, int] = dict(
             connection.rows(
                 "SELECT folder, id FROM excerpt.areas WHERE vault = %s"
@@ -161,7 +161,7 @@ class AreaNumbers:
         return self._numbers[""]
 
 
-def create_default_rights(connection: Connection, vault: int) -> None:
+def create_default_rights(connection: StoreConnection, vault: int) -> None:
     """Create the area "" of a new vault, and let all readers read it; does nothing if the area exists."""
     area_rows = connection.rows(
         "INSERT INTO excerpt.areas (vault, folder) VALUES (%s, '') ON CONFLICT DO NOTHING RETURNING id", vault
@@ -173,14 +173,14 @@ def create_default_rights(connection: Connection, vault: int) -> None:
             _grant_read(connection, READER, area)
 
 
-def _has_store_access(connection: Connection, role: str) -> bool:
+def _has_store_access(connection: StoreConnection, role: str) -> bool:
     """Return whether a role may use this store's schemas; it may exist only for other databases of the server."""
     return _is_role(connection, role) and bool(
         connection.rows("SELECT has_schema_privilege(%s, 'excerpt_vault', 'USAGE')", role)[0][0]
     )
 
 
-def change_rights(connection: Connection, vault: int, changes: RightsChanges, paths: Sequence[str]) -> None:
+def change_rights(connection: StoreConnection, vault: int, changes: RightsChanges, paths: Sequence[str]) -> None:
     """Grant and revoke rights to folders of a vault; `paths` are the paths of its notes.
 
     Raises StoreUnusableError for an unknown role or folder, because a misspelt folder would stay readable.
@@ -219,7 +219,7 @@ def change_rights(connection: Connection, vault: int, changes: RightsChanges, pa
             _revoke_read(connection, right.role, right_rows[0][0])
 
 
-def drop_empty_areas(connection: Connection, vault: int) -> None:
+def drop_empty_areas(connection: StoreConnection, vault: int) -> None:
     """Delete the areas of a vault that have neither rights nor notes."""
     empty = connection.rows(
         "SELECT id FROM excerpt.areas WHERE vault = %s AND folder <> ''"
@@ -231,12 +231,12 @@ def drop_empty_areas(connection: Connection, vault: int) -> None:
         schema.drop_area(connection, area)
 
 
-def area_numbers(connection: Connection, vault: int) -> list[int]:
+def area_numbers(connection: StoreConnection, vault: int) -> list[int]:
     """Return the numbers of all areas of a vault, including those without rights."""
     return [row[0] for row in connection.rows("SELECT id FROM excerpt.areas WHERE vault = %s ORDER BY id", vault)]
 
 
-def folder_rights(connection: Connection, vault: int) -> tuple[FolderRights, ...]:
+def folder_rights(connection: StoreConnection, vault: int) -> tuple[FolderRights, ...]:
     """Return the folders with rights, the roles that may read each, and the number of its notes.
 
     A note counts only for its innermost folder that has rights of its own.

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from excerpt.errors import StoreUnusableError
-from excerpt.store.connection import Connection, IndexDamagedError, Statement
+from excerpt.store.connection import IndexDamagedError, Statement, StoreConnection
 
 DIMENSIONS = 256
 """Number of dimensions of the vectors in a store."""
@@ -153,7 +153,7 @@ VERSION = _LAST_UNSUPPORTED_VERSION + len(MIGRATIONS)
 _SCHEMA_LOCK = 0x657863657270  # number of the advisory lock by which only one process at a time changes tables
 
 
-def create_or_upgrade(connection: Connection) -> None:
+def create_or_upgrade(connection: StoreConnection) -> None:
     """Create the tables of a store, or upgrade them. Raises StoreUnusableError if their version is newer."""
     with connection.transaction():
         connection.rows("SELECT pg_advisory_xact_lock(%s)", _SCHEMA_LOCK)
@@ -165,7 +165,7 @@ def create_or_upgrade(connection: Connection) -> None:
             connection.rows("UPDATE excerpt.store SET version = %s", VERSION)
 
 
-def check(connection: Connection) -> None:
+def check(connection: StoreConnection) -> None:
     """Raise StoreUnusableError if the store has no tables, or tables of another version."""
     version = _version(connection)
     if version == 0:
@@ -177,7 +177,7 @@ def check(connection: Connection) -> None:
         )
 
 
-def _version(connection: Connection) -> int:
+def _version(connection: StoreConnection) -> int:
     """Return the version of a store's tables, 0 if there are none. Raises StoreUnusableError if it is unsupported."""
     if connection.rows("SELECT to_regclass('excerpt.store') IS NULL")[0][0]:
         return 0
@@ -209,7 +209,7 @@ def index_name(name: str, area: int) -> str:
     return f"{table_name('fragments', area)}_{name}"
 
 
-def create_area(connection: Connection, area: int) -> None:
+def create_area(connection: StoreConnection, area: int) -> None:
     """Create the tables of an area if they are missing.
 
     The indexes of fragments are created after the rows, by `repair_indexes`: that makes the first push faster.
@@ -228,7 +228,7 @@ def create_area(connection: Connection, area: int) -> None:
             connection.rows(f"ALTER TABLE excerpt.{name} ATTACH PARTITION {new_table} FOR VALUES IN ({area})")
 
 
-def drop_area(connection: Connection, area: int) -> None:
+def drop_area(connection: StoreConnection, area: int) -> None:
     """Delete an area with all its tables and rows."""
     with connection.transaction():
         # Lock the parent tables first, as every query does, to avoid deadlocks.
@@ -254,7 +254,7 @@ _INDEX_DEFINITIONS = {
 }
 
 
-def find_damaged_indexes(connection: Connection, areas: Sequence[int]) -> tuple[str, ...]:
+def find_damaged_indexes(connection: StoreConnection, areas: Sequence[int]) -> tuple[str, ...]:
     """Return which indexes ("words", "terms", "meaning") are missing or damaged in any of the areas.
 
     The index by words is tested: it must find a fragment by that fragment's first term.
@@ -262,7 +262,8 @@ def find_damaged_indexes(connection: Connection, areas: Sequence[int]) -> tuple[
     return tuple(name for name in _INDEX_DEFINITIONS if any(name in _find_damaged(connection, area) for area in areas))
 
 
-def _find_damaged(connection: Connection, area: int) -> list[str]:
+def _find_damaged(connection: StoreConnection, area: int) -> list[str]:
+    """Return which indexes of an area are missing or damaged, as `find_damaged_indexes` names them."""
     fragments = table_name("fragments", area)
     whole = connection.rows(
         "SELECT 'excerpt.' || relname FROM pg_class JOIN pg_index ON indexrelid = oid"
@@ -283,7 +284,7 @@ def _find_damaged(connection: Connection, area: int) -> list[str]:
     return damaged
 
 
-def repair_indexes(connection: Connection, areas: Sequence[int]) -> None:
+def repair_indexes(connection: StoreConnection, areas: Sequence[int]) -> None:
     """Create missing indexes of the fragments of some areas, and rebuild damaged ones."""
     for area in areas:
         for name in _find_damaged(connection, area):

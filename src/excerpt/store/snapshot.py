@@ -27,8 +27,8 @@ from excerpt.model import Skipped, Status
 from excerpt.settings import Settings
 from excerpt.store import schema
 from excerpt.store.address import StoreAddress
-from excerpt.store.candidates import CandidateTerms, CandidateVectors, LoadedFragments, Statistics, TermCache
-from excerpt.store.connection import Connection, ConnectionLostError, IndexDamagedError, Row, Statement
+from excerpt.store.candidates import CandidateTerms, CandidateVectors, LoadedFragments, TermCache, VaultStatistics
+from excerpt.store.connection import ConnectionLostError, IndexDamagedError, Row, Statement, StoreConnection
 from excerpt.store.queries import ReadableAreas, StoreQueries, array_literal
 from excerpt.store.schema import ORDINAL_BITS
 from excerpt.store.words import DecodedTokens
@@ -110,7 +110,7 @@ class StoreHealth:
 
 
 @dataclass(frozen=True, slots=True)
-class _NoteTable:
+class _RevisionNotes:
     """The notes of a revision (state of the vault after a push) in the order of paths, one row each.
 
     `numbers` are their numbers in the store; `attached` flags attachments.
@@ -139,7 +139,7 @@ class _RevisionData:
     """
 
     def __init__(
-        self, number: int, queries: StoreQueries, statistics: Statistics, shares: Sequence[float], vault_row: Row
+        self, number: int, queries: StoreQueries, statistics: VaultStatistics, shares: Sequence[float], vault_row: Row
     ) -> None:
         """Read the notes of the revision `number`.
 
@@ -156,7 +156,7 @@ class _RevisionData:
         self.languages: tuple[str, ...] | None = None
         self.terms = TermCache(queries)
         note_rows = queries.note_table()
-        self.notes = _NoteTable(
+        self.notes = _RevisionNotes(
             tuple(row[0] for row in note_rows),
             tuple(row[1] for row in note_rows),
             np.array([row[2] for row in note_rows], np.int64),
@@ -179,7 +179,7 @@ class StoreSnapshot(NoteReader):
 
     def __init__(
         self,
-        connection: Connection,
+        connection: StoreConnection,
         vault: tuple[int, str],
         settings: Settings,
         revision: _RevisionData,
@@ -200,7 +200,7 @@ class StoreSnapshot(NoteReader):
 
         Raises StoreUnusableError if that fails, or no such vault may be read.
         """
-        connection = Connection(address, timeout=_TIMEOUT_SECONDS)
+        connection = StoreConnection(address, timeout=_TIMEOUT_SECONDS)
         try:
             _wait_for_replica(connection, address)
             schema.check(connection)
@@ -660,7 +660,7 @@ class StoreSnapshot(NoteReader):
             ]
         )
         empty = [0] * len(FIELDS)
-        rows = sorted([*whole, *((row[0], row[1], empty, "", b"", *row[2:]) for row in bare)], key=_row_key)
+        rows = sorted([*whole, *((row[0], row[1], empty, "", b"", *row[2:]) for row in bare)], key=_key_of_row)
         lengths = np.array([row[2] for row in rows], np.int64).reshape(len(rows), len(FIELDS))
         return LoadedFragments(
             keys=np.array([row[0] for row in rows], np.int64),
@@ -712,12 +712,15 @@ class _RankedStatements:
     def top_keys(self, answers: Sequence[Sequence[Row]]) -> Iterator[int]:
         """Yield the keys of the best fragments; `answers` are the rows of each statement."""
         ordered = (
-            islice(heapq.merge(*answers, key=_row_distance), self.limit) if self.limit else chain.from_iterable(answers)
+            islice(heapq.merge(*answers, key=_distance_of_row), self.limit)
+            if self.limit
+            else chain.from_iterable(answers)
         )
         yield from (row[0] for row in ordered)
 
 
-def _row_distance(row: Row) -> float:
+def _distance_of_row(row: Row) -> float:
+    """Return the distance of a fragment from the query, the second column of a row."""
     return float(row[1])
 
 
@@ -734,7 +737,7 @@ def _vault_name_error(address: StoreAddress, names: Sequence[str]) -> StoreUnusa
     )
 
 
-def _wait_for_replica(connection: Connection, address: StoreAddress) -> None:
+def _wait_for_replica(connection: StoreConnection, address: StoreAddress) -> None:
     """Wait until a replica has the changes up to `address.wait_position`.
 
     Raises StoreUnusableError after `_TIMEOUT_SECONDS`.
@@ -750,7 +753,7 @@ def _wait_for_replica(connection: Connection, address: StoreAddress) -> None:
         time.sleep(_POLL_SECONDS)
 
 
-def _row_key(row: Row) -> int:
+def _key_of_row(row: Row) -> int:
     return int(row[0])
 
 
@@ -768,10 +771,11 @@ def _terms_tsquery(query: CandidateQuery) -> str | None:
 
 
 def _vector_literal(vector: Floats) -> str:
+    """Return a vector as a literal of pgvector: "[0.1,0.2]"."""
     return f"[{','.join(map(repr, vector.tolist()))}]"
 
 
-def _newest_revision_row(connection: Connection, vault: tuple[int, str]) -> Row:
+def _newest_revision_row(connection: StoreConnection, vault: tuple[int, str]) -> Row:
     """Return the newest revision of a vault: its number, the areas that the reader may read, and its metadata.
 
     `vault` is the number and the name of the vault. Raises StoreUnusableError if it may not be read.
@@ -788,7 +792,7 @@ def _newest_revision_row(connection: Connection, vault: tuple[int, str]) -> Row:
     return vault_rows[0]
 
 
-def _read_revision(connection: Connection, vault: tuple[int, str], before: _RevisionData | None) -> _RevisionData:
+def _read_revision(connection: StoreConnection, vault: tuple[int, str], before: _RevisionData | None) -> _RevisionData:
     """Return the data of the newest revision; `before`, the one that was read last, if nothing has changed."""
     number, areas, *vault_row = _newest_revision_row(connection, vault)
     tables = ReadableAreas(vault[0], tuple(areas))
@@ -806,7 +810,7 @@ def _read_revision(connection: Connection, vault: tuple[int, str], before: _Revi
     return revision
 
 
-def _sum_statistics(area_rows: Sequence[Row]) -> Statistics:
+def _sum_statistics(area_rows: Sequence[Row]) -> VaultStatistics:
     """Sum the statistics of all areas; each area has one row for its notes, and one for its attachments."""
     counts = {kind: sum(row[1] for row in area_rows if row[0] == kind) for kind in (False, True)}
     is_attachments = not counts[False] and counts[True] > 0
@@ -820,4 +824,4 @@ def _sum_statistics(area_rows: Sequence[Row]) -> Statistics:
         for total, filled_count in zip(lengths.tolist(), filled.tolist(), strict=True)
     )
     mean = (vectors / max(counts[is_attachments], 1)).astype(np.float32)
-    return Statistics(sum(counts.values()), counts[is_attachments], is_attachments, means, mean)
+    return VaultStatistics(sum(counts.values()), counts[is_attachments], is_attachments, means, mean)

@@ -55,7 +55,7 @@ class FragmentTerms:
 
 
 @dataclass(frozen=True, slots=True)
-class TermCount:
+class TermCounts:
     """How many fragments, fragments of attachments (`attached`) and notes have a term.
 
     `fields` has a bit for each of FIELDS in which the term occurs.
@@ -71,7 +71,7 @@ class TermCount:
 
 def encode_documents(
     segment: Segment, notes: NDArray[np.int64], attached: NDArray[np.bool_]
-) -> tuple[list[FragmentTerms], list[TermCount]]:
+) -> tuple[list[FragmentTerms], list[TermCounts]]:
     """Encode the documents (fragments) of a segment; return the terms of each document and the counts of each term.
 
     `notes` has the note's number for each document, with the documents of a note in succession; `attached` flags the
@@ -93,7 +93,7 @@ def encode_documents(
     bits = np.left_shift(np.uint8(1), segment.fields)
     fields = np.bitwise_or.reduceat(bits, segment.starts[:-1]) if names else bits
     counted = [
-        TermCount(*values)
+        TermCounts(*values)
         for values in zip(
             tokens,
             names,
