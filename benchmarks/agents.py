@@ -89,11 +89,11 @@ def until_read(files: Files, question: Question, paths: Sequence[str]) -> float:
 
 def until_found(found: Found) -> float:
     """Return the tokens of `search` and of the hits read until one is in the target."""
-    listed = [answers.hit_part(number, hit, SNIPPET) for number, hit in enumerate(found.hits[:LISTED], 1)]
+    listed = [answers.format_hit(number, hit, SNIPPET) for number, hit in enumerate(found.hits[:LISTED], 1)]
     spent = AROUND + TOKENIZER.count("\n\n".join(listed))
     for hit in found.hits[:LISTED]:
         fragment = hit.fragment
-        spent += AROUND + TOKENIZER.count(answers.fragment_part(fragment, MAX))
+        spent += AROUND + TOKENIZER.count(answers.format_fragment(fragment, MAX))
         if inside(found.question, Place(fragment.path, fragment.line_start, fragment.line_end)):
             return spent
     return math.inf

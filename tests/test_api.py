@@ -209,7 +209,7 @@ def test_hits_of_several_vaults_are_fused_by_score(opened: excerpt.Vault, tmp_pa
     (other / "Soup.md").write_text("# Soup\n\nA soup of lentils.\n", encoding="utf-8")
     with excerpt.open(other) as second:
         found = {"mine": opened.search("lentil soup"), "other": second.search("lentil soup")}
-    hits = excerpt.fused(found, 2)
+    hits = excerpt.fuse_results(found, 2)
     assert {each.vault for each in hits} == {"mine", "other"}
     assert [each.hit.score for each in hits] == sorted((each.hit.score for each in hits), reverse=True)
 

@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 from excerpt import known_vaults
-from excerpt.known_vaults import forget_vault, obsidian_vaults, recent_vaults, remember_vault, too_broad, unique_names
+from excerpt.known_vaults import (
+    add_recent_vault,
+    describe_broad_folder,
+    obsidian_vaults,
+    recent_vaults,
+    remove_recent_vault,
+    unique_names,
+)
 from excerpt.settings import Paths
 
 
@@ -25,27 +32,27 @@ def opened(user_paths: Paths) -> list[str]:
 
 def test_the_vault_opened_last_comes_first_and_each_once(user_paths: Paths) -> None:
     for vault in ("/notes/a", "/notes/b", "/notes/a"):
-        remember_vault(user_paths, Path(vault))
+        add_recent_vault(user_paths, Path(vault))
     assert opened(user_paths) == ["/notes/a", "/notes/b"]
 
 
 def test_a_vault_that_is_forgotten_is_out_of_the_list(user_paths: Paths) -> None:
-    remember_vault(user_paths, Path("/notes/a"))
-    remember_vault(user_paths, Path("/notes/b"))
-    forget_vault(user_paths, Path("/notes/a"))
+    add_recent_vault(user_paths, Path("/notes/a"))
+    add_recent_vault(user_paths, Path("/notes/b"))
+    remove_recent_vault(user_paths, Path("/notes/a"))
     assert opened(user_paths) == ["/notes/b"]
 
 
 def test_those_opened_longest_ago_go_when_there_are_many(user_paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known_vaults, "_MAX", 2)
+    monkeypatch.setattr(known_vaults, "_MAX_RECENT_VAULTS", 2)
     for name in "abc":
-        remember_vault(user_paths, Path("/notes", name))
+        add_recent_vault(user_paths, Path("/notes", name))
     assert opened(user_paths) == ["/notes/c", "/notes/b"]
 
 
 @pytest.mark.parametrize("damage", ["", "{", '{"path": 7}', '{"path": "", "opened": 0}', "[" * 100_000])
 def test_a_damaged_file_costs_one_vault_and_no_other(user_paths: Paths, damage: str) -> None:
-    remember_vault(user_paths, Path("/notes/a"))
+    add_recent_vault(user_paths, Path("/notes/a"))
     (user_paths.state / "vaults" / "other.json").write_text(damage)
     assert opened(user_paths) == ["/notes/a"]
 
@@ -53,7 +60,7 @@ def test_a_damaged_file_costs_one_vault_and_no_other(user_paths: Paths, damage: 
 @pytest.mark.skipif(os.name != "posix", reason="only there a name need not be UTF-8")
 def test_a_path_that_is_not_utf_8_is_kept_as_it_is(user_paths: Paths) -> None:
     vault = Path(os.fsdecode(b"/notes/caf\xe9"))
-    remember_vault(user_paths, vault)
+    add_recent_vault(user_paths, vault)
     assert opened(user_paths) == [str(vault)]
 
 
@@ -117,13 +124,13 @@ def test_vaults_of_one_name_are_called_by_as_much_of_their_paths_as_tells_them_a
     ],
 )
 def test_a_folder_of_much_else_than_notes_is_to_be_asked_about(user_paths: Paths, vault: str, named: str) -> None:
-    assert too_broad(user_paths, Path(vault), Path("/home/ada")) == named
+    assert describe_broad_folder(user_paths, Path(vault), Path("/home/ada")) == named
 
 
 def test_what_was_opened_or_indexed_before_is_not_asked_about(user_paths: Paths) -> None:
-    remember_vault(user_paths, Path("/home/ada"))
+    add_recent_vault(user_paths, Path("/home/ada"))
     user_paths.index_folder(Path("/")).mkdir(parents=True)
-    assert [too_broad(user_paths, Path(path), Path("/home/ada")) for path in ("/home/ada", "/")] == ["", ""]
+    assert [describe_broad_folder(user_paths, Path(path), Path("/home/ada")) for path in ("/home/ada", "/")] == ["", ""]
 
 
 def test_every_known_vault_is_named_but_none_that_holds_much_else(
@@ -132,7 +139,7 @@ def test_every_known_vault_is_named_but_none_that_holds_much_else(
     monkeypatch.setenv("HOME", str(tmp_path / "ada"))
     monkeypatch.setenv("USERPROFILE", str(tmp_path / "ada"))
     for vault in (tmp_path, tmp_path / "ada", tmp_path / "ada" / "notes"):
-        remember_vault(user_paths, vault)
+        add_recent_vault(user_paths, vault)
     assert known_vaults.known_vaults(user_paths, {"HOME": str(tmp_path / "ada")}) == (
         known_vaults.DEMO,
         tmp_path / "ada" / "notes",

@@ -19,8 +19,8 @@ from excerpt.settings import (
     Settings,
     VaultSettings,
     load_settings,
+    load_vault_settings,
     open_vault,
-    settings_of,
     user_paths,
     vault_slug,
 )
@@ -115,11 +115,11 @@ def test_a_vault_has_settings_of_its_own_over_those_for_all(tmp_path: Path, wher
     where.vault_settings_file(vault).write_text(
         '[vault]\nexclude = ["c/"]\n[search.boosts]\nrecency = true\n[screen.keys]\nhelp = "f9"\n', encoding="utf-8"
     )
-    settings = settings_of(vault, where)
+    settings = load_vault_settings(vault, where)
     assert settings.vault == VaultSettings(exclude=("c/",), max_bytes=5)
     assert settings.search.boosts == BoostSettings(links=False, recency=True)
     assert settings.screen.keys == {"quit": "f8", "help": "f9"}
-    assert settings_of(tmp_path / "other", where).vault == VaultSettings(exclude=("a/", "b/"), max_bytes=5)
+    assert load_vault_settings(tmp_path / "other", where).vault == VaultSettings(exclude=("a/", "b/"), max_bytes=5)
 
 
 def test_the_settings_of_a_vault_are_in_the_folder_of_settings_and_not_in_the_vault(
@@ -139,7 +139,7 @@ def test_a_mistake_in_either_file_names_that_file(tmp_path: Path, where: Paths, 
     files[of_vault].write_text(fault, encoding="utf-8")
     files[not of_vault].write_text("[pack]\nlimit = 3\n", encoding="utf-8")
     with pytest.raises(SettingsError) as error:
-        settings_of(tmp_path, where)
+        load_vault_settings(tmp_path, where)
     assert str(files[of_vault]) in str(error.value)
     assert str(files[not of_vault]) not in str(error.value)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from excerpt.errors import SettingsError
 from excerpt.settings import PackSettings, Paths, Settings, load_settings
-from excerpt.settings_file import Value, begin_with, change_setting, with_setting
+from excerpt.settings_file import SettingValue, change_setting, edit_settings_text, new_settings_text
 
 FILE = Path("/config/excerpt.toml")
 TEXT = """\
@@ -41,14 +41,14 @@ budget   = 8_000   # the model takes more
         ("screen.keys.copy-pack", None, 'keys.copy-pack = "ctrl+g"\n', ""),
     ],
 )
-def test_a_change_touches_nothing_else(key: str, value: Value | None, old: str, new: str) -> None:
-    assert with_setting(TEXT, key, value, FILE) == TEXT.replace(old, new)
+def test_a_change_touches_nothing_else(key: str, value: SettingValue | None, old: str, new: str) -> None:
+    assert edit_settings_text(TEXT, key, value, FILE) == TEXT.replace(old, new)
 
 
 @pytest.mark.parametrize("key", ["pack.scope", "search.boosts.links", "memory.in_search", "screen.editor"])
 def test_a_setting_that_was_not_there_is_added_and_every_line_of_before_stays(key: str) -> None:
-    value: Value = {"pack.scope": "note", "screen.editor": "vim"}.get(key, False)
-    changed = with_setting(TEXT, key, value, FILE)
+    value: SettingValue = {"pack.scope": "note", "screen.editor": "vim"}.get(key, False)
+    changed = edit_settings_text(TEXT, key, value, FILE)
     lines = changed.splitlines()
     assert [line for line in TEXT.splitlines() if line not in lines] == []
     assert tomllib.loads(changed)["pack"]["budget"] == 8000
@@ -61,12 +61,12 @@ def test_a_setting_that_was_not_there_is_added_and_every_line_of_before_stays(ke
 
 def test_what_is_added_stands_above_the_comment_of_the_next_table() -> None:
     first = 'keys.copy-pack = "ctrl+g"\n'
-    assert with_setting(TEXT, "screen.editor", "vim", FILE) == TEXT.replace(first, f'{first}editor = "vim"\n')
+    assert edit_settings_text(TEXT, "screen.editor", "vim", FILE) == TEXT.replace(first, f'{first}editor = "vim"\n')
 
 
 def test_a_value_that_is_not_valid_is_refused_with_what_was_meant() -> None:
     with pytest.raises(SettingsError, match='Did you mean "section"'):
-        with_setting(TEXT, "pack.scope", "sectoin", FILE)
+        edit_settings_text(TEXT, "pack.scope", "sectoin", FILE)
 
 
 def test_a_file_that_is_not_valid_is_left_as_it_is(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_file_that_is_not_there_is_made_and_names_its_schema(tmp_path: Path, o
     user_paths = Paths(tmp_path, tmp_path, tmp_path, tmp_path)
     vault = tmp_path / "notes\n[vault]" if of_one else None
     file = user_paths.settings_file if vault is None else user_paths.vault_settings_file(vault)
-    change_setting(file, "pack.budget", 250, begin_with(user_paths, vault, {}))
+    change_setting(file, "pack.budget", 250, new_settings_text(user_paths, vault, {}))
     assert file.read_text().startswith(f"#:schema {up}/excerpt.schema.json\n# Settings ")
     assert json.loads((file.parent / up / "excerpt.schema.json").read_text())["title"] == "excerpt.toml"
     assert "\n\n[pack]\nbudget = 250\n" in file.read_text()
@@ -120,7 +120,7 @@ def test_the_line_ends_of_windows_stay(tmp_path: Path) -> None:
 @given(st.text(max_size=30).filter(lambda text: text.isprintable() or "\n" in text))
 def test_any_text_is_written_so_that_it_is_read_again(text: str) -> None:
     try:
-        changed = with_setting(TEXT, "screen.editor", text, FILE)
+        changed = edit_settings_text(TEXT, "screen.editor", text, FILE)
     except SettingsError:
         assert any("\ud800" <= character <= "\udfff" for character in text)
     else:

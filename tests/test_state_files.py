@@ -10,7 +10,7 @@ import pytest
 
 from excerpt import known_vaults
 from excerpt.kinds import Format, Scope, Strategy
-from excerpt.known_vaults import Recent, recent_vaults
+from excerpt.known_vaults import RecentVault, recent_vaults
 from excerpt.model import Span
 from excerpt.pack.savings import Savings, SavingsFile
 from excerpt.pack.selection import Mark, Overrides, SavedMarks, read_marks
@@ -143,10 +143,10 @@ def test_the_known_vaults_of_before_are_read(tmp_path: Path) -> None:
     (where.state / "vaults" / "v--c557ce8584.json").write_bytes(
         b'{"path": "/home/ada/v\\udce9", "opened": 1767225600.25}\n'
     )
-    where.known_notes_file(vault).write_bytes(
+    where.fingerprint_file(vault).write_bytes(
         b'{"path": "/home/ada/v\\udce9", "notes": {"a.md": "4adf4367f96e584f"}}\n'
     )
-    assert recent_vaults(where) == (Recent(str(vault), 1767225600.25),)
-    slug = where.known_notes_file(vault).stem
-    assert known_vaults._path_of(where, slug) == str(vault)
-    assert known_vaults._notes_of(where, slug) == {"a.md": "4adf4367f96e584f"}
+    assert recent_vaults(where) == (RecentVault(str(vault), 1767225600.25),)
+    slug = where.fingerprint_file(vault).stem
+    assert known_vaults._last_known_path(where, slug) == str(vault)
+    assert known_vaults._sampled_digests(where, slug) == {"a.md": "4adf4367f96e584f"}

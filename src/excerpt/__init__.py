@@ -5,7 +5,7 @@
     with excerpt.open("~/notes") as vault:
         print(vault.pack("how do sync conflicts end?", budget=1000).text)
 
-Importing it imports nothing of its own: each name below is loaded when it is first used.
+`import excerpt` loads no other module of the package: each public name is imported when it is first used.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from excerpt.api import Memories, Vault, fused, open  # noqa: A004 - read as `excerpt.open`
+    from excerpt.api import Memories, Vault, fuse_results, open  # noqa: A004 - read as `excerpt.open`
     from excerpt.check.source_state import SourceComparison, State
     from excerpt.check.verdicts import Check, CheckedCitation, CheckedQuotation, CheckedSentence, SourceLines, Verdict
     from excerpt.errors import (
@@ -56,8 +56,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "api": "Memories Vault fused open",
+_NAMES_BY_MODULE = {
+    "api": "Memories Vault fuse_results open",
     "check.source_state": "SourceComparison State",
     "check.verdicts": "Check CheckedCitation CheckedQuotation CheckedSentence SourceLines Verdict",
     "errors": "ExcerptError IndexBusyError IndexUnusableError MemoryUnusableError ModelError NotFoundError "
@@ -74,8 +74,8 @@ _HOMES = {
     "search.explain": "Explanation WordPart",
     "search.explain_note": "NoteExplanation StrategyRank",
 }
-"""The module of each public name, as type checkers read it above."""
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+"""The public names by the module that defines them, separated by spaces; the same as the imports above."""
+_MODULE_BY_NAME = {name: home for home, names in _NAMES_BY_MODULE.items() for name in names.split()}
 
 __all__ = [
     "Branch",
@@ -132,13 +132,13 @@ __all__ = [
     "VaultMap",
     "Verdict",
     "WordPart",
-    "fused",
+    "fuse_results",
     "open",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOME_OF.get(name)
+    home = _MODULE_BY_NAME.get(name)
     if home is None:
         raise AttributeError(f"module 'excerpt' has no attribute {name!r}")
     return getattr(import_module(f"excerpt.{home}"), name)

@@ -1,7 +1,7 @@
 """The public Python API: `excerpt.open` returns a `Vault`, which answers as the commands do.
 
-The commands that answer from an index and the MCP server use it and nothing of the engine below it. Heavy modules are
-imported when they are first needed.
+The MCP server and the commands that need an index use this API, and nothing of the engine below the API. Heavy modules
+are imported when they are first needed.
 """
 
 from __future__ import annotations
@@ -24,11 +24,19 @@ from excerpt.errors import (
     VaultEmptiedError,
 )
 from excerpt.kinds import Format, Scope, Strategy
-from excerpt.known_vaults import check_breadth, detect_move, save_fingerprint
+from excerpt.known_vaults import detect_move, refuse_broad_folder, save_fingerprint
 from excerpt.model import BuildReport, Fragment, Hit, Memory, PackResult, Progress, Result, Source, Status, VaultHit
-from excerpt.settings import PackSettings, Paths, Settings, check_not_in_vault, open_vault, settings_of, user_paths
+from excerpt.settings import (
+    PackSettings,
+    Paths,
+    Settings,
+    load_vault_settings,
+    open_vault,
+    refuse_folders_in_vault,
+    user_paths,
+)
 from excerpt.state_files import make_private, users_umask
-from excerpt.store.address import Address, is_address, read_address
+from excerpt.store.address import StoreAddress, is_address, parse_address
 from excerpt.text.display import local_time
 
 if TYPE_CHECKING:
@@ -51,10 +59,10 @@ if TYPE_CHECKING:
 OnProgress = Callable[[Progress], None]
 OnNotice = Callable[[str], None]
 
-_LOCK_SECONDS = 1.0  # seconds to wait for another process that writes the index, before the existing index is used
+_LOCK_WAIT_SECONDS = 1.0  # wait for another process that writes the index, before the existing index is used
 
 Choice = TypeVar("Choice", Strategy, Scope, Format)
-Asked = ParamSpec("Asked")
+MethodParams = ParamSpec("MethodParams")
 Answer = TypeVar("Answer")
 
 
@@ -64,35 +72,37 @@ def open(  # noqa: A001 - read as `excerpt.open`
     refresh: bool = True,
     on_progress: OnProgress | None = None,
     on_notice: OnNotice | None = None,
-    offer: bool = False,
+    suggest_moves: bool = False,
 ) -> Vault:
     """Open the vault at `path` with the user's settings for it.
 
     `path` is a folder of Markdown notes, or the address of a store (postgresql://user@host/database?vault=name). The
-    index is opened on first use (`Vault.load`); with `refresh` it is updated first, and `on_progress` gets the
-    progress. `on_notice` gets sentences for the user, such as that a damaged index was rebuilt; without it they are
-    logged as warnings of "excerpt". With `offer`, memories of a vault that may have moved here are reported each time,
-    not only the first.
+    index is opened on first use (`Vault.load`). With `refresh`, the index is updated before it is opened, and
+    `on_progress` gets the progress. `on_notice` gets sentences for the user, such as that a damaged index was rebuilt;
+    by default they are logged as warnings of "excerpt". With `suggest_moves`, every call reports the memories of a
+    vault that may have moved to `path`; otherwise only the first call for a vault does.
 
     Raises VaultError if there is no such folder, SettingsError if the settings are not valid, StoreUnusableError for an
     address with a password.
     """
     notice = on_notice or logging.getLogger("excerpt").warning
     if is_address(str(path)):
-        return StoredVault(read_address(str(path)), user_paths(), on_notice=notice)
+        return StoredVault(parse_address(str(path)), user_paths(), on_notice=notice)
     vault, paths = open_vault(path), user_paths()
-    check_not_in_vault(vault, paths)
-    for sentence in detect_move(paths, vault, offer=offer):
+    refuse_folders_in_vault(vault, paths)
+    for sentence in detect_move(paths, vault, suggest_moves=suggest_moves):
         notice(sentence)
     save_fingerprint(paths, vault)
-    return Vault(vault, settings_of(vault, paths), paths, refresh=refresh, on_progress=on_progress, on_notice=notice)
+    return Vault(
+        vault, load_vault_settings(vault, paths), paths, refresh=refresh, on_progress=on_progress, on_notice=notice
+    )
 
 
-def fused(results: Mapping[str, Result], limit: int) -> tuple[VaultHit, ...]:
-    """Merge the results of one query in several vaults, by vault name: the best `limit` hits by score.
+def fuse_results(results: Mapping[str, Result], limit: int) -> tuple[VaultHit, ...]:
+    """Return the best `limit` hits of several vaults by score; `results` are the results of one query by vault name.
 
-    Ties keep the order of the vaults. Each signal of a score is a share of the best in its own vault, so of two vaults
-    with a good answer neither always comes first; a hit's confidence says how good it is.
+    Ties keep the order of the vaults. Scores are relative to the best value in each vault, so no vault always comes
+    first. The confidence of a hit is not relative: it says how well the hit matches.
     """
     hits = [VaultHit(name, hit) for name, result in results.items() for hit in result.hits]
     return tuple(sorted(hits, key=lambda each: -each.hit.score)[:limit])
@@ -101,9 +111,9 @@ def fused(results: Mapping[str, Result], limit: int) -> tuple[VaultHit, ...]:
 class Vault:
     """A vault and its index: a context manager, created by `excerpt.open` and used from one thread at a time.
 
-    Notes are named by path, the end of a path, file name, title or alias. Arguments that are left out have the values
-    of the settings. Methods raise ExcerptError: IndexUnusableError if there is no index to answer from, NotFoundError
-    for an unknown note.
+    A parameter `note` takes a path, the end of a path, a file name, a title or an alias. Arguments that are left out
+    have the values of the settings. Methods raise ExcerptError: IndexUnusableError if there is no index to answer from,
+    NotFoundError for an unknown note.
     """
 
     def __init__(
@@ -123,7 +133,7 @@ class Vault:
         self._on_progress = on_progress
         self._notice = on_notice
         self._engine: Engine | None = None
-        self._searched_index: Snapshot | None = None
+        self._index_snapshot: Snapshot | None = None
         self._memories: Memories | None = None
 
     @property
@@ -141,7 +151,7 @@ class Vault:
 
     def close(self) -> None:
         """Close the index. The next query opens it again."""
-        engine, self._engine, self._searched_index = self._engine, None, None
+        engine, self._engine, self._index_snapshot = self._engine, None, None
         if engine is not None:
             engine.snapshot.close()
         memories, self._memories = self._memories, None
@@ -153,32 +163,33 @@ class Vault:
     def load(self) -> None:
         """Open the index now instead of at the first query.
 
-        While another excerpt process indexes the vault, what it has committed so far is used. If no note is left in the
-        vault, or the index cannot be written, the existing index is used. Raises IndexUnusableError if there is no
-        index to read, VaultError for a home folder or a disk that has never been indexed.
+        While another excerpt process writes the index, the vault answers from what that process has committed. If the
+        vault has no notes any more, or the index cannot be written, the existing index is used. Raises
+        IndexUnusableError if there is no index to read, VaultError for a home folder or a disk that has never been
+        indexed.
         """
-        self._loaded()
+        self._load_engine()
 
     def warm(self) -> None:
-        """Load what the first searches would otherwise have to load."""
-        self._loaded().warm()
+        """Load the model and the tables that searches use, so that the first search is fast too."""
+        self._load_engine().warm()
 
     def renew(self) -> bool:
-        """Use the newest generation of the index; return whether another process has committed one.
+        """Switch to the newest generation (committed state) of the index; return whether it is newer than the old one.
 
-        Opens the index if it was not open, without an update.
+        Opens the index if it was not open, without updating it.
         """
         from excerpt.index.snapshot import Snapshot
 
-        before = self._searched_index
+        before = self._index_snapshot
         if before is None:
-            self._searched_index = Snapshot.open(self._index, self.settings)
-            self._engine = self._engine_on(self._searched_index)
+            self._index_snapshot = Snapshot.open(self._index_folder, self.settings)
+            self._engine = self._create_engine(self._index_snapshot)
             return True
-        if Snapshot.current_generation(self._index) in (0, before.generation):
+        if Snapshot.current_generation(self._index_folder) in (0, before.generation):
             return False
-        self._searched_index = Snapshot.open(self._index, self.settings, before=before)
-        self._engine = self._engine_on(self._searched_index)
+        self._index_snapshot = Snapshot.open(self._index_folder, self.settings, before=before)
+        self._engine = self._create_engine(self._index_snapshot)
         before.close()
         return True
 
@@ -193,23 +204,23 @@ class Vault:
 
     @property
     def generation(self) -> int:
-        """Generation of the index that answers."""
+        """Generation of the open index: a number that grows with each commit."""
         return self._snapshot.generation
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether that generation is partial: the build that committed it had files left to read."""
+        """Whether the open generation is partial: the build that committed it still had files to read."""
         return self._snapshot.is_unfinished
 
-    def in_one_snapshot(self, answer: Callable[[], Answer]) -> Answer:
-        """Return what `answer` computes from this vault by several queries, all answered from one snapshot.
+    def run_in_one_snapshot(self, compute: Callable[[], Answer]) -> Answer:
+        """Call `compute` and return its result; all queries that it makes see the same state of the vault.
 
-        It may be called twice if the connection to a store is lost meanwhile.
+        `compute` may be called twice if the connection to a store is lost meanwhile.
         """
-        return answer()
+        return compute()
 
     def status(self) -> Status:
-        """Return what is indexed, and which files were skipped."""
+        """Return the counts and the model of the index, and the files that were skipped."""
         return self._snapshot.status()
 
     def tokens(self, text: str) -> int:
@@ -219,76 +230,78 @@ class Vault:
         return open_tokenizer(self._snapshot.tokenizer).count(text)
 
     @property
-    def _index(self) -> Path:
+    def _index_folder(self) -> Path:
         return self._paths.index_folder(self.folder)
 
     @property
     def _snapshot(self) -> Corpus:
-        return self._loaded().snapshot
+        return self._load_engine().snapshot
 
-    def _loaded(self) -> Engine:
+    def _load_engine(self) -> Engine:
         if self._engine is None:
-            self._engine = self._engine_on(self._opened())
+            self._engine = self._create_engine(self._open_corpus())
         return self._engine
 
-    def _engine_on(self, snapshot: Corpus) -> Engine:
+    def _create_engine(self, snapshot: Corpus) -> Engine:
         from excerpt.search.engine import Engine
         from excerpt.search.usage import UseLog
 
         return Engine(snapshot, self.settings, UseLog(self._paths.use_file(self.folder)))
 
-    def _opened(self) -> Corpus:
+    def _open_corpus(self) -> Corpus:
+        """Open the index, after an update if the vault was opened with `refresh`."""
         from excerpt.index.snapshot import Snapshot
 
         if self._refresh:
-            self._searched_index = self._up_to_date() or self._built()
+            self._index_snapshot = self._open_if_up_to_date() or self._build_and_open()
         else:
-            self._searched_index = Snapshot.open(self._index, self.settings)
-        return self._searched_index
+            self._index_snapshot = Snapshot.open(self._index_folder, self.settings)
+        return self._index_snapshot
 
-    def _up_to_date(self) -> Snapshot | None:
-        """Return the index if nothing has to be built; only sizes and times of files are compared."""
+    def _open_if_up_to_date(self) -> Snapshot | None:
+        """Open the index if no file has changed, by sizes and times of files; return None if a build is needed."""
         from excerpt.index.snapshot import Snapshot
 
         with suppress(IndexUnusableError), ExitStack() as opened:
-            snapshot = Snapshot.open(self._index, self.settings)
+            snapshot = Snapshot.open(self._index_folder, self.settings)
             opened.callback(snapshot.close)
             if snapshot.is_up_to_date(self.folder):
                 opened.pop_all()
                 return snapshot
         return None
 
-    def _built(self) -> Snapshot:
+    def _build_and_open(self) -> Snapshot:
+        """Update the index and open it; if the update fails, open the existing index and notify the user."""
         from excerpt.index.snapshot import Snapshot
 
-        as_it_is = ""
+        build_error = ""
         try:
             self._build(self._on_progress)
         except IndexUnusableError as unusable:
-            as_it_is = unusable.message
+            build_error = unusable.message
         except VaultEmptiedError as emptied:
-            as_it_is = str(emptied)
+            build_error = str(emptied)
         try:
-            snapshot = Snapshot.open(self._index, self.settings)
+            snapshot = Snapshot.open(self._index_folder, self.settings)
         except IndexUnusableError:
             self._build(self._on_progress)  # opening has detected the damage, building repairs it
-            snapshot = Snapshot.open(self._index, self.settings)
-        if as_it_is:
-            self._notice(f"{as_it_is} Answering from the index of {local_time(snapshot.status().updated)}.")
+            snapshot = Snapshot.open(self._index_folder, self.settings)
+        if build_error:
+            self._notice(f"{build_error} Answering from the index of {local_time(snapshot.status().updated)}.")
         return snapshot
 
     def _build(self, on_progress: OnProgress | None) -> BuildReport:
         from excerpt.index.build import build
 
-        check_breadth(self.folder, self._paths)
-        self._keep_to_owner()
-        report = build(self.folder, self._index, self.settings, on_progress, wait=_LOCK_SECONDS)
+        refuse_broad_folder(self.folder, self._paths)
+        self._make_folders_private()
+        report = build(self.folder, self._index_folder, self.settings, on_progress, wait=_LOCK_WAIT_SECONDS)
         if report.rebuilt:
-            self._notice(f"rebuilt: {report.rebuilt}")
+            self._notice(f"Rebuilt {report.rebuilt}")
         return report
 
-    def _keep_to_owner(self) -> None:
-        """Make the folders that we write to private, in a process whose umask is not ours to set."""
+    def _make_folders_private(self) -> None:
+        """Make the folders that excerpt writes to private if the program that imports excerpt controls the umask."""
         if users_umask() < 0:
             make_private((self._paths.cache, self._paths.data, self._paths.state))
 
@@ -299,31 +312,34 @@ class Vault:
     ) -> Result:
         """Find the fragments that answer `query`, best first.
 
-        Without `spans`, hits do not say what matched in them, which takes half of the time.
+        Without `spans`, hits have no positions of the matched words, which halves the time.
         """
-        chosen = _chosen(Strategy, strategy, self.settings.search.strategy)
-        return self._loaded().search(query, chosen, limit, marked=None if spans else 0)
+        chosen = _to_choice(Strategy, strategy, self.settings.search.strategy)
+        return self._load_engine().search(query, chosen, limit, marked=None if spans else 0)
 
     def search_for_pack(self, query: str, *, strategy: Strategy | str | None = None) -> Result:
-        """Find the hits that `pack` would use for `query`; only those that may go into a pack have spans."""
+        """Find the hits that `pack` would use for `query`.
+
+        Only hits that are ranked high enough for a pack have spans, the positions of the matched words.
+        """
         from excerpt.pack.build import HITS_PER_PACKED
 
-        chosen = _chosen(Strategy, strategy, self.settings.search.strategy)
+        chosen = _to_choice(Strategy, strategy, self.settings.search.strategy)
         limit = max(self.settings.pack.limit, self.settings.search.limit)
-        return self._loaded().search(query, chosen, limit, marked=self.settings.pack.limit * HITS_PER_PACKED)
+        return self._load_engine().search(query, chosen, limit, marked=self.settings.pack.limit * HITS_PER_PACKED)
 
     def explain(self, result: Result) -> tuple[Explanation, ...]:
         """Explain the score of each hit of a result, by signal and by word."""
         from excerpt.search.explain import explain_hits
 
-        return explain_hits(self._loaded(), result)
+        return explain_hits(self._load_engine(), result)
 
     def why_not(self, query: str, note: str, *, strategy: Strategy | str | None = None) -> NoteExplanation:
-        """Explain why `note` is not ranked higher for `query`, or is not found at all."""
+        """Explain why `query` ranks `note` no higher, or does not find it."""
         from excerpt.search.explain_note import explain_note
 
-        chosen = _chosen(Strategy, strategy, self.settings.search.strategy)
-        return explain_note(self._loaded(), query, note, chosen)
+        chosen = _to_choice(Strategy, strategy, self.settings.search.strategy)
+        return explain_note(self._load_engine(), query, note, chosen)
 
     def fragment(self, fragment_id: str) -> Fragment | None:
         """Return the fragment with this id, None if it is not in the index."""
@@ -354,31 +370,34 @@ class Vault:
         marks: bool = False,
         result: Result | None = None,
     ) -> PackResult:
-        """Pack the passages that answer the queries for a prompt, within `budget` tokens: `PackResult.text`.
+        """Pack the passages that answer the queries into a text for a prompt, within `budget` tokens.
 
-        With several queries a passage counts for the one that it answers best. `ids` packs those fragments, and `marks`
-        those marked in the app, in that order, whatever the queries find. `limit` is the number of best hits to use.
-        Without `ranked`, passages are in the order of the vault. A `template` selects its format. `result` is packed
-        without another search. Raises SettingsError for an unknown format or tokenizer, NotFoundError if nothing is
-        marked.
+        With several queries, a passage has the score for the query that it answers best.
+
+        `scope` and `neighbors` say how far a hit is extended, `limit` how many of the best hits are used. `ids` are
+        fragments to pack, whatever the queries find; with `marks`, the fragments marked in the app are packed before
+        them. Without `ranked`, passages are in the order of the vault. `template` is a template file; it replaces
+        `format`. With `question`, the query stands below the passages. `result` is an earlier result of the queries,
+        used instead of a new search. Raises SettingsError for an unknown format or tokenizer, NotFoundError for `marks`
+        if no fragment is marked.
         """
         overridden = {
             "budget": budget,
-            "scope": None if scope is None else _chosen(Scope, scope, Scope.NONE),
+            "scope": None if scope is None else _to_choice(Scope, scope, Scope.NONE),
             "neighbors": neighbors,
             "limit": limit,
-            "format": _chosen_format(format, template),
-            "template": None if template is None else _absolute(template),
+            "format": _requested_format(format, template),
+            "template": None if template is None else _absolute_template_path(template),
             "tokenizer": tokenizer,
             "question": question,
         }
         changes: dict[str, Any] = {name: value for name, value in overridden.items() if value is not None}
         settings = replace(self.settings.pack, **changes)
-        chosen = _chosen(Strategy, strategy, self.settings.search.strategy)
-        return self._packed(queries, settings, chosen, ranked=ranked, ids=ids, marks=marks, result=result)
+        chosen = _to_choice(Strategy, strategy, self.settings.search.strategy)
+        return self._build_pack(queries, settings, chosen, ranked=ranked, ids=ids, marks=marks, result=result)
 
     def count_saved(self, packed: PackResult) -> None:
-        """Add a pack that was used to the savings that `excerpt status` shows."""
+        """Add the tokens that a used pack has saved to the total that `excerpt status` shows."""
         from excerpt.pack.savings import SavingsFile
 
         with suppress(OSError):  # if it cannot be saved, the pack is still valid
@@ -387,7 +406,7 @@ class Vault:
     def check(self, answer: str, pack: str) -> Check:
         """Check the citations and quotations of an LLM's `answer` against its `pack` and the current vault.
 
-        The pack may have any format except a template's. Raises PackUnreadableError.
+        `pack` is the text of a pack in any format except `template`. Raises PackUnreadableError for another text.
         """
         from excerpt.check.answer import read_answer
         from excerpt.check.checker import check_answer
@@ -399,7 +418,7 @@ class Vault:
         memories = MemoryStore(self._paths.memory_folder(self.folder)).all().memories
         return check_answer(read_answer(answer), file, LookupWithMemories(self._snapshot, memories))
 
-    def _packed(
+    def _build_pack(
         self,
         queries: Sequence[str],
         settings: PackSettings,
@@ -416,17 +435,17 @@ class Vault:
         from excerpt.pack.selection import NO_MARKS
         from excerpt.text.tokens import open_tokenizer
 
-        saved = self._marks() if marks else NO_MARKS
+        saved = self._read_marks() if marks else NO_MARKS
         source = self._with_memories(saved)
         all_queries = tuple(queries) or ((saved.query,) if saved.query else ())
         links = Links(self.folder)
         renderer = renderer_for(settings, all_queries, links, self._paths.config)
         tokenizer = open_tokenizer(settings.tokenizer)
-        used_strategy, hits = strategy, _hits_of(saved, source)
+        used_strategy, hits = strategy, _marked_hits(saved, source)
         if all_queries and not saved.marks:
             if result is None:
                 search_limit = max(settings.limit, self.settings.search.limit)
-                result = search_all(self._loaded(), all_queries, strategy, search_limit)
+                result = search_all(self._load_engine(), all_queries, strategy, search_limit)
             used_strategy, hits = result.strategy, result.hits
         packed = build_pack(
             source,
@@ -442,7 +461,7 @@ class Vault:
         )
         return links.with_link(packed)
 
-    def _marks(self) -> SavedMarks:
+    def _read_marks(self) -> SavedMarks:
         from excerpt.pack.memories import follow_moves
         from excerpt.pack.selection import read_marks
 
@@ -452,7 +471,7 @@ class Vault:
         return saved
 
     def _with_memories(self, saved: SavedMarks) -> Moving:
-        """Return the snapshot, with the marked memories as further notes."""
+        """Return the open index; if memories are marked, as a corpus that has them as further notes."""
         from excerpt.pack.memory_fragment import memory_id_of
 
         ids = [memory_id for mark in saved.marks if (memory_id := memory_id_of(mark.fragment)) is not None]
@@ -471,7 +490,10 @@ class Vault:
     # --- notes and topics ---------------------------------------------------------------------------------------------
 
     def read(self, note: str, *, lines: tuple[int, int] | None = None) -> NoteLines:
-        """Return a note, or some of its lines: by `lines`, as `NOTE:A-B`, or the section `NOTE#Heading`."""
+        """Return a note or some of its lines. `note` may also be `NOTE:A-B` (lines) or `NOTE#Heading` (a section).
+
+        `lines` are the first and the last line, counted from 1.
+        """
         from excerpt.insight.notes import find_note, read
 
         if lines is not None:
@@ -487,7 +509,7 @@ class Vault:
     def related(self, note: str, *, limit: int | None = None) -> Related:
         """Find the notes most related to a note or to the passage at `NOTE:LINE` or `NOTE#Heading`, with reasons.
 
-        Returns at most `limit` notes, by default ten.
+        `note` may have one of these forms. Returns at most `limit` notes, by default ten.
         """
         from excerpt.insight.notes import find_lines, find_section
         from excerpt.insight.related import LIMIT, related
@@ -496,69 +518,70 @@ class Vault:
         line = place.first if place.last is not None or place.first > 1 else None
         if place.heading:
             line = find_section(self._snapshot, place.path, place.heading).line_start
-        return related(self._loaded(), place.path, line, LIMIT if limit is None else limit)
+        return related(self._load_engine(), place.path, line, LIMIT if limit is None else limit)
 
     def overview(self, topic: str, *, budget: int | None = None) -> Overview:
-        """Return an overview of what the vault holds about `topic`, which is parsed as a query.
+        """Return an overview of the notes about `topic`, which is parsed as a query.
 
-        As Markdown it has at most `budget` tokens, by default 800.
+        `as_markdown` turns it into at most `budget` tokens, by default 800.
         """
         from excerpt.insight.overview import BUDGET, overview
 
-        return overview(self._loaded(), topic, BUDGET if budget is None else budget)
+        return overview(self._load_engine(), topic, BUDGET if budget is None else budget)
 
     def as_markdown(self, overview: Overview) -> str:
-        """Return an overview as Markdown within its budget; "" if nothing was found or nothing fits."""
+        """Return an overview as Markdown within its token budget; "" if it found nothing or nothing fits."""
         from excerpt.insight.render import as_markdown
 
         return as_markdown(overview)
 
     def map(self, query: str = "", *, limit: int | None = None) -> VaultMap:
-        """Count the matches of a query by folder, tag, property and month; without a query, all fragments.
+        """Count the matches of a query by folder, tag, property and month; without a query, count all fragments.
 
-        `limit` limits the values listed per property.
+        `limit` is the maximum number of values listed per property.
         """
         from excerpt.insight.facet_map import EVERYTHING, matches_map
 
-        return matches_map(self._loaded(), query or EVERYTHING, limit)
+        return matches_map(self._load_engine(), query or EVERYTHING, limit)
 
     @property
     def memories(self) -> Memories:
         """The memories of this vault."""
         if self._memories is None:
             paths = self._paths
-            self._keep_to_owner()
+            self._make_folders_private()
             folder, cache = paths.memory_folder(self.folder), paths.memory_index_folder(self.folder)
             self._memories = Memories(folder, cache, self.settings, lambda: self._snapshot, self._notice)
         return self._memories
 
 
 def _in_read_transaction(
-    ask: Callable[Concatenate[Vault, Asked], Answer],
-) -> Callable[Concatenate[StoredVault, Asked], Answer]:
-    """Return a function that calls `ask` in one read transaction, so that a push meanwhile changes no answer."""
+    method: Callable[Concatenate[Vault, MethodParams], Answer],
+) -> Callable[Concatenate[StoredVault, MethodParams], Answer]:
+    """Return a method that runs `method` in one read transaction, so that a concurrent push changes no answer."""
 
-    @wraps(ask)
-    def wrapper(vault: StoredVault, /, *args: Asked.args, **options: Asked.kwargs) -> Answer:
+    @wraps(method)
+    def wrapper(vault: StoredVault, /, *args: MethodParams.args, **options: MethodParams.kwargs) -> Answer:
         def answer() -> Answer:
             vault.renew()
-            return ask(vault, *args, **options)
+            return method(vault, *args, **options)
 
-        return vault._loaded().snapshot.read_transaction(answer)
+        return vault._load_engine().snapshot.read_transaction(answer)
 
     return wrapper
 
 
 class StoredVault(Vault):
-    """A vault in a store, returned by `excerpt.open` for an address.
+    """A vault in a store (a PostgreSQL database), returned by `excerpt.open` for the store's address.
 
-    A push updates it; each search answers from the current content. Memories, marks and settings belong to the reader.
+    `excerpt push` updates the vault, and each search answers from its current content. Memories, marks and settings
+    are not in the store: they are the files of the user who searches.
     """
 
-    def __init__(self, address: Address, paths: Paths, *, on_notice: OnNotice) -> None:
+    def __init__(self, address: StoreAddress, paths: Paths, *, on_notice: OnNotice) -> None:
         super().__init__(
             address.folder,
-            settings_of(address.folder, paths),
+            load_vault_settings(address.folder, paths),
             paths,
             refresh=False,
             on_progress=None,
@@ -569,28 +592,28 @@ class StoredVault(Vault):
     @property
     def address(self) -> str:
         """Address of the store, without a password."""
-        return self._address.shown
+        return self._address.display_text
 
     def renew(self) -> bool:
-        """Use what was pushed since the last query; return whether anything was."""
-        engine = self._loaded()
+        """Switch to the newest pushed content; return whether anything was pushed since the last query."""
+        engine = self._load_engine()
         before = engine.snapshot.generation
         return engine.renew().generation != before
 
-    def in_one_snapshot(self, answer: Callable[[], Answer]) -> Answer:
-        """Return what `answer` computes by several queries, all answered from the newest pushed snapshot."""
+    def run_in_one_snapshot(self, compute: Callable[[], Answer]) -> Answer:
+        """Call `compute` and return its result; all queries that it makes see the newest pushed state."""
 
-        def renewed() -> Answer:
+        def renew_and_compute() -> Answer:
             self.renew()
-            return answer()
+            return compute()
 
-        return self._loaded().snapshot.read_transaction(renewed)
+        return self._load_engine().snapshot.read_transaction(renew_and_compute)
 
     def refresh(self, on_progress: OnProgress | None = None) -> BuildReport:  # noqa: ARG002 - as of a folder
         """Raise StoreUnusableError: only a push updates a store."""
         raise StoreUnusableError(
-            f"{self._address.shown} is updated where its notes are.",
-            "There: `excerpt push VAULT --to ADDRESS`.",
+            f"{self._address.display_text} cannot be updated from here: only a push changes a vault in a store.",
+            "Run `excerpt push VAULT --to ADDRESS` on a machine that has its notes.",
         )
 
     status = _in_read_transaction(Vault.status)
@@ -607,7 +630,7 @@ class StoredVault(Vault):
     overview = _in_read_transaction(Vault.overview)
     map = _in_read_transaction(Vault.map)
 
-    def _opened(self) -> Corpus:
+    def _open_corpus(self) -> Corpus:
         from excerpt.store.snapshot import StoreSnapshot
 
         return StoreSnapshot.open(self._address, self.settings)
@@ -622,9 +645,9 @@ class Memories:
     def __init__(
         self, folder: Path, cache: Path, settings: Settings, snapshot: Callable[[], Corpus], notice: OnNotice
     ) -> None:
-        """Create the memories of `folder`, with their index in `cache`.
+        """Use the memory files in `folder`, with their search index in the folder `cache`.
 
-        `snapshot` returns the snapshot of the vault's index.
+        `snapshot` returns the open index of the vault, from which the sources of memories are read.
         """
         self._folder, self._cache, self._settings = folder, cache, settings
         self._snapshot = snapshot
@@ -659,10 +682,11 @@ class Memories:
         query: str = "",
         into: str | None = None,
     ) -> Remembered:
-        """Save `text` as a memory, and return it with the memories that say nearly the same.
+        """Save `text` as a memory, and return the memory with the existing ones that are nearly the same.
 
-        Its source is the `fragment` with this id, or the lines that `source` names (NOTE:A-B); without `text`, the text
-        of these lines is saved. With `into`, the text replaces that of the memory with this id.
+        The source of the memory is the fragment with the id `fragment`, or the lines `source` (NOTE:A-B); without
+        `text`, the text of the source is saved. `why` says why it matters, `query` which search led to it. With `into`,
+        no memory is added: the text is merged into the memory with this id.
         """
         from excerpt.memory.recall import Remembered, merge_memory, offers
         from excerpt.memory.stale import from_fragment, from_lines
@@ -675,7 +699,7 @@ class Memories:
             )
             text = source_text if text is None else text
         content = text or ""
-        recaller = self._recalling()
+        recaller = self._open_recaller()
         if into is not None:
             stored = recaller.store.change(into, lambda memory: merge_memory(memory, content, tags, why, origin))
             return Remembered(stored)
@@ -693,23 +717,23 @@ class Memories:
         check_sources: bool = False,
         stale: bool | None = None,
     ) -> tuple[Recalled, ...]:
-        """Find memories by words and meaning, best first; without words all, newest first.
+        """Find memories by words and meaning, best first; without words, return all, newest first.
 
-        `tags` must all be present, `source` is a note or folder, `since` a day (2025-03-01) or an age (7d). With
-        `check_sources` each has the status of its source; `stale` keeps only those whose source has changed or is gone,
-        or with False only the others.
+        A memory must have all `tags`, a source in the note or folder `source`, and be no older than `since`, a day
+        (2025-03-01) or an age (7d). With `check_sources`, each result has the status of its source. `stale=True`
+        returns only memories whose source has changed or is gone, `stale=False` only the others.
         """
         from excerpt.memory.stale import check_source
         from excerpt.memory.words import stale_filter
 
         query, stale_in_query = stale_filter(words)
         stale = stale_in_query if stale is None else stale
-        recaller = self._recalling()
+        recaller = self._open_recaller()
         recalled = recaller.recall(query, tags, source, since, limit if stale is None else None)
         for hint in recaller.hints:
             self._notice(hint.message)
         if recaller.unranked:
-            self._notice(f"memories were searched by words only: {recaller.unranked}")
+            self._notice(f"Memories were searched by words only: {recaller.unranked}")
         if not (check_sources or stale is not None) or not recalled:
             return tuple(recalled)
         snapshot = self._snapshot()
@@ -731,9 +755,10 @@ class Memories:
         why: str | None = None,
         merge: str = "",
     ) -> Memory:
-        """Change a memory: its text, tags, and why it matters. The old version goes to the trash folder.
+        """Change a memory's text, tags or reason, and return it. The old version goes to the trash folder.
 
-        `merge` adds the memory with that id to this one and forgets it.
+        `tags` are added and `untags` removed. `why` is the reason to remember it. With `merge`, the id of another
+        memory, the content of that memory is added and that memory is forgotten.
         """
         from excerpt.memory.memory_file import normalise_tags
         from excerpt.memory.recall import merge_memory
@@ -760,25 +785,25 @@ class Memories:
         )
 
     def check_source(self, memory_id: str) -> SourceCheck:
-        """Return whether the source of a memory is unchanged in the vault."""
+        """Compare the source of a memory with the vault: it may be unchanged, moved, changed or gone."""
         from excerpt.memory.stale import check_source
 
         return check_source(self._store.get(memory_id), self._snapshot())
 
     def follow(self, memory_id: str) -> Memory:
-        """Update the link of a memory whose source has moved."""
+        """Update the source location of a memory whose source has moved, and return the memory."""
         from excerpt.memory.stale import follow
 
         return follow(self._store, self.check_source(memory_id))
 
     def update(self, memory_id: str) -> Memory:
-        """Replace the text of a memory whose source has changed by the current text of the source."""
+        """Replace the text of a memory by the current text of its source, which has changed; return the memory."""
         from excerpt.memory.stale import update
 
         return update(self._store, self.check_source(memory_id))
 
     def keep(self, memory_id: str) -> Memory:
-        """Keep a memory whose source has changed or gone as it is, and no longer report it as stale."""
+        """Keep the text of a memory whose source has changed or is gone, and no longer report it as stale."""
         from excerpt.memory.stale import keep
 
         return keep(self._store, self.check_source(memory_id))
@@ -788,17 +813,17 @@ class Memories:
         return self._store.forget(memory_id)
 
     def restore(self, memory_id: str) -> Memory:
-        """Restore the memory that was last forgotten under this id."""
+        """Restore the most recently forgotten memory with this id from the trash folder, and return it."""
         return self._store.restore(memory_id)
 
     @property
     def _store(self) -> MemoryStore:
-        """The recaller's store of the memories; before the first recall, a store that needs no engine."""
+        """The memory files: those of the recaller if it is open, else opened without a search engine."""
         from excerpt.memory.store import MemoryStore
 
         return MemoryStore(self._folder) if self._recaller is None else self._recaller.store
 
-    def _recalling(self) -> Recaller:
+    def _open_recaller(self) -> Recaller:
         from excerpt.memory.recall import Recaller
 
         if self._recaller is None:
@@ -806,27 +831,33 @@ class Memories:
         return self._recaller
 
 
-def _chosen_format(format: Format | str | None, template: str | Path | None) -> Format | None:  # noqa: A002
+def _requested_format(format: Format | str | None, template: str | Path | None) -> Format | None:  # noqa: A002
     """Return the requested format, None if none was requested. A template implies the format `template`."""
     if template is not None:
         return Format.TEMPLATE
-    return None if format is None else _chosen(Format, format, Format.MARKDOWN)
+    return None if format is None else _to_choice(Format, format, Format.MARKDOWN)
 
 
-def _chosen(kind: type[Choice], value: Choice | str | None, default: Choice) -> Choice:
+def _to_choice(enum: type[Choice], value: Choice | str | None, default: Choice) -> Choice:
+    """Return the enum member for `value`, `default` for None. Raises SettingsError for an unknown value."""
     if value is None:
         return default
     try:
-        return kind(value)
+        return enum(value)
     except ValueError:
-        name = kind.__name__.lower()
-        raise SettingsError(f"There is no {name} {value or repr(value)}.", f"There are: {', '.join(kind)}.") from None
+        name = enum.__name__.lower()
+        raise SettingsError(
+            f"There is no {name} {value or repr(value)}.", f"Choose one of: {', '.join(enum)}."
+        ) from None
 
 
-def _absolute(template: str | Path) -> str:
-    """Return the absolute path of a template; in the settings a relative one counts from their folder."""
+def _absolute_template_path(template: str | Path) -> str:
+    """Return the absolute path of a template, relative to the working directory. Raises SettingsError.
+
+    The path has to be absolute because PackSettings resolves a relative one against the folder of the settings.
+    """
     if not str(template):
-        raise SettingsError("The template has no name.", "Name the file.")
+        raise SettingsError("The name of the template is empty.", "Name a template file.")
     try:
         return str(Path(template).expanduser().absolute())
     except (OSError, RuntimeError) as error:  # a missing working directory, or an unknown user after ~
@@ -834,7 +865,7 @@ def _absolute(template: str | Path) -> str:
         raise SettingsError(f"The template {template} cannot be found: {reason}.") from error
 
 
-def _hits_of(saved: SavedMarks, source: Moving) -> Sequence[Hit]:
-    """Return the marks as hits, with the spans that matched when the marks were set."""
+def _marked_hits(saved: SavedMarks, source: Moving) -> Sequence[Hit]:
+    """Return the marked fragments as hits, with the spans that matched when they were marked."""
     fragments = ((source.fragment(mark.fragment), mark.spans) for mark in saved.marks)
     return [Hit(fragment, 1.0, spans=spans) for fragment, spans in fragments if fragment is not None]

@@ -8,37 +8,37 @@ from typing import Any
 from excerpt.locations import location_to_dict
 
 
-def as_data(value: Any) -> Any:
+def to_json_value(value: Any) -> Any:
     """Convert a value to JSON types, at any depth.
 
-    Dataclasses become objects with their fields in order, enums their values, paths strings; lines of an attachment get
-    their location.
+    Dataclasses become objects with their fields in order, enums their values, paths strings. The `place` of lines in an
+    attachment, such as a page, becomes an object.
     """
     import msgspec  # takes a seventh of the time of `excerpt --version`
 
-    return _with_lists(msgspec.to_builtins(value, enc_hook=_plain))
+    return _tuples_to_lists(msgspec.to_builtins(value, enc_hook=_encode_unsupported))
 
 
-def _with_lists(value: Any) -> Any:
-    """Convert the tuples that msgspec leaves to lists."""
+def _tuples_to_lists(value: Any) -> Any:
+    """Convert tuples to lists, and the `place` of lines to an object; drop `kind` and `place` where they are empty."""
     if isinstance(value, dict):
         if "line_start" in value:
             value = {name: each for name, each in value.items() if each or name not in ("kind", "place")}
             value |= {"place": location_to_dict(value["place"])} if isinstance(value.get("place"), str) else {}
-        return {name: _with_lists(each) for name, each in value.items()}
+        return {name: _tuples_to_lists(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_with_lists(each) for each in value]
+        return [_tuples_to_lists(each) for each in value]
     return value
 
 
-def fields_of(value: object) -> dict[str, Any]:
-    """Return all fields of a dataclass, converted by `as_data`."""
-    data = as_data(value)
+def dataclass_to_json(value: object) -> dict[str, Any]:
+    """Return all fields of a dataclass, by name, as JSON values."""
+    data = to_json_value(value)
     assert isinstance(data, dict)
     return data
 
 
-def _plain(value: object) -> Any:
+def _encode_unsupported(value: object) -> Any:
     """Convert what msgspec does not support: paths, and NumPy's floats, which json accepts as Python's."""
     if isinstance(value, float):
         return float(value)
@@ -47,6 +47,6 @@ def _plain(value: object) -> Any:
     raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
-def select_fields(value: object, *names: str) -> dict[str, Any]:
-    """Return the named attributes of a value, in that order, converted by `as_data`."""
-    return {name: as_data(getattr(value, name)) for name in names}
+def attributes_to_json(value: object, *names: str) -> dict[str, Any]:
+    """Return the attributes of `value` that `names` lists, by name and in that order, as JSON values."""
+    return {name: to_json_value(getattr(value, name)) for name in names}

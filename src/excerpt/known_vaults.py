@@ -1,4 +1,4 @@
-"""Known vaults that need no name, and detection of vaults that have moved."""
+"""The list of known vaults, and detection of vaults that have moved to another folder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from excerpt.state_files import make_folder, read_value, write_value
 from excerpt.text.display import format_count
 
 # --- known vaults -----------------------------------------------------------------------------------------------------
-# Known vaults that need no name: those opened lately, those in Obsidian's own list, and the demo.
+# The vaults that the user can choose from a list: recently opened ones, those in Obsidian's own list, and the demo.
 #
 # Each vault that was opened has a file of its own in the state folder, so that several apps can open vaults at once and
 # a damaged file costs only one entry:
@@ -32,20 +32,20 @@ from excerpt.text.display import format_count
 # Obsidian keeps its vaults in `obsidian.json` in its "system folder"; where that is on each platform is in its help,
 # "How Obsidian stores data". Flatpak and Snap put their own folder around it.
 
-Shape = TypeVar("Shape")
+FileType = TypeVar("FileType")
 
 DEMO = Path(__file__).resolve().parent / "demo"
 """The vault that ships with excerpt and is also its guide."""
 
-_MAX = 50
+_MAX_RECENT_VAULTS = 50
 """Maximum number of recent vaults; the oldest are removed first."""
 
-_LARGEST = 1_000_000
+_MAX_LIST_BYTES = 1_000_000
 """Largest size of a list of vaults in bytes; larger files are ignored."""
 
 
 @dataclass(frozen=True, slots=True)
-class Recent:
+class RecentVault:
     """A vault that was opened; `opened` is in seconds since the epoch."""
 
     path: str
@@ -54,114 +54,120 @@ class Recent:
 
 @dataclass(frozen=True, slots=True)
 class _ObsidianVault:
+    """An entry of Obsidian's list of vaults; `ts` is the time of the last use, in milliseconds since the epoch."""
+
     path: str
     ts: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class _ObsidianList:
+    """The content of `obsidian.json`: vaults by Obsidian's id."""
+
     vaults: dict[str, _ObsidianVault]
 
 
-def recent_vaults(paths: Paths) -> tuple[Recent, ...]:
-    """Return the vaults opened in the app, most recent first, without checking that they still exist."""
+def recent_vaults(paths: Paths) -> tuple[RecentVault, ...]:
+    """Return the vaults that were opened in the app, most recent first; some may not exist any more."""
     try:
-        files = list(_folder(paths).glob("*.json"))
+        files = list(_recent_folder(paths).glob("*.json"))
     except OSError:
         return ()
-    read = (_read(file, Recent) for file in files)
+    read = (_read_json(file, RecentVault) for file in files)
     valid = [recent for recent in read if recent is not None and recent.path]
     return tuple(sorted(valid, key=lambda recent: recent.opened, reverse=True))
 
 
-def remember_vault(paths: Paths, vault: Path) -> None:
-    """Make `vault` the most recent one. A state folder that cannot be written is ignored."""
+def add_recent_vault(paths: Paths, vault: Path) -> None:
+    """Put `vault` on top of the list of recent vaults. Does nothing if the state folder cannot be written."""
     with suppress(OSError):
-        write_value(_file(paths, vault), Recent(str(vault), time.time()))
-        for recent in recent_vaults(paths)[_MAX:]:
-            forget_vault(paths, Path(recent.path))
+        write_value(_recent_file(paths, vault), RecentVault(str(vault), time.time()))
+        for recent in recent_vaults(paths)[_MAX_RECENT_VAULTS:]:
+            remove_recent_vault(paths, Path(recent.path))
 
 
-def forget_vault(paths: Paths, vault: Path) -> None:
-    """Remove a vault from the list of recent vaults; nothing else is changed."""
+def remove_recent_vault(paths: Paths, vault: Path) -> None:
+    """Remove a vault from the list of recent vaults; its index and the user's data stay."""
     with suppress(OSError):
-        _file(paths, vault).unlink()
+        _recent_file(paths, vault).unlink()
 
 
 def unique_names(vaults: Iterable[Path]) -> dict[Path, str]:
-    """Return a name for each vault: its folder's name, with parent folders if two names would be equal."""
+    """Return a unique name for each vault: its folder's name, preceded by parent folders if two names are equal."""
     each = list(dict.fromkeys(vaults))
     ends = {vault: [Path(*vault.parts[at:]).as_posix() for at in reversed(range(len(vault.parts)))] for vault in each}
     counts = Counter(end.casefold() for path_ends in ends.values() for end in path_ends)
     return {vault: next((end for end in ends[vault] if counts[end.casefold()] == 1), str(vault)) for vault in each}
 
 
-def name_among_recent(paths: Paths, vault: Path) -> str:
-    """Return the name of a vault that is unique among the recent ones."""
+def unique_name_among_recent(paths: Paths, vault: Path) -> str:
+    """Return a name of `vault` that no recent vault has: its folder's name, with parent folders if needed."""
     return unique_names([vault, *(Path(recent.path) for recent in recent_vaults(paths))])[vault]
 
 
-def too_broad(paths: Paths, vault: Path, home: Path) -> str:
-    """Return a description of a folder that holds much besides notes, so that the user must confirm it; else "".
+def describe_broad_folder(paths: Paths, vault: Path, home: Path) -> str:
+    """Describe a folder that is too broad for a vault, such as "your home folder"; return "" for any other folder.
 
-    A folder that was opened or indexed before is not asked about again. Both paths are resolved.
+    The user has to confirm such a folder, as it holds much besides notes. A folder that was opened or indexed before
+    counts as confirmed. `vault` and `home`, the user's home folder, are resolved paths.
     """
     if vault == home:
-        named = "your home folder"
+        description = "your home folder"
     elif vault.parent == vault:
-        named = "the root of a disk"
+        description = "the root of a disk"
     elif vault in home.parents:
-        named = "a folder around your home folder"
+        description = "a folder around your home folder"
     else:
         return ""
     try:
-        return "" if _file(paths, vault).exists() or paths.index_folder(vault).exists() else named
+        return "" if _recent_file(paths, vault).exists() or paths.index_folder(vault).exists() else description
     except OSError:  # an unreadable folder counts as broad
-        return named
+        return description
 
 
-def check_breadth(vault: Path, paths: Paths) -> None:
-    """Raise VaultError for a home folder or disk that was never opened or indexed."""
+def refuse_broad_folder(vault: Path, paths: Paths) -> None:
+    """Raise VaultError if `vault` is a home folder or a disk that was never opened or indexed."""
     try:
         home = Path.home().resolve()
     except RuntimeError:  # there is no home folder
         return
-    if named := too_broad(paths, vault, home):
+    if description := describe_broad_folder(paths, vault, home):
         raise VaultError(
-            f"{vault} is {named}: every note below it would be indexed.",
-            "Name the folder of your notes, or use `excerpt index --accept-all` with this one.",
+            f"{vault} is {description}: every note below it would be indexed.",
+            "Name the folder of your notes. To index this folder anyway, use `excerpt index --accept-all`.",
         )
 
 
 def known_vaults(paths: Paths, environment: Mapping[str, str]) -> tuple[Path, ...]:
-    """Return the resolved folders of all known vaults: opened, indexed, or listed by Obsidian.
+    """Return the resolved folders of all known vaults: the demo, and those opened, indexed, or listed by Obsidian.
 
-    Home folders and disks are left out: they hold much besides notes.
+    `environment` holds the environment variables. Home folders and disks are left out: they hold much besides notes.
     """
     opened = (Path(entry.path) for entry in recent_vaults(paths))
     recent = (path for path in opened if path.is_absolute())  # the address of a store is not absolute
-    read = (_read(file, _KnownVault) for file in _list_folder(paths.data / "vaults"))
+    read = (_read_json(file, _Fingerprint) for file in _list_entries(paths.data / "vaults"))
     noted = (Path(entry.path) for entry in read if entry is not None)
     indexed = (path for path in noted if path.is_absolute() and paths.index_folder(path).exists())
     every = dict.fromkeys(vault.resolve() for vault in (DEMO, *recent, *indexed, *obsidian_vaults(environment)))
     return tuple(vault for vault in every if not contains_home(vault))
 
 
-def vault_of_file(file: Path, vault: Path, paths: Paths, environment: Mapping[str, str]) -> Path | None:
-    """Return the vault that contains a resolved `file`: `vault`, or another that was opened or indexed; None if none.
+def find_vault_of_file(file: Path, vault: Path, paths: Paths, environment: Mapping[str, str]) -> Path | None:
+    """Return the folder of the vault that contains `file`, a resolved path; None if no known vault contains it.
 
-    Names that differ in case alone may be one folder, so folders are compared by the file system's identity.
+    `vault` and all known vaults are considered. Paths that differ only in case may name one folder, so folders are
+    compared by inode.
     """
     candidates = known_vaults(paths, environment)
     for folder in file.parents:
-        if any(_is_same(folder, each) for each in (vault, *candidates)):
+        if any(_is_same_folder(folder, each) for each in (vault, *candidates)):
             return folder
         if paths.index_folder(folder).exists() and not contains_home(folder):
             return folder
     return None
 
 
-def _is_same(folder: Path, other: Path) -> bool:
+def _is_same_folder(folder: Path, other: Path) -> bool:
     try:
         return folder == other or folder.samefile(other)
     except (OSError, ValueError):
@@ -169,8 +175,8 @@ def _is_same(folder: Path, other: Path) -> bool:
 
 
 def obsidian_vaults(environment: Mapping[str, str], platform: str = sys.platform) -> tuple[Path, ...]:
-    """Return the vaults in Obsidian's own lists, most recent first, without checking that they still exist."""
-    lists = (_read(file, _ObsidianList) for file in _obsidian_lists(environment, platform))
+    """Return the vaults in Obsidian's own lists, most recent first; some may not exist any more."""
+    lists = (_read_json(file, _ObsidianList) for file in _obsidian_lists(environment, platform))
     every = [vault for each in lists if each is not None for vault in each.vaults.values()]
     by_use = sorted(every, key=lambda vault: vault.ts, reverse=True)
     paths = dict.fromkeys(Path(vault.path) for vault in by_use)
@@ -192,24 +198,24 @@ def _obsidian_lists(environment: Mapping[str, str], platform: str) -> list[Path]
     return [folder / "obsidian" / "obsidian.json" for folder in folders]
 
 
-def _folder(paths: Paths) -> Path:
+def _recent_folder(paths: Paths) -> Path:
     return paths.state / "vaults"
 
 
-def _file(paths: Paths, vault: Path) -> Path:
-    return _folder(paths) / f"{vault_slug(vault)}.json"
+def _recent_file(paths: Paths, vault: Path) -> Path:
+    return _recent_folder(paths) / f"{vault_slug(vault)}.json"
 
 
-def _read(file: Path, shape: type[Shape]) -> Shape | None:
-    """Return the value in a JSON file, or None if it cannot be read as `shape`."""
+def _read_json(file: Path, file_type: type[FileType]) -> FileType | None:
+    """Return the content of a JSON file as a `file_type`; None if it is too large or does not have that type."""
     try:
-        return None if file.stat().st_size > _LARGEST else read_value(file, shape, None)
+        return None if file.stat().st_size > _MAX_LIST_BYTES else read_value(file, file_type, None)
     except OSError:
         return None
 
 
 # --- moved vaults -----------------------------------------------------------------------------------------------------
-# Detection of a vault that has moved, by its content, since memories and settings are stored by path.
+# Memories and settings are stored by the path of their vault, so a vault that has moved is detected by its content.
 #
 # Digests of some notes of each vault are stored in the data folder:
 #
@@ -218,115 +224,128 @@ def _read(file: Path, shape: type[Shape]) -> Shape | None:
 # If another path has half of these notes, unchanged and at the same places, it is the same vault. Half allows for the
 # edits of a day, or for one of two notes; names alone would confuse one folder of daily notes with another.
 
-_ENDINGS = (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd", ".txt", ".text")
-_SAMPLE = 64
+_NOTE_SUFFIXES = (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd", ".txt", ".text")
+_SAMPLED_NOTES = 64
 _MAX_LISTED = 5_000
 """Maximum number of files and folders that the sample of notes is chosen from: some 10 ms in any vault."""
-_MAX_READ = 1 << 16
-_MAX_AGE = 86_400.0
-"""Seconds after which the sample of notes is written again; that of a small vault is written each time."""
+_MAX_READ_BYTES = 1 << 16
+_MAX_AGE_SECONDS = 86_400.0
+"""Seconds after which the fingerprint is written again; that of a vault smaller than a sample is written each time."""
 
 
 @dataclass(frozen=True, slots=True)
-class _KnownVault:
+class _Fingerprint:
+    """The path of a vault and the digests of a sample of its notes, by path."""
+
     path: str
     notes: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class FormerVault:
-    """A vault that was known before; its `path` is "" if unknown.
+    """A vault for which excerpt still has data, compared with the vault that is open now.
 
-    `user_data` names the user's data about it, "" if there is none. `is_same` is true if the present vault holds its
-    notes, `is_like` if half of its note names exist there.
+    `slug` names its data files; `path` is its last known path, "" if unknown, and `exists` whether a folder is there.
+    `user_data` names the user's data about it, such as "2 memories", "" if there is none. `has_same_notes` says that
+    the open vault has at least half of its sampled notes unchanged, `has_similar_names` that it has half of their
+    paths.
     """
 
     slug: str
     path: str
     user_data: str
     exists: bool
-    is_same: bool
-    is_like: bool
+    has_same_notes: bool
+    has_similar_names: bool
 
 
-def detect_move(paths: Paths, vault: Path, *, offer: bool = False) -> tuple[str, ...]:
-    """Move the data of a vault that has moved to `vault`; return sentences for the user.
+def detect_move(paths: Paths, vault: Path, *, suggest_moves: bool = False) -> tuple[str, ...]:
+    """Detect whether `vault` was at another path, transfer the data kept for that path, and return sentences about it.
 
-    This happens if `vault` has no memories and exactly one missing vault had the same notes. If the other vault still
-    exists or is uncertain, only a command is suggested: when a vault is opened for the first time, or with `offer`.
+    Data is transferred only if `vault` has no memories and exactly one missing vault had the same notes. If the other
+    vault still exists, or the match is uncertain, a sentence suggests a command instead: when `vault` is opened for the
+    first time, or always with `suggest_moves`.
     """
     if paths.memory_folder(vault).exists():
         return ()
-    offer = offer or not paths.known_notes_file(vault).exists()
-    formers = list(_former_vaults(paths, vault, existing=offer))
-    moved_from = [former for former in formers if former.is_same and not former.exists]
-    moved_from = [former for former in moved_from if former.user_data] or moved_from
-    if len(moved_from) == 1:
+    suggest_moves = suggest_moves or not paths.fingerprint_file(vault).exists()
+    formers = list(_find_former_vaults(paths, vault, existing=suggest_moves))
+    missing_formers = [former for former in formers if former.has_same_notes and not former.exists]
+    missing_formers = [former for former in missing_formers if former.user_data] or missing_formers
+    if len(missing_formers) == 1:
         try:
-            moved, _ = _move_data(paths, vault, moved_from[0].slug, leave=False)
+            moved, _ = _move_data(paths, vault, missing_formers[0].slug, copy=False)
         except OSError as error:
-            return (f"The data of {moved_from[0].path} could not be transferred: {error}. Nothing is lost.",)
-        return (f"This vault was at {moved_from[0].path} before. Moved from there: {moved}.",) if moved else ()
-    return tuple(_offer_text(former, vault) for former in formers if offer and former.user_data)
+            return (f"The data of {missing_formers[0].path} could not be transferred: {error}. Nothing is lost.",)
+        return (
+            (f"This vault was at {missing_formers[0].path} before. Its data was moved here: {moved}.",) if moved else ()
+        )
+    return tuple(_transfer_hint(former, vault) for former in formers if suggest_moves and former.user_data)
 
 
 def save_fingerprint(paths: Paths, vault: Path) -> None:
-    """Store a sample of the notes of `vault`, by which it is detected after a move.
+    """Save digests of a sample of the notes of `vault`, by which `detect_move` finds the vault after a move.
 
-    Done at most once a day, and never for a home folder that the user has not confirmed. A data folder that cannot be
-    written is ignored.
+    They are saved at most once a day, and never for a home folder that the user has not confirmed. Does nothing if the
+    data folder cannot be written.
     """
-    file = paths.known_notes_file(vault)
-    stored = read_value(file, _KnownVault, None)
+    file = paths.fingerprint_file(vault)
+    stored = read_value(file, _Fingerprint, None)
     with suppress(OSError, RuntimeError):  # RuntimeError: there is no home folder
-        if stored is not None and len(stored.notes) == _SAMPLE and time.time() - file.stat().st_mtime < _MAX_AGE:
+        if (
+            stored is not None
+            and len(stored.notes) == _SAMPLED_NOTES
+            and time.time() - file.stat().st_mtime < _MAX_AGE_SECONDS
+        ):
             return
-        if too_broad(paths, vault, Path.home().resolve()):
+        if describe_broad_folder(paths, vault, Path.home().resolve()):
             return
         notes = _sample_notes(vault)
-        if notes and (stored is None or stored.notes != notes or len(notes) == _SAMPLE):
-            write_value(file, _KnownVault(str(vault), notes))
+        if notes and (stored is None or stored.notes != notes or len(notes) == _SAMPLED_NOTES):
+            write_value(file, _Fingerprint(str(vault), notes))
 
 
 def orphaned_vaults(paths: Paths, vault: Path | None) -> Iterator[FormerVault]:
-    """Yield the other vaults with memories that are missing or whose path is unknown."""
+    """Yield each vault other than `vault` that has memories and whose folder is missing or unknown."""
     own = "" if vault is None else vault_slug(vault)
-    for folder in _list_folder(paths.data / "memories"):
-        memory_count = _memories(folder)
+    for folder in _list_entries(paths.data / "memories"):
+        memory_count = _count_memories(folder)
         if folder.name == own or not memory_count:
             continue
-        path, notes = _path_of(paths, folder.name), _notes_of(paths, folder.name)
+        path, notes = _last_known_path(paths, folder.name), _sampled_digests(paths, folder.name)
         if not path or not _is_other_folder(path, vault):
-            is_same, is_like = (False, False) if vault is None else _likeness(vault, notes)
-            yield FormerVault(folder.name, path, _count_text(memory_count), False, is_same, is_like)
+            has_same_notes, has_similar_names = (False, False) if vault is None else _compare_notes(vault, notes)
+            yield FormerVault(
+                folder.name, path, _memory_count_text(memory_count), False, has_same_notes, has_similar_names
+            )
 
 
-def adopt(paths: Paths, vault: Path, source: str) -> str:
-    """Move the data of another vault to `vault`; return a sentence that says what was moved.
+def adopt_vault_data(paths: Paths, vault: Path, source: str) -> str:
+    """Transfer the data of another vault to `vault`; return a sentence that says what was transferred.
 
-    `source` is a path or the name of a folder of memories. If that vault still exists, its data is copied. Raises
-    ExcerptError.
+    `source` is the other vault's path, or the name of its folder of memories. The data is moved if the other vault is
+    missing, else copied. Raises ExcerptError if there is no data, or it cannot be transferred.
     """
     slug = source
     if Path(source).name != source or not (paths.data / "memories" / source).is_dir():
         slug = vault_slug(Path(source).expanduser())
     if slug == vault_slug(vault):
         raise ExcerptError(f"{source} is this vault itself.", "Name the folder where it was before.")
-    path = _path_of(paths, slug) or source
+    path = _last_known_path(paths, slug) or source
     try:
-        moved, not_moved = _move_data(paths, vault, slug, leave=_is_other_folder(path, vault))
+        moved, not_moved = _move_data(paths, vault, slug, copy=_is_other_folder(path, vault))
     except OSError as error:
         raise ExcerptError(f"The data of {path} could not be transferred: {error}. Nothing is lost.") from error
     if not moved and not not_moved:
         raise ExcerptError(
-            f"There is no data of a vault at {source}.", "`excerpt doctor` names memories without a vault."
+            f"There is no data of a vault at {source}.", "Run `excerpt doctor`: it names memories without a vault."
         )
     remainder = f" Not transferred, as this vault has its own: {not_moved}." if not_moved else ""
     return f"Transferred from {path}: {moved or 'nothing'}.{remainder}"
 
 
-def command_for(former: FormerVault, vault: Path | None) -> str:
-    """Return the command that moves the data of a former vault; with a placeholder if `vault` is None."""
+def adopt_command(former: FormerVault, vault: Path | None) -> str:
+    """Return the shell command that transfers the data of a former vault to `vault`; None gives a placeholder."""
     argv = ("excerpt", "doctor", "--vault", str(vault or "ITS-FOLDER-NOW"), "--adopt", former.path or former.slug)
     if os.name == "posix":
         return shlex.join(argv)
@@ -335,26 +354,36 @@ def command_for(former: FormerVault, vault: Path | None) -> str:
     return subprocess.list2cmdline(argv)
 
 
-# --- what is the same vault -------------------------------------------------------------------------------------------
+# --- comparison of vaults ---------------------------------------------------------------------------------------------
 
 
-def _former_vaults(paths: Paths, vault: Path, *, existing: bool) -> Iterator[FormerVault]:
-    """Yield the other vaults with notes of `vault`: those that are missing and, with `existing`, existing ones."""
-    own = paths.known_notes_file(vault)
-    for file in _list_folder(own.parent):
-        stored = read_value(file, _KnownVault, None) if file.suffix == ".json" and file != own else None
+def _find_former_vaults(paths: Paths, vault: Path, *, existing: bool) -> Iterator[FormerVault]:
+    """Yield the other vaults that had notes of `vault`, if they are missing; with `existing`, also those that exist."""
+    own = paths.fingerprint_file(vault)
+    for file in _list_entries(own.parent):
+        stored = read_value(file, _Fingerprint, None) if file.suffix == ".json" and file != own else None
         if stored is None:
             continue
         is_there = _is_other_folder(stored.path, vault)
         if is_there and not existing:
             continue
-        is_same, is_like = _likeness(vault, stored.notes)
-        if is_same or (is_like and not is_there):
-            yield FormerVault(file.stem, stored.path, _user_data(paths, vault, file.stem), is_there, is_same, is_like)
+        has_same_notes, has_similar_names = _compare_notes(vault, stored.notes)
+        if has_same_notes or (has_similar_names and not is_there):
+            yield FormerVault(
+                file.stem,
+                stored.path,
+                _describe_user_data(paths, vault, file.stem),
+                is_there,
+                has_same_notes,
+                has_similar_names,
+            )
 
 
-def _likeness(vault: Path, notes: dict[str, str]) -> tuple[bool, bool]:
-    """Return whether at least half of the notes are unchanged in `vault`, and whether half of the names exist."""
+def _compare_notes(vault: Path, notes: dict[str, str]) -> tuple[bool, bool]:
+    """Compare notes, given as digests by path, with `vault`.
+
+    Returns whether `vault` has at least half of them unchanged, and whether it has at least half of their paths.
+    """
     digests = {path: _digest(vault, path) for path in notes}
     same = sum(digests[path] == digest for path, digest in notes.items())
     existing = sum(bool(digest) for digest in digests.values())
@@ -362,10 +391,10 @@ def _likeness(vault: Path, notes: dict[str, str]) -> tuple[bool, bool]:
 
 
 def _sample_notes(vault: Path) -> dict[str, str]:
-    """Return digests of a sample of the notes, by path.
+    """Return the digests of a sample of the notes of `vault`, by path.
 
-    The sample is the notes near the root with the smallest path hashes, so other notes can come and go without changing
-    it.
+    Of the notes near the root, the sample takes those with the smallest hashes of their paths. So most added and
+    removed notes do not change the sample.
     """
     paths: list[str] = []
     pending, listed = deque([""]), 0
@@ -380,9 +409,9 @@ def _sample_notes(vault: Path) -> dict[str, str]:
                     continue
                 if entry.is_dir(follow_symlinks=False):
                     pending.append(f"{folder}{entry.name}/")
-                elif entry.name.lower().endswith(_ENDINGS):
+                elif entry.name.lower().endswith(_NOTE_SUFFIXES):
                     paths.append(folder + entry.name)
-    chosen = heapq.nsmallest(_SAMPLE, paths, key=lambda path: blake2b(os.fsencode(path), digest_size=8).digest())
+    chosen = heapq.nsmallest(_SAMPLED_NOTES, paths, key=lambda path: blake2b(os.fsencode(path), digest_size=8).digest())
     digests = ((path, _digest(vault, path)) for path in chosen)
     return {path: digest for path, digest in digests if digest}
 
@@ -393,7 +422,7 @@ def _digest(vault: Path, path: str) -> str:
 
     try:
         with open_file(vault, path) as opened:
-            data = opened.read(_MAX_READ)
+            data = opened.read(_MAX_READ_BYTES)
     except (OSError, UnopenedError):
         return ""
     return blake2b(data, digest_size=8).hexdigest() if data else ""
@@ -410,89 +439,92 @@ def _is_other_folder(path: str, vault: Path | None) -> bool:
         return True
 
 
-def _path_of(paths: Paths, slug: str) -> str:
-    """Return the last known path of a vault; "" if it is unknown."""
-    stored = read_value(paths.data / "vaults" / f"{slug}.json", _KnownVault, None)
+def _last_known_path(paths: Paths, slug: str) -> str:
+    """Return the last known path of the vault whose data files are named by `slug`; "" if unknown."""
+    stored = read_value(paths.data / "vaults" / f"{slug}.json", _Fingerprint, None)
     if stored is not None:
         return stored.path
     return next((recent.path for recent in recent_vaults(paths) if vault_slug(Path(recent.path)) == slug), "")
 
 
-def _notes_of(paths: Paths, slug: str) -> dict[str, str]:
-    stored = read_value(paths.data / "vaults" / f"{slug}.json", _KnownVault, None)
+def _sampled_digests(paths: Paths, slug: str) -> dict[str, str]:
+    """Return the digests in a vault's fingerprint, by path; empty if there is no fingerprint."""
+    stored = read_value(paths.data / "vaults" / f"{slug}.json", _Fingerprint, None)
     return {} if stored is None else stored.notes
 
 
-def _list_folder(folder: Path) -> list[Path]:
+def _list_entries(folder: Path) -> list[Path]:
     try:
         return sorted(folder.iterdir())
     except OSError:
         return []
 
 
-# --- what is kept of it -----------------------------------------------------------------------------------------------
+# --- transfer of data -------------------------------------------------------------------------------------------------
 
 
 def _user_files(paths: Paths, vault: Path) -> dict[str, Path]:
-    """Return the files of the user's data about a vault, besides its memories, by their names in sentences."""
+    """Return the files of the user's data about a vault, except memories, by the names that sentences use for them."""
     return {
         "settings": paths.vault_settings_file(vault),
         "saved queries": paths.saved_queries_file(vault),
         "marks": paths.marks_file(vault),
-        "queries asked": paths.history_file(vault),
-        "notes opened": paths.use_file(vault),
-        "where you were": paths.session_file(vault),
-        "what packs saved": paths.savings_file(vault),
+        "query history": paths.history_file(vault),
+        "log of opened notes": paths.use_file(vault),
+        "last session": paths.session_file(vault),
+        "savings by packs": paths.savings_file(vault),
     }
 
 
 def _corresponding_path(slug: str, own: Path, vault: Path) -> Path:
-    """Return the file that corresponds to `own` for the vault with the slug `slug`."""
+    """Return the path that has the role of `own`, a data file of `vault`, for the vault whose files `slug` names."""
     return own.with_name(slug + own.name.removeprefix(vault_slug(vault)))
 
 
-def _user_data(paths: Paths, vault: Path, slug: str) -> str:
-    """Return the names of the user's data about a vault: memories, settings and saved queries.
+def _describe_user_data(paths: Paths, vault: Path, slug: str) -> str:
+    """Return what data the user has about another vault, such as "2 memories, settings"; "" for none.
 
-    Marks and history are not named: a copy has no use for them.
+    `slug` names the files of that vault. Marks and history are not mentioned: a copy of the vault does not need them.
     """
-    memories = _memories(_corresponding_path(slug, paths.memory_folder(vault), vault))
+    memories = _count_memories(_corresponding_path(slug, paths.memory_folder(vault), vault))
     files = {"settings": paths.vault_settings_file(vault), "saved queries": paths.saved_queries_file(vault)}
     names = [name for name, own in files.items() if _corresponding_path(slug, own, vault).exists()]
-    return ", ".join([_count_text(memories), *names] if memories else names)
+    return ", ".join([_memory_count_text(memories), *names] if memories else names)
 
 
-def _count_text(memories: int) -> str:
+def _memory_count_text(memories: int) -> str:
     return format_count(memories, "memory", "memories")
 
 
-def _memories(folder: Path) -> int:
+def _count_memories(folder: Path) -> int:
+    """Return the number of memories in a folder of memories, without those in the trash."""
     names = (file.relative_to(folder).parts for file in folder.rglob("*.md"))
     return sum(parts[0] != "trash" and not any(part.startswith(".") for part in parts) for parts in names)
 
 
-def _offer_text(former: FormerVault, vault: Path) -> str:
-    command = command_for(former, vault)
+def _transfer_hint(former: FormerVault, vault: Path) -> str:
+    """Return sentences that suggest to transfer the data of a former vault to `vault`, with the command."""
+    command = adopt_command(former, vault)
     if former.exists:
-        return f"{former.path} has the same notes, and {former.user_data}. To copy these: {command}"
+        return f"{former.path} has the same notes, and data: {former.user_data}. To copy this data, run: {command}"
     guess = f"This may be the vault that was at {former.path}"
-    return f"{guess}. Data kept of it: {former.user_data}. To transfer it: {command}"
+    return f"{guess}. That vault has data: {former.user_data}. To transfer this data, run: {command}"
 
 
-def _move_data(paths: Paths, vault: Path, slug: str, *, leave: bool) -> tuple[str, str]:
-    """Move, or with `leave` copy, the data of another vault to that of `vault`.
+def _move_data(paths: Paths, vault: Path, slug: str, *, copy: bool) -> tuple[str, str]:
+    """Move the data of the vault whose files `slug` names to `vault`, or copy it with `copy`.
 
-    Returns the names of what was moved, and of what was left because `vault` has its own. Raises OSError; a later call
-    continues.
+    Returns the names of the moved data, and of the data that stayed because `vault` has its own. Raises OSError; the
+    next call continues where this one failed.
     """
     moved: list[str] = []
     not_moved: list[str] = []
     memories = paths.memory_folder(vault)
     former = _corresponding_path(slug, memories, vault)
     if former.is_dir():
-        number = _memories(former)
-        _move_folder(former, memories, leave=leave)
-        moved += [_count_text(number)] if number else []
+        number = _count_memories(former)
+        _move_folder(former, memories, copy=copy)
+        moved += [_memory_count_text(number)] if number else []
     for name, own in _user_files(paths, vault).items():
         file = _corresponding_path(slug, own, vault)
         if not file.is_file():
@@ -500,46 +532,47 @@ def _move_data(paths: Paths, vault: Path, slug: str, *, leave: bool) -> tuple[st
         if own.exists():
             not_moved.append(name)
             continue
-        _move_file(file, own, leave=leave)
+        _move_file(file, own, copy=copy)
         moved.append(name)
-    if not leave:
+    if not copy:
         _move_caches(paths, vault, slug)
     return ", ".join(moved), ", ".join(not_moved)
 
 
 def _move_caches(paths: Paths, vault: Path, slug: str) -> None:
-    """Move what can be rebuilt: indexes and the entry among recent vaults; delete the old sample of notes."""
-    path = _path_of(paths, slug)
+    """Move the indexes and the entry in the recent vaults to `vault`, and delete the fingerprint of the old path."""
+    path = _last_known_path(paths, slug)
     for own in (paths.index_folder(vault), paths.memory_index_folder(vault)):
         with suppress(OSError):
             if not own.exists():
                 _corresponding_path(slug, own, vault).rename(own)
     if any(recent.path == path for recent in recent_vaults(paths)):
-        remember_vault(paths, vault)
-        forget_vault(paths, Path(path))
+        add_recent_vault(paths, vault)
+        remove_recent_vault(paths, Path(path))
     with suppress(OSError):
-        _corresponding_path(slug, paths.known_notes_file(vault), vault).unlink()
+        _corresponding_path(slug, paths.fingerprint_file(vault), vault).unlink()
 
 
-def _move_folder(former: Path, folder: Path, *, leave: bool) -> None:
-    if not leave and not folder.exists():
+def _move_folder(former: Path, folder: Path, *, copy: bool) -> None:
+    """Move or copy the files of `former` into `folder`; a file with a taken name gets another name."""
+    if not copy and not folder.exists():
         make_folder(folder)
         former.rename(folder)
         return
     for file in sorted(former.rglob("*")):
         if not file.is_file() or file.is_symlink() or file.name == ".lock":
             continue
-        to, number = folder / file.relative_to(former), 2
-        while to.exists() and to.read_bytes() != file.read_bytes():
-            to, number = (folder / file.relative_to(former)).with_stem(f"{file.stem}~{number}"), number + 1
-        if not to.exists() or not leave:
-            _move_file(file, to, leave=leave)
+        target, number = folder / file.relative_to(former), 2
+        while target.exists() and target.read_bytes() != file.read_bytes():
+            target, number = (folder / file.relative_to(former)).with_stem(f"{file.stem}~{number}"), number + 1
+        if not target.exists() or not copy:
+            _move_file(file, target, copy=copy)
 
 
-def _move_file(file: Path, to: Path, *, leave: bool) -> None:
-    """Move or copy a file atomically, and keep its modification time."""
-    make_folder(to)
-    if leave:
-        fresh = to.with_name(f".{to.name}.{os.getpid()}")
+def _move_file(file: Path, target: Path, *, copy: bool) -> None:
+    """Move `file` to `target` atomically, or copy it with `copy`; its modification time stays the same."""
+    make_folder(target)
+    if copy:
+        fresh = target.with_name(f".{target.name}.{os.getpid()}")
         file = Path(shutil.copy2(file, fresh))
-    file.replace(to)
+    file.replace(target)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from excerpt.json_forms import fields_of, select_fields
+from excerpt.json_forms import attributes_to_json, dataclass_to_json
 from excerpt.kinds import BlockKind, Confidence, Format, LinkKind, Scope, Stopped, Strategy
 from excerpt.locations import file_location_to_dict
 
@@ -119,7 +119,7 @@ class Fragment:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON types."""
-        return fields_of(self)
+        return dataclass_to_json(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ class Signal(NamedTuple):
 
 def signals_to_dict(signals: Sequence[Signal]) -> dict[str, Any]:
     """Return the signals as JSON objects by name: as tuples they would become lists."""
-    return {signal.name: select_fields(signal, "value", "weight", "part") for signal in signals}
+    return {signal.name: attributes_to_json(signal, "value", "weight", "part") for signal in signals}
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,9 +190,9 @@ class Hit:
         """Return the JSON form of `excerpt search`: the hit's fields with its fragment's."""
         fragment = self.fragment
         return {
-            **select_fields(fragment, "path", "title", "heading_path", "line_start", "line_end"),
+            **attributes_to_json(fragment, "path", "title", "heading_path", "line_start", "line_end"),
             **file_location_to_dict(fragment),
-            **select_fields(self, "score", "confidence"),
+            **attributes_to_json(self, "score", "confidence"),
             "signals": signals_to_dict(self.signals),
             "tokens": fragment.tokens,
             "fragment_id": fragment.id,
@@ -247,9 +247,9 @@ class Result:
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form of `excerpt search`."""
         return {
-            **select_fields(self, "query", "strategy", "confidence"),
+            **attributes_to_json(self, "query", "strategy", "confidence"),
             "elapsed_ms": round(self.elapsed_ms, 3),
-            **select_fields(self, "matched", "generation"),
+            **attributes_to_json(self, "matched", "generation"),
             "hits": [hit.to_dict() for hit in self.hits],
         }
 
@@ -312,10 +312,10 @@ class Pack:
     def to_dict(self, number: int) -> dict[str, Any]:
         """Return the JSON form of `excerpt pack`; `number` counts from 1."""
         return {
-            **select_fields(self, "id", "path", "heading_path", "line_start", "line_end"),
+            **attributes_to_json(self, "id", "path", "heading_path", "line_start", "line_end"),
             **file_location_to_dict(self),
-            **select_fields(self, "scope", "entry", "fragment_ids"),
-            **select_fields(self, "tokens", "text", "title", "modified", "digest", "cut_above", "cut_below"),
+            **attributes_to_json(self, "scope", "entry", "fragment_ids"),
+            **attributes_to_json(self, "tokens", "text", "title", "modified", "digest", "cut_above", "cut_below"),
             "number": number,
             **({"link": self.link} if self.link else {}),
         }
@@ -373,10 +373,10 @@ class PackResult:
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form of `excerpt pack`; `tokens` are those of the text in Markdown."""
         return {
-            **select_fields(self, "query", "strategy", "budget", "tokenizer", "tokens"),
+            **attributes_to_json(self, "query", "strategy", "budget", "tokenizer", "tokens"),
             "value": round(self.value, _VALUE_DIGITS),
             "packs": [pack.to_dict(number) for number, pack in enumerate(self.packs, start=1)],
-            **select_fields(self, "left_out", "source_tokens"),
+            **attributes_to_json(self, "left_out", "source_tokens"),
         }
 
 
@@ -430,7 +430,7 @@ class BuildReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON types."""
-        return fields_of(self)
+        return dataclass_to_json(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -466,7 +466,7 @@ class PushReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON types."""
-        return fields_of(self)
+        return dataclass_to_json(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -499,7 +499,7 @@ class Status:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON types."""
-        return fields_of(self)
+        return dataclass_to_json(self)
 
 
 # --- memory -----------------------------------------------------------------------------------------------------------
@@ -536,4 +536,4 @@ class Memory:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON types."""
-        return fields_of(self)
+        return dataclass_to_json(self)

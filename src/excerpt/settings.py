@@ -1,8 +1,8 @@
 """The settings from excerpt.toml, and the paths of the program's files.
 
-excerpt.toml holds for all vaults; a vault may have a file of its own, whose keys take precedence. Unknown keys and
-wrong values are errors that name the file, the key and the nearest valid key, so a typing mistake never keeps a
-default.
+The settings in excerpt.toml apply to all vaults; a vault may have a file of its own, whose keys take precedence.
+Unknown keys and wrong values are errors that name the file, the key and the most similar valid key, so that no setting
+is ignored because of a typing mistake.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ T = TypeVar("T")
 MEANING = "meaning"
 """The key of a field's metadata that holds the description of a setting."""
 
-MAX = 1_000_000_000
-"""Maximum of any count in settings and on the command line: above any use, safe for databases and arrays."""
+MAX_COUNT = 1_000_000_000
+"""Maximum of any count in settings and on the command line: more than anyone needs, safe for databases and arrays."""
 
-Positive = Annotated[int, msgspec.Meta(ge=1, le=MAX)]
-Count = Annotated[int, msgspec.Meta(ge=0, le=MAX)]
+Positive = Annotated[int, msgspec.Meta(ge=1, le=MAX_COUNT)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_COUNT)]
 Bytes = Annotated[int, msgspec.Meta(ge=1)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Extension = Annotated[str, msgspec.Meta(pattern=r"^\.[^/]+$")]
@@ -54,7 +54,7 @@ Language = Annotated[str, msgspec.Meta(extra_json_schema={"enum": ["", *LANGUAGE
 MAX_SETTINGS_BYTES = 1_000_000
 """Maximum size in bytes of a settings or theme file: one written by hand has some kB."""
 
-_RETIRED = frozenset({"screen.context", "screen.density"})
+_RETIRED_KEYS = frozenset({"screen.context", "screen.density"})
 """Keys of older versions: files that still have them are valid."""
 
 
@@ -75,13 +75,13 @@ class Ocr(StrEnum):
 
 
 def setting(default: T, meaning: str) -> T:
-    """Return the field of a setting with its default and a one-sentence description for a settings file."""
+    """Declare a setting: return a dataclass field with its default and `meaning`, a description in one sentence."""
     return field(default=default, metadata={MEANING: meaning})
 
 
 @dataclass(frozen=True, slots=True)
 class AttachmentSettings:
-    """Which attachments are read. A file over a limit is skipped, or read up to the limit, and reported."""
+    """Which attachments are read: a file over a limit is reported, and skipped or read up to the limit."""
 
     read: bool = setting(True, "Read PDFs, slides, documents, sheets, canvases and others too.")
     weight: Share = setting(0.8, "Weight of an attachment beside a note, 0 to 1.")
@@ -104,7 +104,10 @@ class VaultSettings:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingSettings:
-    """The embedding model; with a `multilingual` one, meaning counts as much in other languages as in English."""
+    """The embedding model.
+
+    If it is `multilingual`, the similarity of meaning has the same weight in other languages as in English.
+    """
 
     model: str = setting("", "Folder or name of a model2vec model; if empty, the model that ships with excerpt.")
     multilingual: bool = setting(False, "The model supports languages other than English.")
@@ -112,7 +115,7 @@ class EmbeddingSettings:
 
 @dataclass(frozen=True, slots=True)
 class BoostSettings:
-    """The boosts that are enabled."""
+    """The score boosts that are enabled."""
 
     links: bool = setting(True, "Raise notes that many matching notes link to.")
     recency: bool = setting(False, "Raise notes that changed recently.")
@@ -121,6 +124,8 @@ class BoostSettings:
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
+    """How fragments are scored, and how many hits a search has."""
+
     strategy: Strategy = setting(Strategy.AUTO, "How fragments are scored.")
     limit: Positive = setting(50, "Hits of a search; the screen loads as many more at the end.")
     fuzzy_threshold: Share = setting(0.8, "Similarity from which a word counts as misspelt, 0 to 1.")
@@ -131,6 +136,8 @@ class SearchSettings:
 
 @dataclass(frozen=True, slots=True)
 class PackSettings:
+    """What goes into a pack, and in which format."""
+
     budget: Count = setting(4000, "Most tokens of a pack, sources included.")
     tokenizer: str = setting("o200k", "Tokenizer: a name, or the path of a tokenizer.json.")
     scope: Scope = setting(Scope.NEIGHBORS, "How far a hit is grown: none, to its neighbors, its section or its note.")
@@ -143,12 +150,16 @@ class PackSettings:
 
 @dataclass(frozen=True, slots=True)
 class MemorySettings:
+    """Where memories are shown in searches."""
+
     in_search: bool = setting(True, "Show memories among the hits, and a sign at fragments you remembered.")
     recall_first: bool = setting(False, "Show memories before the hits.")
 
 
 @dataclass(frozen=True, slots=True)
 class ScreenSettings:
+    """How the app looks, its keys, and the programs that it opens."""
+
     theme: str = setting("excerpt-dark", "The colours: a theme, or a file in themes/ beside the settings.")
     editor: str = setting("", "Command that enter runs, as nvim or code -w; if empty, $VISUAL, then $EDITOR.")
     viewers: dict[str, str] = field(
@@ -165,10 +176,10 @@ class ScreenSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings, table by table.
+    """All settings; each field holds one table of excerpt.toml.
 
-    A field declares a setting completely: type, range, default and meaning. The check of a file, the JSON schema, a new
-    excerpt.toml and the guide's tables are generated from the fields.
+    The field of a setting declares its type, range, default and description. From these fields files are checked, and
+    the JSON schema, a new excerpt.toml and the guide's tables are generated.
     """
 
     vault: VaultSettings = field(default_factory=VaultSettings)
@@ -181,7 +192,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """The folders excerpt uses; none is inside a vault. EXCERPT_HOME puts all of them under one folder."""
+    """The folders that excerpt uses; none is inside a vault. EXCERPT_HOME puts all of them under one folder."""
 
     config: Path
     cache: Path
@@ -190,7 +201,7 @@ class Paths:
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """All folders, each once: on some systems several are equal."""
+        """The four folders without duplicates: on some systems several have the same path."""
         return tuple(dict.fromkeys((self.config, self.cache, self.data, self.state)))
 
     @property
@@ -198,7 +209,7 @@ class Paths:
         return self.config / "excerpt.toml"
 
     def vault_settings_file(self, vault: Path) -> Path:
-        """Return the settings file of one vault; it belongs to the user, and is never inside the vault."""
+        """Return the settings file of one vault. The user edits it; it is never inside the vault."""
         return self.config / "vaults" / f"{vault_slug(vault)}.toml"
 
     def index_folder(self, vault: Path) -> Path:
@@ -206,7 +217,7 @@ class Paths:
         return self.cache / "index" / vault_slug(vault)
 
     def memory_folder(self, vault: Path) -> Path:
-        """Return the folder of a vault's memories; it belongs to the user, and excerpt never deletes it."""
+        """Return the folder of a vault's memories, which are the user's data: excerpt never deletes it."""
         return self.data / "memories" / vault_slug(vault)
 
     def memory_index_folder(self, vault: Path) -> Path:
@@ -214,20 +225,20 @@ class Paths:
         return self.cache / "memories" / vault_slug(vault)
 
     def marks_file(self, vault: Path) -> Path:
-        """Return the file of the marks that the app keeps; it may be deleted at any time."""
+        """Return the file of the fragments that are marked in the app; it may be deleted at any time."""
         return self.state / "marks" / f"{vault_slug(vault)}.json"
 
     def session_file(self, vault: Path) -> Path:
-        """Return the file of the last session in one vault; it may be deleted at any time."""
+        """Return the file of the app's last state in one vault (query, selection); it may be deleted at any time."""
         return self.state / "sessions" / f"{vault_slug(vault)}.json"
 
     @property
-    def hint_shown_file(self) -> Path:
-        """Path of a file that exists once a vault was opened and the first hint was shown."""
+    def first_hint_file(self) -> Path:
+        """Path of an empty file that is created when the hint for new users was shown, so it is shown once."""
         return self.state / "begun"
 
     def savings_file(self, vault: Path) -> Path:
-        """Return the file of the tokens that packs have saved so far; it may be deleted at any time."""
+        """Return the file that counts the tokens saved by packs; it may be deleted at any time."""
         return self.state / "savings" / f"{vault_slug(vault)}.json"
 
     def use_file(self, vault: Path) -> Path:
@@ -239,11 +250,11 @@ class Paths:
         return self.state / "history" / f"{vault_slug(vault)}.jsonl"
 
     def saved_queries_file(self, vault: Path) -> Path:
-        """Return the file of the saved queries; it belongs to the user, and excerpt never deletes it."""
+        """Return the file of the saved queries, which are the user's data: excerpt never deletes it."""
         return self.data / "queries" / f"{vault_slug(vault)}.json"
 
-    def known_notes_file(self, vault: Path) -> Path:
-        """Return the file with the path and a sample of the notes of a vault, by which it is detected after a move."""
+    def fingerprint_file(self, vault: Path) -> Path:
+        """Return the file with a vault's path and digests of some notes, by which a moved vault is detected."""
         return self.data / "vaults" / f"{vault_slug(vault)}.json"
 
     def push_folder(self, vault: Path) -> Path:
@@ -254,7 +265,7 @@ class Paths:
         return self.state / "pushes" / vault_slug(vault)
 
     def watch_folder(self, vault: Path) -> Path:
-        """Return the folder of the processes that watch one vault; it may be deleted at any time."""
+        """Return the folder with a lock file for each process that watches one vault; it may be deleted at any time."""
         return self.state / "watch" / vault_slug(vault)
 
     @property
@@ -271,7 +282,10 @@ class Paths:
 
 
 def user_paths() -> Paths:
-    """Return the folders below $EXCERPT_HOME, else the system's. Raises ExcerptError if the system has none."""
+    """Return the folders below $EXCERPT_HOME, or by default the user's standard folders for programs.
+
+    Raises ExcerptError if there is no home folder.
+    """
     home = os.environ.get("EXCERPT_HOME")
     try:
         if home:
@@ -284,21 +298,23 @@ def user_paths() -> Paths:
             Path(dirs.user_config_dir), Path(dirs.user_cache_dir), Path(dirs.user_data_dir), Path(dirs.user_state_dir)
         )
     except RuntimeError as error:  # no home folder, or an unknown user after ~
-        raise ExcerptError("There is no home folder to keep files in.", "Set HOME, or EXCERPT_HOME.") from error
+        raise ExcerptError(
+            "Files cannot be stored: there is no home folder.", "Set HOME or EXCERPT_HOME to a folder."
+        ) from error
 
 
 def vault_slug(vault: Path) -> str:
-    """Return a folder name for a vault: its own name, and a hash of its whole path."""
+    """Return the name of a vault's data files: the name of its folder and a hash of its whole path."""
     resolved = vault.resolve()
     name = "".join(c if c.isalnum() or c in "-_." else "-" for c in resolved.name)[:40] or "vault"
     return f"{name}-{hashlib.blake2b(os.fsencode(resolved), digest_size=5).hexdigest()}"
 
 
-def check_not_in_vault(vault: Path, paths: Paths, home: Path | None = None) -> None:
+def refuse_folders_in_vault(vault: Path, paths: Paths, home: Path | None = None) -> None:
     """Raise VaultError if a folder that excerpt writes to is inside the vault.
 
-    A home folder or disk is exempt, because it contains these folders. Memories may be anywhere. `home` is the user's,
-    by default that of this process's environment.
+    A home folder or disk is exempt, because it contains these folders. The folder of memories is not checked: it may be
+    in the vault. `home` is the user's home folder, by default `Path.home()`.
     """
     for folder in (paths.config, paths.cache, paths.state):
         if folder.resolve().is_relative_to(vault) and not contains_home(vault, home):
@@ -309,7 +325,7 @@ def check_not_in_vault(vault: Path, paths: Paths, home: Path | None = None) -> N
 
 
 def contains_home(folder: Path, home: Path | None = None) -> bool:
-    """Return whether a resolved folder is the user's `home`, or contains it."""
+    """Return whether a resolved folder is the user's home folder or contains it; `home` is by default `Path.home()`."""
     try:
         return (home or Path.home()).resolve().is_relative_to(folder)
     except RuntimeError:  # there is no home folder
@@ -317,7 +333,7 @@ def contains_home(folder: Path, home: Path | None = None) -> bool:
 
 
 def open_vault(path: str | Path) -> Path:
-    """Return the vault's folder, resolved. Raises VaultError if it is missing, a file, or cannot be listed."""
+    """Return the resolved path of a vault's folder. Raises VaultError if it is missing, a file, or cannot be listed."""
     vault = Path(path)
     try:
         vault = vault.expanduser()
@@ -333,25 +349,25 @@ def open_vault(path: str | Path) -> Path:
         ) from error
 
 
-def settings_of(vault: Path, paths: Paths) -> Settings:
-    """Return the settings for a vault; its own take precedence over the general ones. Raises SettingsError."""
+def load_vault_settings(vault: Path, paths: Paths) -> Settings:
+    """Return the settings for a vault: the general file, overridden by the vault's own file. Raises SettingsError."""
     return load_settings(paths.settings_file, paths.vault_settings_file(vault))
 
 
 def load_settings(*files: Path) -> Settings:
-    """Return the settings in the files; later files take precedence, missing keys have their defaults.
+    """Read settings files; later files take precedence, and missing keys or files give the defaults.
 
     Raises SettingsError, which names the invalid file.
     """
-    together: dict[str, Any] = {}
+    merged: dict[str, Any] = {}
     for file in files:
-        raw = _read(file)
+        raw = _read_toml(file)
         check_settings(raw, file)
-        _merge_into(together, raw)
-    return msgspec.convert(together, Settings)
+        _merge_tables(merged, raw)
+    return msgspec.convert(merged, Settings)
 
 
-def _read(file: Path) -> dict[str, Any]:
+def _read_toml(file: Path) -> dict[str, Any]:
     try:
         text = read_text(file, MAX_SETTINGS_BYTES)
     except FileNotFoundError:
@@ -369,47 +385,51 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def check_settings(raw: dict[str, Any], file: Path) -> None:
-    """Raise SettingsError unless the values of one file are valid by themselves."""
-    _reject_unknown(raw, Settings, file, ())
+    """Raise SettingsError if the values `raw` of one settings file are not valid; the error names `file`."""
+    _reject_unknown_keys(raw, Settings, file, ())
     try:
         settings = msgspec.convert(raw, Settings)
     except msgspec.ValidationError as error:
         reason, _, key_path = str(error).partition(" - at `$.")
         key = key_path.rstrip("`") or "the file"
-        hint = _nearest(_value_at(raw, key), _choices(key))
+        hint = _similar_choice_hint(_value_at_key(raw, key), _enum_values(key))
         raise SettingsError(f"{file}: {key} is not valid: {reason[:1].lower()}{reason[1:]}.", hint) from error
     language = settings.vault.language
     if language and language not in LANGUAGES:
-        hint = _nearest(language, LANGUAGES) or f"Known: {', '.join(LANGUAGES)}."
+        hint = _similar_choice_hint(language, LANGUAGES) or f"Known: {', '.join(LANGUAGES)}."
         raise SettingsError(f"{file}: vault.language is not valid: {language!r} is not a supported language.", hint)
 
 
-def _merge_into(lower: dict[str, Any], upper: dict[str, Any]) -> None:
-    """Merge `upper` into `lower`, table by table; a list replaces the other."""
-    for key, value in upper.items():
-        if isinstance(value, dict) and isinstance(lower.get(key), dict):
-            _merge_into(lower[key], value)
+def _merge_tables(base: dict[str, Any], overrides: dict[str, Any]) -> None:
+    """Merge `overrides` into `base`, table by table; a list replaces the other."""
+    for key, value in overrides.items():
+        if isinstance(value, dict) and isinstance(base.get(key), dict):
+            _merge_tables(base[key], value)
         else:
-            lower[key] = value
+            base[key] = value
 
 
-def _choices(key: str) -> Mapping[str, str]:
-    """Return the values of a setting, each with a second name; empty if it is not an enumeration."""
+def _enum_values(key: str) -> Mapping[str, str]:
+    """Return the values of the setting with the dotted `key`, each by itself; empty if it is no enumeration."""
     shape: Any = Settings
     for part in key.split("."):
         shape = get_type_hints(shape).get(part) if is_dataclass(shape) else None
     return {value: value for value in shape} if isinstance(shape, type) and issubclass(shape, StrEnum) else {}
 
 
-def _value_at(raw: dict[str, Any], key: str) -> object:
+def _value_at_key(raw: dict[str, Any], key: str) -> object:
+    """Return the value at a dotted key such as "pack.budget"; None if there is none."""
     value: Any = raw
     for part in key.split("."):
         value = value.get(part) if isinstance(value, dict) else None
     return value
 
 
-def _nearest(value: object, choices: Mapping[str, str]) -> str:
-    """Return a hint with the choice most similar to `value`, by value or name; "" if none is similar."""
+def _similar_choice_hint(value: object, choices: Mapping[str, str]) -> str:
+    """Return a hint with the choice that is most similar to `value`; "" if none is similar.
+
+    `choices` are names by valid value, such as "german" by "de"; `value` is compared with both.
+    """
     if not isinstance(value, str):
         return ""
     import difflib
@@ -421,18 +441,19 @@ def _nearest(value: object, choices: Mapping[str, str]) -> str:
     return f'Did you mean "{by_name[near[0]]}"?' if near and near[0] in by_name else ""
 
 
-def _reject_unknown(raw: dict[str, Any], shape: type[Any], file: Path, above: tuple[str, ...]) -> None:
-    hints = get_type_hints(shape)
-    names = [f.name for f in fields(shape)]
+def _reject_unknown_keys(raw: dict[str, Any], table_class: type[Any], file: Path, parent_keys: tuple[str, ...]) -> None:
+    """Raise SettingsError if the table `raw`, or a table in it, has a key that is no field of `table_class`."""
+    hints = get_type_hints(table_class)
+    names = [f.name for f in fields(table_class)]
     for key, value in raw.items():
-        dotted = ".".join((*above, key))
-        if dotted in _RETIRED:
+        dotted = ".".join((*parent_keys, key))
+        if dotted in _RETIRED_KEYS:
             continue
         if key not in names:
             import difflib
 
             near = difflib.get_close_matches(key, names, n=1, cutoff=0.5)
-            hint = f"Did you mean {'.'.join((*above, near[0]))}?" if near else f"Known: {', '.join(names)}."
+            hint = f"Did you mean {'.'.join((*parent_keys, near[0]))}?" if near else f"Known: {', '.join(names)}."
             raise SettingsError(f"{file}: unknown key {dotted}.", hint)
         if isinstance(value, dict) and is_dataclass(hints[key]):
-            _reject_unknown(value, hints[key], file, (*above, key))
+            _reject_unknown_keys(value, hints[key], file, (*parent_keys, key))

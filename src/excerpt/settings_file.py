@@ -20,15 +20,15 @@ from excerpt.settings import MAX_SETTINGS_BYTES, MEANING, Paths, Settings, check
 from excerpt.state_files import read_limited, replace_file
 
 # --- settings schema --------------------------------------------------------------------------------------------------
-# What each setting means, in a sentence, and the JSON schema of excerpt.toml that is made from it and `Settings`.
+# The descriptions of all settings, and the JSON schema of excerpt.toml, both generated from `Settings`.
 
 SCHEMA_NAME = "excerpt.schema.json"
-"""The file beside excerpt.toml that describes the settings to an editor."""
+"""Name of the JSON schema beside excerpt.toml, from which an editor completes and checks settings."""
 
 Actions = Mapping[str, tuple[str, str]]
-"""Actions that keys can be assigned to, by name: description and default keys.
+"""The description and the default keys of each action that a key can be assigned to, by the name of the action.
 
-The screen knows them, so the caller of the schema passes them.
+The package of the screen defines the actions, so callers of this module pass them.
 """
 
 
@@ -37,18 +37,23 @@ class Setting:
     """One setting, as declared by its field in `Settings`."""
 
     key: str
-    """Dotted, as in excerpt.toml."""
+    """Dotted name with its table, such as "pack.budget"."""
 
     meaning: str
+    """Description in one sentence."""
+
     default: Any
-    """As TOML and JSON know it."""
+    """Default, as a value of JSON types."""
 
     choices: tuple[str, ...]
-    """The values it may have, in their order; none where they cannot be counted."""
+    """All possible values of an enumeration, in the order of its definition; empty for other settings."""
 
 
 def all_settings(shape: type[Any] = Settings, above: str = "") -> Iterator[Setting]:
-    """Yield every setting, in the order in which they are written."""
+    """Yield every setting in the order of `Settings`, the order in a new settings file.
+
+    `shape` is the dataclass of a table, and `above` the prefix of its keys, such as "vault.".
+    """
     hints = get_type_hints(shape)
     defaults = msgspec.to_builtins(shape())
     for field in fields(shape):
@@ -60,12 +65,12 @@ def all_settings(shape: type[Any] = Settings, above: str = "") -> Iterator[Setti
             yield Setting(f"{above}{field.name}", field.metadata[MEANING], defaults[field.name], choices)
 
 
-def schema(actions: Actions) -> dict[str, Any]:
-    """Return the JSON schema of excerpt.toml: types, ranges, defaults and meanings. Unknown keys are errors."""
+def settings_schema(actions: Actions) -> dict[str, Any]:
+    """Return the JSON schema of excerpt.toml: types, ranges, defaults and descriptions; it forbids unknown keys."""
     schema_data = msgspec.json.schema(Settings)
-    shapes = schema_data["$defs"]
-    _describe(shapes, Settings)
-    shapes["ScreenSettings"]["properties"]["keys"] |= {
+    definitions = schema_data["$defs"]
+    _add_descriptions(definitions, Settings)
+    definitions["ScreenSettings"]["properties"]["keys"] |= {
         "properties": {
             name: {"type": "string", "description": description, "default": own}
             for name, (description, own) in actions.items()
@@ -81,12 +86,12 @@ def schema(actions: Actions) -> dict[str, Any]:
 
 
 def schema_text(actions: Actions) -> str:
-    """Return the schema as the text of a file, without a final line feed."""
-    return json.dumps(schema(actions), ensure_ascii=False, indent=2)
+    """Return the JSON schema of excerpt.toml as indented JSON, without a final line feed."""
+    return json.dumps(settings_schema(actions), ensure_ascii=False, indent=2)
 
 
 def write_schema(folder: Path, actions: Actions) -> None:
-    """Put the schema into the folder of the settings, unless it is there. Raises OSError."""
+    """Write the JSON schema into the settings `folder` if it is missing or outdated. Raises OSError."""
     file, text = folder / SCHEMA_NAME, f"{schema_text(actions)}\n"
     with suppress(FileNotFoundError, UnicodeDecodeError):
         if file.read_text(encoding="utf-8") == text:
@@ -95,15 +100,15 @@ def write_schema(folder: Path, actions: Actions) -> None:
     file.write_text(text, encoding="utf-8")
 
 
-def _describe(shapes: dict[str, Any], shape: type[Any]) -> None:
-    described = shapes[shape.__name__]
+def _add_descriptions(definitions: dict[str, Any], shape: type[Any]) -> None:
+    described = definitions[shape.__name__]
     described["additionalProperties"] = False
     described.pop("description", None)
     hints = get_type_hints(shape)
     for field in fields(shape):
         value = described["properties"][field.name]
         if is_dataclass(hints[field.name]):
-            _describe(shapes, hints[field.name])
+            _add_descriptions(definitions, hints[field.name])
         else:
             # Beside a $ref nothing else is read by the older drafts that TOML's language servers know.
             if "$ref" in value:
@@ -114,33 +119,35 @@ def _describe(shapes: dict[str, Any], shape: type[Any]) -> None:
 
 
 # --- settings edit ----------------------------------------------------------------------------------------------------
-# Changing a settings file without touching what else stands in it: comments, order and spelling stay the user's.
+# Changes to a settings file that keep the rest of it: the user's comments, order and spelling.
 #
-# Only what a program changes comes through here; the files are read by `settings`.
+# The module `settings` reads the files; this one only changes them.
 
-_FOR_ALL = "# Settings for all vaults; saved changes apply at once. A vault's own: `excerpt config --vault V --edit`"
-_FOR_ONE = "# Settings of one vault, which override those for all vaults.\n# The vault: {vault}"
+_GENERAL_COMMENT = (
+    "# Settings for all vaults; saved changes apply at once. For one vault: `excerpt config --vault V --edit`"
+)
+_VAULT_COMMENT = "# Settings of one vault, which override those for all vaults.\n# The vault: {vault}"
 
-Value = bool | int | float | str | list[str]
+SettingValue = bool | int | float | str | list[str]
 
 
-def begin_with(user_paths: Paths, vault: Path | None, actions: Actions) -> str:
-    """Return the text of a new settings file: with every setting as a comment, or for one vault.
+def new_settings_text(user_paths: Paths, vault: Path | None, actions: Actions) -> str:
+    """Return the text of a new settings file, and write the JSON schema to the settings folder if possible.
 
-    It names the schema for TOML language servers (taplo, tombi); the schema, with the `actions` for keys, is written
-    beside excerpt.toml if possible.
+    The file for all vaults (`vault` is None) lists every setting as a comment; the file for one vault has only a
+    heading. The first line names the schema for TOML language servers (taplo, tombi). `actions` go into the schema.
     """
     with suppress(OSError):
         write_schema(user_paths.config, actions)
     if vault is None:
-        return f"#:schema ./{SCHEMA_NAME}\n{_FOR_ALL}\n{_defaults()}"
+        return f"#:schema ./{SCHEMA_NAME}\n{_GENERAL_COMMENT}\n{_commented_defaults()}"
     # Without what ends a line, or is not allowed in TOML.
     vault_json = json.dumps(os.fsencode(vault).decode("utf-8", "replace"), ensure_ascii=True)
-    return f"#:schema ../{SCHEMA_NAME}\n{_FOR_ONE.format(vault=vault_json)}\n"
+    return f"#:schema ../{SCHEMA_NAME}\n{_VAULT_COMMENT.format(vault=vault_json)}\n"
 
 
-def _defaults() -> str:
-    """Return every setting with its meaning and default, commented out, below the head of its table."""
+def _commented_defaults() -> str:
+    """Return every setting as a comment with its description and default, below the header of its table."""
     lines: list[str] = []
     for table, settings in groupby(all_settings(), lambda setting: setting.key.partition(".")[0]):
         lines.append(f"\n[{table}]")
@@ -155,83 +162,89 @@ def _defaults() -> str:
     return "\n".join((*lines, ""))
 
 
-def change_setting(file: Path, key: str, value: Value | None, beginning: str = "") -> None:
-    """Put `value` under the dotted `key` of a settings file, made with `beginning` if need be; None takes it out.
+def change_setting(file: Path, key: str, value: SettingValue | None, initial_text: str = "") -> None:
+    """Set the dotted `key` of a settings file to `value`; None removes the key.
 
-    The whole file is replaced at once, and a link to it stays one. Raises SettingsError where the file cannot be read
-    or written, is not valid as it is, or would not be valid.
+    A missing file is created with `initial_text`. The file is replaced atomically, and a symbolic link to it stays a
+    link. Raises SettingsError if the file cannot be read or written, or is not valid before or after the change.
     """
     try:
-        text = _read(file)
+        text = _read_text(file)
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{file} cannot be read: {error}.") from error
     if text is None:
         if value is None:
             return
-        text = beginning
-    changed = with_setting(text, key, value, file)
+        text = initial_text
+    changed = edit_settings_text(text, key, value, file)
     if changed == text:
         return
     try:
         target = file.resolve()
-        replace_file(target, changed.encode("utf-8"), lasting=True, mode=_mode_of(target))
+        replace_file(target, changed.encode("utf-8"), lasting=True, mode=_permissions(target))
     except OSError as error:
         raise SettingsError(
             f"{file} cannot be written: {error.strerror or error}.", "Check the permissions of it and its folder."
         ) from error
 
 
-def with_setting(text: str, key: str, value: Value | None, file: Path) -> str:
+def edit_settings_text(text: str, key: str, value: SettingValue | None, file: Path) -> str:
     """Return the text of a settings file with `value` at the dotted `key`; `file` is named in errors.
 
     Raises SettingsError if the text is not valid before or after.
     """
     import tomlkit
 
-    expected = parse(text, file)
-    _put(expected, key.split("."), value)
+    expected = parse_settings(text, file)
+    _set_nested_key(expected, key.split("."), value)
     check_settings(expected, file)
     document = tomlkit.parse(text)
-    _put(document, key.split("."), value)
+    _set_nested_key(document, key.split("."), value)
     changed = tomlkit.dumps(document)
-    if _without_empty_tables(parse(changed, file)) != _without_empty_tables(expected):
-        raise SettingsError(f"{file}: {key} cannot be changed without touching the rest.", "Change it in the file.")
+    if _without_empty_tables(parse_settings(changed, file)) != _without_empty_tables(expected):
+        raise SettingsError(
+            f"{file}: excerpt cannot change {key} without changing other lines.",
+            "Edit the file: `excerpt config --edit`.",
+        )
     return changed
 
 
-def parse(text: str, file: Path) -> dict[str, Any]:
-    """Return the values of a settings file. Raises SettingsError if it is not TOML."""
+def parse_settings(text: str, file: Path) -> dict[str, Any]:
+    """Return the values in the text of a settings file. Raises SettingsError, which names `file`, for invalid TOML."""
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise SettingsError(f"{file} is not valid TOML: {error}.", "Correct it first.") from error
+        raise SettingsError(f"{file} is not valid TOML: {error}.", "Correct the file, then try again.") from error
 
 
 def _without_empty_tables(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values without empty tables."""
+    """Return the values of a settings file without empty tables, so that files can be compared."""
     values_by_key = {
         key: _without_empty_tables(value) if isinstance(value, Mapping) else value for key, value in values.items()
     }
     return {key: value for key, value in values_by_key.items() if value != {}}
 
 
-def _put(values: MutableMapping[str, Any], parts: list[str], value: Value | None) -> None:
-    """Set or take out, in plain values and in a document alike."""
+def _set_nested_key(values: MutableMapping[str, Any], parts: list[str], value: SettingValue | None) -> None:
+    """Set the value at the keys `parts`, from the outermost table inward; None removes it.
+
+    `values` is a plain dict or a document of tomlkit.
+    """
     first, *rest = parts
     if not rest:
         if value is None:
             values.pop(first, None)
         else:
-            _set(values, first, value)
+            _set_key(values, first, value)
         return
     if not isinstance(values.get(first), MutableMapping):
         if value is None:
             return
         values[first] = _new_table(values)
-    _put(values[first], rest, value)
+    _set_nested_key(values[first], rest, value)
 
 
-def _set(values: MutableMapping[str, Any], key: str, value: Value) -> None:
+def _set_key(values: MutableMapping[str, Any], key: str, value: SettingValue) -> None:
     from tomlkit.items import Table
 
     if not isinstance(values, Table) or key in values:
@@ -254,15 +267,15 @@ def _new_table(values: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     return tomlkit.table()
 
 
-def _read(file: Path) -> str | None:
-    """Return the text with its own line ends and without a byte order mark; None if there is no file."""
+def _read_text(file: Path) -> str | None:
+    """Return the text of a file with its line ends and without a byte order mark; None if there is no file."""
     try:
         return read_limited(file, MAX_SETTINGS_BYTES).decode("utf-8-sig")
     except FileNotFoundError:
         return None
 
 
-def _mode_of(file: Path) -> int | None:
+def _permissions(file: Path) -> int | None:
     try:
         return file.stat().st_mode & 0o777
     except OSError:

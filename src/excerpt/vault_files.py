@@ -1,4 +1,4 @@
-"""Opening of files and folders in a vault without following links, so nothing outside it is read.
+"""Open files and folders of a vault without following links, so that nothing outside the vault is read.
 
 A path is opened part by part, each relative to the folder before it, so it does not matter if a folder is replaced
 meanwhile. The vault itself may be reached by a link. Windows opens no folders: there the system's path of an open file
@@ -19,14 +19,14 @@ from typing import BinaryIO
 
 from excerpt.errors import UnopenedError
 
-_OPENS_FOLDERS = os.open in os.supports_dir_fd and os.scandir in os.supports_fd
+_CAN_OPEN_FOLDERS = os.open in os.supports_dir_fd and os.scandir in os.supports_fd
 
-_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
-# Nonblocking, as a pipe in the place of a file would be waited for.
-_FILE = os.O_RDONLY | _NO_LINK | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
-# On the way to another, a folder need not be readable, which Linux alone can say.
-_WAY = _FOLDER | getattr(os, "O_PATH", 0)
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
+# Nonblocking, because opening a pipe would wait for a writer.
+_FILE_FLAGS = os.O_RDONLY | _NO_FOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_FOLDER_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
+# The folders above the opened one need not be readable; only Linux has a flag for that.
+_PARENT_FLAGS = _FOLDER_FLAGS | getattr(os, "O_PATH", 0)
 _LINK_ERRORS = (errno.ELOOP, errno.ENOTDIR, errno.EMLINK)
 
 
@@ -34,7 +34,8 @@ _LINK_ERRORS = (errno.ELOOP, errno.ENOTDIR, errno.EMLINK)
 class OpenFolder:
     """An open folder of a vault; `path` is relative to the vault, "" for the vault itself.
 
-    A folder that replaces it meanwhile is another one. `descriptor` is -1 where the system opens no folders.
+    `descriptor` is the file descriptor of the folder: it still refers to this folder if another one takes its path. It
+    is -1 on systems that cannot open folders (Windows).
     """
 
     vault: Path
@@ -42,54 +43,54 @@ class OpenFolder:
     descriptor: int
 
     def entries(self) -> list[os.DirEntry[str]]:
-        """Return what the folder holds. The entries' own `path` is not to be used. Raises OSError."""
-        with os.scandir(self._whole if self.descriptor < 0 else self.descriptor) as entries:
+        """Return the files and folders in the folder. Do not use the `path` of an entry. Raises OSError."""
+        with os.scandir(self._absolute_path if self.descriptor < 0 else self.descriptor) as entries:
             return list(entries)
 
     def open(self, name: str) -> BinaryIO:
-        """Open a regular file of the folder. Raises UnopenedError."""
+        """Open the regular file `name` of the folder for reading. Raises UnopenedError."""
         try:
             _check_names(name)
             if self.descriptor >= 0:
-                descriptor = os.open(name, _FILE, dir_fd=self.descriptor)
+                descriptor = os.open(name, _FILE_FLAGS, dir_fd=self.descriptor)
             else:
-                descriptor = os.open(self._whole / name, _FILE)
+                descriptor = os.open(self._absolute_path / name, _FILE_FLAGS)
         except (OSError, ValueError) as error:
-            raise _unopened(error) from error
-        if reason := self._reason_against(descriptor, name):
+            raise _to_unopened_error(error) from error
+        if reason := self._refusal_reason(descriptor, name):
             os.close(descriptor)
             raise UnopenedError(reason)
         return os.fdopen(descriptor, "rb")
 
-    def _reason_against(self, descriptor: int, name: str) -> str:
-        """Return why what was opened is not to be read, "" if it is."""
+    def _refusal_reason(self, descriptor: int, name: str) -> str:
+        """Return why the open file must not be read, in a sentence; "" if it may be read."""
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return "It is not a file but a device, pipe or socket."
-        if self.descriptor < 0 and not _is_inside(descriptor, self._whole / name, self.vault):
-            return "A link out of the vault leads to it."
+        if self.descriptor < 0 and not _is_inside(descriptor, self._absolute_path / name, self.vault):
+            return "It is outside the vault: a link leads to it."
         return ""
 
     @property
-    def _whole(self) -> Path:
+    def _absolute_path(self) -> Path:
         return self.vault / self.path
 
 
 @contextmanager
 def open_folder(vault: Path, path: str) -> Iterator[OpenFolder]:
-    """Open a folder of a vault for a block; `path` is relative, with "/".
+    """Open a folder of a vault, for use in a `with` statement; `path` is relative to the vault, with "/".
 
-    Raises OSError, and ValueError for what is no path in a vault.
+    Raises OSError, and ValueError if `path` has a part such as ".." that no path in a vault has.
     """
     parts = path.split("/") if path else []
     _check_names(*parts)
-    if not _OPENS_FOLDERS:
+    if not _CAN_OPEN_FOLDERS:
         yield OpenFolder(vault, path, -1)
         return
-    descriptor = os.open(vault, _WAY if parts else _FOLDER)
+    descriptor = os.open(vault, _PARENT_FLAGS if parts else _FOLDER_FLAGS)
     try:
         for number, part in enumerate(parts, 1):
             above = descriptor
-            flags = (_WAY if number < len(parts) else _FOLDER) | _NO_LINK
+            flags = (_PARENT_FLAGS if number < len(parts) else _FOLDER_FLAGS) | _NO_FOLLOW
             descriptor = os.open(part, flags, dir_fd=above)
             os.close(above)
         yield OpenFolder(vault, path, descriptor)
@@ -98,7 +99,7 @@ def open_folder(vault: Path, path: str) -> Iterator[OpenFolder]:
 
 
 def open_file(vault: Path, path: str) -> BinaryIO:
-    """Open a regular file of a vault; `path` is relative, with "/". Raises UnopenedError."""
+    """Open a regular file of a vault for reading; `path` is relative to the vault, with "/". Raises UnopenedError."""
     folder, slash, name = path.rpartition("/")
     try:
         if slash:
@@ -106,34 +107,35 @@ def open_file(vault: Path, path: str) -> BinaryIO:
         with open_folder(vault, folder) as opened:
             return opened.open(name)
     except (OSError, ValueError) as error:
-        raise _unopened(error) from error
+        raise _to_unopened_error(error) from error
 
 
 def _check_names(*names: str) -> None:
-    """Raise ValueError if one of the names between the slashes of a path names no file of the folder before it."""
+    """Raise ValueError if one of the parts of a path is "", "." or "..", which name no file of their folder."""
     if not {"", ".", ".."}.isdisjoint(names):
         raise ValueError(names)
 
 
-def _unopened(error: OSError | ValueError) -> UnopenedError:
-    if isinstance(error, ValueError):  # or one that holds what no path can
+def _to_unopened_error(error: OSError | ValueError) -> UnopenedError:
+    if isinstance(error, ValueError):  # a part such as "..", or a character that no path can have
         return UnopenedError("It is not the path of a file in the vault.")
     if error.errno == errno.ENOENT:
-        return UnopenedError("It vanished before it could be read.")
+        return UnopenedError("It was deleted before it could be read.")
     if error.errno in _LINK_ERRORS:
         return UnopenedError("It, or a folder above it, has become a link, and links are not followed.")
     return UnopenedError(f"It cannot be read: {error.strerror or error}.", "Check its permissions.")
 
 
-# --- where the system opens no folders --------------------------------------------------------------------------------
+# --- systems that cannot open folders ---------------------------------------------------------------------------------
 
 
 def _is_inside(descriptor: int, file: Path, vault: Path) -> bool:
     """Return whether an open file is inside the vault, by the path that the system reports for it.
 
-    The path in `file` may lead to another file by now.
+    `file` is the path that was opened. By now it may lead to another file, so it is used only if the system reports no
+    path.
     """
-    real = _final_path(descriptor) or os.path.realpath(file)  # some file systems of Windows cannot tell it
+    real = _final_path(descriptor) or os.path.realpath(file)  # some file systems of Windows report none
     return Path(_without_prefix(real)).is_relative_to(_without_prefix(os.path.realpath(vault)))
 
 
@@ -161,5 +163,5 @@ if sys.platform == "win32":
 else:
 
     def _final_path(_descriptor: int) -> str:
-        """Return nothing: systems that open folders need no path."""
+        """Return "": on systems that can open folders, the path of an open file is not needed."""
         return ""

@@ -94,8 +94,8 @@ def test_notes_that_are_not_indexed_yet_are_a_warning_and_fix_indexes_them(excer
     (vault / "Colour.md").rename(vault / "Hue.md")
     found = excerpt("doctor", "--vault", vault)
     assert found.code == 0
-    assert any("new: 1 note (Hue.md)" in line for line in lines(found, "warning"))
-    assert any("gone: 1 note (Colour.md)" in line for line in lines(found, "warning"))
+    assert any("1 note is new (Hue.md)" in line for line in lines(found, "warning"))
+    assert any("1 note is gone (Colour.md)" in line for line in lines(found, "warning"))
     mended = excerpt("doctor", "--vault", vault, "--fix")
     (done,) = lines(mended, "done")
     assert re.findall(r"\d+ \w+", done) == ["1 added", "1 removed", "3 notes"]

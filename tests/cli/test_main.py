@@ -10,8 +10,8 @@ import pytest
 from excerpt import __version__
 from excerpt.cli import app
 from excerpt.cli.main import COMMANDS, program
-from excerpt.known_vaults import remember_vault
-from excerpt.settings import MAX, user_paths
+from excerpt.known_vaults import add_recent_vault
+from excerpt.settings import MAX_COUNT, user_paths
 from tests.cli.conftest import Excerpt
 
 
@@ -66,7 +66,7 @@ def test_a_number_beyond_all_bounds_is_wrong_usage(excerpt: Excerpt, vault: Path
 
 @pytest.mark.parametrize(("name", "option"), NUMBERS)
 def test_the_largest_number_is_as_good_as_any(excerpt: Excerpt, vault: Path, name: str, option: str) -> None:
-    answer = excerpt(name, "Sync.md", option, MAX, "--vault", vault)
+    answer = excerpt(name, "Sync.md", option, MAX_COUNT, "--vault", vault)
     assert answer.code in (0, 1), answer.err
 
 
@@ -150,7 +150,7 @@ def test_at_a_terminal_who_has_opened_none_is_asked_for_a_vault(excerpt: Excerpt
 def test_at_a_terminal_a_last_vault_that_is_gone_is_said_and_another_asked_for(
     excerpt: Excerpt, asked: list[str], tmp_path: Path
 ) -> None:
-    remember_vault(user_paths(), tmp_path / "gone")
+    add_recent_vault(user_paths(), tmp_path / "gone")
     assert excerpt().code == 0
     (said,) = asked
     assert str(tmp_path / "gone") in said

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.known_vaults import recent_vaults, remember_vault
+from excerpt.known_vaults import add_recent_vault, recent_vaults
 from excerpt.settings import user_paths, vault_slug
 from tests.cli.conftest import Answer, Excerpt
 
@@ -58,7 +58,7 @@ def test_settings_queries_and_state_follow_too_and_the_index_is_not_made_anew(
     for place in kept:
         place(old).parent.mkdir(parents=True, exist_ok=True)
         place(old).write_text("[search]\nlimit = 1\n")
-    remember_vault(where, old)
+    add_recent_vault(where, old)
     new = old.rename(old.with_name("renamed"))
     searched = excerpt("search", "sync conflict", "--vault", new, "--json")
     assert len(searched.json["hits"]) == 1
@@ -145,7 +145,7 @@ def test_the_doctor_names_memories_whose_vault_is_gone_with_the_command(excerpt:
     new = old.rename(old.with_name("renamed"))
     said = excerpt("doctor", "--vault", new, "--quick").out
     command = f"excerpt doctor --vault {new} --adopt {old}"
-    assert f"1 memory of {old}" in said
+    assert f"{old}, which is probably this vault before it moved: 1 memory." in said
     assert command in said
     assert excerpt(*shlex.split(command)[1:]).code == 0
     assert str(old) not in excerpt("doctor", "--vault", new, "--quick").out

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.settings import Ocr, settings_of, user_paths
+from excerpt.settings import Ocr, load_vault_settings, user_paths
 from tests.cli.conftest import Excerpt
 from tests.drawn import drawn, saved
 
@@ -20,7 +20,7 @@ def with_image(vault: Path) -> Path:
 
 
 def ocr_of(vault: Path) -> Ocr:
-    return settings_of(vault, user_paths()).vault.attachments.ocr
+    return load_vault_settings(vault, user_paths()).vault.attachments.ocr
 
 
 @pytest.mark.usefixtures("tesseract")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.known_vaults import DEMO, remember_vault
+from excerpt.known_vaults import DEMO, add_recent_vault
 from excerpt.pack.selection import Mark, Overrides, SavedMarks, write_marks
 from excerpt.settings import user_paths
 from excerpt.text.tokens import open_tokenizer
@@ -265,7 +265,7 @@ def test_a_file_stays_as_it_was_where_nothing_was_found(excerpt: Excerpt, vault:
 def test_no_vault_that_is_known_is_written_to(excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
-    remember_vault(user_paths(), other)
+    add_recent_vault(user_paths(), other)
     for file in (other / "prompt.md", DEMO / "prompt.md"):
         answer = excerpt("pack", "sync", "--vault", vault, "-o", file)
         assert (answer.code, answer.out) == (2, "")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from excerpt.cli.printing import ProgressLine, for_stdout, print_json, print_line
-from excerpt.json_forms import as_data, select_fields
+from excerpt.json_forms import attributes_to_json, to_json_value
 from excerpt.kinds import Scope
 from excerpt.model import Entry, LeftOut, Progress
 
@@ -78,9 +78,9 @@ def test_json_has_the_fields_of_values_in_their_order_at_any_depth(capsys: pytes
 
 def test_what_has_no_form_in_json_is_not_made_one() -> None:
     with pytest.raises(TypeError, match="range cannot be written as JSON"):
-        as_data({"lines": range(3)})
+        to_json_value({"lines": range(3)})
 
 
 def test_some_fields_are_picked_in_the_order_asked_for() -> None:
     entry = Entry("abc", 2, 0.5, ("One",))
-    assert list(select_fields(entry, "score", "order").items()) == [("score", 0.5), ("order", 2)]
+    assert list(attributes_to_json(entry, "score", "order").items()) == [("score", 0.5), ("order", 2)]

@@ -22,7 +22,7 @@ from filelock import FileLock
 from excerpt.cli import app
 from excerpt.index import build as building
 from excerpt.index.writer import LOCK_FILE
-from excerpt.known_vaults import remember_vault
+from excerpt.known_vaults import add_recent_vault
 from excerpt.pack.selection import Mark, Overrides, SavedMarks, write_marks
 from excerpt.search.usage import UseKind, UseLog
 from excerpt.settings import user_paths
@@ -460,7 +460,7 @@ def a_copy_of_a_vault(stage: Stage) -> None:
 
 
 def a_last_vault_that_is_gone(stage: Stage) -> None:
-    remember_vault(user_paths(), stage.tmp / "gone")
+    add_recent_vault(user_paths(), stage.tmp / "gone")
     stage.say(vault=False)
     stage.say("status", vault=False)
 

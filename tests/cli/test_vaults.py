@@ -10,8 +10,8 @@ import pytest
 from excerpt.cli.main import COMMANDS, program
 from excerpt.cli.vaults import chosen_vault, last_vault
 from excerpt.errors import VaultError
-from excerpt.known_vaults import DEMO, remember_vault
-from excerpt.settings import Paths, check_not_in_vault, user_paths
+from excerpt.known_vaults import DEMO, add_recent_vault
+from excerpt.settings import Paths, refuse_folders_in_vault, user_paths
 from tests.cli.conftest import Excerpt
 
 WORDS: dict[str, tuple[str, ...]] = {
@@ -26,15 +26,15 @@ pytestmark = pytest.mark.usefixtures("home")
 
 
 def test_the_vault_opened_last_is_the_one_meant(vault: Path, tmp_path: Path) -> None:
-    remember_vault(user_paths(), tmp_path)
-    remember_vault(user_paths(), vault)
+    add_recent_vault(user_paths(), tmp_path)
+    add_recent_vault(user_paths(), vault)
     assert last_vault() == vault
 
 
 def test_the_environment_goes_before_the_last_vault(
     vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    remember_vault(user_paths(), tmp_path)
+    add_recent_vault(user_paths(), tmp_path)
     monkeypatch.setenv("EXCERPT_VAULT", str(vault))
     assert last_vault() == vault
 
@@ -51,7 +51,7 @@ def test_no_vault_at_all_is_an_error() -> None:
 
 def test_a_state_folder_that_cannot_be_written_does_not_stop_the_app(home: Path, vault: Path) -> None:
     home.write_text("a file where the folder should be")
-    remember_vault(user_paths(), vault)
+    add_recent_vault(user_paths(), vault)
 
 
 @pytest.mark.parametrize("command", [("search", "x"), ("pack", "x"), ("index",), ("status",), ("recall",)])
@@ -119,13 +119,15 @@ def test_the_app_does_not_open_a_vault_that_holds_folders_of_ours(
 
 
 def test_memories_may_be_in_the_vault_where_the_user_puts_them(vault: Path, tmp_path: Path) -> None:
-    check_not_in_vault(vault, Paths(tmp_path / "config", tmp_path / "cache", vault / "memories", tmp_path / "state"))
+    refuse_folders_in_vault(
+        vault, Paths(tmp_path / "config", tmp_path / "cache", vault / "memories", tmp_path / "state")
+    )
 
 
 def test_a_home_folder_holds_them_by_itself(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(vault))
     monkeypatch.setenv("USERPROFILE", str(vault))
-    check_not_in_vault(vault, Paths(*(vault / ".local" / name for name in ("config", "cache", "data", "state"))))
+    refuse_folders_in_vault(vault, Paths(*(vault / ".local" / name for name in ("config", "cache", "data", "state"))))
 
 
 @pytest.mark.parametrize("name", ["", "  "])

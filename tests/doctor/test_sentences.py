@@ -17,8 +17,18 @@ from pathlib import Path
 import pytest
 
 from excerpt.doctor import checks
-from excerpt.doctor.checks import Finding, clipboard, editor, folders, keys, libraries, terminal, tokenizer, versions
-from excerpt.doctor.look import group
+from excerpt.doctor.checks import (
+    Finding,
+    check_clipboard,
+    check_editor,
+    check_folders,
+    check_keys,
+    check_libraries,
+    check_terminal,
+    check_tokenizer,
+    check_versions,
+)
+from excerpt.doctor.look import run_checks
 from excerpt.index.catalog import CATALOG_FILE
 from excerpt.index.writer import LOCK_FILE
 from excerpt.settings import ScreenSettings, user_paths
@@ -185,9 +195,9 @@ def settings_and_model(stage: Stage) -> None:
     stage.write("home/config/excerpt.toml", f'[embedding]\nmodel = "{stage.tmp}/no-model"\n')
     look(stage, "--quick")
     stage.write("model/config.json", "{}")
-    record_all(stage, "model", checks.model(str(stage.tmp / "model"), ""))
-    record_all(stage, "model", checks.model("", "another/1"))
-    record_all(stage, "model", (tokenizer("o200", ""), tokenizer("chars/4", "o200k")))
+    record_all(stage, "model", checks.check_model(str(stage.tmp / "model"), ""))
+    record_all(stage, "model", checks.check_model("", "another/1"))
+    record_all(stage, "model", (check_tokenizer("o200", ""), check_tokenizer("chars/4", "o200k")))
 
 
 def folders_of_excerpt(stage: Stage) -> None:
@@ -199,12 +209,12 @@ def folders_of_excerpt(stage: Stage) -> None:
     stage.patch.setattr(checks, "is_silent", lambda _: True)
     for free in (1_000, 2e8):
         stage.patch.setattr(shutil, "disk_usage", lambda _, free=free: type("Usage", (), {"free": int(free)}))
-        record_all(stage, "folders", folders(user_paths(), index_folder(stage), 229_000_000))
+        record_all(stage, "folders", check_folders(user_paths(), index_folder(stage), 229_000_000))
 
 
 def the_terminal(stage: Stage) -> None:
     def of(environment: dict[str, str], size: tuple[int, int] | None = (120, 40), answer: str = "") -> None:
-        record_all(stage, "terminal", terminal(environment, "linux", size, "utf-8", lambda _: answer))
+        record_all(stage, "terminal", check_terminal(environment, "linux", size, "utf-8", lambda _: answer))
 
     of({**UTF8, "COLORTERM": "truecolor"})
     of({**UTF8, "TERM": "dumb", "NO_COLOR": "1"}, None)
@@ -213,7 +223,7 @@ def the_terminal(stage: Stage) -> None:
     of({**UTF8, "WT_SESSION": "x", "TERM_PROGRAM": "vscode"}, (80, 24))
     of({**UTF8, "TMUX": "x"}, answer="off")
     of({**UTF8, "TMUX": "x"}, answer="on")
-    record_all(stage, "terminal", terminal({}, "win32", (120, 40), "utf-8", lambda _: ""))
+    record_all(stage, "terminal", check_terminal({}, "win32", (120, 40), "utf-8", lambda _: ""))
 
 
 def the_clipboard(stage: Stage) -> None:
@@ -224,14 +234,14 @@ def the_clipboard(stage: Stage) -> None:
         ({"TMUX": "x"}, ("tmux",)),
         ({"TMUX": "x"}, ()),
     ):
-        record_all(stage, "clipboard", clipboard(environment, having(*programs), "linux", Path("/state/copies")))
+        record_all(stage, "clipboard", check_clipboard(environment, having(*programs), "linux", Path("/state/copies")))
 
 
 def keys_and_editor(stage: Stage) -> None:
-    record_all(stage, "keys", keys(ScreenSettings()))
-    record_all(stage, "keys", keys(ScreenSettings(keys={"strategy": "f9"})))
+    record_all(stage, "keys", check_keys(ScreenSettings()))
+    record_all(stage, "keys", check_keys(ScreenSettings(keys={"strategy": "f9"})))
     changed = {"strategy": "ctrl+y", "scope": "ctrl+m", "why": "ctrl+enter", "mrak": "f9"}
-    record_all(stage, "keys", keys(ScreenSettings(keys=changed)))
+    record_all(stage, "keys", check_keys(ScreenSettings(keys=changed)))
     for setting, environment in (
         ("hx", {}),
         ("", {"VISUAL": "code --wait"}),
@@ -240,18 +250,18 @@ def keys_and_editor(stage: Stage) -> None:
         ("gone", {}),
         ("'", {}),
     ):
-        record_all(stage, "editor", editor(setting, environment, having("hx", "code", "ed", "nano")))
+        record_all(stage, "editor", check_editor(setting, environment, having("hx", "code", "ed", "nano")))
 
 
 def versions_of_libraries(stage: Stage) -> None:
     def fail() -> Iterator[Finding]:
         raise RuntimeError("boom")
 
-    assert next(iter(versions())).what.startswith("excerpt ")
+    assert next(iter(check_versions())).what.startswith("excerpt ")
     required = ["click==0.1", "no-such-library>=1", "msgspec>=0.1", "nope; extra == 'x'"]
-    for finding in libraries(required):
+    for finding in check_libraries(required):
         record(stage, "versions", re.sub(r"click is [\d.]+", "click is {version}", f"{finding.level} {finding.what}"))
-    record_all(stage, "any", group("any", fail).findings)
+    record_all(stage, "any", run_checks("any", fail).findings)
 
 
 SCENES = (

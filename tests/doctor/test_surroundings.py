@@ -11,19 +11,19 @@ import pytest
 from excerpt.doctor import checks
 from excerpt.doctor.checks import (
     Finding,
-    Level,
-    clipboard,
-    editor,
-    folders,
+    Severity,
+    check_clipboard,
+    check_editor,
+    check_folders,
+    check_keys,
+    check_libraries,
+    check_model,
+    check_settings_files,
+    check_terminal,
+    check_tokenizer,
     format_names,
-    keys,
-    libraries,
-    model,
-    read_settings,
-    terminal,
-    tokenizer,
 )
-from excerpt.doctor.look import group
+from excerpt.doctor.look import run_checks
 from excerpt.settings import Paths, ScreenSettings, Settings
 
 UTF8 = {"TERM": "xterm-256color", "LANG": "en_GB.UTF-8"}
@@ -38,14 +38,19 @@ def told(findings: Iterable[Finding]) -> list[str]:
     return [f"{finding.level}: {finding.what} {finding.todo}".strip() for finding in findings]
 
 
-def is_told(lines: Iterable[str], level: Level, *facts: str) -> bool:
+def is_told(lines: Iterable[str], level: Severity, *facts: str) -> bool:
     """Return whether one of the lines has this level and names all these facts."""
     return any(line.startswith(f"{level}: ") and all(fact in line for fact in facts) for line in lines)
 
 
 def of_terminal(environment: dict[str, str], **others: object) -> list[str]:
-    given: dict[str, object] = {"platform": "linux", "size": (120, 40), "encoding": "utf-8", "run": lambda _: ""}
-    return told(terminal(environment, **{**given, **others}))  # type: ignore[arg-type]
+    given: dict[str, object] = {
+        "platform": "linux",
+        "size": (120, 40),
+        "encoding": "utf-8",
+        "run_program": lambda _: "",
+    }
+    return told(check_terminal(environment, **{**given, **others}))  # type: ignore[arg-type]
 
 
 # --- terminal ---------------------------------------------------------------------------------------------------------
@@ -55,45 +60,45 @@ def test_a_good_terminal_is_told_in_lines_that_are_all_ok() -> None:
     lines = of_terminal({**UTF8, "COLORTERM": "truecolor"})
     assert len(lines) == 4
     for facts in (("xterm-256color",), ("120 columns", "40 lines"), ("16 million",), ("en_GB.UTF-8",)):
-        assert is_told(lines, Level.OK, *facts), facts
+        assert is_told(lines, Severity.OK, *facts), facts
 
 
 @pytest.mark.parametrize(
     ("environment", "level", "fact"),
     [
-        ({**UTF8, "TERM": "dumb"}, Level.WARNING, "TERM is dumb"),
-        ({"LANG": "C.UTF-8"}, Level.WARNING, "TERM is not set"),
-        ({**UTF8, "LANG": "C"}, Level.WARNING, "LANG="),
-        ({**UTF8, "LC_ALL": "POSIX"}, Level.WARNING, "POSIX"),
-        ({**UTF8, "NO_COLOR": "1"}, Level.OK, "NO_COLOR"),
-        (UTF8, Level.OK, "256 colours"),
-        ({**UTF8, "TERM": "linux"}, Level.OK, "16 colours"),
-        ({**UTF8, "SSH_CONNECTION": "a b"}, Level.OK, "ssh"),
-        ({**UTF8, "WT_SESSION": "x"}, Level.OK, "Windows Terminal"),
+        ({**UTF8, "TERM": "dumb"}, Severity.WARNING, "TERM is dumb"),
+        ({"LANG": "C.UTF-8"}, Severity.WARNING, "TERM is not set"),
+        ({**UTF8, "LANG": "C"}, Severity.WARNING, "Set LANG"),
+        ({**UTF8, "LC_ALL": "POSIX"}, Severity.WARNING, "POSIX"),
+        ({**UTF8, "NO_COLOR": "1"}, Severity.OK, "NO_COLOR"),
+        (UTF8, Severity.OK, "256 colours"),
+        ({**UTF8, "TERM": "linux"}, Severity.OK, "16 colours"),
+        ({**UTF8, "SSH_CONNECTION": "a b"}, Severity.OK, "ssh"),
+        ({**UTF8, "WT_SESSION": "x"}, Severity.OK, "Windows Terminal"),
     ],
 )
 def test_what_the_environment_says_is_told_with_what_it_means(
-    environment: dict[str, str], level: Level, fact: str
+    environment: dict[str, str], level: Severity, fact: str
 ) -> None:
     assert is_told(of_terminal(environment), level, fact)
 
 
 def test_a_small_terminal_is_a_warning_and_none_at_all_is_not() -> None:
-    assert is_told(of_terminal(UTF8, size=(40, 10)), Level.WARNING, "40 columns", "10 lines")
-    assert is_told(of_terminal(UTF8, size=None), Level.OK, "no terminal")
-    assert is_told(of_terminal(UTF8, size=(0, 0)), Level.OK, "size")
+    assert is_told(of_terminal(UTF8, size=(40, 10)), Severity.WARNING, "40 columns", "10 lines")
+    assert is_told(of_terminal(UTF8, size=None), Severity.OK, "needs a terminal")
+    assert is_told(of_terminal(UTF8, size=(0, 0)), Severity.OK, "size")
 
 
 @pytest.mark.parametrize(
     ("option", "level", "fact"),
     [
-        ("off", Level.WARNING, "set-clipboard off"),
-        ("external", Level.OK, "set-clipboard external"),
-        ("", Level.OK, "set-clipboard"),
+        ("off", Severity.WARNING, "set-clipboard off"),
+        ("external", Severity.OK, "set-clipboard external"),
+        ("", Severity.OK, "set-clipboard"),
     ],
 )
-def test_tmux_is_asked_whether_it_hands_copies_on(option: str, level: Level, fact: str) -> None:
-    lines = of_terminal({**UTF8, "TMUX": "x"}, run=lambda argv: option if "set-clipboard" in argv else "on")
+def test_tmux_is_asked_whether_it_hands_copies_on(option: str, level: Severity, fact: str) -> None:
+    lines = of_terminal({**UTF8, "TMUX": "x"}, run_program=lambda argv: option if "set-clipboard" in argv else "on")
     assert is_told(lines, level, fact, "allow-passthrough on")
 
 
@@ -103,50 +108,50 @@ def test_tmux_is_asked_whether_it_hands_copies_on(option: str, level: Level, fac
 @pytest.mark.parametrize(
     ("environment", "programs", "level", "facts"),
     [
-        ({"DISPLAY": ":0"}, ("xclip",), Level.OK, ("xclip", "any length")),
-        ({"DISPLAY": ":0"}, (), Level.WARNING, ("OSC 52", "74,994 bytes", "xclip or xsel")),
-        ({"SSH_TTY": "/dev/pts/0"}, ("xclip",), Level.OK, ("OSC 52", "74,994 bytes")),
-        ({"TMUX": "x"}, ("tmux",), Level.OK, ("to tmux", "any length")),
-        ({"TMUX": "x"}, (), Level.WARNING, ("OSC 52 through tmux",)),
+        ({"DISPLAY": ":0"}, ("xclip",), Severity.OK, ("xclip", "any length")),
+        ({"DISPLAY": ":0"}, (), Severity.WARNING, ("OSC 52", "74,994 bytes", "xclip or xsel")),
+        ({"SSH_TTY": "/dev/pts/0"}, ("xclip",), Severity.OK, ("OSC 52", "74,994 bytes")),
+        ({"TMUX": "x"}, ("tmux",), Severity.OK, ("to tmux", "any length")),
+        ({"TMUX": "x"}, (), Severity.WARNING, ("OSC 52 through tmux",)),
     ],
 )
 def test_the_way_that_a_copy_goes_is_told_with_its_limit_and_the_file(
-    environment: dict[str, str], programs: tuple[str, ...], level: Level, facts: tuple[str, ...]
+    environment: dict[str, str], programs: tuple[str, ...], level: Severity, facts: tuple[str, ...]
 ) -> None:
-    lines = told(clipboard(environment, having(*programs), "linux", Path("/state/copies")))
+    lines = told(check_clipboard(environment, having(*programs), "linux", Path("/state/copies")))
     assert is_told(lines[:1], level, *facts)
-    assert is_told(lines[-1:], Level.OK, "/state/copies")
+    assert is_told(lines[-1:], Severity.OK, "/state/copies")
 
 
 def test_a_keymap_that_clashes_or_cannot_be_sent_is_named_key_by_key() -> None:
     screen = ScreenSettings(keys={"strategy": "ctrl+y", "scope": "ctrl+m", "why": "ctrl+enter", "mrak": "f9"})
-    lines = told(keys(screen))
+    lines = told(check_keys(screen))
     refused, unknown, taken, seldom = ([line] for line in lines)
-    assert is_told(refused, Level.PROBLEM, "ctrl+m", "scope")
-    assert is_told(unknown, Level.PROBLEM, "mrak", "mark?")
-    assert is_told(taken, Level.PROBLEM, "ctrl+y", "copy-pack", "strategy")
-    assert is_told(seldom, Level.WARNING, "ctrl+enter", "why")
+    assert is_told(refused, Severity.PROBLEM, "ctrl+m", "scope")
+    assert is_told(unknown, Severity.PROBLEM, "mrak", "mark?")
+    assert is_told(taken, Severity.PROBLEM, "ctrl+y", "copy-pack", "strategy")
+    assert is_told(seldom, Severity.WARNING, "ctrl+enter", "why")
 
 
 def test_keys_as_they_come_are_fine() -> None:
-    assert [finding.level for finding in keys(ScreenSettings())] == [Level.OK]
+    assert [finding.level for finding in check_keys(ScreenSettings())] == [Severity.OK]
 
 
 @pytest.mark.parametrize(
     ("setting", "environment", "level", "facts"),
     [
-        ("hx", {}, Level.OK, ("/usr/bin/hx", "screen.editor")),
-        ("", {"VISUAL": "code --wait"}, Level.OK, ("/usr/bin/code", "$VISUAL")),
-        ("", {"EDITOR": "ed"}, Level.WARNING, ("/usr/bin/ed", "$EDITOR")),
-        ("", {}, Level.OK, ("/usr/bin/nano", "none is set")),
-        ("gone", {}, Level.PROBLEM, ("gone", "$EDITOR", "screen.editor")),
-        ("'", {}, Level.PROBLEM, ('"\'"',)),
+        ("hx", {}, Severity.OK, ("/usr/bin/hx", "screen.editor")),
+        ("", {"VISUAL": "code --wait"}, Severity.OK, ("/usr/bin/code", "$VISUAL")),
+        ("", {"EDITOR": "ed"}, Severity.WARNING, ("/usr/bin/ed", "$EDITOR")),
+        ("", {}, Severity.OK, ("/usr/bin/nano", "no editor is set")),
+        ("gone", {}, Severity.PROBLEM, ("gone", "$EDITOR", "screen.editor")),
+        ("'", {}, Severity.PROBLEM, ('"\'"',)),
     ],
 )
 def test_the_editor_is_named_with_where_it_comes_from(
-    setting: str, environment: dict[str, str], level: Level, facts: tuple[str, ...]
+    setting: str, environment: dict[str, str], level: Severity, facts: tuple[str, ...]
 ) -> None:
-    lines = told(editor(setting, environment, having("hx", "code", "ed", "nano")))
+    lines = told(check_editor(setting, environment, having("hx", "code", "ed", "nano")))
     assert len(lines) == 1
     assert is_told(lines, level, *facts)
 
@@ -164,39 +169,39 @@ def test_a_broken_settings_file_is_named_and_the_others_still_hold(where: Paths,
     file.parent.mkdir(parents=True)
     where.settings_file.write_text("[search]\nlimt = 3\n")
     file.write_text("[search]\nlimit = 7\n")
-    settings, findings = read_settings(where, tmp_path)
+    settings, findings = check_settings_files(where, tmp_path)
     assert settings.search.limit == 7
     lines = told(findings)
-    assert is_told(lines[:1], Level.PROBLEM, str(where.settings_file), "search.limt", "search.limit?")
-    assert is_told(lines[1:], Level.OK, str(file), "is valid")
+    assert is_told(lines[:1], Severity.PROBLEM, str(where.settings_file), "search.limt", "search.limit?")
+    assert is_told(lines[1:], Severity.OK, str(file), "is valid")
 
 
 def test_a_pattern_that_is_none_is_a_problem_of_its_file(where: Paths) -> None:
     where.config.mkdir()
     where.settings_file.write_text('[vault]\nexclude = ["!"]\n')
-    settings, findings = read_settings(where, None)
+    settings, findings = check_settings_files(where, None)
     assert settings == Settings()
     assert str(where.settings_file) in told(findings)[0]
     assert "vault.exclude" in told(findings)[0]
 
 
 def test_a_tokenizer_that_is_not_known_is_a_problem_and_another_than_the_indexs_a_warning() -> None:
-    assert is_told(told([tokenizer("o200", "")]), Level.PROBLEM, "'o200'")
-    assert is_told(told([tokenizer("chars/4", "o200k")]), Level.WARNING, "chars/4", "o200k")
-    assert is_told(told([tokenizer("chars/4", "chars/4")]), Level.OK, "chars/4")
+    assert is_told(told([check_tokenizer("o200", "")]), Severity.PROBLEM, "'o200'")
+    assert is_told(told([check_tokenizer("chars/4", "o200k")]), Severity.WARNING, "chars/4", "o200k")
+    assert is_told(told([check_tokenizer("chars/4", "chars/4")]), Severity.OK, "chars/4")
 
 
 def test_a_model_that_is_not_complete_is_told_by_what_is_missing(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
-    lines = told(model(str(tmp_path), ""))
+    lines = told(check_model(str(tmp_path), ""))
     assert len(lines) == 1
-    assert is_told(lines, Level.PROBLEM, str(tmp_path), "tokenizer.json", "model.safetensors")
+    assert is_told(lines, Severity.PROBLEM, str(tmp_path), "tokenizer.json", "model.safetensors")
 
 
 def test_an_index_of_another_model_is_a_warning() -> None:
-    lines = told(model("", "another/1"))
-    assert is_told(lines[:1], Level.OK, "256 dimensions")
-    assert is_told(lines[1:], Level.WARNING, "another model", "`excerpt index`")
+    lines = told(check_model("", "another/1"))
+    assert is_told(lines[:1], Severity.OK, "256 dimensions")
+    assert is_told(lines[1:], Severity.WARNING, "another model", "`excerpt index`")
 
 
 # --- folders, versions ------------------------------------------------------------------------------------------------
@@ -204,42 +209,42 @@ def test_an_index_of_another_model_is_a_warning() -> None:
 
 def test_a_file_in_the_place_of_a_folder_is_a_problem(where: Paths) -> None:
     where.config.write_text("")
-    lines = told(folders(where, None, 0))
-    assert is_told(lines[:1], Level.PROBLEM, f"{where.config} is a file", "EXCERPT_HOME")
-    assert is_told(lines[1:2], Level.OK, f"{where.cache} (")
+    lines = told(check_folders(where, None, 0))
+    assert is_told(lines[:1], Severity.PROBLEM, f"{where.config} is a file", "EXCERPT_HOME")
+    assert is_told(lines[1:2], Severity.OK, f"{where.cache} (")
 
 
 def test_folders_that_count_from_where_one_is_are_a_warning() -> None:
     here = Paths(*(Path("~/.excerpt") / name for name in ("config", "cache", "data", "state")))
-    assert is_told(told(folders(here, None, 0))[:1], Level.WARNING, str(here.config), "EXCERPT_HOME")
+    assert is_told(told(check_folders(here, None, 0))[:1], Severity.WARNING, str(here.config), "EXCERPT_HOME")
 
 
-@pytest.mark.parametrize(("free", "level"), [(1_000, Level.PROBLEM), (2e8, Level.WARNING), (9e8, Level.OK)])
+@pytest.mark.parametrize(("free", "level"), [(1_000, Severity.PROBLEM), (2e8, Severity.WARNING), (9e8, Severity.OK)])
 def test_room_for_the_index_is_held_against_its_size(
-    where: Paths, monkeypatch: pytest.MonkeyPatch, free: int, level: Level
+    where: Paths, monkeypatch: pytest.MonkeyPatch, free: int, level: Severity
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: type("Usage", (), {"free": int(free)}))
-    assert next(one for one in folders(where, None, 229_000_000) if "are free" in one.what).level is level
+    assert next(one for one in check_folders(where, None, 229_000_000) if "are free" in one.what).level is level
 
 
 def test_an_index_on_a_network_drive_is_a_warning(where: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "is_silent", lambda _: True)
-    assert is_told(told(folders(where, where.cache, 0)), Level.WARNING, "network drive", str(where.cache))
+    assert is_told(told(check_folders(where, where.cache, 0)), Severity.WARNING, "network drive", str(where.cache))
 
 
 def test_a_pinned_library_in_another_version_and_one_that_is_missing_are_problems() -> None:
-    lines = told(libraries(["click==0.1", "no-such-library>=1", "msgspec>=0.1", "nope; extra == 'x'"]))
-    assert is_told(lines[:1], Level.PROBLEM, "library click is ", " 0.1")
-    assert is_told(lines[1:2], Level.PROBLEM, "no-such-library", "not installed")
-    assert is_told(lines[2:], Level.OK, "1 library")
+    lines = told(check_libraries(["click==0.1", "no-such-library>=1", "msgspec>=0.1", "nope; extra == 'x'"]))
+    assert is_told(lines[:1], Severity.PROBLEM, "library click is ", " 0.1")
+    assert is_told(lines[1:2], Severity.PROBLEM, "no-such-library", "not installed")
+    assert is_told(lines[2:], Severity.OK, "1 library")
 
 
 def test_a_look_that_fails_is_a_finding_and_the_others_go_on() -> None:
     def fails() -> Iterable[Finding]:
         raise RuntimeError("boom")
 
-    found = group("x", fails, lambda: keys(ScreenSettings()))
-    assert is_told(told(found.findings)[:1], Level.PROBLEM, "(RuntimeError: boom)")
+    found = run_checks("x", fails, lambda: check_keys(ScreenSettings()))
+    assert is_told(told(found.findings)[:1], Severity.PROBLEM, "(RuntimeError: boom)")
     assert len(found.findings) == 2
 
 

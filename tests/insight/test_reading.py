@@ -152,9 +152,9 @@ def test_the_outline_has_the_tokens_of_each_section_with_those_below(snapshot: S
     ]
     assert (outline[0].level, outline[0].heading) == (0, "")
     for entry in outline:
-        assert entry.tokens == tokens_of(snapshot, entry)
+        assert entry.tokens == count_tokens(snapshot, entry)
 
 
-def tokens_of(snapshot: Snapshot, entry: OutlineEntry) -> int:
+def count_tokens(snapshot: Snapshot, entry: OutlineEntry) -> int:
     lines = PLAN.removesuffix("\n").split("\n")[entry.line_start - 1 : entry.line_end]
     return open_tokenizer(snapshot.tokenizer).count("\n".join(lines))

@@ -16,7 +16,7 @@ import excerpt
 from excerpt.errors import IndexBusyError
 from excerpt.known_vaults import DEMO
 from excerpt.mcp import served_vaults
-from excerpt.mcp.answers import MIN, ToolAnswer, fit_answer, tokens_of
+from excerpt.mcp.answers import MIN_LIMIT, ToolAnswer, count_tokens, fit_answer
 from excerpt.mcp.served_vaults import ServedVaults
 from excerpt.mcp.server import (
     INSTRUCTIONS,
@@ -47,14 +47,14 @@ def said_tokens(text: str) -> tuple[int, int]:
 # --- an answer --------------------------------------------------------------------------------------------------------
 
 
-@given(st.lists(st.text(min_size=1, max_size=300), max_size=30), st.integers(MIN, 1_500))
+@given(st.lists(st.text(min_size=1, max_size=300), max_size=30), st.integers(MIN_LIMIT, 1_500))
 def test_an_answer_has_the_tokens_that_it_says_and_no_more_than_its_limit(parts: list[str], limit: int) -> None:
     answer = ToolAnswer(
         ("likely",), "notes", "up to date", "go on.", "passages", tuple(parts), len(parts), "ask for less"
     )
     text = fit_answer(answer, limit)
     said, most = said_tokens(text)
-    assert said == tokens_of(text) <= most == limit
+    assert said == count_tokens(text) <= most == limit
 
 
 def test_what_does_not_fit_is_left_out_whole_and_told() -> None:
@@ -77,8 +77,8 @@ async def test_definitions_and_instructions_fit_two_thousand_tokens(home: Path, 
     assert sorted(tool.name for tool in tools) == [
         *("overview", "pack", "read", "recall", "related", "remember", "search", "status"),
     ]
-    assert tokens_of(INSTRUCTIONS) <= 120
-    assert sum(map(tokens_of, told)) + tokens_of(INSTRUCTIONS) <= 2_000
+    assert count_tokens(INSTRUCTIONS) <= 120
+    assert sum(map(count_tokens, told)) + count_tokens(INSTRUCTIONS) <= 2_000
 
 
 async def test_all_tools_but_remember_say_that_they_only_read(home: Path, vault: Path) -> None:
@@ -157,7 +157,7 @@ async def test_related_notes_say_why(ask: Ask) -> None:
 async def test_a_memory_is_kept_recalled_changed_and_forgotten(ask: Ask) -> None:
     kept = await ask("remember", text="Swarms leave in May.", tags=["bees"], source="Swarms:3")
     identity = re.findall(r"m[0-9a-f]{10}", kept.text)[0]
-    assert tokens_of(kept.text) <= 120
+    assert count_tokens(kept.text) <= 120
     assert f"{identity} · " in (await ask("recall", query="may")).text
     await ask("remember", id=identity, text="Swarms leave in June.")
     assert "Swarms leave in June." in (await ask("recall")).text
@@ -178,7 +178,7 @@ async def test_status_is_data_of_at_most_three_hundred_tokens(ask: Ask) -> None:
     assert told.data == {
         "vaults": [{"vault": "bees", "freshness": "as last indexed", "notes": 4, "fragments": 63, "skipped": []}]
     }
-    assert tokens_of(told.text) <= 300
+    assert count_tokens(told.text) <= 300
 
 
 # --- long results -----------------------------------------------------------------------------------------------------
@@ -204,7 +204,7 @@ async def test_what_has_no_border_within_the_limit_is_shown_as_far_as_it_goes(
     async with Client(build_server(vaults, failed)) as client:
         told = await asking(client)("read", source=source, full=source == "Rows.md", budget=400)
     assert "hive" in told.text.split("```")[1]
-    assert tokens_of(told.text) <= said_tokens(told.text)[1]
+    assert count_tokens(told.text) <= said_tokens(told.text)[1]
     assert ("Line 3 continues" in told.last_line) == (source == "Line.md:3") or source == "Line.md"
     vaults.end()
 
@@ -214,10 +214,10 @@ async def test_names_as_long_as_a_path_may_be_fit_too(home: Path, tmp_path: Path
     vaults = indexed(written_vault(tmp_path / ("é" * 80), {f"{name}.md": "# Hive\n\nA hive stands dry.\n"}))
     async with Client(build_server(vaults, failed)) as client:
         ask = asking(client)
-        read = await ask("read", source=name, budget=MIN)
-        packed = await ask("pack", query="hive", budget=MIN)
-    assert tokens_of(read.text) <= MIN
-    assert tokens_of(packed.text) <= MIN
+        read = await ask("read", source=name, budget=MIN_LIMIT)
+        packed = await ask("pack", query="hive", budget=MIN_LIMIT)
+    assert count_tokens(read.text) <= MIN_LIMIT
+    assert count_tokens(packed.text) <= MIN_LIMIT
     vaults.end()
 
 
@@ -255,7 +255,9 @@ async def test_before_anything_is_indexed_the_answer_says_how_far_that_is(
     assert not result.is_error
     (told,) = result.content
     assert told.type == "text"
-    assert told.text.startswith("nothing yet · bees is being indexed for the first time: 3 of 900 files so far.")
+    assert told.text.startswith(
+        "nothing yet · The vault bees is being indexed for the first time: 3 of 900 files so far."
+    )
     assert (3, 900) in reported
     vaults.end()
 
@@ -294,11 +296,11 @@ async def test_the_first_line_alarms_only_where_something_failed(
     [
         ("search", {"query": " "}, "The query is empty."),
         ("pack", {"query": ""}, "The query is empty."),
-        ("search", {"query": "hive", "strategy": "best"}, "There are: auto, adaptive"),
+        ("search", {"query": "hive", "strategy": "best"}, "Choose one of: auto, adaptive"),
         ("read", {"source": "Hivs"}, "Did you mean Hives.md?"),
         ("read", {"source": "Hives:900"}, "Hives.md has 6 lines"),
-        ("read", {"source": ""}, "There is no source."),
-        ("search", {"query": "hive", "vault": "wasps"}, "Vaults: bees"),
+        ("read", {"source": ""}, "The source is empty."),
+        ("search", {"query": "hive", "vault": "wasps"}, "Name one of these vaults: bees"),
         ("search", {"query": "hive", "limit": 900}, "less than or equal to 50"),
         ("remember", {}, "There is no text to remember."),
         ("remember", {"forget": "m0000000000"}, "There is no memory m0000000000."),
@@ -315,7 +317,7 @@ async def test_what_is_wrong_is_told_with_what_to_do(ask: Ask, tool: str, argume
     [
         ("search", {"query": "hive", "limt": 3}, "search has no parameter limt. Did you mean limit?"),
         ("pack", {"querry": "hive"}, "pack has no parameter querry. Did you mean query?"),
-        ("status", {"vault": "bees"}, "status has no parameter vault: it takes none."),
+        ("status", {"vault": "bees"}, "status has no parameter vault: it takes no parameters."),
     ],
 )
 async def test_a_parameter_that_there_is_not_is_refused_with_the_nearest(
@@ -433,7 +435,7 @@ async def test_a_change_that_changes_nothing_says_so(ask: Ask) -> None:
         ({"id": "ID"}, "There is nothing to change in ID. Give text, tags, why or stale."),
         ({"id": "ID", "source": "Hives:6"}, "Call again without source."),
         ({"id": "ID", "text": "  "}, "To remove a memory, forget it."),
-        ({"id": "ID", "stale": "follow"}, "the source of ID is unchanged. Leave stale out."),
+        ({"id": "ID", "stale": "follow"}, "the source of ID is unchanged. Call again without stale."),
         ({"id": "ID", "stale": "update", "text": "New."}, "Call again without text."),
         ({"forget": "ID", "text": "New."}, "Call again without text."),
         ({"forget": "ID", "id": "ID", "why": "So."}, "Call again without why, id."),
@@ -485,7 +487,7 @@ async def test_a_memory_whose_source_is_gone_is_kept_on_demand(ask: Ask, vault: 
     (vault / "Swarms.md").unlink()
     index_again(vault, "Hives.md", "# Hives\n\nDry.\n")
     assert "STALE: its source is gone" in (await ask("recall")).text
-    assert "It takes stale=keep." in (await ask("remember", id=identity, stale="update")).text
+    assert "Use stale=keep." in (await ask("remember", id=identity, stale="update")).text
     assert not (await ask("remember", id=identity, stale="keep")).is_error
     assert "STALE" not in (await ask("recall")).text
 
@@ -550,7 +552,7 @@ def test_no_answer_is_over_its_cap(tmp_path_factory: pytest.TempPathFactory) -> 
         @given(st.data())
         def answers_fit(data: st.DataObject) -> None:
             query = " ".join(data.draw(WORDS, "query")) or "budget"
-            budget = data.draw(st.integers(MIN, OVERVIEW_CAP), "budget")
+            budget = data.draw(st.integers(MIN_LIMIT, OVERVIEW_CAP), "budget")
             asked: tuple[tuple[str, dict[str, Any], int], ...] = (
                 ("pack", {"query": query, "budget": budget, "vault": data.draw(st.sampled_from(["", "*"]))}, budget),
                 ("search", {"query": query, "limit": 50, "snippet": data.draw(st.integers(0, 1_000))}, SEARCH_CAP),
@@ -562,7 +564,7 @@ def test_no_answer_is_over_its_cap(tmp_path_factory: pytest.TempPathFactory) -> 
             )
             for tool, arguments, cap in asked:
                 told = asyncio.run(_told(tool, arguments))
-                assert tokens_of(told) <= cap <= PACK_CAP, (tool, arguments, told[:200])
+                assert count_tokens(told) <= cap <= PACK_CAP, (tool, arguments, told[:200])
 
         async def _told(tool: str, arguments: dict[str, Any]) -> str:
             async with Client(build_server(vaults, failed)) as client:
@@ -591,7 +593,7 @@ async def test_several_vaults_are_asked_by_name_or_all_at_once(home: Path, vault
         assert (await ask("read", source="Nests", vault="*")).is_error
         assert [each["vault"] for each in (await ask("status")).data["vaults"]] == ["bees", "wasps"]
         packed = await ask("pack", query="grey nest of a swarm", budget=600, vault="*")
-        assert tokens_of(packed.text) <= 600
+        assert count_tokens(packed.text) <= 600
         assert "vault wasps" in packed.text
     vaults.end()
 

@@ -12,7 +12,7 @@ import pytest
 import uvicorn
 
 from excerpt.mcp import connections
-from excerpt.mcp.connections import TimedProtocol
+from excerpt.mcp.connections import TimeLimitedProtocol
 
 HALF = b"POST /mcp HTTP/1.1\r\nX: "
 WITHOUT_BODY = b"POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf"
@@ -37,7 +37,9 @@ async def app(scope: Any, receive: Callable[[], Awaitable[Any]], send: Callable[
 async def served() -> AsyncIterator[Callable[[bytes], Awaitable[Connection]]]:
     """Yield a function that connects to a server and sends bytes."""
     listener = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(app, http=TimedProtocol, lifespan="off", log_level="critical", timeout_graceful_shutdown=1)
+    config = uvicorn.Config(
+        app, http=TimeLimitedProtocol, lifespan="off", log_level="critical", timeout_graceful_shutdown=1
+    )
     server = uvicorn.Server(config)
     running = asyncio.create_task(server.serve(sockets=[listener]))
     while not server.started:
@@ -87,7 +89,7 @@ async def test_half_a_request_after_a_whole_one_is_let_go_too() -> None:
 
 async def test_many_half_requests_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "REQUEST_SECONDS", 60)
-    monkeypatch.setattr(connections, "most_connections", lambda: 4)
+    monkeypatch.setattr(connections, "max_connections", lambda: 4)
     async with served() as connect:
         answered = await connect(WHOLE)
         half = [await connect(HALF) for _ in range(20)]

@@ -16,7 +16,7 @@ from excerpt.index.build import BuildCancelled, BuildControl, build
 from excerpt.mcp.served_vaults import IndexingState, ServedSnapshot, ServedVaults, VaultIndexing
 from excerpt.mcp.server import build_server
 from excerpt.model import Progress
-from excerpt.settings import settings_of, user_paths
+from excerpt.settings import load_vault_settings, user_paths
 from excerpt.vault.watched import mark_watched
 from mcp import Client
 from tests.mcp.conftest import Ask, asking, failed, indexed, written
@@ -53,7 +53,7 @@ def part(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         build(
             vault,
             user_paths().index_folder(vault),
-            settings_of(vault, user_paths()),
+            load_vault_settings(vault, user_paths()),
             cancel_after_first_batch,
             control=control,
         )

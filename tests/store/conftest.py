@@ -17,7 +17,7 @@ from excerpt import Vault
 from excerpt.index.snapshot import Snapshot
 from excerpt.known_vaults import DEMO
 from excerpt.settings import user_paths
-from excerpt.store.address import read_address
+from excerpt.store.address import parse_address
 from excerpt.store.push import push
 from tests.store.server import NoServerError, Servers, servers
 
@@ -51,7 +51,7 @@ def store(running: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         address = f"{database}?vault=demo"
         with excerpt.open(DEMO) as vault:
             vault.load()
-            push(index_of(vault), read_address(address), records_of(vault))
+            push(index_of(vault), parse_address(address), records_of(vault))
         yield address
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from excerpt.errors import StoreUnusableError
-from excerpt.store.address import is_address, read_address
+from excerpt.store.address import is_address, parse_address
 
 
 @pytest.mark.parametrize("address", ["postgresql://h/db", "postgres://h/db", str(Path("postgresql://h/db"))])
 def test_an_address_is_told_from_a_folder(address: str) -> None:
     assert is_address(address)
-    assert read_address(address).conninfo.startswith("postgresql://h/db")
+    assert parse_address(address).conninfo.startswith("postgresql://h/db")
 
 
 @pytest.mark.parametrize("folder", ["notes", "/home/me/postgresql", "./postgresql:notes", "~/notes"])
@@ -22,7 +22,7 @@ def test_a_folder_is_no_address(folder: str) -> None:
 
 
 def test_the_vault_is_named_behind_the_database() -> None:
-    address = read_address("postgresql://me@localhost/db?vault=our%20wiki&connect_timeout=3")
+    address = parse_address("postgresql://me@localhost/db?vault=our%20wiki&connect_timeout=3")
     assert address.vault == "our wiki"
     assert address.conninfo == "postgresql://me@localhost/db?connect_timeout=3"
 
@@ -33,13 +33,13 @@ def test_the_vault_is_named_behind_the_database() -> None:
 )
 def test_a_password_is_refused_and_not_repeated(address: str) -> None:
     with pytest.raises(StoreUnusableError) as caught:
-        read_address(address)
+        parse_address(address)
     assert "secret" not in str(caught.value)
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.3.2.1", "[::1]"])
 def test_this_machine_needs_no_certificate(host: str) -> None:
-    assert "sslmode" not in read_address(f"postgresql://{host}/db").conninfo
+    assert "sslmode" not in parse_address(f"postgresql://{host}/db").conninfo
 
 
 @pytest.mark.parametrize(
@@ -51,27 +51,27 @@ def test_this_machine_needs_no_certificate(host: str) -> None:
     ],
 )
 def test_another_host_must_prove_who_it_is(address: str) -> None:
-    assert "sslmode=verify-full" in read_address(address).conninfo
+    assert "sslmode=verify-full" in parse_address(address).conninfo
 
 
 def test_what_is_said_of_certificates_holds() -> None:
-    assert "sslmode=require" in read_address("postgresql://db.example.org/db?sslmode=require").conninfo
+    assert "sslmode=require" in parse_address("postgresql://db.example.org/db?sslmode=require").conninfo
 
 
 def test_an_address_without_a_database_is_refused() -> None:
-    with pytest.raises(StoreUnusableError, match="has no database"):
-        read_address("postgresql://localhost")
+    with pytest.raises(StoreUnusableError, match="does not name a database"):
+        parse_address("postgresql://localhost")
 
 
 @pytest.mark.parametrize("address", ["postgresql:///wiki?vault=ours", str(Path("postgresql:///wiki?vault=ours"))])
 def test_a_database_without_a_host_is_reached_by_its_socket(address: str) -> None:
     assert is_address(address)
-    found = read_address(address)
+    found = parse_address(address)
     assert (found.conninfo, found.vault) == ("postgresql:///wiki", "ours")
-    assert found.shown == "postgresql:///wiki?vault=ours"
+    assert found.display_text == "postgresql:///wiki?vault=ours"
 
 
 def test_a_position_to_wait_for_is_one_of_a_server() -> None:
-    assert read_address("postgresql:///wiki?vault=ours&after=0/16B3748").after == "0/16B3748"
+    assert parse_address("postgresql:///wiki?vault=ours&after=0/16B3748").wait_position == "0/16B3748"
     with pytest.raises(StoreUnusableError, match="not a position"):
-        read_address("postgresql:///wiki?after=yesterday")
+        parse_address("postgresql:///wiki?after=yesterday")

@@ -10,9 +10,9 @@ from textual.widgets import Button
 
 import excerpt
 from excerpt import Vault
-from excerpt.known_vaults import recent_vaults, remember_vault
+from excerpt.known_vaults import add_recent_vault, recent_vaults
 from excerpt.settings import Settings
-from excerpt.store.address import read_address
+from excerpt.store.address import parse_address
 from excerpt.store.push import push
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.index.dialog import IndexDialog
@@ -58,13 +58,13 @@ def notes(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
 def address(notes: Vault, database: str) -> str:
     """Push that vault to a store and return its address there."""
     text = f"{database}?vault=notes"
-    push(index_of(notes), read_address(text), records_of(notes))
+    push(index_of(notes), parse_address(text), records_of(notes))
     return text
 
 
 @pytest.fixture
 def app(address: str, tmp_path: Path) -> ExcerptApp:
-    store = read_address(address)
+    store = parse_address(address)
     return ExcerptApp(store.folder, Settings(), places_under(tmp_path / "home"), store=store)
 
 
@@ -83,7 +83,7 @@ async def test_a_push_is_taken_up_by_itself(app: ExcerptApp, folder: Path, notes
         await search(pilot, "mead")
         (folder / "Mead.md").write_text("# Mead\n\nHoney and water, fermented.\n", encoding="utf-8")
         notes.refresh()
-        push(index_of(notes), read_address(address), records_of(notes))
+        push(index_of(notes), parse_address(address), records_of(notes))
         await until(pilot, lambda: titles_of(app)[:1] == ["Mead"], "the note that was pushed")
         assert (status := status_of(app)) is not None
         assert status.notes == 3
@@ -114,7 +114,7 @@ async def test_what_takes_a_file_or_a_build_says_why_it_cannot_be_done(app: Exce
 
 async def test_a_vault_of_a_store_is_opened_from_the_list_and_kept_in_it(address: str, tmp_path: Path) -> None:
     places = places_under(tmp_path / "home")
-    remember_vault(places, Path(address))
+    add_recent_vault(places, Path(address))
     app = ExcerptApp(None, Settings(), places, {"HOME": str(tmp_path)})
     async with app.run_test() as pilot:
         await until(pilot, lambda: isinstance(app.screen, VaultChooser), "the list")
@@ -124,4 +124,4 @@ async def test_a_vault_of_a_store_is_opened_from_the_list_and_kept_in_it(address
         await until(pilot, lambda: isinstance(app.screen, MainScreen), "the vault")
         await search(pilot, "honey")
         assert titles_of(app)[0] == "Bees"
-    assert [read_address(one.path).vault for one in recent_vaults(places)] == ["notes"]
+    assert [parse_address(one.path).vault for one in recent_vaults(places)] == ["notes"]

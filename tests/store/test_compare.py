@@ -14,8 +14,8 @@ from excerpt.store.compare import (
     PushRefusedError,
     PushRules,
     check_plan,
-    compare,
     next_record,
+    plan_push,
 )
 
 MERGE, MIRROR = PushRules(merge=True), PushRules(mirror=True, removals=True)
@@ -23,7 +23,7 @@ Digests = dict[str, str]
 
 
 def plan(ours: Digests, theirs: Digests, base: Digests, rules: PushRules = NO_RULES) -> PushPlan:
-    return compare(ours, theirs, PushRecord(dict(base)), (), rules)
+    return plan_push(ours, theirs, PushRecord(dict(base)), (), rules)
 
 
 @pytest.mark.parametrize(
@@ -56,21 +56,21 @@ def test_a_note_to_overwrite_is_pushed_whatever_the_store_has() -> None:
 @pytest.mark.parametrize("rules", [NO_RULES, MERGE, MIRROR])
 def test_an_attachment_that_cannot_be_read_here_stays(rules: PushRules) -> None:
     record = PushRecord({"a.pdf": "1"})
-    found = compare({}, {"a.pdf": "1"}, record, {"a.pdf"}, rules)
+    found = plan_push({}, {"a.pdf": "1"}, record, {"a.pdf"}, rules)
     assert (found.kept, found.unseen) == (("a.pdf",), ())
     check_plan(found, {}, {"a.pdf": "1"}, rules)
 
 
 def test_what_an_interrupted_push_wrote_is_no_change_of_others() -> None:
     record = PushRecord({"a": "1", "b": "1"}, pending={"a": "2", "b": ""})
-    found = compare({"a": "3", "b": "2"}, {"a": "2"}, record, (), NO_RULES)
+    found = plan_push({"a": "3", "b": "2"}, {"a": "2"}, record, (), NO_RULES)
     assert (found.write, found.conflicts) == (("a", "b"), ())
 
 
 def test_what_was_left_in_a_merge_is_not_refused_again() -> None:
     ours, theirs = {"a": "1"}, {"a": "2", "b": "1"}
-    first = compare(ours, theirs, PushRecord({"a": "1"}), (), MERGE)
-    again = compare(ours, theirs, next_record(first, ours, theirs, ()), (), NO_RULES)
+    first = plan_push(ours, theirs, PushRecord({"a": "1"}), (), MERGE)
+    again = plan_push(ours, theirs, next_record(first, ours, theirs, ()), (), NO_RULES)
     check_plan(again, ours, theirs, NO_RULES)
     assert again.kept == ("a", "b")
 
@@ -92,7 +92,7 @@ def test_changes_of_others_are_named_with_what_allows_the_push() -> None:
             "1 note was changed in the store: a.",
             "1 note was removed from the store",
         ),
-        *("1 note was changed here and in the store: c.", "--merge", "--mirror", "--overwrite NOTE"),
+        *("1 note was changed in this copy and in the store: c.", "--merge", "--mirror", "--overwrite NOTE"),
     ):
         assert part in message
 
@@ -176,7 +176,7 @@ class Team(RuleBasedStateMachine):
         """Push, and stop after some notes were written; 9 is after all of them and the record."""
         rules, ours, before = PushRules(merge=merge), self.folders[name], dict(self.store)
         record = self.records.get(name, PushRecord())
-        found = compare(ours, self.store, record, (), rules)
+        found = plan_push(ours, self.store, record, (), rules)
         try:
             check_plan(found, ours, self.store, rules)
         except PushRefusedError:
@@ -202,7 +202,7 @@ class Team(RuleBasedStateMachine):
     def a_copy_that_has_all_of_the_store_is_never_refused(self) -> None:
         for name in COPIES:
             record = self.records.get(name, PushRecord())
-            found = compare(self.store, self.store, record, (), NO_RULES)
+            found = plan_push(self.store, self.store, record, (), NO_RULES)
             check_plan(found, self.store, self.store, NO_RULES)
 
 

@@ -80,20 +80,20 @@ def test_maps(both: tuple[Vault, Vault], query: str) -> None:
     ("operator", "begun"), [("", "pack"), ("", "sc"), ("#", ""), ("path", "H"), ("title", "s"), ("modified", "")]
 )
 def test_completions(both: tuple[Vault, Vault], operator: str, begun: str) -> None:
-    expected, found = (complete(vault._loaded().snapshot, operator, begun, date(2026, 1, 1)) for vault in both)
+    expected, found = (complete(vault._load_engine().snapshot, operator, begun, date(2026, 1, 1)) for vault in both)
     assert found == expected
 
 
 @pytest.mark.parametrize("query", ["pakcing", "tag:giude budget", "token budget"])
 def test_corrections(both: tuple[Vault, Vault], query: str) -> None:
-    expected, found = (correct(vault._loaded(), query) for vault in both)
+    expected, found = (correct(vault._load_engine(), query) for vault in both)
     assert found == expected
 
 
 @pytest.mark.parametrize("query", ["token budget", "#guide memory", ""])
 def test_suggestions_find_what_they_say(both: tuple[Vault, Vault], query: str) -> None:
     folder, stored = both
-    found = suggestions(stored._loaded(), query)
+    found = suggestions(stored._load_engine(), query)
     assert found
     assert [one.hits for one in found] == [folder.search(one.query, limit=1).matched for one in found]
 

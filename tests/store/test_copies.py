@@ -22,10 +22,10 @@ import excerpt
 from excerpt.index.catalog import text_from_row
 from excerpt.model import PushReport
 from excerpt.settings import user_paths
-from excerpt.store.address import read_address
+from excerpt.store.address import parse_address
 from excerpt.store.compare import NO_RULES, PushRefusedError, PushRules
 from excerpt.store.push import push
-from excerpt.store.rights import Changes, read_right
+from excerpt.store.rights import RightsChanges, parse_right
 from tests.cli.test_watch import Child
 from tests.store.conftest import index_of, records_of
 from tests.store.test_push import NOTES, statistics
@@ -50,12 +50,12 @@ class Copy:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
 
-    def push(self, rules: PushRules = NO_RULES, rights: Changes | None = None) -> PushReport:
+    def push(self, rules: PushRules = NO_RULES, rights: RightsChanges | None = None) -> PushReport:
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("EXCERPT_HOME", str(self.home))
             with excerpt.open(self.folder) as vault:
                 vault.load()
-                return push(index_of(vault), read_address(self.address), records_of(vault), rules=rules, rights=rights)
+                return push(index_of(vault), parse_address(self.address), records_of(vault), rules=rules, rights=rights)
 
     def refused(self, rules: PushRules = NO_RULES) -> str:
         """Push, expect a refusal that leaves the store unchanged, and return its message."""
@@ -73,7 +73,7 @@ class Copy:
 
 def stored(address: str) -> dict[str, str]:
     """Return the texts of the notes of a vault in a store."""
-    to = read_address(address)
+    to = parse_address(address)
     with psycopg.connect(to.conninfo) as connection:
         found = connection.execute(
             "SELECT path, text FROM excerpt.notes JOIN excerpt.vaults ON vaults.id = vault WHERE name = %s", (to.vault,)
@@ -82,7 +82,7 @@ def stored(address: str) -> dict[str, str]:
 
 
 def revision(address: str) -> int:
-    to = read_address(address)
+    to = parse_address(address)
     with psycopg.connect(to.conninfo) as connection:
         return int(
             connection.execute("SELECT revision FROM excerpt.vaults WHERE name = %s", (to.vault,)).fetchall()[0][0]
@@ -186,7 +186,7 @@ def test_a_note_that_both_changed_is_named_and_stays_until_the_user_decides(copi
     for copy, text in ((second, "Thickened nectar."), (first, "Sweet.")):
         copy.write("Honey.md", f"# Honey\n\n{text}\n")
     second.push()
-    assert "1 note was changed here and in the store: Honey.md." in first.refused()
+    assert "1 note was changed in this copy and in the store: Honey.md." in first.refused()
     first.write("Wax.md", "# Wax\n\nBuilt by bees.\n")
     for _ in range(2):
         report = first.push(MERGE)
@@ -281,7 +281,7 @@ def test_a_push_that_was_cut_short_is_no_change_of_others(
     copy = copy_of("first")
     copy.push()
     with monkeypatch.context() as patch:
-        patch.setattr("excerpt.store.push._Push._describe", _interrupted)
+        patch.setattr("excerpt.store.push._Push._write_metadata", _interrupted)
         copy.write("Honey.md", "# Honey\n\nThickened nectar.\n")
         with pytest.raises(KeyboardInterrupt):
             copy.push()
@@ -312,7 +312,7 @@ def test_rights_to_a_folder_hold_for_notes_that_the_copy_does_not_have(
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute(f"CREATE ROLE {role}")
         try:
-            allowed = Changes(allowed=(read_right(f"{role}=kitchen"),))
+            allowed = RightsChanges(allowed=(parse_right(f"{role}=kitchen"),))
             report = first.push(MERGE, allowed)
             assert [(one.folder, one.notes) for one in report.rights] == [("", 3), ("kitchen/", 2)]
             areas = "SELECT path, folder FROM excerpt.notes JOIN excerpt.areas ON areas.id = area"
@@ -589,6 +589,6 @@ def test_a_refused_push_says_what_to_type(copies: tuple[Copy, Copy]) -> None:
     assert "The push was refused: nothing was written." in said
     assert "--overwrite NOTE" in said
     said = told_by(first, *command, "--merge", code=3)
-    assert "1 note was changed here and in the store, and not pushed: Honey.md." in said
+    assert "1 note was changed in this copy and in the store, and not pushed: Honey.md." in said
     assert "5 notes" in told_by(first, *command, "--overwrite", "Honey.md")
     assert "give one of them" in told_by(first, *command, "--merge", "--mirror", code=2)

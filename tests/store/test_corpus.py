@@ -18,7 +18,7 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.search.engine import Engine
 from excerpt.search.prefetch import fragments_of_notes
 from excerpt.settings import Settings
-from excerpt.store.address import read_address
+from excerpt.store.address import parse_address
 from excerpt.store.push import push
 from excerpt.store.snapshot import StoreSnapshot
 from tests.store.conftest import made_database
@@ -45,7 +45,7 @@ def corpus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
             return
         running: Servers = request.getfixturevalue("running")
         with made_database(running, f"excerpt_corpus_{os.getpid()}") as database:
-            address = read_address(f"{database}?vault=notes")
+            address = parse_address(f"{database}?vault=notes")
             push(snapshot, address, Path(home / "records"))
             with closing(StoreSnapshot.open(address, Settings())) as stored:
                 yield stored

@@ -259,13 +259,15 @@ def test_no_index_by_words_or_terms_tells_that_a_hidden_row_has_a_word(reader: R
     for off in SWITCHES:
         switched(reader, off)
         for table in (*areas, hidden):
-            fragments = schema.table("fragments", table)
+            fragments = schema.table_name("fragments", table)
             told += [
-                reader.differs(f"SELECT key FROM {fragments} WHERE {schema.TOKENS} @@ {{value}}::tsquery", pair),
+                reader.differs(
+                    f"SELECT key FROM {fragments} WHERE {schema.TERMS_TSVECTOR} @@ {{value}}::tsquery", pair
+                ),
                 reader.differs(f"SELECT key FROM {fragments} WHERE to_tsvector(words) @@ {{value}}::tsquery", pair),
                 *(
                     reader.differs(f"SELECT key{score} FROM {fragments} ORDER BY words <@> {query(name)} LIMIT 9", pair)
-                    for name in (schema.index("words", area) for area in (*areas, hidden))
+                    for name in (schema.index_name("words", area) for area in (*areas, hidden))
                     for score in ("", f", words <@> {query(name)}")
                 ),
             ]
@@ -276,7 +278,7 @@ def test_no_score_of_a_reader_s_own_table_is_by_an_index_of_a_hidden_one(reader:
     connection = reader.connection
     connection.execute("CREATE TEMPORARY TABLE own AS SELECT 'zanzibar colony'::text AS words")
     connection.execute("CREATE INDEX ON own USING bm25 (words) WITH (text_config = 'simple')")
-    name = schema.index("words", hidden)
+    name = schema.index_name("words", hidden)
     with pytest.raises(psycopg.Error):
         connection.execute(f"SELECT words <@> to_bm25query('zanzibar', '{name}') FROM own")
 
@@ -287,7 +289,7 @@ def test_the_nearest_by_meaning_are_looked_for_among_visible_rows_alone(reader: 
     for area in areas:
         for off in SWITCHES:
             switched(reader, off)
-            fragments = schema.table("fragments", area)
+            fragments = schema.table_name("fragments", area)
             plan = reader.plan(f"SELECT key FROM {fragments} ORDER BY vector <#> {vector} LIMIT 3")
             assert "Removed" not in str(plan)
             assert f"fragments_{hidden}" not in str(plan)
@@ -306,6 +308,6 @@ def test_no_statistics_of_hidden_rows_are_shown(reader: Reader) -> None:
 
 def test_an_error_says_no_more_of_a_hidden_table_than_that_it_is_closed(reader: Reader, hidden: int) -> None:
     for name in schema.AREA_TABLES:
-        for table in (schema.table(name, hidden), f"excerpt.{name}"):
+        for table in (schema.table_name(name, hidden), f"excerpt.{name}"):
             with pytest.raises(psycopg.errors.InsufficientPrivilege, match="permission denied for table"):
                 reader.connection.execute(f"SELECT 1 / (length(t::text) - length(t::text)) FROM {table} t")

@@ -12,16 +12,16 @@ import pytest
 import excerpt
 from excerpt.corpus.interface import CandidateQuery
 from excerpt.corpus.tables import FIELDS
-from excerpt.doctor.checks import Finding, Level
+from excerpt.doctor.checks import Finding, Severity
 from excerpt.doctor.stores import check_store
 from excerpt.errors import StoreUnusableError
 from excerpt.model import PushReport
 from excerpt.settings import Settings
 from excerpt.store import schema
-from excerpt.store.address import read_address
-from excerpt.store.connection import Connection
+from excerpt.store.address import parse_address
+from excerpt.store.connection import StoreConnection
 from excerpt.store.push import push
-from excerpt.store.snapshot import DAMAGED, StoreSnapshot
+from excerpt.store.snapshot import DAMAGED_INDEX_MESSAGE, StoreSnapshot
 from tests.cli.json_forms import form, wrong
 from tests.store.conftest import index_of, on_replica, records_of
 from tests.store.server import Servers
@@ -50,7 +50,7 @@ def pushed(vault: Path, database: str, name: str = "notes") -> PushReport:
     """Push the vault as it is now and return the report."""
     with excerpt.open(vault) as opened:
         opened.load()
-        return push(index_of(opened), read_address(f"{database}?vault={name}"), records_of(opened))
+        return push(index_of(opened), parse_address(f"{database}?vault={name}"), records_of(opened))
 
 
 def statistics(database: str, name: str = "notes") -> tuple[list[tuple[object, ...]], list[tuple[str, int, int]]]:
@@ -125,7 +125,7 @@ def test_changes_leave_the_counts_of_a_clean_push(vault: Path, database: str) ->
 def test_a_push_that_was_cut_short_is_finished_by_the_next(
     vault: Path, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("excerpt.store.push._BATCH", 1)
+    monkeypatch.setattr("excerpt.store.push._BATCH_FRAGMENTS", 1)
 
     def die(written: int, of: int) -> None:
         raise KeyboardInterrupt
@@ -133,7 +133,7 @@ def test_a_push_that_was_cut_short_is_finished_by_the_next(
     with excerpt.open(vault) as opened:
         opened.load()
         with pytest.raises(KeyboardInterrupt):
-            push(index_of(opened), read_address(f"{database}?vault=notes"), records_of(opened), die)
+            push(index_of(opened), parse_address(f"{database}?vault=notes"), records_of(opened), die)
     report = pushed(vault, database)
     assert report.unchanged == 1
     pushed(vault, database, "clean")
@@ -152,7 +152,7 @@ def test_a_push_says_what_it_needs_a_name_for(vault: Path, database: str) -> Non
     with excerpt.open(vault) as opened:
         opened.load()
         with pytest.raises(StoreUnusableError, match="does not name a vault"):
-            push(index_of(opened), read_address(database), records_of(opened))
+            push(index_of(opened), parse_address(database), records_of(opened))
 
 
 @pytest.mark.parametrize("index", ["words", "terms", "meaning"])
@@ -168,7 +168,9 @@ def test_a_vault_without_an_index_is_searched_by_its_rows_and_says_so(vault: Pat
         for query in ("colony winters", '"colony winters"', "strategy:semantic colony in winter"):
             assert stored.search(query).hits[0].fragment.path == "Bees.md"
         assert [one.path for one in stored.status().warnings] == [f"index by {index}"]
-    assert [one.what for one in looked(address) if one.level == "problem"] == [f"The index by {index}: {DAMAGED}"]
+    assert [one.what for one in looked(address) if one.level == "problem"] == [
+        f"The index by {index}: {DAMAGED_INDEX_MESSAGE}"
+    ]
     pushed(vault, database)
     with excerpt.open(address) as stored:
         assert not stored.status().warnings
@@ -192,7 +194,7 @@ def test_the_doctor_counts_what_is_there(vault: Path, database: str) -> None:
     pushed(vault, database)
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute("DELETE FROM excerpt.fragments WHERE ordinal = 0")
-    assert [one.level for one in looked(f"{database}?vault=notes")].count(Level.PROBLEM) == 1
+    assert [one.level for one in looked(f"{database}?vault=notes")].count(Severity.PROBLEM) == 1
 
 
 def test_a_replica_answers_when_it_has_what_was_pushed(vault: Path, database: str, running: Servers) -> None:
@@ -205,7 +207,7 @@ def test_a_replica_answers_when_it_has_what_was_pushed(vault: Path, database: st
 def test_a_replica_that_is_behind_says_so(
     vault: Path, database: str, running: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("excerpt.store.snapshot._TIMEOUT", 0.1)
+    monkeypatch.setattr("excerpt.store.snapshot._TIMEOUT_SECONDS", 0.1)
     pushed(vault, database)
     replica = on_replica(database, running)
     with pytest.raises(StoreUnusableError, match="does not have the changes"):
@@ -232,7 +234,7 @@ def test_what_is_told_of_a_push_is_what_is_described(vault: Path, database: str)
 
 
 def test_a_statement_that_takes_too_long_is_asked_once(database: str) -> None:
-    connection = Connection(read_address(database), timeout=0.2)
+    connection = StoreConnection(parse_address(database), timeout=0.2)
     backend = connection.rows("SELECT pg_backend_pid()")
     with pytest.raises(StoreUnusableError, match="took more than"):
         connection.rows("SELECT pg_sleep(10)")
@@ -242,7 +244,7 @@ def test_a_statement_that_takes_too_long_is_asked_once(database: str) -> None:
 
 def test_a_push_while_a_store_is_asked_changes_nothing_of_the_answer(vault: Path, database: str) -> None:
     pushed(vault, database)
-    with closing(StoreSnapshot.open(read_address(f"{database}?vault=notes"), Settings())) as snapshot:
+    with closing(StoreSnapshot.open(parse_address(f"{database}?vault=notes"), Settings())) as snapshot:
 
         def asks(_: StoreSnapshot) -> list[CandidateQuery]:
             (vault / "Honey.md").write_text("# Honey\n\nHoney, told anew.\n", encoding="utf-8")
@@ -259,7 +261,7 @@ def test_a_push_while_a_store_is_asked_changes_nothing_of_the_answer(vault: Path
 
 def test_a_connection_that_is_lost_in_between_is_asked_all_once_more(vault: Path, database: str) -> None:
     pushed(vault, database)
-    with closing(StoreSnapshot.open(read_address(f"{database}?vault=notes"), Settings())) as snapshot:
+    with closing(StoreSnapshot.open(parse_address(f"{database}?vault=notes"), Settings())) as snapshot:
         asked: list[str] = []
 
         def answer() -> str:

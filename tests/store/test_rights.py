@@ -24,9 +24,9 @@ from excerpt.mcp.server import build_server
 from excerpt.model import PushReport
 from excerpt.settings import Settings
 from excerpt.store import schema
-from excerpt.store.address import read_address
+from excerpt.store.address import parse_address
 from excerpt.store.push import push
-from excerpt.store.rights import Changes, read_right
+from excerpt.store.rights import RightsChanges, parse_right
 from excerpt.store.snapshot import StoreSnapshot
 from mcp import Client
 from tests.mcp.conftest import asking, failed
@@ -63,7 +63,7 @@ def users(database: str) -> Iterator[dict[str, str]]:
 def with_roles(vault: Path, address: str) -> None:
     with excerpt.open(vault) as opened:
         opened.load()
-        push(index_of(opened), read_address(f"{address}?vault=notes"), records_of(opened), roles=True)
+        push(index_of(opened), parse_address(f"{address}?vault=notes"), records_of(opened), roles=True)
 
 
 def enrol(database: str, users: dict[str, str]) -> None:
@@ -196,10 +196,10 @@ def name_of(address: str) -> str:
 
 def changed(vault: Path, address: str, *, allowed: Sequence[str] = (), forbidden: Sequence[str] = ()) -> PushReport:
     """Push with changed rights and return the report."""
-    rights = Changes(tuple(map(read_right, allowed)), tuple(map(read_right, forbidden)))
+    rights = RightsChanges(tuple(map(parse_right, allowed)), tuple(map(parse_right, forbidden)))
     with excerpt.open(vault) as opened:
         opened.load()
-        return push(index_of(opened), read_address(f"{address}?vault=notes"), records_of(opened), rights=rights)
+        return push(index_of(opened), parse_address(f"{address}?vault=notes"), records_of(opened), rights=rights)
 
 
 def paths(address: str, query: str = "colony honey") -> set[str]:
@@ -304,12 +304,14 @@ def test_a_table_is_read_by_those_alone_that_have_the_right_to_its_area(
 def test_what_completes_a_query_and_what_it_may_have_meant(guarded: dict[str, str]) -> None:
     with excerpt.open(guarded["reader"]) as found, excerpt.open(guarded["bare"]) as expected:
         for operator, begun in (("", "zan"), ("", "col"), ("#", ""), ("path", ""), ("title", "s"), ("zanzibar", "")):
-            of_both = [complete(one._loaded().snapshot, operator, begun, date(2026, 1, 1)) for one in (found, expected)]
+            of_both = [
+                complete(one._load_engine().snapshot, operator, begun, date(2026, 1, 1)) for one in (found, expected)
+            ]
             assert of_both[0] == of_both[1]
         for query in ("zanzibra", "tag:zanzibra colony", "colnoy"):
-            assert correct(found._loaded(), query) == correct(expected._loaded(), query)
+            assert correct(found._load_engine(), query) == correct(expected._load_engine(), query)
         for query in ("colony", ""):
-            assert suggestions(found._loaded(), query) == suggestions(expected._loaded(), query)
+            assert suggestions(found._load_engine(), query) == suggestions(expected._load_engine(), query)
         assert found.why_not("colony", "Salaries") == expected.why_not("colony", "Salaries")
 
 
@@ -387,7 +389,7 @@ def test_an_answer_during_which_a_right_is_taken_back_is_that_without_it(
     staff = name_of(users["nobody"])
     changed(vault, users["owner"], allowed=[f"{staff}="])
     begun: list[bool] = []
-    with closing(StoreSnapshot.open(read_address(guarded["nobody"]), Settings())) as snapshot:
+    with closing(StoreSnapshot.open(parse_address(guarded["nobody"]), Settings())) as snapshot:
         assert len(snapshot.table.paths) > len(STAFF)
 
         def answer() -> set[str]:

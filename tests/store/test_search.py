@@ -14,7 +14,7 @@ from excerpt import Result, Vault
 from excerpt.errors import StoreUnusableError
 from excerpt.mcp.served_vaults import ServedVaults
 from excerpt.mcp.server import build_server
-from excerpt.store.address import read_address
+from excerpt.store.address import parse_address
 from excerpt.store.push import push
 from mcp import Client
 from tests.mcp.conftest import asking, failed
@@ -135,7 +135,7 @@ def test_what_is_pushed_is_found_by_who_has_it_open(
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "Bees.md").write_text("# Bees\n\nA colony winters around its honey.\n", encoding="utf-8")
-    address = read_address(f"{database}?vault=notes")
+    address = parse_address(f"{database}?vault=notes")
     with excerpt.open(notes) as vault:
         vault.load()
         push(index_of(vault), address, records_of(vault))

@@ -19,7 +19,7 @@ import pytest
 
 import excerpt
 from excerpt.settings import user_paths
-from excerpt.store.address import read_address
+from excerpt.store.address import parse_address
 from excerpt.store.push import Pusher
 from tests.store.conftest import index_of, records_of
 from tests.store.test_killed import WORDS, written
@@ -75,7 +75,7 @@ def write(folder: str, address: str, seed: int, ends: float) -> Done:
     """Change one or several notes and push them, until the time `ends`."""
     vault, chosen = Path(folder), random.Random(seed)
     found: list[float] = []
-    pusher = Pusher(read_address(address), user_paths().push_folder(vault))
+    pusher = Pusher(parse_address(address), user_paths().push_folder(vault))
     try:
         with excerpt.open(vault) as opened:
             while time.time() < ends or len(found) < 8:
@@ -104,7 +104,7 @@ def test_readers_and_writers_do_not_stop_each_other(
             (folder / f"{number:03}.md").write_text(f"# Hive {number}\n\nHoney of a colony.\n", encoding="utf-8")
         with excerpt.open(folder) as vault:
             vault.load()
-            pusher = Pusher(read_address(address), records_of(vault))
+            pusher = Pusher(parse_address(address), records_of(vault))
             pusher.push(index_of(vault))
             pusher.close()
     ends = time.time() + SECONDS

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input, OptionList, Static
 
-from excerpt.known_vaults import DEMO, recent_vaults, remember_vault, save_fingerprint
+from excerpt.known_vaults import DEMO, add_recent_vault, recent_vaults, save_fingerprint
 from excerpt.memory.store import MemoryStore
 from excerpt.pack.selection import read_marks
 from excerpt.settings import PackSettings, Paths, Settings
@@ -76,8 +76,8 @@ async def test_without_a_vault_one_is_asked_for_and_a_path_that_is_completed_ope
 async def test_query_and_marks_of_each_vault_are_there_again_when_one_goes_back_to_it(
     user: Path, vault: Path, user_paths: Paths
 ) -> None:
-    remember_vault(user_paths, user / "garden")
-    remember_vault(user_paths, vault)
+    add_recent_vault(user_paths, user / "garden")
+    add_recent_vault(user_paths, vault)
     app = app_of_user(vault, user, user_paths)
     async with app.run_test() as pilot:
         await search(pilot, "conflict")
@@ -100,9 +100,9 @@ async def test_query_and_marks_of_each_vault_are_there_again_when_one_goes_back_
 async def test_what_came_along_with_a_vault_that_was_moved_is_told(user: Path, vault: Path, user_paths: Paths) -> None:
     MemoryStore(user_paths.memory_folder(user / "before")).remember("one")
     save_fingerprint(user_paths, vault)
-    known = user_paths.known_notes_file(vault)
+    known = user_paths.fingerprint_file(vault)
     moved = known.read_text().replace(str(vault), str(user / "before"))
-    user_paths.known_notes_file(user / "before").write_text(moved)
+    user_paths.fingerprint_file(user / "before").write_text(moved)
     known.unlink()
     app = app_of_user(user / "garden", user, user_paths)
     async with app.run_test() as pilot:
@@ -110,13 +110,13 @@ async def test_what_came_along_with_a_vault_that_was_moved_is_told(user: Path, v
         await open_chooser(pilot)
         await pilot.press(*str(vault), "enter")
         await until_vault(pilot, vault)
-        said = f"This vault was at {user / 'before'} before. Moved from there: 1 memory."
+        said = f"This vault was at {user / 'before'} before. Its data was moved here: 1 memory."
         await until(pilot, lambda: said in notices_of(app), "to be told")
     assert [memory.text for memory in MemoryStore(user_paths.memory_folder(vault)).all().memories] == ["one"]
 
 
 async def test_of_the_vault_before_no_screen_and_no_thread_is_left(user: Path, vault: Path, user_paths: Paths) -> None:
-    remember_vault(user_paths, user / "garden")
+    add_recent_vault(user_paths, user / "garden")
     app = app_of_user(vault, user, user_paths)
     async with app.run_test() as pilot:
         await search(pilot, "conflict")
@@ -146,7 +146,7 @@ async def test_a_vault_whose_settings_are_not_valid_is_not_opened(user: Path, va
 
 async def test_words_filter_what_is_known_and_what_is_not_wanted_is_taken_out(user: Path, user_paths: Paths) -> None:
     for name in ("Wiki", "Work notes"):
-        remember_vault(user_paths, user / name)
+        add_recent_vault(user_paths, user / name)
     app = app_of_user(None, user, user_paths)
     async with app.run_test() as pilot:
         chooser = await open_chooser(pilot)
@@ -160,7 +160,7 @@ async def test_words_filter_what_is_known_and_what_is_not_wanted_is_taken_out(us
 
 
 async def test_delete_in_the_field_takes_out_a_letter_and_no_vault(user: Path, user_paths: Paths) -> None:
-    remember_vault(user_paths, user / "Wiki")
+    add_recent_vault(user_paths, user / "Wiki")
     app = app_of_user(None, user, user_paths)
     async with app.run_test() as pilot:
         chooser = await open_chooser(pilot)
@@ -183,7 +183,7 @@ async def test_escape_keeps_what_is_typed_and_leaves_only_from_the_list(user: Pa
 
 
 async def test_a_click_on_a_vault_opens_it(user: Path, user_paths: Paths) -> None:
-    remember_vault(user_paths, user / "garden")
+    add_recent_vault(user_paths, user / "garden")
     app = app_of_user(None, user, user_paths)
     async with app.run_test() as pilot:
         await open_chooser(pilot)
@@ -218,7 +218,7 @@ async def test_whatever_a_folder_is_called_its_row_is_one_line_that_shows_every_
 ) -> None:
     names = ("deep/" * 30 + "笔记 e\u0301👩\u200d💻", "a\x1b[31m/\u202eb", "[red]x")
     for name in names:
-        remember_vault(user_paths, user / name)
+        add_recent_vault(user_paths, user / name)
     app = app_of_user(None, user, user_paths)
     async with app.run_test(size=(width, 24)) as pilot:
         chooser = await open_chooser(pilot)
@@ -232,8 +232,8 @@ async def test_whatever_a_folder_is_called_its_row_is_one_line_that_shows_every_
 
 async def test_the_first_line_tells_vaults_of_one_name_apart(user: Path, user_paths: Paths) -> None:
     (user / "old" / "garden").mkdir(parents=True)
-    remember_vault(user_paths, user / "garden")
-    remember_vault(user_paths, user / "old" / "garden")
+    add_recent_vault(user_paths, user / "garden")
+    add_recent_vault(user_paths, user / "old" / "garden")
     app = app_of_user(user / "old" / "garden", user, user_paths)
     async with app.run_test() as pilot:
         await until(pilot, lambda: screen_of(app).query_one(TabBar).vault == "old/garden", "the name")

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.known_vaults import DEMO, Recent
+from excerpt.known_vaults import DEMO, RecentVault
 from excerpt.tui.vault_chooser import VaultKind, folder_rows, is_path, known_rows, matching, missing, short_path
 
 NOW = 1_800_000_000.0
 
 
 def listed(*recent: str, obsidian: tuple[str, ...] = (), current: str | None = None) -> list[tuple[str, str, str]]:
-    opened = [Recent(path, NOW - hours * 3600) for hours, path in enumerate(recent, start=2)]
+    opened = [RecentVault(path, NOW - hours * 3600) for hours, path in enumerate(recent, start=2)]
     now = Path(current) if current is not None else None
     rows = known_rows(opened, [Path(path) for path in obsidian], NOW, now)
     return [(row.kind, row.path.as_posix(), row.detail) for row in rows if row.path != DEMO]
@@ -29,7 +29,7 @@ def test_each_vault_is_listed_once_those_opened_lately_before_obsidians() -> Non
 
 def test_the_demo_stands_last_and_always() -> None:
     assert known_rows((), (), NOW, None)[-1].path == DEMO
-    assert known_rows([Recent("/a", NOW)], [Path("/b")], NOW, None)[-1].kind is VaultKind.GUIDE
+    assert known_rows([RecentVault("/a", NOW)], [Path("/b")], NOW, None)[-1].kind is VaultKind.GUIDE
 
 
 def test_the_vault_that_is_open_says_so_whether_it_was_kept_or_not() -> None:
@@ -38,7 +38,9 @@ def test_the_vault_that_is_open_says_so_whether_it_was_kept_or_not() -> None:
 
 
 def test_vaults_of_one_name_are_told_apart_and_no_folder_is_said_twice() -> None:
-    rows = known_rows([Recent("/home/ada/office/notes", NOW)], [Path("/home/ada/own/notes")], NOW, Path("/srv/wiki"))
+    rows = known_rows(
+        [RecentVault("/home/ada/office/notes", NOW)], [Path("/home/ada/own/notes")], NOW, Path("/srv/wiki")
+    )
     assert [(row.name, row.above(Path("/home/ada"))) for row in rows[:3]] == [
         ("wiki", "/srv"),
         ("office/notes", "~"),
@@ -47,7 +49,7 @@ def test_vaults_of_one_name_are_told_apart_and_no_folder_is_said_twice() -> None
 
 
 def test_words_are_looked_for_in_names_and_paths() -> None:
-    rows = known_rows([Recent("/home/ada/Work notes", NOW), Recent("/srv/wiki", NOW)], (), NOW, None)
+    rows = known_rows([RecentVault("/home/ada/Work notes", NOW), RecentVault("/srv/wiki", NOW)], (), NOW, None)
     assert [row.name for row in matching(rows, "WORK ada")] == ["Work notes"]
     assert [row.name for row in matching(rows, "guide")] == ["The guide"]
 
@@ -88,7 +90,7 @@ def test_a_path_that_leads_nowhere_lists_nothing(home: Path, typed: str) -> None
 
 
 def test_a_vault_that_was_removed_is_known_to_be_missing(home: Path) -> None:
-    rows = known_rows([Recent(str(home / "notes"), NOW), Recent(str(home / "gone"), NOW)], (), NOW, None)
+    rows = known_rows([RecentVault(str(home / "notes"), NOW), RecentVault(str(home / "gone"), NOW)], (), NOW, None)
     assert missing(rows) == {home / "gone"}
 
 

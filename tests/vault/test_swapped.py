@@ -165,8 +165,8 @@ def test_a_vault_on_a_system_that_opens_no_folders_is_read_by_the_paths_of_what_
     vault: Path, outside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Simulate Windows, where a folder cannot be opened."""
-    monkeypatch.setattr(vault_files, "_OPENS_FOLDERS", False)
-    monkeypatch.setattr(vault_files, "_NO_LINK", 0)
+    monkeypatch.setattr(vault_files, "_CAN_OPEN_FOLDERS", False)
+    monkeypatch.setattr(vault_files, "_NO_FOLLOW", 0)
     assert [file.path for file in scan(vault, DEFAULTS).files] == ["x/sub/a.md", "x/sub/b.csv"]
     assert load_bytes(vault, "x/sub/a.md", 1000) == b"inside"
     swap(vault / "x" / "sub", outside)

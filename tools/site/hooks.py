@@ -54,7 +54,7 @@ def reference() -> str:
         for node in ast.parse(source).body
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
     )
-    first = ("open", "Vault", "Memories", "fused")
+    first = ("open", "Vault", "Memories", "fuse_results")
     names = (*first, *sorted(set(public) - set(first)))
     return "\n\n".join(("# Python reference", *(f"::: excerpt.{name}" for name in names)))
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 from excerpt.check.answer import Citation, Quotation, Sentence, Unchecked
 from excerpt.check.quotations import Difference
 from excerpt.check.source_state import SourceComparison, State
-from excerpt.json_forms import as_data, select_fields
+from excerpt.json_forms import attributes_to_json, to_json_value
 from excerpt.locations import location_to_dict
 from excerpt.pack.formats.pack_format import PackFile, PackSource
 
@@ -145,21 +145,24 @@ class Check:
                 for source, comparison in zip(self.pack.sources, self.comparisons, strict=True)
             ],
             "citations": [
-                {**select_fields(each.citation, "line", "text"), **select_fields(each, "number", "state", "times")}
+                {
+                    **attributes_to_json(each.citation, "line", "text"),
+                    **attributes_to_json(each, "number", "state", "times"),
+                }
                 for each in citations
             ],
             "quotations": [_quotation(each) for each in quotations],
             "sentences": [
                 {
-                    **select_fields(each.sentence, "line", "text"),
-                    **select_fields(each, "cited"),
+                    **attributes_to_json(each.sentence, "line", "text"),
+                    **attributes_to_json(each, "cited"),
                     "words": len(each.words),
-                    **select_fields(each, "found", "missing"),
+                    **attributes_to_json(each, "found", "missing"),
                 }
                 for each in sentences
             ],
-            "uncited": [select_fields(each, "line", "text") for each in uncited],
-            "unchecked": as_data(unchecked),
+            "uncited": [attributes_to_json(each, "line", "text") for each in uncited],
+            "unchecked": to_json_value(unchecked),
             "more": {
                 "citations": self.cited.total() - sum(each.times for each in citations),
                 "quotations": len(self.quotations) - len(quotations),
@@ -194,21 +197,21 @@ def rarest_first(items: Sequence[FindingType]) -> Sequence[FindingType]:
 def _source(source: PackSource, comparison: SourceComparison, cited: int) -> dict[str, Any]:
     is_gone = comparison.state is State.GONE
     return {
-        **select_fields(source, "number", "path", "line_start", "line_end"),
+        **attributes_to_json(source, "number", "path", "line_start", "line_end"),
         **({"place": location_to_dict(source.place)} if source.place else {}),
         "cited": cited,
         "state": comparison.state,
         "intact": source.intact,
-        "now": None if is_gone else select_fields(comparison, "path", "line_start", "line_end", "text"),
+        "now": None if is_gone else attributes_to_json(comparison, "path", "line_start", "line_end", "text"),
     }
 
 
 def _quotation(checked: CheckedQuotation) -> dict[str, Any]:
     quotation = checked.quotation
     return {
-        **select_fields(quotation, "line", "kind", "text"),
+        **attributes_to_json(quotation, "line", "kind", "text"),
         "cited": quotation.cited[:_MAX_CITED],
-        **select_fields(checked, "verdict", "differences"),
+        **attributes_to_json(checked, "verdict", "differences"),
         "similarity": round(checked.similarity, 3),
-        **select_fields(checked, "place", "now", "turned_by"),
+        **attributes_to_json(checked, "place", "now", "turned_by"),
     }

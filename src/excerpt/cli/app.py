@@ -12,9 +12,9 @@ import click
 from excerpt.cli.printing import print_line
 from excerpt.cli.vaults import VaultFolder, last_vault
 from excerpt.errors import VaultError
-from excerpt.known_vaults import DEMO, check_breadth, detect_move, recent_vaults, remember_vault
-from excerpt.settings import check_not_in_vault, load_settings, open_vault, settings_of, user_paths
-from excerpt.store.address import is_address, read_address
+from excerpt.known_vaults import DEMO, add_recent_vault, detect_move, recent_vaults, refuse_broad_folder
+from excerpt.settings import load_settings, load_vault_settings, open_vault, refuse_folders_in_vault, user_paths
+from excerpt.store.address import is_address, parse_address
 from excerpt.tui.startup import configure_interpreter
 
 # --- app --------------------------------------------------------------------------------------------------------------
@@ -68,23 +68,23 @@ def start_app(path: Path, keep_as_last: bool = True, plain: bool = False, accept
     """Open the vault at `path`, a folder or the address of a store, in the app.
 
     `plain` overrides the setting screen.plain; `accept_all` also allows a home folder or a whole disk
-    (`check_breadth`). Raises VaultError, SettingsError, or ExcerptError if the app cannot be drawn.
+    (`refuse_broad_folder`). Raises VaultError, SettingsError, or ExcerptError if the app cannot be drawn.
     """
     paths, store, message = user_paths(), None, ""
     if is_address(str(path)):
-        store = read_address(str(path))
+        store = parse_address(str(path))
         vault = store.folder
     else:
         path = vault = open_vault(path)
-        check_not_in_vault(vault, paths)
+        refuse_folders_in_vault(vault, paths)
         if not accept_all:
-            check_breadth(vault, paths)
+            refuse_broad_folder(vault, paths)
         message = " ".join(detect_move(paths, vault))
-    settings = settings_of(vault, paths)
+    settings = load_vault_settings(vault, paths)
     if plain:
         settings = replace(settings, screen=replace(settings.screen, plain=True))
     if keep_as_last:
-        remember_vault(paths, path)
+        add_recent_vault(paths, path)
     from excerpt.tui.app import run_app
 
     run_app(vault, settings, paths, message, store)

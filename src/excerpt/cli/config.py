@@ -18,7 +18,7 @@ from excerpt.cli.vaults import VaultFolder, chosen_vault
 from excerpt.errors import ExcerptError, SettingsError
 from excerpt.processes import find_program, program_command
 from excerpt.settings import Settings, load_settings, user_paths
-from excerpt.settings_file import begin_with, schema_text
+from excerpt.settings_file import new_settings_text, schema_text
 from excerpt.state_files import users_umask
 from excerpt.text.display import visible_line
 from excerpt.tui.keymap import bindable, validate_keymap
@@ -54,7 +54,7 @@ def config_command(vault: Path | None, path: bool, check: bool, edit: bool, sche
         print_line(for_stdout(str(file)))  # alone, for a script
         return
     if edit:
-        _edit(file, begin_with(paths, chosen, bindable()))
+        _edit(file, new_settings_text(paths, chosen, bindable()))
     settings = load_settings(file) if chosen is None else load_settings(paths.settings_file, file)
     if check or edit:
         _check_patterns(settings, file)

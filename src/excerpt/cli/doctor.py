@@ -14,9 +14,9 @@ from excerpt import known_vaults
 from excerpt.cli.printing import ProgressLine, print_json, print_line
 from excerpt.cli.vaults import check_folder, last_vault, vault_option
 from excerpt.errors import ExcerptError, VaultError
-from excerpt.json_forms import select_fields
+from excerpt.json_forms import attributes_to_json
 from excerpt.model import Progress
-from excerpt.settings import Paths, check_not_in_vault, open_vault, user_paths
+from excerpt.settings import Paths, open_vault, refuse_folders_in_vault, user_paths
 from excerpt.store.address import is_address
 from excerpt.text.display import format_count, visible_line
 
@@ -50,7 +50,7 @@ def doctor_command(vault: Path | None, fix: bool, adopt: str | None, quick: bool
             raise click.UsageError("Use --adopt only with --vault.")
         chosen = last_vault() if vault is None else vault
         check_folder(chosen)
-        print_line(visible_line(known_vaults.adopt(user_paths(), open_vault(chosen), adopt)))
+        print_line(visible_line(known_vaults.adopt_vault_data(user_paths(), open_vault(chosen), adopt)))
         return 0
     started = time.monotonic()
     folder, paths = _vault_and_paths(vault)
@@ -76,7 +76,7 @@ def _vault_and_paths(vault: Path | None) -> tuple[Path | None, Paths]:
     if vault is not None and is_address(str(vault)):
         return vault, paths
     if vault is not None:
-        check_not_in_vault(vault.expanduser().resolve(), paths)
+        refuse_folders_in_vault(vault.expanduser().resolve(), paths)
         return vault, paths
     try:
         return last_vault(), paths
@@ -128,7 +128,7 @@ class _Ticker:
 def _as_json(diagnosis: Diagnosis, repairs: Repairs | None, seconds: float) -> dict[str, object]:
     """Return one object with the findings and the repairs, without the settings and the index."""
     return {
-        **select_fields(diagnosis, "vault", "problems", "warnings", "groups"),
+        **attributes_to_json(diagnosis, "vault", "problems", "warnings", "groups"),
         "done": () if repairs is None else repairs.done,
         "left": () if repairs is None else repairs.left,
         "seconds": round(seconds, 1),

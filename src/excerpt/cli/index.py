@@ -12,10 +12,10 @@ import click
 from excerpt.cli.printing import narrate, print_json, print_line
 from excerpt.cli.vaults import build_index, chosen_vault, load_vault, refresh_option, vault_option
 from excerpt.errors import ExcerptError
-from excerpt.json_forms import as_data, select_fields
-from excerpt.known_vaults import check_breadth
+from excerpt.json_forms import attributes_to_json, to_json_value
+from excerpt.known_vaults import refuse_broad_folder
 from excerpt.model import BuildReport, Progress, Status
-from excerpt.settings import Ocr, Paths, Settings, settings_of, user_paths
+from excerpt.settings import Ocr, Paths, Settings, load_vault_settings, user_paths
 from excerpt.text.display import format_count, percent, visible_line
 from excerpt.vault.watched import is_watched
 
@@ -53,7 +53,7 @@ def index_command(
         return _index_with_progress(vault, rebuild, accept_empty, accept_all, ocr)
     paths = user_paths()
     chosen = chosen_vault(vault)
-    settings = _with_ocr(chosen, paths) if ocr else settings_of(chosen, paths)
+    settings = _with_ocr(chosen, paths) if ocr else load_vault_settings(chosen, paths)
     report = build_index(chosen, settings, paths, rebuild=rebuild, accept_empty=accept_empty, accept_all=accept_all)
     if as_json:
         print_json(report)
@@ -69,7 +69,7 @@ def _with_ocr(vault: Path, paths: Paths) -> Settings:
 
     if file := switch_on(vault, paths, bindable()):
         narrate(f'OCR is on for this vault: vault.attachments.ocr = "{Ocr.AUTO}" in {file}')
-    return settings_of(vault, paths)
+    return load_vault_settings(vault, paths)
 
 
 def _index_with_progress(vault: Path | None, rebuild: bool, accept_empty: bool, accept_all: bool, ocr: bool) -> int:
@@ -80,19 +80,19 @@ def _index_with_progress(vault: Path | None, rebuild: bool, accept_empty: bool, 
         paths = user_paths()
         chosen = chosen_vault(vault)
         if not accept_all:
-            check_breadth(chosen, paths)
-        settings = _with_ocr(chosen, paths) if ocr else settings_of(chosen, paths)
+            refuse_broad_folder(chosen, paths)
+        settings = _with_ocr(chosen, paths) if ocr else load_vault_settings(chosen, paths)
         folder = paths.index_folder(chosen)
         report = build(chosen, folder, settings, _report, rebuild=rebuild, accept_empty=accept_empty)
     except ExcerptError as error:
         print_json({"event": "error", "title": error.title, "message": error.message, "hint": error.hint})
         return error.exit_code
-    print_json({"event": "done", **as_data(report)})
+    print_json({"event": "done", **to_json_value(report)})
     return 0
 
 
 def _report(progress: Progress) -> None:
-    print_json({"event": "progress", **as_data(progress)})
+    print_json({"event": "progress", **to_json_value(progress)})
 
 
 def _print_report(report: BuildReport) -> None:
@@ -135,8 +135,8 @@ def status_command(vault: Path | None, as_json: bool, clear_savings: bool, no_re
     savings = file.read()
     watched = is_watched(paths.watch_folder(chosen))
     if as_json:
-        saved = None if savings is None else select_fields(savings, "packs", "tokens", "source_tokens", "since")
-        print_json({**as_data(status), "watched": watched, "savings": saved})
+        saved = None if savings is None else attributes_to_json(savings, "packs", "tokens", "source_tokens", "since")
+        print_json({**to_json_value(status), "watched": watched, "savings": saved})
     else:
         _print_status(status, store or str(paths.index_folder(chosen)), watched, savings)
     return 0
@@ -212,7 +212,7 @@ def learned_command(*, vault: Path | None, clear: bool, as_json: bool) -> int:
     events = log.events()
     notes = by_note(_at_home(events, paths.index_folder(chosen)))
     if as_json:
-        rows = [{**as_data(note), "last": written_time(note.last)} for note in notes]
+        rows = [{**to_json_value(note), "last": written_time(note.last)} for note in notes]
         print_json({"vault": chosen, "file": log.file, "events": len(events), "notes": rows})
     for note in () if as_json else notes:
         uses = ", ".join(

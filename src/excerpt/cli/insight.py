@@ -14,7 +14,7 @@ import click
 from excerpt.cli.hits import INDENT, bar, paint
 from excerpt.cli.printing import for_stdout, narrate, print_json, print_line
 from excerpt.cli.vaults import load_vault, refresh_option, vault_option
-from excerpt.settings import MAX
+from excerpt.settings import MAX_COUNT
 from excerpt.text.columns import columns_of, truncate
 from excerpt.text.display import format_count, line_range, location, visible, visible_line
 
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 @click.argument("topic", nargs=-1, required=True)
 @vault_option
 @click.option(
-    "--budget", type=click.IntRange(1, MAX), help="The most tokens, of the tokenizer in the settings.  [default: 800]"
+    "--budget",
+    type=click.IntRange(1, MAX_COUNT),
+    help="The most tokens, of the tokenizer in the settings.  [default: 800]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON with everything found, beyond the budget too.")
 @refresh_option
@@ -73,7 +75,7 @@ _SHOWN_LINKS = 3
 @click.command()
 @click.argument("note", metavar="NOTE[:LINE]")
 @vault_option
-@click.option("--limit", type=click.IntRange(1, MAX), help="The most notes.  [default: 10]")
+@click.option("--limit", type=click.IntRange(1, MAX_COUNT), help="The most notes.  [default: 10]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: every note with all reasons.")
 @refresh_option
 def related_command(*, note: str, vault: Path | None, limit: int | None, as_json: bool, no_refresh: bool) -> int:
@@ -165,10 +167,13 @@ _MIN = 8  # columns for a filter; of less none is of use
 @click.argument("query", required=False)
 @vault_option
 @click.option(
-    "--depth", type=click.IntRange(1, MAX), default=2, help="How many levels of each tree to show.  [default: 2]"
+    "--depth", type=click.IntRange(1, MAX_COUNT), default=2, help="How many levels of each tree to show.  [default: 2]"
 )
 @click.option(
-    "--top", type=click.IntRange(1, MAX), default=8, help="How many branches to show below each one.  [default: 8]"
+    "--top",
+    type=click.IntRange(1, MAX_COUNT),
+    default=8,
+    help="How many branches to show below each one.  [default: 8]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: the whole tree, ignoring --depth and --top.")
 @refresh_option
@@ -263,7 +268,9 @@ def _tells_nothing(branch: Branch) -> bool:
 @click.command()
 @click.argument("note")
 @vault_option
-@click.option("--lines", type=click.IntRange(1, MAX), default=8, help="How many first lines to show.  [default: 8]")
+@click.option(
+    "--lines", type=click.IntRange(1, MAX_COUNT), default=8, help="How many first lines to show.  [default: 8]"
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @refresh_option
 def peek_command(*, note: str, vault: Path | None, lines: int, as_json: bool, no_refresh: bool) -> int:

@@ -15,10 +15,10 @@ from excerpt.cli.crash import report
 from excerpt.cli.printing import narrate, print_line
 from excerpt.cli.vaults import VaultFolder, last_vault
 from excerpt.errors import ExcerptError
-from excerpt.known_vaults import check_breadth
+from excerpt.known_vaults import refuse_broad_folder
 from excerpt.processes import excerpt_command, find_program
 from excerpt.settings import open_vault, user_paths
-from excerpt.store.address import is_address, read_address
+from excerpt.store.address import is_address, parse_address
 
 _PORT = 8765
 _CLIENTS = ("claude", "cursor", "vscode", "codex")
@@ -57,7 +57,7 @@ def mcp_command(
         raise _without_sdk("is not installed")
     for folder in folders:
         if not is_address(str(folder)):
-            check_breadth(open_vault(folder), user_paths())
+            refuse_broad_folder(open_vault(folder), user_paths())
     from excerpt.mcp.http import HttpAddress, is_loopback, open_listener
     from excerpt.mcp.served_vaults import ServedVaults
 
@@ -93,7 +93,7 @@ def _crash(error: Exception) -> str:
 
 def _server_name(vault: Path) -> str:
     """Return the vault's absolute path or address, so that a client can start anywhere."""
-    return read_address(str(vault)).shown if is_address(str(vault)) else str(vault.expanduser().absolute())
+    return parse_address(str(vault)).display_text if is_address(str(vault)) else str(vault.expanduser().absolute())
 
 
 def _print_config(client: str, folders: Sequence[Path], *, no_memory: bool) -> None:

@@ -11,7 +11,7 @@ import click
 from excerpt.cli.printing import for_stdout, narrate, print_json, print_line, read_input
 from excerpt.cli.vaults import load_vault, refresh_option, vault_option
 from excerpt.model import Memory, Source
-from excerpt.settings import MAX
+from excerpt.settings import MAX_COUNT
 from excerpt.text.dates import period_of
 from excerpt.text.display import location, visible_line
 
@@ -160,7 +160,7 @@ def _checked_since(_ctx: click.Context, _param: click.Parameter, since: str) -> 
     help="Only those remembered since: 2025-03-01, 2025-03, 7d, 2w.",
 )
 @click.option(
-    "--limit", type=click.IntRange(1, MAX), help="The most memories.  [default: search.limit; without WORDS, all]"
+    "--limit", type=click.IntRange(1, MAX_COUNT), help="The most memories.  [default: search.limit; without WORDS, all]"
 )
 @click.option("--sources", is_flag=True, help="Check whether their sources are still in the vault.")
 @click.option("--stale", is_flag=True, help="Only those whose source has changed or is gone.")
@@ -184,7 +184,7 @@ def recall_command(
     WORDS are a query as for `excerpt search`. Lists the memories that answer it, best first. Without WORDS, lists all
     memories, newest first.
     """
-    with load_vault(vault, refresh=not no_refresh, offer=True) as notes:
+    with load_vault(vault, refresh=not no_refresh, suggest_moves=True) as notes:
         _show_unreadable_files(notes)
         recalled = notes.memories.recall(
             " ".join(words),

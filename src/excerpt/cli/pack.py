@@ -13,19 +13,19 @@ import click
 from excerpt.cli.printing import check_output, for_stdout, narrate, print_line, save
 from excerpt.cli.vaults import load_vault, refresh_option, vault_option
 from excerpt.kinds import Format, Scope, Strategy
-from excerpt.known_vaults import vault_of_file
+from excerpt.known_vaults import find_vault_of_file
 from excerpt.model import TOO_LARGE, PackResult
-from excerpt.settings import MAX, user_paths
+from excerpt.settings import MAX_COUNT, user_paths
 from excerpt.text.display import format_count, line_range, percent
 
 
 @click.command()
 @click.argument("queries", nargs=-1, metavar="[QUERY]...")
 @vault_option
-@click.option("--budget", type=click.IntRange(0, MAX), help="The most tokens, headers and separators included.")
-@click.option("--limit", type=click.IntRange(1, MAX), help="The number of best hits to pack.")
+@click.option("--budget", type=click.IntRange(0, MAX_COUNT), help="The most tokens, headers and separators included.")
+@click.option("--limit", type=click.IntRange(1, MAX_COUNT), help="The number of best hits to pack.")
 @click.option("--expand", "scope", type=click.Choice([s.value for s in Scope]), help="How far each hit is grown.")
-@click.option("--neighbors", type=click.IntRange(0, MAX), help="How many fragments on each side, for neighbors.")
+@click.option("--neighbors", type=click.IntRange(0, MAX_COUNT), help="How many fragments on each side, for neighbors.")
 @click.option(
     "--rank",
     type=click.Choice(["score", "none"]),
@@ -78,7 +78,7 @@ def pack_command(
         target = None
         if output is not None and str(output) != "-":
             target = check_output(
-                output, lambda file: vault_of_file(file, opened_vault.folder, user_paths(), os.environ)
+                output, lambda file: find_vault_of_file(file, opened_vault.folder, user_paths(), os.environ)
             )
         packed = opened_vault.pack(
             *queries, format=form, template=template, ranked=rank == "score", ids=ids, marks=from_marks, **options

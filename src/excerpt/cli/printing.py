@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TextIO
 import click
 
 from excerpt.errors import ExcerptError, StreamError
-from excerpt.json_forms import as_data
+from excerpt.json_forms import to_json_value
 from excerpt.state_files import swap_file, users_umask
 from excerpt.text.display import format_count, visible, visible_json, visible_line
 
@@ -47,11 +47,11 @@ def output_error(error: OSError) -> StreamError:
 
 
 def print_json(value: Any) -> None:
-    """Print a value, converted by `as_data`, as JSON on one line, with control characters escaped.
+    """Print a value, converted by `to_json_value`, as JSON on one line, with control characters escaped.
 
     The guide's note on JSON forms describes what each command prints.
     """
-    print_line(visible_json(json.dumps(as_data(value), ensure_ascii=False)))
+    print_line(visible_json(json.dumps(to_json_value(value), ensure_ascii=False)))
 
 
 def for_stdout(text: str) -> str:
@@ -151,14 +151,14 @@ def _read_bytes(file: Path, size: int, name: str) -> bytes:
 # Write a command's output to a file that the user names.
 
 
-def check_output(file: Path, vault_of_file: Callable[[Path], Path | None]) -> Path:
+def check_output(file: Path, find_vault_of_file: Callable[[Path], Path | None]) -> Path:
     """Return `file` with all links resolved.
 
     Raises a usage error if it is a folder, or in a vault, which excerpt never writes to.
     """
     try:
         real = file.expanduser().resolve()
-        if vault := vault_of_file(real):
+        if vault := find_vault_of_file(real):
             raise click.UsageError(
                 f"{file} is inside the vault {vault}, where excerpt never writes: choose a file elsewhere."
             )

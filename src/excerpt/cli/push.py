@@ -13,15 +13,15 @@ import click
 from excerpt.cli.printing import ProgressLine, narrate, print_json, print_line
 from excerpt.cli.vaults import VaultFolder, build_index, chosen_vault
 from excerpt.errors import ExcerptError
-from excerpt.json_forms import as_data
+from excerpt.json_forms import to_json_value
 from excerpt.model import Progress
-from excerpt.settings import settings_of, user_paths
-from excerpt.store.rights import Changes, Right, read_right
+from excerpt.settings import load_vault_settings, user_paths
+from excerpt.store.rights import ReadRight, RightsChanges, parse_right
 from excerpt.text.display import format_count, visible_line
 
 if TYPE_CHECKING:
     from excerpt.cli.watching import Crash, Report
-    from excerpt.store.address import Address
+    from excerpt.store.address import StoreAddress
     from excerpt.store.compare import PushRules
 
 _RETRY_SECONDS = 5.0
@@ -30,15 +30,15 @@ _REFUSED_SECONDS = 30.0
 """Seconds until a refused push is tried again without a local change: a push from elsewhere may allow it."""
 
 
-class _Right(click.ParamType[Right]):
+class _Right(click.ParamType[ReadRight]):
     """The parameter type ROLE=FOLDER."""
 
     name = "right"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Right:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> ReadRight:
         """Return the parsed value; fails with a usage error if it is not ROLE=FOLDER."""
         try:
-            return value if isinstance(value, Right) else read_right(value)
+            return value if isinstance(value, ReadRight) else parse_right(value)
         except ValueError as error:
             self.fail(f"{error}.", param, ctx)
 
@@ -50,7 +50,7 @@ class Pushing:
     used, or the rules refuse a push, one `error` event is sent and the push is retried every few seconds.
     """
 
-    def __init__(self, vault: Path, address: Address, report: Report, crash: Crash, rules: PushRules) -> None:
+    def __init__(self, vault: Path, address: StoreAddress, report: Report, crash: Crash, rules: PushRules) -> None:
         self._vault, self._address, self._report, self._crash, self._rules = vault, address, report, crash, rules
         self._changed = threading.Event()
         self._ended = threading.Event()
@@ -75,7 +75,7 @@ class Pushing:
 
         paths, last_error = user_paths(), ""
         seconds: float | None = None
-        settings = settings_of(self._vault, paths)
+        settings = load_vault_settings(self._vault, paths)
         pusher: Pusher | None = None
         snapshot: Snapshot | None = None
         while not self._ended.is_set():
@@ -90,7 +90,7 @@ class Pushing:
                 if before is not None:
                     before.close()
                 pusher = pusher or Pusher(self._address, paths.push_folder(self._vault))
-                self._report("pushed", as_data(pusher.push(snapshot, rules=self._rules)))
+                self._report("pushed", to_json_value(pusher.push(snapshot, rules=self._rules)))
                 last_error = ""
             except ExcerptError as error:
                 if error.message != last_error:
@@ -143,8 +143,8 @@ def push_command(
     *,
     address: str,
     roles: bool,
-    allowed: tuple[Right, ...],
-    forbidden: tuple[Right, ...],
+    allowed: tuple[ReadRight, ...],
+    forbidden: tuple[ReadRight, ...],
     merge: bool,
     mirror: bool,
     overwrite: tuple[str, ...],
@@ -160,17 +160,17 @@ def push_command(
     would remove more than a fifth of the notes: it lists them, and the options that allow it.
     """
     from excerpt.index.snapshot import Snapshot
-    from excerpt.store.address import read_address
+    from excerpt.store.address import parse_address
     from excerpt.store.compare import PushRules, conflict_sentence
     from excerpt.store.push import push
 
     if merge and mirror:
         raise click.UsageError("--merge keeps what others changed, --mirror does not: give one of them.")
     rules = PushRules(merge, mirror, accept_removals, frozenset(overwrite))
-    to = read_address(address)
+    to = parse_address(address)
     paths = user_paths()
     chosen = chosen_vault(vault)
-    settings = settings_of(chosen, paths)
+    settings = load_vault_settings(chosen, paths)
     build_index(chosen, settings, paths)
     snapshot = Snapshot.open(paths.index_folder(chosen), settings)
     line, started = ProgressLine(sys.stderr), time.monotonic()
@@ -183,7 +183,7 @@ def push_command(
                 Progress("pushing", done, total, 0, 0, "", snapshot.generation, 0, time.monotonic() - started)
             ),
             roles=roles,
-            rights=Changes(allowed, forbidden) if allowed or forbidden else None,
+            rights=RightsChanges(allowed, forbidden) if allowed or forbidden else None,
             rules=rules,
         )
     finally:
@@ -194,7 +194,7 @@ def push_command(
         notes = report.added + report.changed + report.unchanged + report.kept
         kept_note = f", {report.kept:,} changed by others and kept" if report.kept else ""
         print_line(
-            f"{format_count(notes, 'note')}, {format_count(report.fragments, 'fragment')} in {to.shown}: "
+            f"{format_count(notes, 'note')}, {format_count(report.fragments, 'fragment')} in {to.display_text}: "
             f"{report.added:,} added, {report.changed:,} changed, {report.removed:,} removed"
             f"{kept_note} in {report.seconds:.1f} s"
         )

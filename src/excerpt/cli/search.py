@@ -16,7 +16,7 @@ from excerpt.cli.vaults import VaultFolder, load_vault, refresh_option
 from excerpt.kinds import Confidence, Strategy
 from excerpt.known_vaults import unique_names
 from excerpt.model import Result
-from excerpt.settings import MAX
+from excerpt.settings import MAX_COUNT
 from excerpt.text.display import format_count
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ NO_ANSWER = "No note answers this; the nearest are below."
 )
 @click.option(
     "--limit",
-    type=click.IntRange(1, MAX),
+    type=click.IntRange(1, MAX_COUNT),
     help="The most hits.  [default: 10; with --json, search.limit of the settings]",
 )
 @click.option(
@@ -110,7 +110,7 @@ def _search_several(
     query: str, folders: Sequence[Path], strategy: str | None, limit: int | None, *, as_json: bool, refresh: bool
 ) -> int:
     """Search several vaults and print their hits as one list. Returns the exit code."""
-    from excerpt.api import fused
+    from excerpt.api import fuse_results
 
     with ExitStack() as stack:
         vaults = [stack.enter_context(load_vault(folder, refresh=refresh)) for folder in folders]
@@ -120,7 +120,7 @@ def _search_several(
         for vault in vaults:
             vault.warm()
             results[names[vault.folder]] = vault.search(query, strategy=strategy, limit=hit_limit, spans=not as_json)
-    hits = fused(results, hit_limit)
+    hits = fuse_results(results, hit_limit)
     for hint in dict.fromkeys(hint.message for result in results.values() for hint in result.hints):
         narrate(hint)
     if as_json:

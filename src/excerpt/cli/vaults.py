@@ -12,7 +12,7 @@ import click
 
 from excerpt.cli.printing import ProgressLine, narrate
 from excerpt.errors import StoreUnusableError, VaultError
-from excerpt.known_vaults import check_breadth, recent_vaults
+from excerpt.known_vaults import recent_vaults, refuse_broad_folder
 from excerpt.model import BuildReport
 from excerpt.settings import Paths, Settings, open_vault, user_paths
 
@@ -57,20 +57,20 @@ def refresh_option(command: Command) -> Command:
     )(command)
 
 
-def chosen_vault(path: Path | None, *, offer: bool = False) -> Path:
+def chosen_vault(path: Path | None, *, suggest_moves: bool = False) -> Path:
     """Return the vault that was given, or else the last one, resolved.
 
-    Data kept for the vault at a former path is moved to it, with a message on stderr; with `offer`, a message also says
-    what could be moved. Raises VaultError, also if excerpt's own folders are in the vault.
+    Data kept for the vault at a former path is moved to it, with a message on stderr. With `suggest_moves`, a message
+    also says what could be moved. Raises VaultError, also if excerpt's own folders are in the vault.
     """
     from excerpt.known_vaults import detect_move, save_fingerprint
-    from excerpt.settings import check_not_in_vault
+    from excerpt.settings import refuse_folders_in_vault
 
     named = last_vault() if path is None else path
     check_folder(named)
     vault, paths = open_vault(named), user_paths()
-    check_not_in_vault(vault, paths)
-    for sentence in detect_move(paths, vault, offer=offer):
+    refuse_folders_in_vault(vault, paths)
+    for sentence in detect_move(paths, vault, suggest_moves=suggest_moves):
         narrate(sentence)
     save_fingerprint(paths, vault)
     return vault
@@ -126,15 +126,15 @@ def build_index(
     from excerpt.index.build import build
 
     if not accept_all:
-        check_breadth(vault, paths)
+        refuse_broad_folder(vault, paths)
     folder, line = paths.index_folder(vault), ProgressLine(sys.stderr)
     return build(vault, folder, settings, line, rebuild=rebuild, accept_empty=accept_empty, wait=wait)
 
 
-def load_vault(folder: Path | None, *, refresh: bool = True, offer: bool = False) -> Vault:
+def load_vault(folder: Path | None, *, refresh: bool = True, suggest_moves: bool = False) -> Vault:
     """Open the vault that was given, or else the last one, through the API, with notices and progress on stderr."""
     from excerpt.api import open as open_vault_of_api
 
     path = last_vault() if folder is None else folder
     line = ProgressLine(sys.stderr)
-    return open_vault_of_api(path, refresh=refresh, on_progress=line, on_notice=narrate, offer=offer)
+    return open_vault_of_api(path, refresh=refresh, on_progress=line, on_notice=narrate, suggest_moves=suggest_moves)

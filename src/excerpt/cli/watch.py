@@ -19,10 +19,10 @@ from excerpt.cli.printing import ProgressLine, narrate, print_json, print_line
 from excerpt.cli.push import Pushing
 from excerpt.cli.vaults import chosen_vault, vault_option
 from excerpt.errors import ExcerptError, StreamError
-from excerpt.known_vaults import check_breadth
+from excerpt.known_vaults import refuse_broad_folder
 from excerpt.model import Progress
-from excerpt.settings import settings_of, user_paths
-from excerpt.store.address import Address, read_address
+from excerpt.settings import load_vault_settings, user_paths
+from excerpt.store.address import StoreAddress, parse_address
 from excerpt.store.compare import PushRules, conflict_sentence
 from excerpt.text.display import visible_line
 from excerpt.vault.watched import mark_watched
@@ -44,10 +44,10 @@ def watch_command(vault: Path | None, poll: bool, progress: bool, address: str |
     """
     if merge and address is None:
         raise click.UsageError("--merge needs a store: name it with --to.")
-    to = None if address is None else (read_address(address), PushRules(merge=merge))
+    to = None if address is None else (parse_address(address), PushRules(merge=merge))
     if not progress:
         chosen = chosen_vault(vault)
-        check_breadth(chosen, user_paths())
+        refuse_broad_folder(chosen, user_paths())
         with _pushing(chosen, to, _Lines(chosen)) as report, mark_watched(user_paths().watch_folder(chosen)):
             _watching(chosen, report).run(poll=poll)
         return 0
@@ -70,7 +70,7 @@ def watch_command(vault: Path | None, poll: bool, progress: bool, address: str |
 
 
 @contextlib.contextmanager
-def _pushing(vault: Path, to: tuple[Address, PushRules] | None, report: Report) -> Iterator[Report]:
+def _pushing(vault: Path, to: tuple[StoreAddress, PushRules] | None, report: Report) -> Iterator[Report]:
     """Yield the event handler: one that also pushes changes to the store `to`, or `report` itself without a store."""
     if to is None:
         yield report
@@ -94,7 +94,7 @@ def _watching(vault: Path, report: Report) -> Watching:
     watching = Watching(
         vault,
         paths.index_folder(vault),
-        settings_of(vault, paths),
+        load_vault_settings(vault, paths),
         report,
         _crash,
     )

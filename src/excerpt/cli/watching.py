@@ -14,7 +14,7 @@ from typing import Any
 
 from excerpt.errors import ExcerptError, IndexBusyError, VaultEmptiedError, VaultError
 from excerpt.index.build import BuildCancelled, BuildControl, Updater
-from excerpt.json_forms import as_data
+from excerpt.json_forms import to_json_value
 from excerpt.model import Progress
 from excerpt.settings import Settings
 from excerpt.vault.watch import Batch, VaultWatch
@@ -199,7 +199,7 @@ class Watching:
             )
         else:
             self._last_message = ""
-            self._report("done", as_data(report))
+            self._report("done", to_json_value(report))
         self._conclude(work if waiting else None)
         return not waiting
 
@@ -223,7 +223,7 @@ class Watching:
     # --- telling ------------------------------------------------------------------------------------------------------
 
     def _report_progress(self, progress: Progress) -> None:
-        self._report("progress", as_data(progress))
+        self._report("progress", to_json_value(progress))
 
     def _report_emptied(self, emptied: VaultEmptiedError) -> None:
         if self._last_message != emptied.message:

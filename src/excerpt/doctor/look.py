@@ -1,4 +1,4 @@
-"""Run all checks of the doctor, in the order of the report, without changing anything."""
+"""Run all checks of `excerpt doctor`, in the order of its report, without changing anything."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from filelock import Timeout
 
 from excerpt.doctor import checks
-from excerpt.doctor.checks import Finding, FindingGroup, format_names, megabytes, ok, problem, versions, warning
+from excerpt.doctor.checks import Finding, FindingGroup, check_versions, format_names, megabytes, ok, problem, warning
 from excerpt.doctor.stores import check_store
 from excerpt.errors import StoreUnusableError
 from excerpt.index.verify import Fault, IndexHealth, RepairPart, StaleReason
@@ -21,7 +21,7 @@ from excerpt.index.writer import LOCK_FILE
 from excerpt.processes import find_program
 from excerpt.settings import Paths, Settings
 from excerpt.state_files import file_lock
-from excerpt.store.address import is_address, read_address
+from excerpt.store.address import is_address, parse_address
 from excerpt.text.display import format_count
 
 if TYPE_CHECKING:
@@ -31,92 +31,105 @@ if TYPE_CHECKING:
 # --- index ------------------------------------------------------------------------------------------------------------
 # Findings about the index, and which process is writing it.
 
-_NAMED = 5
-_FIX = "Run `excerpt doctor --fix`"
-_HOW = {
-    RepairPart.CATALOG: f"{_FIX}: it rebuilds everything from the vault.",
-    RepairPart.NOTE: f"{_FIX}: it reads the note again.",
-    RepairPart.WORDS: f"{_FIX}: it rebuilds the words from the catalog.",
-    RepairPart.VECTORS: f"{_FIX}: it rebuilds the vectors from the catalog.",
+_MAX_LISTED_FAULTS = 5
+_FIX_COMMAND = "Run `excerpt doctor --fix`"
+_REPAIR_HINTS = {
+    RepairPart.CATALOG: f"{_FIX_COMMAND}: it rebuilds everything from the vault.",
+    RepairPart.NOTE: f"{_FIX_COMMAND}: it reads the note again.",
+    RepairPart.WORDS: f"{_FIX_COMMAND}: it rebuilds the words from the catalog.",
+    RepairPart.VECTORS: f"{_FIX_COMMAND}: it rebuilds the vectors from the catalog.",
 }
 
 
-def findings_of(health: IndexHealth, *, quick: bool) -> Iterator[Finding]:
-    """Yield the findings about an existing index."""
+def check_health(health: IndexHealth, *, quick: bool) -> Iterator[Finding]:
+    """Yield findings about an examined index; with `quick`, words, vectors and unchanged files were not examined."""
     if health.generation:
         size_text = f"{format_count(health.notes, 'note')}, {format_count(health.fragments, 'fragment')}"
-        yield ok(f"Generation {health.generation}: {size_text}, {megabytes(health.size)}")
-    yield from _stale(health)
+        yield ok(f"The index has generation {health.generation}: {size_text}, {megabytes(health.size)}")
+    yield from _stale_findings(health)
     for part in RepairPart:
-        yield from _faults([fault for fault in health.faults if fault.part is part])
+        yield from _fault_findings([fault for fault in health.faults if fault.part is part])
     if health.generation and not any(fault.part is RepairPart.CATALOG for fault in health.faults):
-        yield from _agreements(health, quick=quick)
+        yield from _intact_findings(health, quick=quick)
     for stale_part in health.outdated:
-        yield warning(f"Out of date: {stale_part}.", "The next `excerpt index` updates it.")
-    yield from _left(health)
+        yield warning(f"A part of the index is out of date: {stale_part}.", "Update it with `excerpt index`.")
+    yield from _leftover_findings(health)
     for reason, number in health.skipped.most_common():
-        yield ok(f"{format_count(number, 'file')} skipped: {reason} (`excerpt status` lists them)")
+        skipped = format_count(number, "file was", "files were")
+        yield ok(f"{skipped} skipped: {reason} (`excerpt status` lists the files)")
 
 
-def _stale(health: IndexHealth) -> Iterator[Finding]:
+def _stale_findings(health: IndexHealth) -> Iterator[Finding]:
     for why in StaleReason:
         paths = [path for path, reason in health.stale if reason is why]
         if paths:
-            message = f"Not indexed yet, {why}: {format_count(len(paths), 'note')} ({format_names(paths)})"
-            yield warning(f"{message}.", "Run `excerpt index`, or the next search does it.")
+            notes = format_count(len(paths), "note is", "notes are")
+            yield warning(
+                f"The index is not up to date: {notes} {why} ({format_names(paths)}).",
+                "Run `excerpt index`. The next search also updates the index.",
+            )
 
 
-def _faults(faults: list[Fault]) -> Iterator[Finding]:
-    for fault in faults[:_NAMED]:
-        yield problem(f"{fault.path}: {fault.reason}", _HOW[fault.part])
-    if len(faults) > _NAMED:
-        yield problem(f"And {len(faults) - _NAMED:,} more of this kind.", _HOW[faults[0].part])
+def _fault_findings(faults: list[Fault]) -> Iterator[Finding]:
+    for fault in faults[:_MAX_LISTED_FAULTS]:
+        yield problem(f"{fault.path}: {fault.reason}", _REPAIR_HINTS[fault.part])
+    if len(faults) > _MAX_LISTED_FAULTS:
+        more = format_count(len(faults) - _MAX_LISTED_FAULTS, "more fault")
+        yield problem(f"The index has {more} of this kind.", _REPAIR_HINTS[faults[0].part])
 
 
-def _agreements(health: IndexHealth, *, quick: bool) -> Iterator[Finding]:
+def _intact_findings(health: IndexHealth, *, quick: bool) -> Iterator[Finding]:
     """Yield findings about the parts of the index that agree with their source."""
     faulty_parts = {fault.part for fault in health.faults}
     if RepairPart.NOTE not in faulty_parts:
         more = "" if quick else ", and splitting the text again gives the same fragments"
         yield ok(f"The line ranges of {format_count(health.fragments, 'fragment')} match their text{more}")
     if RepairPart.WORDS not in faulty_parts and health.postings:
-        yield ok(f"{format_count(health.postings, 'posting')} and all lengths match the text")
+        yield ok(f"{format_count(health.postings, 'posting')} and the lengths of all fragments match their text")
     if RepairPart.VECTORS not in faulty_parts and health.vectors:
         more = "" if quick or health.outdated else ", and the model computes the same"
-        yield ok(f"{format_count(health.vectors, 'vector')} are the same in the catalog and the matrix{more}")
+        yield ok(f"{format_count(health.vectors, 'vector')} are the same in the catalog and the matrix file{more}")
     if quick:
         yield ok("Words, vectors and unchanged files were not checked (--quick)")
 
 
-def _left(health: IndexHealth) -> Iterator[Finding]:
+def _leftover_findings(health: IndexHealth) -> Iterator[Finding]:
     before = [(name, size) for name, size, newer in health.leftovers if not newer]
     if before:
         total = megabytes(sum(size for _, size in before))
         yield ok(
-            f"{format_count(len(before), 'file')} ({total}) of the previous generation; the next build removes them"
+            f"There are {format_count(len(before), 'file')} ({total}) of the previous generation of the index;"
+            " the next build removes them"
         )
     newer = [name for name, _, newer in health.leftovers if newer]
     if newer:
         yield warning(
-            f"Left by an interrupted build, or not part of the index: {format_names(newer)}.",
-            f"{_FIX}, if no build is running.",
+            f"The index folder has files that are not part of the index: {format_names(newer)}."
+            " An interrupted build may have left them.",
+            f"{_FIX_COMMAND} when no build is running: it removes them.",
         )
 
 
-def lock(folder: Path) -> Finding:
-    """Return whether a process writes the index, and which; the system releases the lock when its holder ends."""
+def check_lock(folder: Path) -> Finding:
+    """Return a finding that says whether a process is writing the index, and which, by the lock of the index."""
     try:
         with file_lock(folder / LOCK_FILE, 0):
             return ok("No process is writing it")
     except Timeout:
-        holder = _holder(folder / LOCK_FILE)
+        holder = _lock_holder(folder / LOCK_FILE)
         return ok(f"It is being written by {holder or 'another process'}")
     except OSError as error:
-        return problem(f"Its lock cannot be taken: {error.strerror or error}.", "Give permission in the index folder.")
+        return problem(
+            f"The lock file of the index cannot be opened: {error.strerror or error}.",
+            f"Permit reading and writing in {folder}.",
+        )
 
 
-def _holder(file: Path) -> str:
-    """Return the process that holds a lock on `file`, from Linux's /proc/locks; "" if unknown."""
+def _lock_holder(file: Path) -> str:
+    """Return the process that holds the lock on `file`, such as "process 17 (excerpt)"; "" if unknown.
+
+    It is found in Linux's /proc/locks.
+    """
     with suppress(OSError, ValueError):
         status = file.stat()
         lock_key = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
@@ -128,15 +141,16 @@ def _holder(file: Path) -> str:
     return ""
 
 
-# --- all of it --------------------------------------------------------------------------------------------------------
+# --- all checks -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """The result of all checks.
+    """The results of all checks.
 
-    `vault` is None if it cannot be read, `health` if there is no index; `settings_valid` is False if a broken settings
-    file was replaced by defaults.
+    `vault` is the folder of the vault, None if it cannot be read. `folder` is the folder of the index, `health` the
+    result of examining it; both are None if there is none. `settings_valid` is False if an invalid settings file was
+    replaced by defaults.
     """
 
     groups: tuple[FindingGroup, ...]
@@ -156,25 +170,26 @@ class Diagnosis:
 
 
 def diagnose(vault: Path | None, paths: Paths, tick: OnExamined, *, quick: bool) -> Diagnosis:
-    """Run all checks, with the vault at `vault`, a folder or the address of a store. Never raises.
+    """Run all checks and return their results; a check that fails becomes a finding.
 
-    `vault` is None if no vault was ever opened.
+    `vault` is a folder or the address of a store, None if no vault was ever opened. `tick` is called with the progress.
+    With `quick`, checks that need to read all files again are skipped.
     """
-    settings, of_settings = Settings(), FindingGroup("settings", ())
+    settings, settings_group = Settings(), FindingGroup("settings", ())
     vault_check = checks.VaultCheck(())
     folder: Path | None = None
     health: IndexHealth | None = None
 
-    def read_settings() -> Iterable[Finding]:
+    def check_settings_files() -> Iterable[Finding]:
         nonlocal settings
-        settings, findings = checks.read_settings(paths, _resolve_vault(vault))
+        settings, findings = checks.check_settings_files(paths, _resolve_vault(vault))
         return findings
 
     def check_named_vault() -> Iterable[Finding]:
         nonlocal vault_check
         if vault is None:
-            todo = "Name one: `excerpt doctor --vault ~/notes`."
-            return (warning("No vault is named, and none has been opened yet.", todo),)
+            todo = "Name a vault: `excerpt doctor --vault ~/notes`."
+            return (warning("No vault was checked: none is named, and none has been opened yet.", todo),)
         vault_check = checks.check_vault(vault, settings, checks.watch_limit())
         return vault_check.findings
 
@@ -184,68 +199,71 @@ def diagnose(vault: Path | None, paths: Paths, tick: OnExamined, *, quick: bool)
         if resolved is None:
             return ()
         folder = paths.index_folder(resolved)
-        health, findings = _index(folder, vault_check, settings, tick, quick)
+        health, findings = _check_index_folder(folder, vault_check, settings, tick, quick)
         return findings
 
-    of_settings = group("settings", read_settings)
+    settings_group = run_checks("settings", check_settings_files)
     if vault is not None and is_address(str(vault)):
-        of_vault, of_index = group("store", lambda: check_store(str(vault), settings)), group("index")
+        vault_group, index_group = run_checks("store", lambda: check_store(str(vault), settings)), run_checks("index")
     else:
-        of_vault = group(
+        vault_group = run_checks(
             "vault",
             check_named_vault,
             lambda: checks.orphaned_vaults(paths, vault_check.vault or _resolve_vault(vault)),
         )
-        of_index = group("index", check_index)
+        index_group = run_checks("index", check_index)
     size = health.size if health is not None else 0
-    of_index_model, of_index_tokenizer = (health.model, health.tokenizer) if health is not None else ("", "")
+    index_model, index_tokenizer = (health.model, health.tokenizer) if health is not None else ("", "")
     groups = (
-        of_vault,
-        of_index,
-        of_settings,
-        group(
+        vault_group,
+        index_group,
+        settings_group,
+        run_checks(
             "model",
-            lambda: checks.model(settings.embedding.model, of_index_model),
-            lambda: (checks.tokenizer(settings.pack.tokenizer, of_index_tokenizer),),
+            lambda: checks.check_model(settings.embedding.model, index_model),
+            lambda: (checks.check_tokenizer(settings.pack.tokenizer, index_tokenizer),),
         ),
-        *_surroundings(settings, paths),
-        group("folders", lambda: checks.folders(paths, folder, size)),
-        group("versions", versions),
+        *_check_surroundings(settings, paths),
+        run_checks("folders", lambda: checks.check_folders(paths, folder, size)),
+        run_checks("versions", check_versions),
     )
     return Diagnosis(
         groups=tuple(each for each in groups if each.findings),
         settings=settings,
-        settings_valid=not of_settings.has_problem,
+        settings_valid=not settings_group.has_problem,
         vault=vault_check.vault,
         folder=folder,
         health=health,
     )
 
 
-def group(name: str, *parts: Callable[[], Iterable[Finding]]) -> FindingGroup:
-    """Run checks as one group. A check that raises becomes a finding too, and the others continue."""
+def run_checks(name: str, *parts: Callable[[], Iterable[Finding]]) -> FindingGroup:
+    """Run `parts`, the checks of one subject, and return their findings; a check that raises becomes a finding too."""
     findings: list[Finding] = []
     for part in parts:
         try:
             findings += part()
         except Exception as error:  # a check that fails must not hide the others
-            message = f"This check failed ({type(error).__name__}: {error})."
-            findings.append(problem(message, "If no other line explains it, please report it."))
+            message = f"A check of the {name} failed ({type(error).__name__}: {error})."
+            findings.append(problem(message, "If no other line explains this error, please report it."))
     return FindingGroup(name, tuple(dict.fromkeys(findings)))
 
 
-def _surroundings(settings: Settings, paths: Paths) -> Iterator[FindingGroup]:
+def _check_surroundings(settings: Settings, paths: Paths) -> Iterator[FindingGroup]:
     environment = dict(os.environ)
     encoding = getattr(sys.__stdout__, "encoding", None) or "unknown"
     size = checks.terminal_size()
-    yield group("terminal", lambda: checks.terminal(environment, sys.platform, size, encoding, checks.run_command))
-    yield group("keys", lambda: checks.keys(settings.screen))
-    yield group("editor", lambda: checks.editor(settings.screen.editor, environment, find_program))
+    yield run_checks(
+        "terminal",
+        lambda: checks.check_terminal(environment, sys.platform, size, encoding, checks.run_program_for_output),
+    )
+    yield run_checks("keys", lambda: checks.check_keys(settings.screen))
+    yield run_checks("editor", lambda: checks.check_editor(settings.screen.editor, environment, find_program))
     copies = paths.copies_folder()
-    yield group("clipboard", lambda: checks.clipboard(environment, find_program, sys.platform, copies))
+    yield run_checks("clipboard", lambda: checks.check_clipboard(environment, find_program, sys.platform, copies))
 
 
-def _index(
+def _check_index_folder(
     folder: Path, vault_check: checks.VaultCheck, settings: Settings, tick: OnExamined, quick: bool
 ) -> tuple[IndexHealth | None, list[Finding]]:
     from excerpt.index.verify import examine
@@ -253,15 +271,18 @@ def _index(
     try:
         health = examine(folder, vault_check.vault, vault_check.scan, settings, tick, quick=quick)
     except FileNotFoundError:
-        return None, [warning(f"There is no index yet: {folder}", "`excerpt index` or any search builds it.")]
-    return health, [*findings_of(health, quick=quick), lock(folder)]
+        return None, [warning(f"There is no index in {folder} yet.", "Build it with `excerpt index` or any search.")]
+    return health, [*check_health(health, quick=quick), check_lock(folder)]
 
 
 def _resolve_vault(vault: Path | None) -> Path | None:
-    """Return the path of a vault that may not exist, or the path that stands for a store."""
+    """Return the resolved path of a vault that may not exist; for a store, the path that stands for its address.
+
+    Returns None if there is no vault, or its path cannot be resolved.
+    """
     try:
         if is_address(str(vault)):
-            return read_address(str(vault)).folder
+            return parse_address(str(vault)).folder
         return None if vault is None else vault.expanduser().resolve()
     except (OSError, RuntimeError, ValueError, StoreUnusableError):
         return None

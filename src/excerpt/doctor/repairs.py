@@ -1,4 +1,4 @@
-"""Repair what needs no question (`--fix`): update the index and restrict permissions.
+"""Repair problems without asking (`excerpt doctor --fix`): update the index and restrict permissions.
 
 The content of settings, memories and the vault is never changed.
 """
@@ -21,31 +21,32 @@ from excerpt.text.display import format_count
 
 @dataclass(frozen=True, slots=True)
 class Repairs:
-    """What was repaired, and what was left as it is, one sentence each."""
+    """Sentences about what was repaired (`done`), and about what was not (`left`)."""
 
     done: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
 
 
 def repair(diagnosis: Diagnosis, paths: Paths, progress: Callable[[Progress], None]) -> Repairs:
-    """Remove the access of other users, update the index and rebuild damaged parts of it.
+    """Take the right to read excerpt's folders from other users, update the index and rebuild its damaged parts.
 
-    The content of settings, memories and the vault is not changed.
+    The content of settings, memories and the vault is not changed. `progress` is called while the index is built.
     """
-    private, index = _close_files(paths.folders), _repair_index(diagnosis, progress)
+    private, index = _restrict_permissions(paths.folders), _repair_index(diagnosis, progress)
     return Repairs((*private.done, *index.done), (*private.left, *index.left))
 
 
-def _close_files(folders: Iterable[Path]) -> Repairs:
-    open_paths = {path for folder in folders for path in find_shared_paths(folder)}
+def _restrict_permissions(folders: Iterable[Path]) -> Repairs:
+    readable_paths = {path for folder in folders for path in find_shared_paths(folder)}
     for folder in folders:
         remove_others_permissions(folder)
-    unclosed = [path for folder in folders for path in find_shared_paths(folder)]
-    closed = len(open_paths) - len(unclosed)
-    done = (f"Closed to other users: {format_count(closed, 'file or folder', 'files and folders')}.",)
-    names = format_names(list(map(str, unclosed)))
-    left = (f"Still open to other users: {names}. Its disk or owner does not allow closing them.",)
-    return Repairs(done if closed else (), left if unclosed else ())
+    still_readable = [path for folder in folders for path in find_shared_paths(folder)]
+    closed_count = len(readable_paths) - len(still_readable)
+    files = format_count(closed_count, "file or folder", "files and folders")
+    done = (f"Other users can no longer read {files}.",)
+    names = format_names(list(map(str, still_readable)))
+    left = (f"Other users can still read {names}: the disk or the owner does not allow a change.",)
+    return Repairs(done if closed_count else (), left if still_readable else ())
 
 
 def _repair_index(diagnosis: Diagnosis, progress: Callable[[Progress], None]) -> Repairs:
@@ -67,26 +68,28 @@ def _repair_index(diagnosis: Diagnosis, progress: Callable[[Progress], None]) ->
         return Repairs(left=(f"The index is unchanged: {error}",))
     except (OSError, sqlite3.Error) as error:
         return Repairs(left=(f"The index is unchanged: it cannot be written ({error}).",))
-    return Repairs(done=tuple(_repairs_made(diagnosis, report)))
+    return Repairs(done=tuple(_describe_repairs(diagnosis, report)))
 
 
 def _needs_build(diagnosis: Diagnosis) -> bool:
+    """Return whether the index is missing, faulty or out of date, or has files left by an interrupted build."""
     health = diagnosis.health
     if health is None:
         return diagnosis.folder is not None and diagnosis.vault is not None
-    orphaned_vaults = any(newer for _, _, newer in health.leftovers)
-    return bool(health.faults or health.stale or health.outdated or orphaned_vaults)
+    has_leftovers = any(newer for _, _, newer in health.leftovers)
+    return bool(health.faults or health.stale or health.outdated or has_leftovers)
 
 
-def _repairs_made(diagnosis: Diagnosis, report: BuildReport) -> Iterator[str]:
+def _describe_repairs(diagnosis: Diagnosis, report: BuildReport) -> Iterator[str]:
+    """Yield sentences about what a build has repaired in the index."""
     if report.rebuilt:
-        yield f"Rebuilt: {report.rebuilt.rstrip('.')}."
+        yield f"Rebuilt {report.rebuilt.rstrip('.')}."
     changes = {"added": report.added, "read again": report.changed, "removed": report.removed}
     if any(changes.values()):
         summary = ", ".join(f"{number:,} {action}" for action, number in changes.items() if number)
         notes = format_count(report.added + report.changed + report.unchanged, "note")
-        yield f"Brought up to date: {summary}; {notes} now."
+        yield f"The index was updated: {summary}. It has {notes} now."
     left = diagnosis.health.leftovers if diagnosis.health is not None else []
     removed = sum(not (diagnosis.folder / name).exists() for name, _, _ in left) if diagnosis.folder is not None else 0
     if removed:
-        yield f"Removed {format_count(removed, 'file')} not in use."
+        yield f"Removed {format_count(removed, 'file')} that the index does not use."

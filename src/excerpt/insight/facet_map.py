@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from excerpt.corpus.facets import UNKNOWN_DAY, Facets, property_name
 from excerpt.corpus.interface import Corpus
-from excerpt.json_forms import fields_of
+from excerpt.json_forms import dataclass_to_json
 from excerpt.search.engine import Engine
 from excerpt.search.filters import FIRST, LAST, midnight
 from excerpt.search.query import OPERATORS
@@ -362,7 +362,7 @@ class VaultMap:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form of `excerpt map`."""
-        return fields_of(self)
+        return dataclass_to_json(self)
 
 
 def matches_map(engine: Engine, query: str, values: int | None = VALUES) -> VaultMap:

@@ -14,7 +14,7 @@ from rapidfuzz import process
 from excerpt.corpus.interface import Corpus
 from excerpt.corpus.links import has_other_suffix
 from excerpt.errors import NotFoundError
-from excerpt.json_forms import fields_of
+from excerpt.json_forms import dataclass_to_json
 from excerpt.locations import location_contains
 from excerpt.model import Section
 from excerpt.text.display import format_count
@@ -144,7 +144,7 @@ class NoteLines:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form of `excerpt read`."""
-        return fields_of(self)
+        return dataclass_to_json(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +192,7 @@ class Peek:
         properties: dict[str, list[str]] = {}
         for name, value in self.properties:
             properties.setdefault(name, []).append(value)
-        return {**fields_of(self), "properties": properties}
+        return {**dataclass_to_json(self), "properties": properties}
 
 
 def read(snapshot: Corpus, name: str) -> NoteLines:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from excerpt.json_forms import fields_of, select_fields
+from excerpt.json_forms import attributes_to_json, dataclass_to_json
 from excerpt.kinds import Confidence
 
 
@@ -208,7 +208,7 @@ class Overview:
 
         The fields of each part's location are among the part's own.
         """
-        data = fields_of(self)
+        data = dataclass_to_json(self)
         del data["budget"], data["tokenizer"]
         timeline = data["timeline"]
         months = [_with_location(month) for month in timeline["months"]]
@@ -218,10 +218,10 @@ class Overview:
             # The `path` of a linked name is that of its own note, not of the note that links to it.
             "names": [
                 {
-                    **select_fields(name, "name"),
+                    **attributes_to_json(name, "name"),
                     "note": name.path,
-                    **select_fields(name, "notes", "overall"),
-                    **fields_of(name.place),
+                    **attributes_to_json(name, "notes", "overall"),
+                    **dataclass_to_json(name.place),
                 }
                 for name in self.names
             ],

@@ -31,7 +31,7 @@ from excerpt.insight.similarity import (
     spread,
     text_without_markup,
 )
-from excerpt.json_forms import select_fields
+from excerpt.json_forms import attributes_to_json
 from excerpt.model import Fragment, Signal, Span, signals_to_dict
 from excerpt.search.bm25 import Rows
 from excerpt.search.engine import Engine
@@ -291,7 +291,7 @@ class MatchedFragment:
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            **select_fields(self.fragment, "path", "heading_path", "line_start", "line_end"),
+            **attributes_to_json(self.fragment, "path", "heading_path", "line_start", "line_end"),
             "fragment_id": self.fragment.id,
             "text": self.fragment.text,
             "spans": [[span.start, span.end] for span in self.spans],
@@ -378,14 +378,14 @@ class RelatedNote:
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            **select_fields(self, "path", "title", "line", "score"),
+            **attributes_to_json(self, "path", "title", "line", "score"),
             "signals": signals_to_dict(self.signals),
-            **select_fields(self, "linked", "missing_link", "mentions", "common", "words", "tags", "place"),
+            **attributes_to_json(self, "linked", "missing_link", "mentions", "common", "words", "tags", "place"),
             "matches": [
                 {
                     "here": match.here.to_dict(),
                     "there": match.there.to_dict(),
-                    **select_fields(match, "similarity", "words"),
+                    **attributes_to_json(match, "similarity", "words"),
                 }
                 for match in self.matches
             ],
@@ -407,7 +407,7 @@ class Related:
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form of `excerpt related`."""
         return {
-            **select_fields(self, "path", "title", "line"),
+            **attributes_to_json(self, "path", "title", "line"),
             "fragment_id": self.fragment.id if self.fragment else None,
             "generation": self.generation,
             "elapsed_ms": round(self.elapsed_ms, 3),

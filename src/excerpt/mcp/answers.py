@@ -1,8 +1,8 @@
-"""Format answers as text for a model: the findings, within a number of tokens, and what to call next.
+"""Format answers as text for a model: the results, within a limit of tokens, and what to call next.
 
 The first line is written by excerpt and gives the confidence, how much of the answer is shown, its tokens and its
-vault; the last line says what was left out and how to continue. Between them is text of the vault: on one line in an
-entry, or in a fence that nothing in it closes, so that a note cannot forge either.
+vault; the last line says what was left out and how to continue. Between them is text of the vault. It is put on one
+line, or in a code fence longer than any fence in it, so that a note cannot imitate the first or the last line.
 """
 
 from __future__ import annotations
@@ -20,28 +20,29 @@ if TYPE_CHECKING:  # they import the engine, which is loaded later, while the cl
     from excerpt import Fragment, Hit, NoteLines, PackResult, Peek, Recalled, RelatedNote, Source, SourceCheck, Span
 
 TOKENIZER = "o200k"
-"""The tokenizer that limits are counted with, whatever the vault's packs use.
+"""Name of the tokenizer that counts the tokens of answers, independent of the settings for packs.
 
-Agents do not report theirs, and this one is close to most.
+Agents do not report their tokenizer, and this one counts about as most do.
 """
-MIN = 200
-"""The smallest limit of tokens for an answer: the first line, the last line and one entry fit."""
+MIN_LIMIT = 200
+"""The smallest token limit for an answer: the first line, the last line and one part fit."""
 
 _FENCE = "```"
-_CUT = "[…]"
-_LONGEST_NAME = 200  # columns, of headings for example; a path is never cut, as `read` needs it
-_LONGEST_MEMORY = 4_000  # characters
-_CLOSE = 20
+_CUT_MARK = "[…]"
+_MAX_NAME_COLUMNS = 200  # of headings for example; a path is never cut, as `read` needs the whole path
+_MAX_MEMORY_LENGTH = 4_000  # characters
+_MAX_COUNT_ATTEMPTS = 20
 """Attempts to make the token count stated in an answer equal to its actual count."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
-    """The content of an answer, before it is cut to a number of tokens.
+    """The content of an answer, before it is cut to a limit of tokens.
 
-    `facts` go into the first line; `above` is always shown; `parts` follow, best first, each whole or not at all;
-    `hint` says what to call next. `what` is the plural noun for the parts, of which there are `total`, or "" to omit
-    the count. `more` says how to get the parts left out, given how many are shown.
+    `facts` go into the first line, with the name of the `vault` and its `freshness`, whether it is up to date. The text
+    `above` is always shown. `parts` follow, best first, each whole or not at all. `hint` says what to call next.
+    `what` is the plural noun for the parts, such as "notes", or "" to omit their count; `total` counts all parts that
+    exist. `more` says how to get the parts that are left out: a text, or a function of the number of parts shown.
     """
 
     facts: tuple[str, ...]
@@ -55,36 +56,40 @@ class ToolAnswer:
     above: str = ""
 
 
-def tokens_of(text: str) -> int:
+def count_tokens(text: str) -> int:
+    """Return the number of tokens of `text`, counted by TOKENIZER."""
     return open_tokenizer(TOKENIZER).count(text)
 
 
 def fit_answer(answer: ToolAnswer, limit: int) -> str:
-    """Return the answer as text with as many of its parts as fit into `limit` tokens, first and last line included."""
+    """Return an answer as text of at most `limit` tokens, with as many of its parts as fit."""
     fitting, too_many = 0, len(answer.parts)
     text = _render(answer, too_many, limit)
-    if tokens_of(text) <= limit:
+    if count_tokens(text) <= limit:
         return text
     while too_many - fitting > 1:
         middle = (fitting + too_many) // 2
-        if tokens_of(_render(answer, middle, limit)) <= limit:
+        if count_tokens(_render(answer, middle, limit)) <= limit:
             fitting = middle
         else:
             too_many = middle
-    text, longest = _render(answer, fitting, limit), limit
-    while tokens_of(text) > limit:  # very long names are cut to fit
-        longest //= 2
-        text = _render(_shorten(answer, longest), 0, limit)
+    text, max_columns = _render(answer, fitting, limit), limit
+    while count_tokens(text) > limit:  # very long names are cut to fit
+        max_columns //= 2
+        text = _render(_shorten_fields(answer, max_columns), 0, limit)
     return text
 
 
-def _shorten(answer: ToolAnswer, longest: int) -> ToolAnswer:
-    facts = tuple(truncate(fact, longest) for fact in answer.facts)
-    vault, freshness = truncate(answer.vault, longest), truncate(answer.freshness, longest)
-    return replace(answer, facts=facts, vault=vault, freshness=freshness, hint=truncate(answer.hint, longest), more="")
+def _shorten_fields(answer: ToolAnswer, max_columns: int) -> ToolAnswer:
+    facts = tuple(truncate(fact, max_columns) for fact in answer.facts)
+    vault, freshness = truncate(answer.vault, max_columns), truncate(answer.freshness, max_columns)
+    return replace(
+        answer, facts=facts, vault=vault, freshness=freshness, hint=truncate(answer.hint, max_columns), more=""
+    )
 
 
 def _render(answer: ToolAnswer, shown: int, limit: int) -> str:
+    """Return an answer as text with its first `shown` parts; the first line names `limit`, which is not applied."""
     left = max(len(answer.parts) - shown, 0)
     more = answer.more if isinstance(answer.more, str) else answer.more(shown) if left else ""
     hints = [f"{left:,} left out here: {more}." if left and more else "", answer.hint]
@@ -94,7 +99,7 @@ def _render(answer: ToolAnswer, shown: int, limit: int) -> str:
     between = "\n\n" if any("\n" in part for part in parts) else "\n"
     body = [each for each in (answer.above, between.join(parts)) if each]
     token_count, text = limit, ""
-    for _ in range(_CLOSE):
+    for _ in range(_MAX_COUNT_ATTEMPTS):
         facts = (
             *answer.facts,
             tally,
@@ -103,59 +108,69 @@ def _render(answer: ToolAnswer, shown: int, limit: int) -> str:
             answer.freshness,
         )
         text = "\n\n".join((" · ".join(filter(None, facts)), *body, "Next: " + " ".join(filter(None, hints))))
-        actual = tokens_of(text)
+        actual = count_tokens(text)
         if actual == token_count:
             break
         token_count = actual
     return text
 
 
-# --- what parts are made of -------------------------------------------------------------------------------------------
+# --- the parts of answers ---------------------------------------------------------------------------------------------
 
 
 def source_reference(path: str, first: int, last: int, within: str = "") -> str:
-    """Return `path:first-last`, or `path#page=12` for an attachment, in the form that `read` accepts."""
+    """Return the location of lines as `path:first-last`, a form that the tool `read` accepts.
+
+    For lines of an attachment, `within` is their page or cell range, and the form is `path#page=12`.
+    """
     return location(path, first, last, within)
 
 
 def memory_source_reference(source: Source) -> str:
-    """Return the source of a memory in the form that `read` accepts: a note, or lines of it."""
+    """Return the location of a memory's source, a note or lines of it, in a form that the tool `read` accepts."""
     if not source.line_start:
         return visible_line(source.path)
     return source_reference(source.path, source.line_start, source.line_end, source.place)
 
 
-def headings(fragment: Fragment) -> str:
-    """Return title and headings on one line, cut to `_LONGEST_NAME` columns."""
-    return truncate(visible_line(title_and_headings(fragment.title, fragment.heading_path)), _LONGEST_NAME)
+def format_headings(fragment: Fragment) -> str:
+    """Return the title of a fragment's note and its headings on one line, cut to `_MAX_NAME_COLUMNS` columns."""
+    return truncate(visible_line(title_and_headings(fragment.title, fragment.heading_path)), _MAX_NAME_COLUMNS)
 
 
-def hit_part(number: int, hit: Hit, characters: int, vault: str = "") -> str:
-    """Return a hit on two lines: location and confidence, then a snippet of `characters` characters (0: none)."""
+def format_hit(number: int, hit: Hit, characters: int, vault: str = "") -> str:
+    """Return a hit on two lines: location and confidence, then a snippet of `characters` characters (0: no snippet).
+
+    `number` is the hit's rank, from 1; `vault` the name to show, "" for none.
+    """
     fragment = hit.fragment
     vault_text = f"vault {visible_line(vault)} · " if vault else ""
     sure = f" · {hit.confidence}" if hit.confidence is not None else ""
     reference = source_reference(fragment.path, fragment.line_start, fragment.line_end, fragment.place)
-    head = f"{number}. {vault_text}{reference} · {headings(fragment)}{sure} · {format_count(fragment.tokens, 'token')}"
-    return f"{head}\n   {quote(fragment.text, hit.spans, characters)}" if characters else head
+    tokens = format_count(fragment.tokens, "token")
+    head = f"{number}. {vault_text}{reference} · {format_headings(fragment)}{sure} · {tokens}"
+    return f"{head}\n   {quote_snippet(fragment.text, hit.spans, characters)}" if characters else head
 
 
-def quote(text: str, spans: Sequence[Span], characters: int) -> str:
-    """Return a snippet of about `characters` characters in quotation marks on one line, around the most matches."""
+def quote_snippet(text: str, spans: Sequence[Span], characters: int) -> str:
+    """Return the part of `text` with the most matches (`spans`), in quotation marks on one line.
+
+    It has about `characters` characters.
+    """
     shown, _ = snippet(text, spans, characters)
     return f'"{truncate(shown, characters)}"'
 
 
-def passage_part(path: str, first: int, last: int, headings_text: str, text: str) -> str:
-    """Return lines of a note in a fence, below a line with their location."""
+def format_passage(path: str, first: int, last: int, headings_text: str, text: str) -> str:
+    """Return the text of lines of a note in a code fence, below a line with their location and headings."""
     fence = extend_border(_FENCE, text)
     named = f" · {headings_text}" if headings_text else ""
     return f"{source_reference(path, first, last)}{named}\n{fence}\n{text}\n{fence}"
 
 
 @dataclass(frozen=True, slots=True)
-class LinesPart:
-    """Consecutive lines of a note that are shown together; `is_cut` for a single line cut to fit."""
+class NoteLinesPart:
+    """Consecutive lines of a note that are shown together; `is_cut` means that it is one line, which was cut to fit."""
 
     path: str
     first: int
@@ -165,33 +180,37 @@ class LinesPart:
 
     @property
     def shown(self) -> str:
-        return passage_part(self.path, self.first, self.last, "", self.text)
+        """The lines as text of an answer, with their location."""
+        return format_passage(self.path, self.first, self.last, "", self.text)
 
 
-def fragment_part(fragment: Fragment, max_tokens: int) -> str:
-    """Return a fragment in a fence, or only its first lines if it has more than `max_tokens` tokens."""
-    whole = LinesPart(fragment.path, fragment.line_start, fragment.line_end, fragment.text)
-    first = next(iter(_parts_of(whole, max_tokens)), whole)
-    return passage_part(first.path, first.first, first.last, headings(fragment), first.text)
+def format_fragment(fragment: Fragment, max_tokens: int) -> str:
+    """Return a fragment in a code fence, or only its first lines if it has more than `max_tokens` tokens."""
+    whole = NoteLinesPart(fragment.path, fragment.line_start, fragment.line_end, fragment.text)
+    first = next(iter(_split_to_fit(whole, max_tokens)), whole)
+    return format_passage(first.path, first.first, first.last, format_headings(fragment), first.text)
 
 
-def note_parts(note: NoteLines, fragments: Iterable[Fragment], max_tokens: int) -> tuple[LinesPart, ...]:
-    """Return lines of a note as parts that end where its fragments end.
+def split_note(note: NoteLines, fragments: Iterable[Fragment], max_tokens: int) -> tuple[NoteLinesPart, ...]:
+    """Split a note into parts that end where its `fragments` end; parts of more than `max_tokens` are split further.
 
-    Parts of more than `max_tokens` tokens are split at lines.
+    Every part ends at the end of a line.
     """
     ends = [each.line_end for each in fragments if note.line_start <= each.line_end < note.line_end]
-    whole = LinesPart(note.path, note.line_start, note.line_end, note.text)
+    whole = NoteLinesPart(note.path, note.line_start, note.line_end, note.text)
     lines, first, parts = note.text.split("\n"), note.line_start, []
     for last in (*ends, note.line_end):
         part_text = "\n".join(lines[first - note.line_start : last - note.line_start + 1])
-        parts += _parts_of(replace(whole, first=first, last=last, text=part_text), max_tokens)
+        parts += _split_to_fit(replace(whole, first=first, last=last, text=part_text), max_tokens)
         first = last + 1
     return tuple(parts)
 
 
-def _parts_of(part: LinesPart, max_tokens: int) -> list[LinesPart]:
-    """Return a part without leading and trailing blank lines, halved until each has at most `max_tokens`."""
+def _split_to_fit(part: NoteLinesPart, max_tokens: int) -> list[NoteLinesPart]:
+    """Halve a part at line ends until each piece has at most `max_tokens` tokens; drop blank lines at both ends.
+
+    A single line with more tokens is cut.
+    """
     lines = part.text.split("\n")
     begin, end = 0, len(lines)
     while begin < end and not lines[begin].strip():
@@ -201,25 +220,25 @@ def _parts_of(part: LinesPart, max_tokens: int) -> list[LinesPart]:
     if begin == end:
         return []
     trimmed = replace(part, first=part.first + begin, last=part.first + end - 1, text="\n".join(lines[begin:end]))
-    if tokens_of(trimmed.text) <= max_tokens:
+    if count_tokens(trimmed.text) <= max_tokens:
         return [trimmed]
     if trimmed.first == trimmed.last:
-        return [replace(trimmed, text=_beginning(trimmed.text, max_tokens), is_cut=True)]
+        return [replace(trimmed, text=_cut_line(trimmed.text, max_tokens), is_cut=True)]
     middle = (begin + end) // 2
     above = replace(trimmed, last=part.first + middle - 1, text="\n".join(lines[begin:middle]))
     below = replace(trimmed, first=part.first + middle, text="\n".join(lines[middle:end]))
-    return _parts_of(above, max_tokens) + _parts_of(below, max_tokens)
+    return _split_to_fit(above, max_tokens) + _split_to_fit(below, max_tokens)
 
 
-def _beginning(line: str, max_tokens: int) -> str:
-    """Return the beginning of a line in at most `max_tokens` tokens, with a mark that it is cut."""
+def _cut_line(line: str, max_tokens: int) -> str:
+    """Return the beginning of a line and a mark that it is cut, together at most `max_tokens` tokens."""
     shortened = line[: max_tokens * 8]
-    while (excess := tokens_of(shortened) + 4 - max_tokens) > 0:
+    while (excess := count_tokens(shortened) + 4 - max_tokens) > 0:
         shortened = shortened[:-excess]
-    return f"{shortened} {_CUT}"
+    return f"{shortened} {_CUT_MARK}"
 
 
-def outline(peek: Peek) -> str:
+def format_outline(peek: Peek) -> str:
     """Return a note's size and headings, each with its lines and tokens."""
     head = f"{visible_line(peek.path)} · {format_count(peek.tokens, 'token')} · {format_count(peek.lines, 'line')}"
     rows = [
@@ -230,7 +249,7 @@ def outline(peek: Peek) -> str:
     return "\n".join((head, *rows))
 
 
-def related_part(note: RelatedNote) -> str:
+def format_related_note(note: RelatedNote) -> str:
     """Return a related note and the reasons for it, on one or two lines."""
     why = []
     if note.linked.sentence:
@@ -244,32 +263,32 @@ def related_part(note: RelatedNote) -> str:
     if note.missing_link:
         why.append("one names the other without a link")
     title, reasons = (
-        truncate(visible_line(note.title), _LONGEST_NAME),
-        truncate(visible_line("; ".join(why)), 2 * _LONGEST_NAME),
+        truncate(visible_line(note.title), _MAX_NAME_COLUMNS),
+        truncate(visible_line("; ".join(why)), 2 * _MAX_NAME_COLUMNS),
     )
     head = f"{visible_line(f'{note.path}:{note.line}')} · {title} · {note.score:.2f}"
     reasons_lines = [f"{head} · {reasons}" if reasons else head]
     for match in note.matches[:1]:
         theirs = match.there
-        reasons_lines.append(f"   {quote(theirs.fragment.text, theirs.spans, 160)}")
+        reasons_lines.append(f"   {quote_snippet(theirs.fragment.text, theirs.spans, 160)}")
     return "\n".join(reasons_lines)
 
 
-def memory_part(recalled: Recalled) -> str:
-    """Return a memory in a fence, with the status of its source."""
+def format_memory(recalled: Recalled) -> str:
+    """Return a memory's text in a code fence, below a line with its id, date, tags and the status of its source."""
     memory = recalled.memory
     tags = "".join(f" #{tag}" for tag in memory.tags)
     head = f"{memory.id} · {memory.created[:10]}{visible_line(tags)}"
     if memory.source is not None:
-        head += f" · from {memory_source_reference(memory.source)}{_source_status(recalled.source_check)}"
-    why = f"\nwhy: {truncate(visible_line(memory.why), _LONGEST_NAME)}" if memory.why else ""
-    text = memory.text if len(memory.text) <= _LONGEST_MEMORY else f"{memory.text[:_LONGEST_MEMORY]} {_CUT}"
+        head += f" · from {memory_source_reference(memory.source)}{_format_source_status(recalled.source_check)}"
+    why = f"\nwhy: {truncate(visible_line(memory.why), _MAX_NAME_COLUMNS)}" if memory.why else ""
+    text = memory.text if len(memory.text) <= _MAX_MEMORY_LENGTH else f"{memory.text[:_MAX_MEMORY_LENGTH]} {_CUT_MARK}"
     fence = extend_border(_FENCE, text)
     return f"{head}{why}\n{fence}\n{text}\n{fence}"
 
 
-def _source_status(source_check: SourceCheck | None) -> str:
-    """Return the status of a memory's source if it moved, changed or is gone, else ""."""
+def _format_source_status(source_check: SourceCheck | None) -> str:
+    """Return a text that says that a memory's source has moved, changed or is gone; "" if it is unchanged."""
     if source_check is None:
         return ""
     now = f" {memory_source_reference(source_check.source)}" if source_check.source is not None else ""
@@ -285,15 +304,16 @@ def _source_status(source_check: SourceCheck | None) -> str:
 def fit_pack(
     pack: Callable[[int], PackResult], answer: Callable[[PackResult], ToolAnswer], limit: int
 ) -> tuple[str, PackResult]:
-    """Return a pack between the first and the last line of an answer, in `limit` tokens, and the pack itself.
+    """Return an answer of at most `limit` tokens that contains a pack, and the pack itself.
 
-    The pack gets the tokens that the two lines leave.
+    `pack` builds a pack for a budget of tokens: those that the first and the last line leave. `answer` returns the
+    answer for a pack, without the text of the pack.
     """
-    room = limit - tokens_of(fit_answer(replace(answer(pack(0)), parts=()), limit))
+    room = limit - count_tokens(fit_answer(replace(answer(pack(0)), parts=()), limit))
     while True:
         packed = pack(max(room, 0))
         text = _render(replace(answer(packed), parts=(packed.text.strip("\n"),) if packed.packs else ()), 1, limit)
-        excess = tokens_of(text) - limit
+        excess = count_tokens(text) - limit
         if excess <= 0:
             return text, packed
         if not packed.packs:

@@ -1,7 +1,7 @@
-"""Serve over HTTP, for clients that share one process: on the loopback interface, to those that have the token.
+"""Serve over HTTP, so that several clients share one server: on the loopback interface, and only with a token.
 
-A web page can reach a port of the machine that shows it. So a request must name a host and an origin of this server
-(the SDK checks both) and carry the token, which is in a file that only the user can read.
+A web page in a browser can send requests to ports of the user's machine. So a request must name a host and an origin of
+this server (the SDK checks both) and contain the token, which is in a file that only the user can read.
 """
 
 from __future__ import annotations
@@ -25,19 +25,20 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 LOOPBACK = "127.0.0.1"
-PATH = "/mcp"
-_MIN_TOKEN, _MAX_TOKEN = 16, 4_096  # characters
-_SECONDS_TO_END = 1
-_BACKLOG = 16  # connections accepted at a time, before they are counted
+URL_PATH = "/mcp"
+_MIN_TOKEN_LENGTH, _MAX_TOKEN_LENGTH = 16, 4_096  # characters
+_SHUTDOWN_SECONDS = 1
+_BACKLOG = 16  # connections that the system accepts before the server counts them
 _MAX_SESSIONS = 500  # 26 kB each
-_SESSION_SECONDS = 1_800.0  # without a request or an open stream
+_SESSION_SECONDS = 1_800.0  # after which a session without a request or an open stream ends
 
 
 @dataclass(frozen=True, slots=True)
 class HttpAddress:
-    """Where the server listens, and who may connect.
+    """Where the server listens, and what clients need to connect.
 
-    `token_file` contains the token, `names` are the host names that clients use besides the loopback ones.
+    `token_file` contains the token. `names` are host names of the server, besides the loopback ones, that requests may
+    use.
     """
 
     host: str
@@ -46,19 +47,21 @@ class HttpAddress:
     names: tuple[str, ...] = ()
 
 
-def token_in(file: Path, *, make: bool) -> str:
-    """Return the token in a file; if there is no file and `make`, create it with a new token.
+def load_token(file: Path, *, create: bool) -> str:
+    """Return the token in `file`; with `create`, a missing file is created with a new token.
 
-    Raises SettingsError if the file cannot be used, also if other users can open it: whoever has the token can read the
-    notes, and nobody reads the warnings of an unattended server. ssh refuses such a key too.
+    Raises SettingsError if the file cannot be used. That includes a file that other users can open: whoever has the
+    token can read the notes, and nobody would see a warning of an unattended server. ssh refuses such keys too.
     """
     try:
         with file.open(encoding="utf-8") as opened_file:
             mode = os.fstat(opened_file.fileno()).st_mode
-            token = opened_file.read(_MAX_TOKEN + 2).strip()
+            token = opened_file.read(_MAX_TOKEN_LENGTH + 2).strip()
     except FileNotFoundError:
-        if not make:
-            raise SettingsError(f"There is no token file {file}.", "Create it with a secret of your own.") from None
+        if not create:
+            raise SettingsError(
+                f"There is no token file {file}.", "Create the file, and write a secret of your own into it."
+            ) from None
         token = secrets.token_urlsafe(32)
         file.parent.mkdir(parents=True, exist_ok=True)
         replace_file(file, f"{token}\n".encode(), mode=0o600)
@@ -67,21 +70,24 @@ def token_in(file: Path, *, make: bool) -> str:
         raise SettingsError(
             f"The token file {file} cannot be read: {getattr(error, 'strerror', None) or error}."
         ) from error
-    if len(token) < _MIN_TOKEN:
-        raise SettingsError(f"The token in {file} is too short.", f"It needs at least {_MIN_TOKEN} characters.")
-    if len(token) > _MAX_TOKEN or not all("!" <= letter <= "~" for letter in token):
+    if len(token) < _MIN_TOKEN_LENGTH:
+        raise SettingsError(
+            f"The token in {file} is too short.", f"Write at least {_MIN_TOKEN_LENGTH} characters into the file."
+        )
+    if len(token) > _MAX_TOKEN_LENGTH or not all("!" <= letter <= "~" for letter in token):
         raise SettingsError(
             f"The token in {file} cannot be sent in a header.",
-            f"It must be one line of at most {_MAX_TOKEN} letters, digits and signs, without spaces.",
+            f"The token must be one line of at most {_MAX_TOKEN_LENGTH} letters, digits and signs, without spaces.",
         )
     if os.name == "posix" and mode & 0o077:
         raise SettingsError(
-            f"Other users can open the token file {file}.", f"Close it to other users: chmod 600 {file}"
+            f"Other users can open the token file {file}.", f"Take this right from them: chmod 600 {file}"
         )
     return token
 
 
 def is_loopback(host: str) -> bool:
+    """Return whether a host name or IP address means this machine."""
     if host == "localhost":
         return True
     try:
@@ -90,7 +96,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-class NeedsToken:
+class TokenMiddleware:
     """ASGI middleware that answers 401 to requests without the token."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
@@ -98,14 +104,14 @@ class NeedsToken:
         self._expected = f"Bearer {token}".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and not self._is_right(scope["headers"]):
+        if scope["type"] == "http" and not self._has_token(scope["headers"]):
             headers = [(b"www-authenticate", b"Bearer"), (b"content-type", b"text/plain")]
             await send({"type": "http.response.start", "status": 401, "headers": headers})
             await send({"type": "http.response.body", "body": b"The token is missing or wrong.\n"})
             return
         await self._app(scope, receive, send)
 
-    def _is_right(self, headers: Sequence[tuple[bytes, bytes]]) -> bool:
+    def _has_token(self, headers: Sequence[tuple[bytes, bytes]]) -> bool:
         authorization = next((value for name, value in headers if name.lower() == b"authorization"), b"")
         return hmac.compare_digest(authorization, self._expected)
 
@@ -120,16 +126,18 @@ class Listener:
 
 
 def open_listener(http_address: HttpAddress) -> Listener:
-    """Read the token and start to listen.
+    """Read the token and open a socket that listens at `http_address`.
 
-    Raises SettingsError for an unusable token, ExcerptError for a port that is taken.
+    Raises SettingsError if the token cannot be used, ExcerptError if the port is taken.
     """
     return Listener(
-        http_address, token_in(http_address.token_file, make=is_loopback(http_address.host)), _listening(http_address)
+        http_address,
+        load_token(http_address.token_file, create=is_loopback(http_address.host)),
+        _open_socket(http_address),
     )
 
 
-def _listening(http_address: HttpAddress) -> socket.socket:
+def _open_socket(http_address: HttpAddress) -> socket.socket:
     """Return a socket that listens at `http_address`. Raises ExcerptError if the port is taken or not permitted."""
     try:
         family = socket.getaddrinfo(http_address.host, http_address.port, type=socket.SOCK_STREAM)[0][0]
@@ -137,16 +145,16 @@ def _listening(http_address: HttpAddress) -> socket.socket:
     except OSError as error:
         raise ExcerptError(
             f"Cannot listen at {http_address.host}:{http_address.port}: {error.strerror or error}.",
-            "Name another --port.",
+            "Choose another port with --port.",
         ) from error
 
 
 async def serve(server: MCPServer[Any], listener: Listener) -> None:
-    """Serve until the process is asked to end."""
+    """Serve HTTP clients on the socket of `listener` until the process gets SIGTERM or SIGINT."""
     import uvicorn
     from mcp.server.transport_security import TransportSecuritySettings
 
-    from excerpt.mcp.connections import TimedProtocol
+    from excerpt.mcp.connections import TimeLimitedProtocol
 
     http_address, port = listener.http_address, listener.socket.getsockname()[1]
     host = f"[{http_address.host}]" if ":" in http_address.host else http_address.host
@@ -156,19 +164,19 @@ async def serve(server: MCPServer[Any], listener: Listener) -> None:
         allowed_origins=[f"{scheme}://{name}:{port}" for name in named for scheme in ("http", "https")],
     )
     app = server.streamable_http_app(
-        streamable_http_path=PATH,
+        streamable_http_path=URL_PATH,
         transport_security=security,
         session_idle_timeout=_SESSION_SECONDS,
         max_sessions=_MAX_SESSIONS,
     )
     config = uvicorn.Config(
-        NeedsToken(app, listener.token),
-        http=TimedProtocol,
+        TokenMiddleware(app, listener.token),
+        http=TimeLimitedProtocol,
         backlog=_BACKLOG,
         log_level="error",
         access_log=False,
-        timeout_graceful_shutdown=_SECONDS_TO_END,
+        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
     )
-    sys.stderr.write(f"excerpt: serving at http://{host}:{port}{PATH}; the token is in {http_address.token_file}\n")
+    sys.stderr.write(f"excerpt: serving at http://{host}:{port}{URL_PATH}; the token is in {http_address.token_file}\n")
     sys.stderr.flush()
     await uvicorn.Server(config).serve(sockets=[listener.socket])

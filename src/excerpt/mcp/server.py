@@ -1,7 +1,7 @@
-"""The MCP server: eight tools on one or more vaults, over stdio or HTTP. The only module that imports the SDK.
+"""The MCP server: eight tools for one or more vaults, over stdio or HTTP.
 
 Answers are text (docs/design/agents.md says why), each within the token limit of its tool; no state is kept between
-calls. Vault text is treated as data, and no tool writes into a vault.
+calls. Answers quote the text of notes as data, and no tool writes into a vault.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from pydantic import BaseModel, Field, ValidationError
 import excerpt
 from excerpt.errors import ExcerptError, NotFoundError
 from excerpt.mcp import answers
-from excerpt.mcp.answers import MIN, ToolAnswer, fit_answer
+from excerpt.mcp.answers import MIN_LIMIT, ToolAnswer, fit_answer
 from excerpt.mcp.http import Listener, serve
-from excerpt.mcp.served_vaults import NotYetError, Report, ServedSnapshot, ServedVault, ServedVaults
+from excerpt.mcp.served_vaults import NotIndexedYetError, ReportProgress, ServedSnapshot, ServedVault, ServedVaults
 from excerpt.mcp.stdio import stdio_transport
 from excerpt.text.display import format_count, visible_line
 from mcp import MCPError
@@ -43,32 +43,33 @@ INSTRUCTIONS = (
     "Cite them as path:lines. If the first line says `nothing` or `weak`, say that the notes may not have the answer."
 )
 
+# The maximum length in tokens of the answer of each tool:
 SEARCH_CAP, READ_CAP, PACK_CAP, RELATED_CAP, OVERVIEW_CAP, RECALL_CAP = 4_000, 8_000, 8_000, 4_000, 2_000, 4_000
-_HEADER_TOKENS = 150  # most tokens around the text of a note, except for very long names
-_MAX_VAULTS, _MAX_SKIPPED = 4, 5  # listed by `status`, to keep its answer short
-_SEARCH_LIMIT = 50
-_OF_A_NOTE = 6  # most hits of one note among fifty
-_DECISIONS = {"follow": ("moved",), "update": ("changed",), "keep": ("changed", "gone")}
-"""The decisions about a memory, and the values of `SourceStatus` for which each is allowed."""
-_SOURCES = {
+_HEADER_TOKENS = 150  # maximum tokens of the first and the last line around the text of a note, unless names are long
+_MAX_LISTED_VAULTS, _MAX_LISTED_FILES = 4, 5  # listed by `status`, to keep its answer short
+_NOTE_SEARCH_LIMIT = 50  # hits of a search in one note
+_MAX_HITS_PER_NOTE = 6  # hits that one note has among the first fifty of a search
+_ALLOWED_SOURCE_STATUSES = {"follow": ("moved",), "update": ("changed",), "keep": ("changed", "gone")}
+"""The values of `SourceStatus` for which each value of the parameter `stale` is allowed."""
+_SOURCE_STATUS_TEXTS = {
     "fresh": "is unchanged",
     "moved": "has moved",
     "changed": "has changed",
     "gone": "is gone",
     "none": "does not exist",
 }
-_MAX_HINTS, _LONGEST_HINT = 3, 120  # hints about a query, and the characters of one
-_ERROR_BEGINNING, _ERROR_END = 300, 600  # characters shown of a longer error
-_LONGEST_ERROR = 1_000
-_LONGEST_URI = 3 * 4_096 + 300  # the longest path on Linux, each byte as %20, and a vault
+_MAX_HINTS, _MAX_HINT_LENGTH = 3, 120  # hints in an answer, and characters of each
+_MAX_ERROR_LENGTH = 1_000  # characters
+_ERROR_BEGINNING_LENGTH, _ERROR_END_LENGTH = 300, 600  # characters shown of an error that is too long
+_MAX_URI_LENGTH = 3 * 4_096 + 300  # the longest path on Linux with each byte as %20, and the name of a vault
 
-Answered = TypeVar("Answered")
+Answer = TypeVar("Answer")
 
 VaultName = Annotated[str, Field(description="see status")]
 SourceName = Annotated[str, Field(description="path, path:10-40, path#heading, title, [[wikilink]] or fragment id")]
 
-_READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
-_WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
+_READ_ONLY = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+_WRITES_MEMORIES = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
 
 
 class VaultStatus(BaseModel):
@@ -89,7 +90,7 @@ class Statuses(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The tools, each a method that is registered with the SDK; `vaults` are the vaults they query."""
+    """The tools: each public method except `single_vault` is registered with the SDK; they query `vaults`."""
 
     vaults: ServedVaults
 
@@ -98,25 +99,25 @@ class Tools:
         ctx: Context[Any, Any],
         *,
         query: str,
-        budget: Annotated[int, Field(ge=MIN, le=PACK_CAP)] = 1_500,
+        budget: Annotated[int, Field(ge=MIN_LIMIT, le=PACK_CAP)] = 1_500,
         scope: Annotated[str, Field(description="none, neighbors, section, note")] = "neighbors",
         format: Annotated[str, Field(description="markdown, xml, plain")] = "markdown",  # noqa: A002 - as the command has it
         vault: VaultName = "",
     ) -> str:
         """Return the passages that answer a question, whole, with sources, in a token budget. Use this first."""
         _check_query(query)
-        served = self.vaults.vaults_named(vault)
+        served = self.vaults.find_vaults(vault)
         results: dict[ServedVault, excerpt.Result] = {}
         shares = {served[0]: budget}
         if len(served) > 1:
             results = await _ask_each(served, lambda snapshot: snapshot.vault.search_for_pack(query), ctx)
-            shares = _shares(results, budget)
+            shares = _divide_budget(results, budget)
 
         async def packed(target: ServedVault, share: int) -> str:
             result = results.get(target)
             return await target.ask(
-                lambda snapshot: _pack_text(snapshot, query, share, scope=scope, form=format, result=result),
-                _report(ctx),
+                lambda snapshot: _pack_text(snapshot, query, share, scope=scope, pack_format=format, result=result),
+                _progress_callback(ctx),
             )
 
         return "\n\n".join(await asyncio.gather(*(packed(target, share) for target, share in shares.items())))
@@ -138,24 +139,24 @@ class Tools:
         Filters: tag:x path:x/ file:x "phrase" -word modified:7d. vault="*" asks all.
         """
         _check_query(query)
-        served = self.vaults.vaults_named(vault)
+        served = self.vaults.find_vaults(vault)
         if group == "folders":
             (only,) = self.single_vault(vault)
-            return await only.ask(lambda snapshot: _folders(snapshot, query, limit), _report(ctx))
-        hit_limit = (offset + limit) * (_OF_A_NOTE if group == "notes" else 1)
+            return await only.ask(lambda snapshot: _list_folders(snapshot, query, limit), _progress_callback(ctx))
+        hit_limit = (offset + limit) * (_MAX_HITS_PER_NOTE if group == "notes" else 1)
 
         def respond(snapshot: ServedSnapshot) -> tuple[ServedSnapshot, excerpt.Result, int]:
             result = snapshot.vault.search(query, strategy=strategy, limit=hit_limit)
             return snapshot, result, snapshot.vault.map(query, limit=1).notes if group == "notes" else result.matched
 
         searched = await _ask_each(served, respond, ctx)
-        results = {served_vault.name: result for served_vault, (_, result, _) in searched.items()}
+        results = {vault_of_result.name: result for vault_of_result, (_, result, _) in searched.items()}
         matched = sum(count for *_, count in searched.values())
         several = len(served) > 1
-        fused = excerpt.fused(results, hit_limit)
-        hits = (_best_of_notes(fused) if group == "notes" else fused)[offset : offset + limit]
+        fused = excerpt.fuse_results(results, hit_limit)
+        hits = (_best_hit_per_note(fused) if group == "notes" else fused)[offset : offset + limit]
         parts = tuple(
-            answers.hit_part(number, each.hit, snippet, each.vault if several else "")
+            answers.format_hit(number, each.hit, snippet, each.vault if several else "")
             for number, each in enumerate(hits, offset + 1)
         )
         words = [result.confidence for result in results.values() if result.confidence is not None]
@@ -168,7 +169,9 @@ class Tools:
             parts=parts,
             total=max(matched, offset + len(parts)),  # under filters, hits also include the nearest in meaning
             vault=vault if several else served[0].name,
-            freshness=_freshness(served, {served_vault: snapshot for served_vault, (snapshot, *_) in searched.items()}),
+            freshness=_format_freshness(
+                served, {vault_of_result: snapshot for vault_of_result, (snapshot, *_) in searched.items()}
+            ),
             more=lambda shown: f"continue with offset={offset + shown}, or ask with a smaller snippet",
             hint=_query_hints(results.values()) + hint + _partial_hint(sure, is_partial=is_partial),
         )
@@ -180,7 +183,7 @@ class Tools:
         *,
         source: SourceName,
         query: Annotated[str, Field(description="only what answers the query")] = "",
-        budget: Annotated[int, Field(ge=MIN, le=READ_CAP)] = 2_000,
+        budget: Annotated[int, Field(ge=MIN_LIMIT, le=READ_CAP)] = 2_000,
         full: Annotated[bool, Field(description="all of a long note")] = False,
         vault: VaultName = "",
     ) -> str:
@@ -190,7 +193,9 @@ class Tools:
         """
         (served,) = self.single_vault(vault)
         limit = READ_CAP if full else budget
-        return await served.ask(lambda snapshot: _read(snapshot, source, query, limit, full=full), _report(ctx))
+        return await served.ask(
+            lambda snapshot: _read_note(snapshot, source, query, limit, full=full), _progress_callback(ctx)
+        )
 
     async def related(
         self,
@@ -208,7 +213,7 @@ class Tools:
             answer = ToolAnswer(
                 facts=(f"near {visible_line(near.path)}",),
                 what="notes",
-                parts=tuple(map(answers.related_part, near.notes)),
+                parts=tuple(map(answers.format_related_note, near.notes)),
                 total=len(near.notes),
                 vault=snapshot.name,
                 freshness=snapshot.freshness,
@@ -217,20 +222,20 @@ class Tools:
             )
             return fit_answer(answer, RELATED_CAP)
 
-        return await served.ask(respond, _report(ctx))
+        return await served.ask(respond, _progress_callback(ctx))
 
     async def overview(
         self,
         ctx: Context[Any, Any],
         *,
         topic: str,
-        budget: Annotated[int, Field(ge=MIN, le=OVERVIEW_CAP)] = 600,
+        budget: Annotated[int, Field(ge=MIN_LIMIT, le=OVERVIEW_CAP)] = 600,
         vault: VaultName = "",
     ) -> str:
         """Summarize what the notes hold about a topic: main notes, sections, themes, related, when."""
         _check_query(topic)
         (served,) = self.single_vault(vault)
-        return await served.ask(lambda snapshot: _overview(snapshot, topic, budget), _report(ctx))
+        return await served.ask(lambda snapshot: _answer_overview(snapshot, topic, budget), _progress_callback(ctx))
 
     async def recall(
         self,
@@ -248,12 +253,12 @@ class Tools:
             _refuse_untags(tags, "Ask with the query -tag:x for memories without a tag.")
             every = snapshot.vault.memories.recall(query, tags=tags, check_sources=True)
             shown = every[:limit]
-            notices = "".join(f"{visible_line(notice)[:_LONGEST_HINT]} " for notice in snapshot.notices[:_MAX_HINTS])
+            notices = "".join(f"{visible_line(notice)[:_MAX_HINT_LENGTH]} " for notice in snapshot.notices[:_MAX_HINTS])
             hint = "`read` the source of one before you rely on it; `remember` with id changes it." if shown else ""
             answer = ToolAnswer(
                 facts=() if not shown or shown[0].answers else ("no memory answers; these share a word",),
                 what="memories",
-                parts=tuple(map(answers.memory_part, shown)),
+                parts=tuple(map(answers.format_memory, shown)),
                 total=len(every),
                 vault=snapshot.name,
                 freshness=snapshot.freshness,
@@ -262,7 +267,7 @@ class Tools:
             )
             return fit_answer(answer, RECALL_CAP)
 
-        return await served.ask(respond, _report(ctx))
+        return await served.ask(respond, _progress_callback(ctx))
 
     async def remember(
         self,
@@ -287,19 +292,21 @@ class Tools:
 
         def respond(snapshot: ServedSnapshot) -> str:
             if forget:
-                _refuse(given_names, "forget takes only an id")
+                _refuse_unused(given_names, "forget takes only an id")
                 return f"Forgot {snapshot.vault.memories.forget(forget).id}; it is in the trash folder."
             if id:
-                return _change(snapshot.vault.memories, id, text=text, tags=tags, why=why, source=source, stale=stale)
-            return _remember(snapshot, text=text, tags=tags, why=why, source=source, stale=stale)
+                return _change_memory(
+                    snapshot.vault.memories, id, text=text, tags=tags, why=why, source=source, stale=stale
+                )
+            return _save_memory(snapshot, text=text, tags=tags, why=why, source=source, stale=stale)
 
-        return await served.ask(respond, _report(ctx), writes=True)
+        return await served.ask(respond, _progress_callback(ctx), writes=True)
 
     async def status(self) -> Statuses:
         """List vaults, how fresh each is, files skipped."""
-        statuses = list(await asyncio.gather(*map(self._status, self.vaults.all[:_MAX_VAULTS])))
-        if len(self.vaults.all) > _MAX_VAULTS:
-            others = ", ".join(visible_line(each.name) for each in self.vaults.all[_MAX_VAULTS:])
+        statuses = list(await asyncio.gather(*map(self._status, self.vaults.all[:_MAX_LISTED_VAULTS])))
+        if len(self.vaults.all) > _MAX_LISTED_VAULTS:
+            others = ", ".join(visible_line(each.name) for each in self.vaults.all[_MAX_LISTED_VAULTS:])
             statuses.append(VaultStatus(vault=others[:200], freshness="name one to ask it"))
         return Statuses(vaults=statuses)
 
@@ -309,7 +316,7 @@ class Tools:
             status, freshness = await served.ask(lambda snapshot: (snapshot.vault.status(), snapshot.freshness))
         except ExcerptError as error:
             return VaultStatus(vault=name, freshness=visible_line(str(error))[:200])
-        room = max(_MAX_SKIPPED // len(self.vaults.all), 1)
+        room = max(_MAX_LISTED_FILES // len(self.vaults.all), 1)
         skipped = [visible_line(each.path)[:80] for each in status.skipped[:room]]
         if len(status.skipped) > room:
             skipped.append(f"and {len(status.skipped) - room:,} more: excerpt status")
@@ -322,33 +329,37 @@ class Tools:
         )
 
     def single_vault(self, name: str) -> tuple[ServedVault]:
-        """Return the vault that a single-vault tool addresses, as a tuple of one.
+        """Return the vault called `name` for a tool that takes only one, as a tuple of one item.
 
-        Raises ExcerptError for "*" if there are several.
+        Raises ExcerptError for "*" (all vaults) if there are several.
         """
-        vaults = self.vaults.vaults_named(name)
+        vaults = self.vaults.find_vaults(name)
         if name == "*" and len(vaults) > 1:
-            raise ExcerptError("This tool needs one vault.", 'Name one of `status`; `search` and `pack` take "*".')
+            raise ExcerptError(
+                'This tool takes only one vault, not "*".',
+                "Name a vault that `status` lists, or use `search` or `pack`.",
+            )
         return (vaults[0],)
 
 
-# --- from a vault to an answer ----------------------------------------------------------------------------------------
+# --- search and pack --------------------------------------------------------------------------------------------------
 
 
-def _shares(results: Mapping[ServedVault, excerpt.Result], budget: int) -> dict[ServedVault, int]:
-    """Return how many tokens of `budget` each vault gets for its pack, by the scores of their best hits.
+def _divide_budget(results: Mapping[ServedVault, excerpt.Result], budget: int) -> dict[ServedVault, int]:
+    """Divide `budget` tokens among vaults, in proportion to the score of each vault's best hit.
 
-    A vault whose best score is not above half of the highest gets none, nor does one for which too few tokens are left.
+    Vaults whose best score is at most half of the highest are left out, as are those that would get fewer than
+    MIN_LIMIT tokens.
     """
     best = {vault: result.hits[0].score if result.hits else 0.0 for vault, result in results.items()}
     threshold = max(best.values()) / 2
     chosen = sorted((vault for vault in best if best[vault] > threshold), key=lambda vault: -best[vault])[
-        : budget // MIN
+        : budget // MIN_LIMIT
     ]
     budget -= 2 * len(chosen)  # for the separators between their packs
     whole, shares = sum(best[vault] for vault in chosen), {}
     for vault in reversed(chosen):  # the best one gets the remainder after rounding and minimum shares
-        shares[vault] = max(int(budget * best[vault] / whole), MIN)
+        shares[vault] = max(int(budget * best[vault] / whole), MIN_LIMIT)
     excess = sum(shares.values()) - budget
     if not chosen:
         return {next(iter(best)): budget}
@@ -357,30 +368,31 @@ def _shares(results: Mapping[ServedVault, excerpt.Result], budget: int) -> dict[
 
 def _check_query(query: str) -> None:
     if not query.strip():
-        raise ExcerptError("The query is empty.", "Ask in a few words, as the notes would put it.")
+        raise ExcerptError("The query is empty.", "Give a question or a few words.")
 
 
 async def _ask_each(
-    served: Sequence[ServedVault], question: Callable[[ServedSnapshot], Answered], ctx: Context[Any, Any]
-) -> dict[ServedVault, Answered]:
-    """Return the answer of each vault, asked concurrently, without those that have no index yet.
+    served: Sequence[ServedVault], question: Callable[[ServedSnapshot], Answer], ctx: Context[Any, Any]
+) -> dict[ServedVault, Answer]:
+    """Ask all vaults concurrently and return their answers, without vaults that have no index yet.
 
-    Raises the first error other than NotYetError, and NotYetError if no vault has an index.
+    Raises the first error other than NotIndexedYetError; that error only if no vault has an index.
     """
-    requests = (vault.ask(question, _report(ctx)) for vault in served)
+    requests = (vault.ask(question, _progress_callback(ctx)) for vault in served)
     results = dict(zip(served, await asyncio.gather(*requests, return_exceptions=True), strict=True))
     errors = [each for each in results.values() if isinstance(each, BaseException)]
     answered = {vault: each for vault, each in results.items() if not isinstance(each, BaseException)}
-    failure = next((error for error in errors if not (answered and isinstance(error, NotYetError))), None)
+    failure = next((error for error in errors if not (answered and isinstance(error, NotIndexedYetError))), None)
     if failure is not None:
         raise failure
     return answered
 
 
-def _freshness(served: Sequence[ServedVault], answered: Mapping[ServedVault, ServedSnapshot]) -> str:
-    """Return how fresh the snapshot of a vault is.
+def _format_freshness(served: Sequence[ServedVault], answered: Mapping[ServedVault, ServedSnapshot]) -> str:
+    """Return whether the index that answered is up to date, in a few words for the first line of an answer.
 
-    For several vaults, only those that are not up to date or not indexed yet are listed.
+    `served` are the vaults that were asked, `answered` the snapshots of those that have answered. Of several vaults,
+    only those that are not up to date are listed.
     """
     if len(served) == 1:
         return answered[served[0]].freshness
@@ -395,21 +407,21 @@ def _freshness(served: Sequence[ServedVault], answered: Mapping[ServedVault, Ser
 
 
 def _partial_hint(sure: excerpt.Confidence | None, *, is_partial: bool) -> str:
-    """Return a hint that indexing is incomplete if that may explain an answer of low confidence, else ""."""
+    """Return a hint that indexing is not finished if the confidence `sure` is low and the index partial, else ""."""
     unsure = sure in (excerpt.Confidence.NOTHING, excerpt.Confidence.WEAK)
     return " Indexing is not finished: ask again later." if unsure and is_partial else ""
 
 
 def _fallback_text(result: excerpt.Result) -> str:
-    """Return the name of the strategy that answered instead of the requested one; "" if that one did."""
+    """Return a text such as "by adaptive, as proximity found nothing" if another strategy answered, else ""."""
     if result.requested_strategy in (excerpt.Strategy.AUTO, result.strategy):
         return ""
     return f"by {result.strategy}, as {result.requested_strategy} found nothing"
 
 
 def _query_hints(results: Iterable[excerpt.Result]) -> str:
-    """Return the hints about the queries, as `excerpt search` prints them, each once, with a space after it."""
-    hints = dict.fromkeys(visible_line(hint.message)[:_LONGEST_HINT] for result in results for hint in result.hints)
+    """Return the hints of search results as one text without duplicates, each hint followed by a space."""
+    hints = dict.fromkeys(visible_line(hint.message)[:_MAX_HINT_LENGTH] for result in results for hint in result.hints)
     return "".join(f"{hint} " for hint in [*hints][:_MAX_HINTS])
 
 
@@ -419,11 +431,16 @@ def _pack_text(
     limit: int,
     *,
     scope: str,
-    form: str,
+    pack_format: str,
     ids: Sequence[str] = (),
     fact: str = "",
     result: excerpt.Result | None = None,
 ) -> str:
+    """Return a pack as the text of an answer, in at most `limit` tokens.
+
+    `ids` are fragments to pack besides the hits; `fact` replaces the confidence in the first line; `result` is the
+    result of the query, if it was searched already.
+    """
     if result is None or result.generation != snapshot.vault.generation:
         result = snapshot.vault.search_for_pack(query)
 
@@ -432,7 +449,7 @@ def _pack_text(
             query,
             budget=budget,
             scope=scope,
-            format=form,
+            format=pack_format,
             ids=ids,
             tokenizer=answers.TOKENIZER,
             result=result,
@@ -452,7 +469,7 @@ def _pack_text(
     return text
 
 
-def _best_of_notes(hits: Sequence[excerpt.VaultHit]) -> tuple[excerpt.VaultHit, ...]:
+def _best_hit_per_note(hits: Sequence[excerpt.VaultHit]) -> tuple[excerpt.VaultHit, ...]:
     """Return the best hit of each note."""
     best: dict[tuple[str, str], excerpt.VaultHit] = {}
     for each in hits:
@@ -463,19 +480,20 @@ def _best_of_notes(hits: Sequence[excerpt.VaultHit]) -> tuple[excerpt.VaultHit, 
 # --- memories ---------------------------------------------------------------------------------------------------------
 
 
-def _refuse(names: Sequence[str], rule: str) -> None:
-    """Raise ExcerptError if a call has parameters that it would not use, so that none is ignored silently."""
+def _refuse_unused(names: Sequence[str], rule: str) -> None:
+    """Raise ExcerptError with the sentence `rule` if there are `names`: parameters that the call would ignore."""
     if names:
         raise ExcerptError(f"Nothing was done: {rule}.", f"Call again without {', '.join(names)}.")
 
 
 def _refuse_untags(tags: Sequence[str], hint: str) -> None:
-    if off := [tag for tag in tags if _is_removal(tag)]:
+    """Raise ExcerptError if a tag has the form -x, which removes the tag x from a memory."""
+    if off := [tag for tag in tags if _removes_tag(tag)]:
         raise ExcerptError(f"Nothing was done: {off[0]} removes a tag.", hint)
 
 
-def _remember(snapshot: ServedSnapshot, *, text: str, tags: Sequence[str], why: str, source: str, stale: str) -> str:
-    _refuse(["stale"] if stale else [], "stale needs the id of an existing memory")
+def _save_memory(snapshot: ServedSnapshot, *, text: str, tags: Sequence[str], why: str, source: str, stale: str) -> str:
+    _refuse_unused(["stale"] if stale else [], "stale needs the id of an existing memory")
     _refuse_untags(tags, "Name the memory that has it by id.")
     if not text.strip() and (text or not source):
         raise ExcerptError("There is no text to remember.", "Give text, or a source such as path:10-40.")
@@ -485,50 +503,57 @@ def _remember(snapshot: ServedSnapshot, *, text: str, tags: Sequence[str], why: 
     return f"Remembered as {remembered.memory.id} in vault {visible_line(snapshot.name)}.{hint}"
 
 
-def _change(
+def _change_memory(
     memories: excerpt.Memories, memory_id: str, *, text: str, tags: Sequence[str], why: str, source: str, stale: str
 ) -> str:
-    """Change a memory and return what was done. Raises ExcerptError, with nothing changed, for an invalid request."""
-    _refuse(["source"] if source else [], "the source of a memory cannot be set; use stale to follow it")
-    _refuse(["text"] if stale == "update" and text else [], "update already takes the text of the source")
+    """Change a memory and return a sentence about what was done.
+
+    `stale` is what to do about a changed source: "follow", "update" or "keep"; "" for nothing. Raises ExcerptError for
+    an invalid request, and then changes nothing.
+    """
+    _refuse_unused(["source"] if source else [], "the source of a memory cannot be set; use stale to follow it")
+    _refuse_unused(["text"] if stale == "update" and text else [], "update already takes the text of the source")
     if text and not text.strip():
         raise ExcerptError("Nothing was done: there is no text.", "To remove a memory, forget it.")
     if not (text or tags or why or stale):
         raise ExcerptError(f"There is nothing to change in {memory_id}.", "Give text, tags, why or stale.")
     before = memories.get(memory_id)
     if stale:
-        _decide(memories, memory_id, stale)
-    off = [tag for tag in tags if _is_removal(tag)]
-    on = [tag for tag in tags if not _is_removal(tag)]
+        _resolve_stale_memory(memories, memory_id, stale)
+    off = [tag for tag in tags if _removes_tag(tag)]
+    on = [tag for tag in tags if not _removes_tag(tag)]
     after = memories.edit(memory_id, text=text or None, tags=on, untags=off, why=why or None)
     if after == before:
         return f"Nothing changed: {after.id} is already like that."
     source_location = answers.memory_source_reference(after.source) if stale and after.source else ""
     facts = [
-        f"tags: {visible_line(', '.join(after.tags))[:_LONGEST_HINT] or 'none'}",
+        f"tags: {visible_line(', '.join(after.tags))[:_MAX_HINT_LENGTH] or 'none'}",
         source_location and f"source: {source_location}",
     ]
     return f"Changed {after.id}; {'; '.join(filter(None, facts))}."
 
 
-def _is_removal(tag: str) -> bool:
+def _removes_tag(tag: str) -> bool:
     return tag.lstrip(" #").startswith("-")
 
 
-def _decide(memories: excerpt.Memories, memory_id: str, decision: str) -> None:
-    """Follow, update or keep a memory. Raises ExcerptError if the status of its source does not allow that."""
+def _resolve_stale_memory(memories: excerpt.Memories, memory_id: str, decision: str) -> None:
+    """Apply a `decision` about a memory whose source has changed: "follow", "update" or "keep".
+
+    Raises ExcerptError if the status of the source does not allow that.
+    """
     status = memories.check_source(memory_id).kind
-    if status not in _DECISIONS[decision]:
-        allowed = [name for name, statuses in _DECISIONS.items() if status in statuses]
-        hint = f"It takes stale={' or '.join(allowed)}." if allowed else "Leave stale out."
-        raise ExcerptError(f"Nothing was done: the source of {memory_id} {_SOURCES[status]}.", hint)
+    if status not in _ALLOWED_SOURCE_STATUSES[decision]:
+        allowed = [name for name, statuses in _ALLOWED_SOURCE_STATUSES.items() if status in statuses]
+        hint = f"Use stale={' or '.join(allowed)}." if allowed else "Call again without stale."
+        raise ExcerptError(f"Nothing was done: the source of {memory_id} {_SOURCE_STATUS_TEXTS[status]}.", hint)
     {"follow": memories.follow, "update": memories.update, "keep": memories.keep}[decision](memory_id)
 
 
 # --- notes and topics -------------------------------------------------------------------------------------------------
 
 
-def _folders(snapshot: ServedSnapshot, query: str, limit: int) -> str:
+def _list_folders(snapshot: ServedSnapshot, query: str, limit: int) -> str:
     matches = snapshot.vault.map(query, limit=1)
     branches = [branch for branch in matches.folders if branch.fragments][:limit]
     parts = tuple(
@@ -549,18 +574,18 @@ def _folders(snapshot: ServedSnapshot, query: str, limit: int) -> str:
     return fit_answer(answer, SEARCH_CAP)
 
 
-_WITH_LINES = re.compile(r":\d+(-\d*)?$")
+_LINES_SUFFIX = re.compile(r":\d+(-\d*)?$")
 _WIKILINK = re.compile(r"!?\[\[([^\]|]+)(?:\|[^\]]*)?\]\]")
 
 
 def _resolve_source(vault: excerpt.Vault, source: str) -> str:
-    """Return the note, lines or section that `source` names, in the form that `excerpt.Vault` takes.
+    """Convert the parameter `source` of a tool (a path, [[wikilink]] or fragment id) to a name for `excerpt.Vault`.
 
-    Raises ExcerptError if it is empty.
+    Raises ExcerptError if `source` is empty.
     """
     source = source.strip()
     if not source:
-        raise ExcerptError("There is no source.", "Name a note: path, path:10-40, title or [[wikilink]].")
+        raise ExcerptError("The source is empty.", "Name a note: path, path:10-40, title or [[wikilink]].")
     if link := _WIKILINK.fullmatch(source):
         return link[1]
     fragment = vault.fragment(source)
@@ -569,16 +594,16 @@ def _resolve_source(vault: excerpt.Vault, source: str) -> str:
     return source
 
 
-def _read(snapshot: ServedSnapshot, source: str, query: str, limit: int, *, full: bool) -> str:
+def _read_note(snapshot: ServedSnapshot, source: str, query: str, limit: int, *, full: bool) -> str:
     vault = snapshot.vault
     requested = _resolve_source(vault, source)
     note = vault.read(requested)
-    whole = not (note.heading_path or _WITH_LINES.search(requested))
+    whole = not (note.heading_path or _LINES_SUFFIX.search(requested))
     if query.strip():
         return _answer_from_note(snapshot, note, query, limit)
     if whole and not full and note.tokens > limit * 0.8:
         return _summarize_note(snapshot, note, limit)
-    parts = answers.note_parts(note, vault.fragments(note.path), limit - _HEADER_TOKENS)
+    parts = answers.split_note(note, vault.fragments(note.path), limit - _HEADER_TOKENS)
 
     def continuation(shown: int) -> str:
         return f"`read` {answers.source_reference(note.path, parts[shown].first, note.line_end)}"
@@ -601,9 +626,9 @@ def _read(snapshot: ServedSnapshot, source: str, query: str, limit: int, *, full
 
 
 def _answer_from_note(snapshot: ServedSnapshot, note: excerpt.NoteLines, query: str, limit: int) -> str:
-    """Return the passages of a note, or of the given lines of it, that answer a query, best first."""
+    """Return an answer with the passages of `note` that answer a query, best first; `note` may be some lines of it."""
     within = _restrict_to_note(note.path, query)
-    result = snapshot.vault.search(within, limit=_SEARCH_LIMIT)
+    result = snapshot.vault.search(within, limit=_NOTE_SEARCH_LIMIT)
     inside = [
         hit.fragment.id
         for hit in result.hits
@@ -612,30 +637,30 @@ def _answer_from_note(snapshot: ServedSnapshot, note: excerpt.NoteLines, query: 
         and hit.fragment.line_start <= note.line_end
     ]
     if not inside:
-        raise NotFoundError(f"No part of {note.path} answers {query}.", "Read it without a query.")
+        raise NotFoundError(f"No part of {note.path} answers {query}.", "Read the note without a query.")
     fact = f"what {visible_line(note.path)} says"
-    ids = inside if len(inside) < len(result.hits) else ()  # a pack of ids is not reduced to fit
-    return _pack_text(snapshot, within, limit, scope="none", form="markdown", ids=ids, fact=fact, result=result)
+    ids = inside if len(inside) < len(result.hits) else ()  # without ids, the pack leaves out hits that do not fit
+    return _pack_text(snapshot, within, limit, scope="none", pack_format="markdown", ids=ids, fact=fact, result=result)
 
 
 def _summarize_note(snapshot: ServedSnapshot, note: excerpt.NoteLines, limit: int) -> str:
-    """Return a summary of a long note: its outline, and the best passages for its title as a query."""
+    """Return an answer that sums up a long note: its outline, and the passages that best match its title."""
     vault = snapshot.vault
-    matches = vault.search(_restrict_to_note(note.path, note.title), limit=_SEARCH_LIMIT, spans=False)
+    matches = vault.search(_restrict_to_note(note.path, note.title), limit=_NOTE_SEARCH_LIMIT, spans=False)
     main = [hit.fragment for hit in matches.hits if hit.fragment.path == note.path] or vault.fragments(note.path)
-    outline = answers.outline(vault.peek(note.path, first_lines=1))
+    format_outline = answers.format_outline(vault.peek(note.path, first_lines=1))
     max_tokens = limit // 2
-    while answers.tokens_of(outline) > max_tokens and "\n" in outline:
-        rows = outline.split("\n")
-        outline = "\n".join((*rows[: max(len(rows) * 3 // 4, 1)], "…")) if len(rows) > 2 else rows[0]
+    while answers.count_tokens(format_outline) > max_tokens and "\n" in format_outline:
+        rows = format_outline.split("\n")
+        format_outline = "\n".join((*rows[: max(len(rows) * 3 // 4, 1)], "…")) if len(rows) > 2 else rows[0]
     answer = ToolAnswer(
         facts=(f"a long note in brief, {format_count(note.note_tokens, 'token')}",),
         what="passages",
-        parts=tuple(answers.fragment_part(fragment, limit // 3) for fragment in main),
+        parts=tuple(answers.format_fragment(fragment, limit // 3) for fragment in main),
         total=len(vault.fragments(note.path)),
         vault=snapshot.name,
         freshness=snapshot.freshness,
-        above=outline,
+        above=format_outline,
         hint="`read` lines of the outline as path:A-B, give a query, or full=true.",
     )
     return fit_answer(answer, limit)
@@ -647,7 +672,7 @@ def _restrict_to_note(path: str, query: str) -> str:
     return " | ".join(f'path:"=/{quoted}" {part}' for part in query.split(" | "))
 
 
-def _overview(snapshot: ServedSnapshot, topic: str, limit: int) -> str:
+def _answer_overview(snapshot: ServedSnapshot, topic: str, limit: int) -> str:
     vault = snapshot.vault
     summary = vault.overview(topic, budget=limit - _HEADER_TOKENS)
 
@@ -664,7 +689,7 @@ def _overview(snapshot: ServedSnapshot, topic: str, limit: int) -> str:
         )
 
     text = fit_answer(answer(vault.as_markdown(summary)), READ_CAP)
-    while summary.found and (excess := answers.tokens_of(text) - limit) > 0:  # its budget is in the vault's tokens
+    while summary.found and (excess := answers.count_tokens(text) - limit) > 0:  # its budget is in the vault's tokens
         summary = replace(summary, budget=max(summary.budget - excess, 1))
         text = fit_answer(answer(vault.as_markdown(summary)), READ_CAP)
         if summary.budget == 1:
@@ -672,7 +697,9 @@ def _overview(snapshot: ServedSnapshot, topic: str, limit: int) -> str:
     return fit_answer(answer(vault.as_markdown(summary)), limit)
 
 
-def _report(ctx: Context[Any, Any]) -> Report:
+def _progress_callback(ctx: Context[Any, Any]) -> ReportProgress:
+    """Return a function that reports the progress of indexing to the client of a call."""
+
     async def report(done: int, total: int, text: str) -> None:
         await ctx.report_progress(done, total, text)
 
@@ -683,15 +710,15 @@ def _report(ctx: Context[Any, Any]) -> Report:
 
 
 ToolMethod = Callable[..., Awaitable[Any]]
-Crash = Callable[[Exception], str]
+LogCrash = Callable[[Exception], str]
 """Logs an unexpected exception and returns the sentence to show."""
 
 
-class Server(MCPServer[None]):
-    """The SDK's server, with errors that a model can act on, and a response to every line of stdin."""
+class StrictServer(MCPServer[None]):
+    """The SDK's server with short errors that say what to do, and with a response to every line of stdin."""
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None) -> Any:
-        """Call a tool by name. Raises ToolError with one short sentence, whatever the arguments are."""
+        """Call a tool by name. Raises ToolError with a short message, even if the arguments are very long."""
         try:
             return await super().call_tool(name, arguments, context)
         except UnexpectedToolError:
@@ -700,29 +727,33 @@ class Server(MCPServer[None]):
             cause = error.__cause__
             text = str(error)
             if isinstance(cause, ValidationError):
-                text = _argument_errors(name, cause, list((self._tool_input_schema(name) or {})["properties"]))
+                text = _format_argument_errors(name, cause, list((self._tool_input_schema(name) or {})["properties"]))
             raise ToolError(_shorten(text)) from None
 
     async def read_resource(self, uri: Any, context: Context[None, Any] | None = None) -> Any:
-        """Read a note by its URI. Raises MCPError if it is too long to be repeated in an error."""
-        if len(str(uri)) > _LONGEST_URI:
+        """Read a note by its URI. Raises MCPError for a URI that is longer than any note's."""
+        if len(str(uri)) > _MAX_URI_LENGTH:
             raise MCPError(
-                INVALID_PARAMS, f"The URI has {format_count(len(str(uri)), 'character')}, more than any note's."
+                INVALID_PARAMS,
+                f"The URI has {format_count(len(str(uri)), 'character')}, more than the URI of any note.",
             )
         return await super().read_resource(uri, context)
 
     async def run_stdio_async(self) -> None:
-        """Serve one client over stdin and stdout."""
+        """Serve one client over stdin and stdout until it closes stdin."""
         server = self._lowlevel_server
         async with stdio_transport() as (read, write):
             await server.run(read, write, server.create_initialization_options())
 
 
-def _argument_errors(tool: str, error: ValidationError, parameters: Sequence[str]) -> str:
-    """Return what is wrong with the arguments of a call, and for an unknown parameter the most similar known one."""
+def _format_argument_errors(tool: str, error: ValidationError, parameters: Sequence[str]) -> str:
+    """Return sentences about the invalid arguments of a call to the tool `tool`, which has the given `parameters`.
+
+    For an unknown parameter, the most similar known one is suggested.
+    """
     sentences = []
     for each in error.errors(include_url=False, include_input=False)[:_MAX_HINTS]:
-        name = visible_line(".".join(map(str, each["loc"])))[:_LONGEST_HINT]
+        name = visible_line(".".join(map(str, each["loc"])))[:_MAX_HINT_LENGTH]
         near = get_close_matches(name, parameters, n=1, cutoff=0)
         if each["type"] != "extra_forbidden":
             sentences.append(f"{name}: {each['msg']}.")
@@ -731,23 +762,25 @@ def _argument_errors(tool: str, error: ValidationError, parameters: Sequence[str
                 f"{tool} has no parameter {name}. Did you mean {near[0]}? It takes {', '.join(parameters)}."
             )
         else:
-            sentences.append(f"{tool} has no parameter {name}: it takes none.")
+            sentences.append(f"{tool} has no parameter {name}: it takes no parameters.")
     return " ".join(sentences)
 
 
 def _shorten(text: str) -> str:
-    """Return a message without its middle if it is too long, for example because it repeats an argument.
+    """Return a message on one line; if it is too long, because it repeats an argument, cut out its middle.
 
     The beginning says what is wrong, and the end what to do.
     """
     text = visible_line(text)
-    return text if len(text) <= _LONGEST_ERROR else f"{text[:_ERROR_BEGINNING]} […] {text[-_ERROR_END:]}"
+    return (
+        text if len(text) <= _MAX_ERROR_LENGTH else f"{text[:_ERROR_BEGINNING_LENGTH]} […] {text[-_ERROR_END_LENGTH:]}"
+    )
 
 
-def _strict(tool: Tool) -> Tool:
-    """Make a tool reject unknown parameters, say so in its schema, and return it.
+def _forbid_unknown_parameters(tool: Tool) -> Tool:
+    """Make a tool reject unknown parameters, and return the tool; its JSON schema says so too.
 
-    The titles that pydantic adds are removed: they only repeat the names and cost tokens.
+    The titles that pydantic adds to the schema are removed: they only repeat the names and cost tokens.
     """
     model = tool.fn_metadata.arg_model
     model.model_config["extra"] = "forbid"
@@ -761,8 +794,11 @@ def _strict(tool: Tool) -> Tool:
     return tool
 
 
-def build_server(vaults: ServedVaults, crash: Crash, *, with_memory: bool = True) -> MCPServer[None]:
-    """Return the server with its tools; without memory, only tools that do not write."""
+def build_server(vaults: ServedVaults, log_crash: LogCrash, *, with_memory: bool = True) -> MCPServer[None]:
+    """Return the server with its tools; without `with_memory`, it has no tool `remember`, the only one that writes.
+
+    `log_crash` logs an unexpected exception and returns the sentence to show.
+    """
 
     @asynccontextmanager
     async def lifespan(_: MCPServer[None]) -> AsyncIterator[None]:
@@ -773,15 +809,19 @@ def build_server(vaults: ServedVaults, crash: Crash, *, with_memory: bool = True
     readers = (tools.pack, tools.search, tools.read, tools.related, tools.overview, tools.recall)
     offered = [
         *(
-            _strict(Tool.from_function(_report_errors(each, crash), annotations=_READS, structured_output=False))
+            _forbid_unknown_parameters(
+                Tool.from_function(_report_errors(each, log_crash), annotations=_READ_ONLY, structured_output=False)
+            )
             for each in readers
         ),
-        _strict(
-            Tool.from_function(_report_errors(tools.remember, crash), annotations=_WRITES, structured_output=False)
+        _forbid_unknown_parameters(
+            Tool.from_function(
+                _report_errors(tools.remember, log_crash), annotations=_WRITES_MEMORIES, structured_output=False
+            )
         ),
-        _strict(Tool.from_function(_report_errors(tools.status, crash), annotations=_READS)),
+        _forbid_unknown_parameters(Tool.from_function(_report_errors(tools.status, log_crash), annotations=_READ_ONLY)),
     ]
-    server = Server(
+    server = StrictServer(
         "excerpt",
         version=excerpt.__version__,
         instructions=INSTRUCTIONS,
@@ -795,7 +835,7 @@ def build_server(vaults: ServedVaults, crash: Crash, *, with_memory: bool = True
         """Read a note of a vault, as far as 8,000 tokens go."""
         try:
             (served,) = tools.single_vault(vault)
-            return await served.ask(lambda snapshot: _read(snapshot, path, "", READ_CAP, full=True))
+            return await served.ask(lambda snapshot: _read_note(snapshot, path, "", READ_CAP, full=True))
         except NotFoundError as error:
             raise ResourceNotFoundError(_shorten(str(error))) from None
         except ExcerptError as error:
@@ -804,64 +844,64 @@ def build_server(vaults: ServedVaults, crash: Crash, *, with_memory: bool = True
     return server
 
 
-def _report_errors(tool: ToolMethod, crash: Crash) -> ToolMethod:
-    """Return the tool wrapped so that every error becomes a sentence that the model can act on."""
+def _report_errors(tool: ToolMethod, log_crash: LogCrash) -> ToolMethod:
+    """Wrap a tool so that every exception becomes a sentence for the model: what happened, and what to do."""
 
     @wraps(tool)
     async def wrapper(*args: Any, **kwargs: Any) -> Any:
         try:
             return await tool(*args, **kwargs)
-        except NotYetError as error:  # this is not a failure
+        except NotIndexedYetError as error:  # this is not a failure
             return f"nothing yet · {visible_line(error.message)}\n\nNext: {error.hint}"
         except ExcerptError as error:
             raise ToolError(str(error)) from None
         except Exception as error:
-            raise ToolError(crash(error)) from None
+            raise ToolError(log_crash(error)) from None
 
     return wrapper
 
 
-def serve_stdio(vaults: ServedVaults, crash: Crash, *, with_memory: bool) -> None:
-    """Serve one client until it closes stdin. Does not return."""
-    _serve(vaults, crash, build_server(vaults, crash, with_memory=with_memory).run_stdio_async)
+def serve_stdio(vaults: ServedVaults, log_crash: LogCrash, *, with_memory: bool) -> None:
+    """Serve one client over stdin and stdout, and end the process when the client closes stdin. Does not return."""
+    _serve(vaults, log_crash, build_server(vaults, log_crash, with_memory=with_memory).run_stdio_async)
 
 
-def serve_http(vaults: ServedVaults, opened: Listener, crash: Crash, *, with_memory: bool) -> None:
-    """Serve all HTTP clients until the process is asked to end. Does not return."""
-    _serve(vaults, crash, partial(serve, build_server(vaults, crash, with_memory=with_memory), opened))
+def serve_http(vaults: ServedVaults, listener: Listener, log_crash: LogCrash, *, with_memory: bool) -> None:
+    """Serve HTTP clients until SIGTERM or SIGINT, then end the process. Does not return."""
+    _serve(vaults, log_crash, partial(serve, build_server(vaults, log_crash, with_memory=with_memory), listener))
 
 
-def _serve(vaults: ServedVaults, crash: Crash, run: Callable[[], Awaitable[None]]) -> None:
-    leave = _install_exit(vaults)
+def _serve(vaults: ServedVaults, log_crash: LogCrash, run: Callable[[], Awaitable[None]]) -> None:
+    exit_now = _install_exit_handler(vaults)
     try:
         anyio.run(run)
     except Exception as error:
-        if not _is_gone(error):
+        if not _is_closed_by_client(error):
             with suppress(OSError, ValueError):
-                sys.stderr.write(f"excerpt: {visible_line(crash(error))}\n")
+                sys.stderr.write(f"excerpt: {visible_line(log_crash(error))}\n")
     finally:
-        leave()
+        exit_now()
 
 
-def _is_gone(error: BaseException) -> bool:
-    """Return whether an error only means that the client has stopped reading."""
+def _is_closed_by_client(error: BaseException) -> bool:
+    """Return whether an error only means that the client has closed the connection."""
     if isinstance(error, BaseExceptionGroup):
-        return all(map(_is_gone, error.exceptions))
+        return all(map(_is_closed_by_client, error.exceptions))
     return isinstance(error, BrokenPipeError | ConnectionError)
 
 
-def _install_exit(vaults: ServedVaults) -> Callable[..., None]:
-    """Return a function that ends the process and its children at once, and install it for SIGTERM and SIGINT.
+def _install_exit_handler(vaults: ServedVaults) -> Callable[..., None]:
+    """Install a handler of SIGTERM and SIGINT that ends the process and its children at once, and return it.
 
-    No running thread delays it.
+    The handler does not wait for running threads.
     """
 
-    def leave(*_: object) -> None:
+    def exit_now(*_: object) -> None:
         vaults.end()
         with suppress(OSError, ValueError):
             sys.stdout.flush()
         os._exit(0)
 
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, leave)
-    return leave
+        signal.signal(number, exit_now)
+    return exit_now

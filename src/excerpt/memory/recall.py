@@ -18,7 +18,7 @@ from excerpt.errors import ExcerptError, MemoryUnusableError
 from excerpt.index.build import Updater
 from excerpt.index.queries import CatalogQueries
 from excerpt.index.snapshot import Snapshot
-from excerpt.json_forms import select_fields
+from excerpt.json_forms import attributes_to_json
 from excerpt.kinds import Confidence
 from excerpt.memory.memory_file import normalise_tags
 from excerpt.memory.stale import SourceCheck, check_source
@@ -117,7 +117,7 @@ class Recalled:
         return {
             **self.memory.to_dict(),
             "score": round(self.score, 6),
-            **select_fields(self, "confidence", "answers"),
+            **attributes_to_json(self, "confidence", "answers"),
             **({} if self.source_check is None else {"source_check": self.source_check.to_dict()}),
         }
 
@@ -470,7 +470,7 @@ class Offer:
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form of `excerpt remember`, with only the id and text of the memory."""
         return {
-            **select_fields(self.memory, "id", "text"),
+            **attributes_to_json(self.memory, "id", "text"),
             "same_source": self.is_same_source,
             "likeness": round(self.likeness, 3),
         }

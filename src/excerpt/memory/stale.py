@@ -13,7 +13,7 @@ from rapidfuzz import fuzz, process
 
 from excerpt.corpus.interface import Corpus
 from excerpt.errors import MemoryUnusableError
-from excerpt.json_forms import select_fields
+from excerpt.json_forms import attributes_to_json
 from excerpt.memory.store import MemoryStore
 from excerpt.model import Memory, Source, Span
 from excerpt.text.display import format_count
@@ -125,7 +125,7 @@ class SourceCheck:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form of `excerpt recall --sources`, without the memory."""
-        return {"kind": self.kind, "stale": self.is_stale, **select_fields(self, "source", "now")}
+        return {"kind": self.kind, "stale": self.is_stale, **attributes_to_json(self, "source", "now")}
 
 
 _MIN_MOVED = 3

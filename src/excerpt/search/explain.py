@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from excerpt.corpus.tables import TermPostings
-from excerpt.json_forms import select_fields
+from excerpt.json_forms import attributes_to_json
 from excerpt.model import Hit, Result
 from excerpt.search.bm25 import FIELDS, PARTIAL, Match, Rows, Tier, Word, WordIndex
 from excerpt.search.engine import Engine
@@ -108,7 +108,7 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields that `excerpt search --explain --json` adds to the hit."""
-        return select_fields(self, "rank", "share", "words")
+        return attributes_to_json(self, "rank", "share", "words")
 
 
 @dataclass(frozen=True, slots=True)

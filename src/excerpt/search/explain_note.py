@@ -17,7 +17,7 @@ import numpy as np
 from rapidfuzz import process
 
 from excerpt.corpus.interface import Corpus
-from excerpt.json_forms import select_fields
+from excerpt.json_forms import attributes_to_json
 from excerpt.kinds import Strategy
 from excerpt.model import Fragment, Hit, Signal
 from excerpt.search.bm25 import Rows
@@ -106,7 +106,7 @@ class NoteExplanation:
         return {
             "query": self.query,
             "strategy": self.asked,
-            **select_fields(self, "note", "path", "absence", "from_limit", "ranks", "compared", "gaps"),
+            **attributes_to_json(self, "note", "path", "absence", "from_limit", "ranks", "compared", "gaps"),
             "missing": [] if explanation is None else [word.word for word in explanation.missing_words],
             "hit": None if explanation is None else {**explanation.hit.to_dict(), "explanation": explanation.to_dict()},
         }

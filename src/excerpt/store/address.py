@@ -11,61 +11,63 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 from excerpt.errors import StoreUnusableError
 
 _SCHEME = re.compile(r"postgres(?:ql)?:(/{1,3})(?=[^/])")
-_POSITION = re.compile(r"[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}")
+_WAL_POSITION = re.compile(r"[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}")
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
-    """A database for libpq, and the name of a vault in it, "" if none is named.
+class StoreAddress:
+    """The address of a vault in a store, parsed.
 
-    `text` is the address as given. A reader waits until its server has everything written up to the position `after`.
+    `conninfo` is the connection string of the database for libpq. `vault` is the name of the vault, "" if the address
+    has none. `text` is the address as given. `wait_position` is a position in PostgreSQL's write-ahead log, "" for
+    none: a reader waits until its server, which may be a replica, has reached it.
     """
 
     conninfo: str
     vault: str
     text: str
-    after: str = ""
+    wait_position: str = ""
 
     @property
-    def shown(self) -> str:
-        """The address for display: without options."""
+    def display_text(self) -> str:
+        """The address for display, without options."""
         parts = urlsplit(self.conninfo)
         return f"{parts.scheme}://{parts.netloc}{parts.path}" + (f"?vault={quote(self.vault)}" if self.vault else "")
 
     @property
     def folder(self) -> Path:
-        """Path under which a reader's own data about the vault is stored. There is no such folder."""
+        """A path that stands for the vault in the names of the user's data files. There is no such folder."""
         parts = urlsplit(self.conninfo)
         return Path("/", "postgresql:", parts.netloc, parts.path.strip("/"), self.vault)
 
 
 def is_address(text: str) -> bool:
-    """Return whether `text` is the address of a store, and not a folder."""
+    """Return whether `text` is the address of a store and not the path of a folder."""
     return _SCHEME.match(text) is not None
 
 
-def read_address(text: str) -> Address:
-    """Parse an address. Raises StoreUnusableError for one with a password.
+def parse_address(text: str) -> StoreAddress:
+    """Parse the address of a store. Raises StoreUnusableError if it is not valid or contains a password.
 
-    Others could see the password in the list of processes and in the shell's history.
+    A password could be seen in the list of processes and in the shell's history.
     """
     try:
-        parts = urlsplit(_SCHEME.sub(_with_slashes, text, count=1))
+        parts = urlsplit(_SCHEME.sub(_restore_slashes, text, count=1))
         host = unquote(parts.hostname or "")
         _ = parts.port
     except ValueError as error:
-        raise StoreUnusableError(f"That is not the address of a store: {error}.", _FORM) from None
+        raise StoreUnusableError(f"The address of the store is not valid: {error}.", _ADDRESS_HINT) from None
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     if parts.password is not None or {"password", "sslpassword"} & options.keys():
         raise StoreUnusableError(
-            "The address holds a password, which does not belong on a command line.",
-            "Leave it out, and put it into the file ~/.pgpass or the variable PGPASSWORD.",
+            "The address contains a password, which does not belong on a command line.",
+            "Remove the password, and put it into the file ~/.pgpass or the variable PGPASSWORD.",
         )
     if parts.scheme != "postgresql" or not parts.path.strip("/"):
-        raise StoreUnusableError("The address has no database.", _FORM)
-    vault, after = options.pop("vault", ""), options.pop("after", "")
-    if after and _POSITION.fullmatch(after) is None:
-        raise StoreUnusableError(f"{after!r} is not a position of a server.", "A push with --json prints one.")
+        raise StoreUnusableError("The address does not name a database.", _ADDRESS_HINT)
+    vault, wait_position = options.pop("vault", ""), options.pop("after", "")
+    if wait_position and _WAL_POSITION.fullmatch(wait_position) is None:
+        raise StoreUnusableError(f"{wait_position!r} is not a position of a server.", "A push with --json prints one.")
     # libpq connects to the number if one is given.
     host = options.get("hostaddr") or options.get("host", host)
     if "sslmode" not in options and not _is_loopback(host):
@@ -73,16 +75,16 @@ def read_address(text: str) -> Address:
         if "sslrootcert" not in options and not (Path.home() / ".postgresql" / "root.crt").exists():
             options["sslrootcert"] = "system"
     conninfo = f"postgresql://{parts.netloc}{parts.path}" + (f"?{urlencode(options)}" if options else "")
-    return Address(conninfo, vault, text, after)
+    return StoreAddress(conninfo, vault, text, wait_position)
 
 
-_FORM = "It looks like postgresql://user@host/database?vault=name."
+_ADDRESS_HINT = "Write it as postgresql://user@host/database?vault=name."
 
 
-def _with_slashes(scheme: re.Match[str]) -> str:
-    """Return the scheme with both slashes, one of which a Path removes.
+def _restore_slashes(scheme: re.Match[str]) -> str:
+    """Return the scheme of an address with two slashes; a `Path` made of the address has lost one of them.
 
-    If only a name follows, it is a database of a server on this machine, reached by its socket.
+    If only one name follows, the name is a database of the local server, reached by its socket: then return three.
     """
     before_options = scheme.string[scheme.end() :].partition("?")[0]
     by_socket = scheme[1] == "///" or (scheme[1] == "/" and "/" not in before_options)
@@ -90,7 +92,7 @@ def _with_slashes(scheme: re.Match[str]) -> str:
 
 
 def _is_loopback(host: str) -> bool:
-    """Return whether a host is this machine: by name, by number, or by the folder of a socket."""
+    """Return whether a host, given as name, IP address or folder of a socket, is this machine; "" is too."""
     if not host or host.startswith("/") or host == "localhost":
         return True
     try:

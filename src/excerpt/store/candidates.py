@@ -1,4 +1,4 @@
-"""The data that a search loads from a store: candidate fragments, as arrays over these alone, and counts of all."""
+"""The data that a search loads from a store: arrays over the candidate fragments, and counts over all fragments."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from excerpt.corpus.tables import FIELDS, DocumentFrequency, Positions, TermEntries, TermOccurrences, TermPostings
 from excerpt.store.queries import StoreQueries
-from excerpt.store.words import TokenEntries
+from excerpt.store.words import DecodedTokens
 
 Longs = NDArray[np.int64]
 Rows = NDArray[np.int32]
@@ -19,34 +19,37 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class LoadedFragments:
-    """Fragments of a store by key, ascending, with their first lines and terms, and cosines by the vector's bytes.
+    """Fragments that were loaded from a store, one row each, in the order of their keys.
 
-    `is_answer` flags those that were requested; the others are neighbours, and have no terms unless they are the first
-    of their note.
+    `is_answer` flags fragments that were requested. The others are their neighbours; neighbours have no terms, except
+    the first fragment of a note. `lines` are the first lines, `lengths` the numbers of terms per field (rows x FIELDS),
+    `entries` the terms. `cosines` has a similarity per row for each query vector, by the bytes of the vector.
     """
 
     keys: Longs
     is_answer: NDArray[np.bool_]
     lines: Rows
     lengths: Longs
-    entries: TokenEntries
+    entries: DecodedTokens
     cosines: Mapping[bytes, Floats]
 
     @staticmethod
     def empty() -> LoadedFragments:
+        """Return an object without fragments."""
         lengths = np.zeros((0, len(FIELDS)), np.int64)
         none = np.zeros(0, np.int64)
         return LoadedFragments(
-            none, none.astype(np.bool_), none.astype(np.int32), lengths, TokenEntries((), lengths, ()), {}
+            none, none.astype(np.bool_), none.astype(np.int32), lengths, DecodedTokens((), lengths, ()), {}
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Statistics:
-    """The statistics of a vault.
+class VaultStatistics:
+    """The statistics of a vault in a store.
 
-    The number of fragments; and, for notes (or for attachments if there are no notes), the number of fragments, the
-    mean lengths of fields where they are not empty, and the mean vector.
+    `count` is the number of all fragments. The other values are over the fragments of notes only, or over those of
+    attachments if the vault has no notes (`is_attachments`): `counted` is their number, `mean_lengths` the mean number
+    of terms per field where the field is not empty, `mean` the mean vector.
     """
 
     count: int
@@ -56,17 +59,17 @@ class Statistics:
     mean: Floats
 
 
-class KnownTerms:
-    """The terms of a vault, each requested from the store once."""
+class TermCache:
+    """A cache of the terms of a vault and their counts: each term is requested from the store once."""
 
     def __init__(self, queries: StoreQueries) -> None:
         self._queries = queries
         self._counts: dict[str, tuple[int, int, int]] = {}
-        self._continuations: dict[tuple[str, int], list[str]] = {}
+        self._completions: dict[tuple[str, int], list[str]] = {}
         self._lexicons: dict[str, list[str]] = {}
 
     def prefetch(self, terms: Sequence[str]) -> None:
-        """Load the counts of several terms at once."""
+        """Load the counts of several terms by one query."""
         missing = [term for term in dict.fromkeys(terms) if term not in self._counts]
         if missing:
             self._counts.update(dict.fromkeys(missing, (0, 0, 0)))
@@ -74,31 +77,31 @@ class KnownTerms:
                 self._counts[term] = (counts[0], counts[1], counts[2])
 
     def count(self, term: str) -> tuple[int, int, int]:
-        """Return the number of fragments with the term, of attachments' fragments among them, and of notes."""
+        """Return how many fragments have the term, how many of these are of attachments, and how many notes have it."""
         self.prefetch([term])
         return self._counts[term]
 
     def completions(self, prefix: str, limit: int) -> list[str]:
-        """Return the terms that start with `prefix`, shortest first, then in alphabetical order."""
-        if (prefix, limit) not in self._continuations:
-            self._continuations[prefix, limit] = self._queries.completions(prefix, limit)
-        return self._continuations[prefix, limit]
+        """Return at most `limit` terms that start with `prefix`, shortest first, then in alphabetical order."""
+        if (prefix, limit) not in self._completions:
+            self._completions[prefix, limit] = self._queries.completions(prefix, limit)
+        return self._completions[prefix, limit]
 
-    def beginning_with(self, field: str, prefix: str) -> list[str]:
+    def terms_with_prefix(self, field: str, prefix: str) -> list[str]:
         """Return the terms of a field that start with `prefix`, sorted."""
-        return self._queries.terms_of(field, prefix)
+        return self._queries.terms_with_prefix(field, prefix)
 
     def lexicon(self, field: str) -> list[str]:
         """Return every term of a field, sorted."""
         if field not in self._lexicons:
-            self._lexicons[field] = self.beginning_with(field, "")
+            self._lexicons[field] = self.terms_with_prefix(field, "")
         return self._lexicons[field]
 
 
 class CandidateTerms:
-    """The terms of some fragments, as a search reads those of an index, with counts over all fragments."""
+    """The terms of the loaded fragments, with the interface of a lexical index; counts are over all fragments."""
 
-    def __init__(self, loaded: LoadedFragments, known: KnownTerms, statistics: Statistics) -> None:
+    def __init__(self, loaded: LoadedFragments, known: TermCache, statistics: VaultStatistics) -> None:
         self.keys = loaded.keys
         self.lines = loaded.lines
         self._lengths = {field: loaded.lengths[:, number].astype(np.float32) for number, field in enumerate(FIELDS)}
@@ -118,14 +121,14 @@ class CandidateTerms:
         return self._statistics.count
 
     def prefetch_counts(self, terms: Sequence[str]) -> None:
-        """Load the counts of several terms at once."""
+        """Load the counts of several terms by one query."""
         self._known.prefetch(terms)
 
     def counts(self, terms: Sequence[str]) -> DocumentFrequency:
-        """Return the number of fragments of the vault that have any of the terms.
+        """Return the number of fragments of the vault that have any of `terms`, the stems of one word.
 
-        A note's language decides which stem of a word its fragments have, so the fragments of several terms hardly
-        overlap.
+        It is the sum over the terms. The language of a note decides which stem its fragments have, so hardly any
+        fragment has two of them.
         """
         self._known.prefetch(terms)
         known = [self._known.count(term) for term in terms]
@@ -135,20 +138,20 @@ class CandidateTerms:
         return DocumentFrequency(min(with_terms, self.corpus_size), min(counted, sample_size), sample_size)
 
     def mean_length(self, field: str) -> float:
-        """Return the mean number of terms in the field, where it is not empty."""
+        """Return the mean number of terms in a field, over the fragments where the field is not empty."""
         return self._statistics.mean_lengths[FIELDS.index(field)]
 
     def lengths(self, field: str) -> Floats:
         return self._lengths[field]
 
     def entries(self, term: str) -> TermEntries:
-        """Return the occurrences of `term` in all fields; cached, because a query needs each several times."""
+        """Return how often each loaded fragment has `term`, per field; cached, as a query needs it several times."""
         known = self._known_entries.get(term)
         if known is None:
-            known = self._known_entries[term] = self._load_entries(term)
+            known = self._known_entries[term] = self._count_entries(term)
         return known
 
-    def _load_entries(self, term: str) -> TermEntries:
+    def _count_entries(self, term: str) -> TermEntries:
         at = self._entries.find(term)
         docs, fields = self._entries.docs[at], self._entries.fields[at]
         first = np.flatnonzero(np.diff(docs.astype(np.int64) * len(FIELDS) + fields, prepend=-1))
@@ -160,7 +163,7 @@ class CandidateTerms:
         return TermPostings(entries.rows[is_in_field], entries.tf[is_in_field].astype(np.float32))
 
     def occurrences(self, term: str, rows: Rows) -> TermOccurrences:
-        """Return every occurrence of `term` in the ascending `rows`."""
+        """Return every occurrence of `term` in the fragments at `rows`, which are ascending."""
         at = self._entries.find(term)
         docs = self._entries.docs[at]
         number = np.searchsorted(rows, docs)
@@ -182,7 +185,7 @@ class CandidateTerms:
         return self._known.completions(prefix, limit)
 
     def terms(self, field: str, prefix: str) -> list[str]:
-        return self._known.beginning_with(field, prefix)
+        return self._known.terms_with_prefix(field, prefix)
 
     def lexicon(self, field: str) -> list[str]:
         return self._known.lexicon(field)
@@ -192,16 +195,19 @@ class CandidateTerms:
 
 
 class CandidateVectors:
-    """The vectors of some fragments, their cosines to queries, and the mean of all vectors of the vault."""
+    """The vectors of the loaded fragments, their cosines with queries, and the mean vector of the vault."""
 
     def __init__(
         self,
         loaded: LoadedFragments,
-        statistics: Statistics,
+        statistics: VaultStatistics,
         fetch_cosines: Callable[[Floats], Floats],
         fetch_vectors: Callable[[Longs], Floats],
     ) -> None:
-        """Keep loaded cosines; `fetch_cosines` requests others from the store, `fetch_vectors` vectors by key."""
+        """Use the cosines in `loaded`; request others from the store.
+
+        `fetch_cosines` returns the cosine of each loaded fragment with a vector, `fetch_vectors` vectors by key.
+        """
         self.keys = loaded.keys
         self.mean = statistics.mean
         self._cosines = dict(loaded.cosines)
@@ -209,25 +215,25 @@ class CandidateVectors:
         self._fetch_vectors = fetch_vectors
 
     def rows(self, numbers: NDArray[np.integer]) -> Floats:
-        """Return the vectors of some rows."""
+        """Return the vectors of the fragments at the rows `numbers`."""
         return self._fetch_vectors(self.keys[numbers])
 
     def similarities(self, query: Floats) -> Floats:
-        """Return the cosine of each row with the normalised `query`."""
+        """Return the cosine of each loaded fragment with `query`, a normalised vector."""
         known = query.tobytes()
         if known not in self._cosines:
             self._cosines[known] = self._fetch_cosines(query)
         return self._cosines[known].copy()
 
     def similarities_at(self, query: Floats, numbers: NDArray[np.integer]) -> Floats:
-        """Return the cosines of some rows with the normalised `query`."""
+        """Return the cosines of the fragments at the rows `numbers` with `query`, a normalised vector."""
         cosines: Floats = self.similarities(query)[numbers]
         return cosines
 
     def approximate_similarities(self, query: Floats) -> tuple[Floats, float]:
-        """Return the exact cosines, and 0 as their maximum error."""
+        """Return the cosine of each loaded fragment with `query`, and their maximum error: 0, as they are exact."""
         return self.similarities(query), 0.0
 
     def mean_similarity(self, query: Floats) -> float:
-        """Return the mean of the cosines with all fragments of the vault."""
+        """Return the mean of the cosines of `query` with all fragments of the vault."""
         return float(np.dot(self.mean.astype(np.float64), query.astype(np.float64)))

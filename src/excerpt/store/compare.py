@@ -1,8 +1,8 @@
-"""What a push may change in a store: each note of this copy of the vault, of the store, and what this copy last saw.
+"""Decide what a push may change in a store, by a three-way comparison as git does for a merge.
 
-Notes are compared by the digests of their files. The record of the last push is the base of a three-way comparison, as
-a merge base is in git: what differs from it on one side alone was changed there. Without a record nothing is known to
-have been removed here, so nothing is removed from the store.
+Compared are the notes of this copy of the vault, the notes of the store, and the record of the last push, by the
+digests of their files. The record is the merge base: a note that differs from it on one side only was changed on that
+side. Without a record, no note is known to have been removed from this copy, so none is removed from the store.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from dataclasses import dataclass, field
 from excerpt.errors import ExcerptError
 from excerpt.text.display import format_count, visible_line
 
-GONE = ""
-"""The digest of a note that does not exist."""
-_NAMED = 5
-_MAX_REMOVED_SHARE = 0.2
-_MAX_REMOVED = 10
+NO_NOTE = ""
+"""Stands for the digest of a note that does not exist."""
+_MAX_LISTED_PATHS = 5
+_MAX_REMOVED_SHARE = 0.2  # of the notes in the store; a push that removes more has to be confirmed
+_MAX_REMOVED = 10  # notes that a push may remove in any case
 
 
 class PushRefusedError(ExcerptError):
-    """A push would undo what this copy of the vault has not seen, or remove a large part of the store."""
+    """Raised if a push would undo changes that this copy of the vault does not have, or remove a large part of it."""
 
     title = "Nothing was pushed"
 
 
 @dataclass(frozen=True, slots=True)
 class PushRules:
-    """What the user allows a push to do.
+    """What the user allows a push to do when the store has changes that this copy of the vault does not have.
 
-    `merge`: leave notes as they are in the store that were changed there alone, or on both sides. `mirror`: give the
-    store this copy's version of every note. `removals`: remove a large part of the store. `overwrite`: notes that get
-    this copy's version, by path.
+    With `merge`, notes that were changed in the store stay as they are there. With `mirror`, all notes of the store
+    become the same as in this copy. With `removals`, the push may remove a large part of the store. `overwrite` are the
+    paths of notes of which the store gets this copy's version.
     """
 
     merge: bool = False
@@ -47,11 +47,11 @@ NO_RULES = PushRules()
 
 @dataclass(frozen=True, slots=True)
 class PushRecord:
-    """What a copy of a vault knows of a store from its last push: digests by path.
+    """What a copy of a vault records about a store after each push; notes are given as digests by path.
 
-    `notes` are the notes that both had in the same version, `seen` those that were left in the store in a version that
-    the copy does not have, `pending` those that a push has begun to write and may have written. `remarks` and `moves`
-    are what the copy last wrote of skipped files and of renamed notes.
+    `notes` are the notes that copy and store had in the same version. `seen` are the notes that stayed in the store in
+    a version that the copy does not have. `pending` are the notes of an unfinished push, which may have written them.
+    `remarks` (path, is skipped, reason) and `moves` (old path, new path) are those that the copy last pushed.
     """
 
     notes: dict[str, str] = field(default_factory=dict)
@@ -63,10 +63,11 @@ class PushRecord:
 
 @dataclass(frozen=True, slots=True)
 class PushPlan:
-    """What a push does, with paths ascending: the notes to write and to remove.
+    """What a push is going to do; all paths are ascending.
 
-    `kept` stay as the store has them; among them `conflicts` were changed on both sides, and `unseen` in the store
-    alone since the last push. `base` is what the two had in common before.
+    The store gets the notes in `write`, and loses those in `remove`. The notes in `kept` differ from this copy, but
+    stay as they are in the store. Some of them are `conflicts`, changed on both sides, or `unseen`, changed in the
+    store only since the last push. `base` are the digests, by path, of the versions that both had in common before.
     """
 
     write: tuple[str, ...]
@@ -77,33 +78,34 @@ class PushPlan:
     base: Mapping[str, str]
 
 
-def compare(
+def plan_push(
     own_digests: Mapping[str, str],
     stored_digests: Mapping[str, str],
     record: PushRecord,
     unreadable: Collection[str],
     rules: PushRules,
 ) -> PushPlan:
-    """Return what to write and to remove; `own_digests` and `stored_digests` are digests by path.
+    """Decide what a push writes and removes.
 
-    Notes of the store that are `unreadable` here, because of the kind of their file, stay whatever the rules.
+    `own_digests` are the notes of this copy, `stored_digests` those of the store, as digests by path. Notes of the
+    store whose files this copy is not able to read (`unreadable`) stay, whatever the rules.
     """
     write: list[str] = []
     remove: list[str] = []
     kept: list[str] = []
     conflicts: list[str] = []
     unseen: list[str] = []
-    # As far as a push got that was interrupted, what is there is this copy's own.
-    written = {path: digest for path, digest in record.pending.items() if stored_digests.get(path, GONE) == digest}
+    # Notes that an interrupted push has written are this copy's own versions.
+    written = {path: digest for path, digest in record.pending.items() if stored_digests.get(path, NO_NOTE) == digest}
     base = {**record.notes, **written}
     for path in sorted(own_digests.keys() | stored_digests.keys()):
-        own, stored, before = own_digests.get(path, GONE), stored_digests.get(path, GONE), base.get(path, GONE)
+        own, stored, before = own_digests.get(path, NO_NOTE), stored_digests.get(path, NO_NOTE), base.get(path, NO_NOTE)
         if own == stored:
             continue
-        if own == GONE and path in unreadable:
+        if own == NO_NOTE and path in unreadable:
             kept.append(path)
         elif stored == before or rules.mirror or path in rules.overwrite:
-            (remove if own == GONE else write).append(path)
+            (remove if own == NO_NOTE else write).append(path)
         else:
             kept.append(path)
             if own != before:
@@ -116,10 +118,13 @@ def compare(
 def check_plan(
     plan: PushPlan, own_digests: Mapping[str, str], stored_digests: Mapping[str, str], rules: PushRules
 ) -> None:
-    """Raise PushRefusedError where the rules do not allow a plan: it names the notes, and the options that would."""
+    """Raise PushRefusedError if the rules do not allow a plan; it names the notes, and options that would allow it.
+
+    Notes are given as digests by path, `own_digests` for this copy and `stored_digests` for the store.
+    """
     if unknown := sorted(rules.overwrite - own_digests.keys() - stored_digests.keys()):
         raise PushRefusedError(
-            f"There is no note {_format_paths(unknown)}, here or in the store.",
+            f"There is no note {_format_paths(unknown)}, neither in this copy nor in the store.",
             "Name a note by its path from the top of the vault.",
         )
     reasons: list[str] = []
@@ -139,12 +144,12 @@ def check_plan(
         options.append("--merge pushes the rest and leaves these as they are in the store")
     if not rules.merge and plan.conflicts:
         reasons.append(
-            f"{_count_notes(plan.conflicts)} changed here and in the store: {_format_paths(plan.conflicts)}."
+            f"{_count_notes(plan.conflicts)} changed in this copy and in the store: {_format_paths(plan.conflicts)}."
         )
         options.append("--overwrite NOTE pushes this copy's version of a note")
     if reasons:
         options.append("--mirror makes the store the same as this copy")
-    removed = _removed(plan, own_digests, stored_digests)
+    removed = _removed_paths(plan, own_digests, stored_digests)
     if not rules.removals and len(removed) > max(_MAX_REMOVED, _MAX_REMOVED_SHARE * len(stored_digests)):
         reasons.append(
             f"{len(removed):,} of {format_count(len(stored_digests), 'note')} would be removed: "
@@ -158,26 +163,27 @@ def check_plan(
 
 
 def conflict_sentence(conflicts: Sequence[str]) -> str:
-    """Return what became of notes that were changed on both sides in a merge, and what to do."""
+    """Return sentences that say that these notes were not pushed, as both sides have changed them, and what to do."""
     return (
-        f"{_count_notes(conflicts)} changed here and in the store, and not pushed: {_format_paths(conflicts)}."
-        " Compare with `excerpt read NOTE --vault ADDRESS`; --overwrite NOTE pushes this copy's version."
+        f"{_count_notes(conflicts)} changed in this copy and in the store, and not pushed: {_format_paths(conflicts)}."
+        " To see the store's version, run `excerpt read NOTE --vault ADDRESS`."
+        " To push this copy's version, use --overwrite NOTE."
     )
 
 
 def next_record(
     plan: PushPlan, own_digests: Mapping[str, str], stored_digests: Mapping[str, str], unreadable: Collection[str]
 ) -> PushRecord:
-    """Return the record after a plan was carried out, without remarks and moves."""
+    """Return the record to save after a plan was carried out, still without remarks and moves."""
     kept = frozenset(plan.kept)
     notes = {path: digest for path, digest in own_digests.items() if path not in kept}
-    notes |= {path: base for path in plan.kept if (base := plan.base.get(path, GONE)) != GONE}
-    seen = {path: stored_digests.get(path, GONE) for path in plan.kept if path not in unreadable}
+    notes |= {path: base for path in plan.kept if (base := plan.base.get(path, NO_NOTE)) != NO_NOTE}
+    seen = {path: stored_digests.get(path, NO_NOTE) for path in plan.kept if path not in unreadable}
     return PushRecord(notes, seen)
 
 
-def _removed(plan: PushPlan, own_digests: Mapping[str, str], stored_digests: Mapping[str, str]) -> list[str]:
-    """Return the notes that a plan removes, without those that it only moves."""
+def _removed_paths(plan: PushPlan, own_digests: Mapping[str, str], stored_digests: Mapping[str, str]) -> list[str]:
+    """Return the paths of the notes that a plan removes, except notes that only get another path."""
     arriving = Counter(own_digests[path] for path in plan.write if path not in stored_digests)
     removed = []
     for path in plan.remove:
@@ -189,12 +195,12 @@ def _removed(plan: PushPlan, own_digests: Mapping[str, str], stored_digests: Map
 
 
 def _count_notes(paths: Sequence[str], verb: str = "were") -> str:
-    """Return "1 note was" or "2 notes were"."""
+    """Return the number of `paths` with a verb: "1 note was" or "2 notes were"."""
     singular = {"were": "was", "are": "is"}
     return f"{format_count(len(paths), 'note')} {singular[verb] if len(paths) == 1 else verb}"
 
 
 def _format_paths(paths: Sequence[str]) -> str:
-    named = [visible_line(path) for path in paths[:_NAMED]]
+    named = [visible_line(path) for path in paths[:_MAX_LISTED_PATHS]]
     more = len(paths) - len(named)
     return ", ".join(named) + (f" and {more:,} more" if more else "")

@@ -1,4 +1,4 @@
-"""A connection to a store. Only this module imports psycopg; it converts its errors to StoreUnusableError."""
+"""A connection to a store. Only this module imports psycopg; it converts psycopg's errors to StoreUnusableError."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from excerpt.errors import ExcerptError, StoreUnusableError
-from excerpt.store.address import Address
+from excerpt.store.address import StoreAddress
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,7 +18,7 @@ Row = tuple[Any, ...]
 Statement = tuple[str, Sequence[object]]
 
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-_USUAL = {
+_DEFAULT_OPTIONS = {
     "application_name": "excerpt",
     "connect_timeout": "10",
     "keepalives_idle": "10",
@@ -26,9 +26,9 @@ _USUAL = {
     "keepalives_count": "3",
     "tcp_user_timeout": "20000",
 }
-"""Default options of the connection, in seconds, the last in milliseconds.
+"""Default options of a connection; times are in seconds, `tcp_user_timeout` in milliseconds.
 
-A connection that drops silently is lost after 25 seconds instead of blocking without end.
+With them, a connection that is interrupted silently fails after 25 seconds instead of blocking without end.
 """
 
 
@@ -40,76 +40,83 @@ class IndexDamagedError(ExcerptError):
 
 
 class ConnectionLostError(ExcerptError):
-    """Raised if the connection, or the right to a table, is lost in a transaction that has read something."""
+    """Raised if a read transaction cannot continue, because the connection or the right to a table was lost.
+
+    The whole transaction can be tried again.
+    """
 
     title = StoreUnusableError.title
     exit_code = StoreUnusableError.exit_code
 
 
-class Connection:
-    """A connection that reconnects, or raises an error with one sentence. Used from one thread at a time.
+class StoreConnection:
+    """A connection to a store that reconnects if it was lost. Used from one thread at a time.
 
-    Statements are not prepared on the server: prepared, a search by words would not use its index fully.
+    Statements are not prepared on the server: a prepared search by words would not make full use of its index.
     """
 
-    def __init__(self, address: Address, *, writes: bool = False, timeout: float = 30.0) -> None:
-        """Connect. `timeout` is the limit of a statement in seconds, 0 for none. Raises StoreUnusableError."""
+    def __init__(self, address: StoreAddress, *, writes: bool = False, timeout: float = 30.0) -> None:
+        """Connect to `address`, for reading only unless it `writes`. Raises StoreUnusableError.
+
+        `timeout` is the maximum time of a statement in seconds, 0 for no limit.
+        """
         self._address = address
         self._writes = writes
         self._timeout = timeout
-        self._session: list[Statement] = []
+        self._session_statements: list[Statement] = []
         self._in_transaction = False
         self._has_read = False
         self._connection = self._connect()
 
     def close(self) -> None:
+        """Close the connection."""
         self._connection.close()
 
     def set_session(self, *statements: Statement) -> None:
         """Execute these statements now, and again on each new connection."""
-        self._session = list(statements)
-        self.answers(statements)
+        self._session_statements = list(statements)
+        self.execute_all(statements)
 
     def rows(self, sql: str, *values: object) -> list[Row]:
-        """Return all rows of a statement; empty if it returns none."""
-        return self.answers([(sql, values)])[0]
+        """Execute a statement and return all its rows; `values` are its parameters."""
+        return self.execute_all([(sql, values)])[0]
 
-    def answers(self, statements: Sequence[Statement]) -> list[list[Row]]:
-        """Return the rows of several statements, sent at once.
+    def execute_all(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        """Execute several statements in one round trip, and return the rows of each.
 
-        After a lost connection a reader sends them once more, except in a transaction that has read something: then it
-        raises ConnectionLostError, and also if a table can no longer be read.
+        After a lost connection, a reader sends the statements again. But in a transaction that has already read
+        something, it raises ConnectionLostError, as it does there if a table can no longer be read.
         """
         with self._translate_errors():
             begins = [(_BEGIN, ())] if self._in_transaction and not self._has_read else []
             try:
-                answers = self._send([*begins, *statements])
+                execute_all = self._send([*begins, *statements])
             except self._connection_errors as error:
                 if self._writes or not self._connection.closed:
                     raise
                 if self._has_read:
-                    raise ConnectionLostError(f"The store {self._address.shown} cannot be reached.") from error
+                    raise ConnectionLostError(f"The store {self._address.display_text} cannot be reached.") from error
                 self._connection.close()
                 self._connection = self._connect()
-                if self._session:
-                    self._send(self._session)
-                answers = self._send([*begins, *statements])
+                if self._session_statements:
+                    self._send(self._session_statements)
+                execute_all = self._send([*begins, *statements])
             except self._access_errors as error:
                 if not self._has_read:
                     raise
-                # Rights are the current ones, but the transaction has read the areas of an earlier time.
+                # Rights apply at once, but the transaction still sees the areas (folders with rights) of its beginning.
                 raise ConnectionLostError(
-                    f"The store {self._address.shown} does not allow that: {_first_line(error)}."
+                    f"The store {self._address.display_text} does not allow that: {_error_text(error)}."
                 ) from error
             self._has_read = self._in_transaction
-            return answers[len(begins) :]
+            return execute_all[len(begins) :]
 
-    def attempt(self, statements: Sequence[Statement]) -> list[list[Row]]:
-        """Return the rows, as `answers` does; after an IndexDamagedError a transaction can continue."""
+    def execute_with_savepoint(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        """Execute statements as `execute_all` does; a transaction can continue after an IndexDamagedError."""
         if not self._in_transaction:
-            return self.answers(statements)
+            return self.execute_all(statements)
         try:
-            return self.answers([("SAVEPOINT attempt", ()), *statements, ("RELEASE SAVEPOINT attempt", ())])[1:-1]
+            return self.execute_all([("SAVEPOINT attempt", ()), *statements, ("RELEASE SAVEPOINT attempt", ())])[1:-1]
         except IndexDamagedError:
             self._has_read = True
             self.rows("ROLLBACK TO SAVEPOINT attempt")
@@ -117,7 +124,10 @@ class Connection:
 
     @contextmanager
     def read_transaction(self) -> Iterator[None]:
-        """Read everything in a block from one snapshot; a nested block uses the same. Raises ConnectionLostError."""
+        """Return a context manager in which all reads see one snapshot of the database; it may be nested.
+
+        Reads in it raise ConnectionLostError if the connection is lost.
+        """
         if self._in_transaction:
             yield
             return
@@ -131,23 +141,23 @@ class Connection:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Commit everything in a block as one, or not at all."""
+        """Return a context manager that commits all writes in it together, or none of them after an exception."""
         with self._translate_errors(), self._connection.transaction():
             yield
 
     def copy(self, table: str, columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[object]]) -> None:
-        """Copy rows into a table, whose columns are given with their types."""
+        """Insert rows into a table by COPY; `columns` are the names and types of the columns."""
         names = ", ".join(name for name, _ in columns)
         statement = f"COPY {table} ({names}) FROM STDIN (FORMAT BINARY)"
         with self._translate_errors(), self._connection.cursor() as cursor, cursor.copy(statement) as copy:
             copy.set_types([kind for _, kind in columns])
             for row in rows:
-                copy.write_row([storable(value) for value in row])
+                copy.write_row([replace_unstorable(value) for value in row])
 
     def register_vectors(self) -> None:
-        """Register the vector type, so that `copy` accepts results of `as_vectors`.
+        """Register the type halfvec with psycopg, so that `copy` accepts results of `to_halfvecs`.
 
-        The database needs the extension.
+        The database must have the extension pgvector.
         """
         from pgvector.psycopg import register_vector
 
@@ -155,6 +165,7 @@ class Connection:
             register_vector(self._connection)
 
     def _send(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        """Execute statements on the open connection, and return the rows of each."""
         with self._connection.pipeline() if len(statements) > 1 else _no_pipeline():
             cursors = []
             for sql, values in statements:
@@ -168,7 +179,7 @@ class Connection:
         with self._translate_errors():
             options = driver.conninfo.conninfo_to_dict(self._address.conninfo)
             connection: psycopg.Connection[Row] = driver.connect(
-                autocommit=True, prepare_threshold=None, **(_USUAL | options)
+                autocommit=True, prepare_threshold=None, **(_DEFAULT_OPTIONS | options)
             )
             connection.execute(f"SET statement_timeout = {int(self._timeout * 1000)}")
             if not self._writes:
@@ -177,25 +188,25 @@ class Connection:
 
     @property
     def _connection_errors(self) -> type[Exception]:
-        """The exception that psycopg raises if the connection is lost, and for other reasons."""
+        """The class of the exceptions that psycopg raises for a lost connection, and for some other reasons."""
         lost: type[Exception] = _psycopg().OperationalError
         return lost
 
     @property
     def _access_errors(self) -> tuple[type[Exception], ...]:
-        """The exceptions that psycopg raises if a table is missing, or may not be read."""
+        """The classes of the exceptions that psycopg raises if a table is missing or must not be read."""
         errors = _psycopg().errors
         return errors.InsufficientPrivilege, errors.UndefinedTable
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
         driver = _psycopg()
-        address = self._address.shown
+        address = self._address.display_text
         try:
             yield
         except driver.errors.QueryCanceled as error:
             raise StoreUnusableError(
-                f"The store {address} took more than {self._timeout:g} seconds to answer."
+                f"The store {address} took more than {self._timeout:g} seconds to answer.", "Try again later."
             ) from error
         except (driver.errors.InvalidSchemaName, driver.errors.UndefinedTable) as error:
             raise StoreUnusableError(
@@ -208,33 +219,33 @@ class Connection:
             driver.errors.InternalError_,
         ) as error:
             raise IndexDamagedError(
-                f"An index of the store {address} is damaged or missing: {_first_line(error)}.",
+                f"An index of the store {address} is damaged or missing: {_error_text(error)}.",
                 "Run `excerpt push` to this store: it rebuilds what is missing.",
             ) from error
         except driver.errors.InsufficientPrivilege as error:
             raise StoreUnusableError(
-                f"The store {address} does not allow that: {_first_line(error)}.",
+                f"The store {address} does not allow that: {_error_text(error)}.",
                 "Ask the store's administrator for permission.",
             ) from error
         except driver.OperationalError as error:
             raise StoreUnusableError(
-                f"The store {address} cannot be reached: {_first_line(error)}.",
-                "Check that the server is running. A password belongs in ~/.pgpass or PGPASSWORD.",
+                f"The store {address} cannot be reached: {_error_text(error)}.",
+                "Check that the server is running. If it needs a password, put it into ~/.pgpass or PGPASSWORD.",
             ) from error
         except driver.Error as error:
-            raise StoreUnusableError(f"The store {address} cannot be used: {_first_line(error)}.") from error
+            raise StoreUnusableError(f"The store {address} cannot be used: {_error_text(error)}.") from error
 
 
-def storable(value: object) -> object:
-    """Return a value that PostgreSQL can store: a text without NUL and lone surrogates.
+def replace_unstorable(value: object) -> object:
+    """Replace the characters of a text that PostgreSQL cannot store, NUL and lone surrogates; return other values.
 
-    Each is replaced by one character, so that spans stay valid.
+    Each is replaced by one character, so that positions in the text stay valid.
     """
     return value.encode("utf-8", "replace").decode().replace("\0", "\ufffd") if isinstance(value, str) else value
 
 
-def as_vectors(vectors: NDArray[np.float32]) -> list[object]:
-    """Return the vectors in the form that `Connection.copy` takes for a column of type halfvec."""
+def to_halfvecs(vectors: NDArray[np.float32]) -> list[object]:
+    """Convert vectors to objects that `StoreConnection.copy` accepts for a column of type halfvec (16-bit floats)."""
     from pgvector import HalfVector
 
     return [HalfVector(vector) for vector in vectors]
@@ -245,8 +256,8 @@ def _no_pipeline() -> Iterator[None]:
     yield
 
 
-def _first_line(error: Exception) -> str:
-    """Return the first line of a server's message, or of its last attempt's message."""
+def _error_text(error: Exception) -> str:
+    """Return the first line of an error's message without its period; of several connection attempts, the last."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     first = lines[0] if lines else type(error).__name__
     return first.rsplit("FATAL:", 1)[-1].strip().rstrip(".")
@@ -257,6 +268,7 @@ def _psycopg() -> Any:
         import psycopg
     except ImportError:
         raise StoreUnusableError(
-            "Stores need psycopg, which is not installed.", "Install it: `pip install 'excerpt[postgres]'`."
+            "A vault in a store needs the library psycopg, which is not installed.",
+            "Install it: `pip install 'excerpt[postgres]'`.",
         ) from None
     return psycopg

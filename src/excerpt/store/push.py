@@ -1,8 +1,8 @@
-"""Push of a vault's index to a store: new and changed notes are written, missing ones deleted.
+"""Push a vault's index to a store: write new and changed notes, and delete missing ones.
 
-`compare` decides what a push may write, from this copy of the vault, the store, and the record of the last push. A
-batch of notes is one transaction with its statistics, so a store always holds whole notes with the right counts. If a
-push is killed, the next one continues, because it compares digests.
+`plan_push` decides what a push may write, from this copy of the vault, the store, and the record of the last push. Each
+batch of notes is written in one transaction with its statistics, so a store always has whole notes with correct counts.
+After a killed push, the next one continues, because it compares the digests of notes.
 """
 
 from __future__ import annotations
@@ -27,90 +27,92 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.model import PushReport, Status
 from excerpt.state_files import read_value, write_value
 from excerpt.store import schema
-from excerpt.store.address import Address
+from excerpt.store.address import StoreAddress
 from excerpt.store.compare import (
-    GONE,
+    NO_NOTE,
     NO_RULES,
     PushPlan,
     PushRecord,
     PushRefusedError,
     PushRules,
     check_plan,
-    compare,
     next_record,
+    plan_push,
 )
-from excerpt.store.connection import Connection, Row, as_vectors
+from excerpt.store.connection import Row, StoreConnection, to_halfvecs
 from excerpt.store.rights import (
-    Areas,
-    Changes,
-    act_as_owner,
-    areas_of,
-    begin_rights,
+    AreaNumbers,
+    RightsChanges,
+    area_numbers,
+    assume_owner_role,
     change_rights,
+    create_default_rights,
+    create_roles,
     drop_empty_areas,
-    make_roles,
-    rights_of,
+    folder_rights,
 )
-from excerpt.store.schema import ORDINALS
-from excerpt.store.words import FragmentTerms, TermCount, count_tokens, terms_of_documents, token_fields
+from excerpt.store.schema import ORDINAL_BITS
+from excerpt.store.words import FragmentTerms, TermCounts, count_fragments_by_token, encode_documents, fields_by_token
 from excerpt.text.display import format_count, visible_line
 from excerpt.vault.readers.registry import suffixes_of
 
 OnNotes = Callable[[int, int], None]
-"""A callback with the number of written notes, and of all."""
+"""A callback that gets the number of notes written so far, and the number of notes to write."""
 
-_BATCH = 10_000
+_BATCH_FRAGMENTS = 10_000
 """Maximum number of fragments in one transaction, unless a note has more."""
-_MIN_ANALYZED = 100
-"""Number of changed notes above which the planner's statistics are updated."""
+_MIN_NOTES_TO_ANALYZE = 100
+"""Number of changed notes above which the statistics of PostgreSQL's planner are updated."""
 _PUSH_LOCK = 0x657863
-"""Class of the advisory locks by which only one process at a time pushes a vault."""
+"""First key of the advisory locks by which only one process at a time pushes a vault."""
 
-_NOTE = (
+_NOTE_COLUMNS = (
     *(("id", "int8"), ("vault", "int4"), ("area", "int4"), ("path", "text"), ("state", "text"), ("size", "int8")),
     *(("mtime_ns", "int8"), ("digest", "text"), ("title", "text"), ("language", "text"), ("tokens", "int4")),
     *(("kind", "text"), ("text", "bytea"), ("own", "int4"), ("lengths", "bytea"), ("terms", "bytea")),
     *(("files", "bytea"), ("targets", "text")),
 )
-_NOTE_KEY = (("vault", "int4"), ("area", "int4"), ("note", "int8"))
-_SECTION = (
-    *(*_NOTE_KEY, ("ordinal", "int4"), ("level", "int4"), ("heading", "text"), ("heading_path", "text")),
+_NOTE_KEY_COLUMNS = (("vault", "int4"), ("area", "int4"), ("note", "int8"))
+_SECTION_COLUMNS = (
+    *(*_NOTE_KEY_COLUMNS, ("ordinal", "int4"), ("level", "int4"), ("heading", "text"), ("heading_path", "text")),
     *(("line_start", "int4"), ("line_end", "int4"), ("place", "text")),
 )
-_FRAGMENT = (
+_FRAGMENT_COLUMNS = (
     *(("vault", "int4"), ("key", "int8"), ("area", "int4"), ("attached", "bool"), ("note", "int8"), ("id", "text")),
     *(("ordinal", "int4"), ("section", "int4")),
     *(("line_start", "int4"), ("line_end", "int4"), ("tokens", "int4"), ("digest", "text"), ("text", "text")),
     *(("words", "text"), ("lengths", "int2[]"), ("places", "bytea"), ("vector", "halfvec")),
 )
-_LINK = (
-    *(*_NOTE_KEY, ("line", "int4"), ("kind", "text"), ("target", "text"), ("heading", "text")),
+_LINK_COLUMNS = (
+    *(*_NOTE_KEY_COLUMNS, ("line", "int4"), ("kind", "text"), ("target", "text"), ("heading", "text")),
     *(("block_id", "text"), ("text", "text")),
 )
-_LABEL = (*_NOTE_KEY, ("kind", "text"), ("name", "text"), ("value", "text"))
-_NAME = (*_NOTE_KEY, ("name", "text"))
+_LABEL_COLUMNS = (*_NOTE_KEY_COLUMNS, ("kind", "text"), ("name", "text"), ("value", "text"))
+_NAME_COLUMNS = (*_NOTE_KEY_COLUMNS, ("name", "text"))
 _NOTE_TABLES = (
-    ("sections", _SECTION, "ordinal"),
-    ("links", _LINK, "rowid"),
-    ("labels", _LABEL, "rowid"),
-    ("names", _NAME, "name"),
+    ("sections", _SECTION_COLUMNS, "ordinal"),
+    ("links", _LINK_COLUMNS, "rowid"),
+    ("labels", _LABEL_COLUMNS, "rowid"),
+    ("names", _NAME_COLUMNS, "name"),
 )
-"""Tables, with their columns and order, that have rows of a note besides its fragments."""
+"""The tables with data of a note, except its fragments: name, columns, and the column that gives the order."""
 
 
 def push(
     snapshot: Snapshot,
-    address: Address,
+    address: StoreAddress,
     records: Path,
     on_notes: OnNotes = lambda _written, _total: None,
     *,
     roles: bool = False,
-    rights: Changes | None = None,
+    rights: RightsChanges | None = None,
     rules: PushRules = NO_RULES,
 ) -> PushReport:
-    """Bring the vault that `address` names up to the snapshot. Raises StoreUnusableError and PushRefusedError.
+    """Write an index to the store at `address`, so that the store has the same notes.
 
-    With `roles`, create those of writers and readers first. `rights` hold when it is done.
+    `records` is the folder in which this copy of the vault records what it pushed to which store. With `roles`, the
+    roles of writers and readers are created first. `rights` are read rights to grant and revoke, `rules` what the push
+    may overwrite and remove. Raises StoreUnusableError, and PushRefusedError if the rules do not allow the push.
     """
     pusher = Pusher(address, records, roles=roles)
     try:
@@ -120,24 +122,24 @@ def push(
 
 
 class Pusher:
-    """A connection over which a vault is pushed whenever it changes. Used from one thread at a time."""
+    """A connection to a store over which one vault can be pushed many times. Used from one thread at a time."""
 
-    def __init__(self, address: Address, records: Path, *, roles: bool = False) -> None:
-        """Create missing tables and, with `roles`, missing roles. Raises StoreUnusableError.
+    def __init__(self, address: StoreAddress, records: Path, *, roles: bool = False) -> None:
+        """Connect to the store, and create missing tables and, with `roles`, missing roles. Raises StoreUnusableError.
 
-        `records` is the folder in which this copy of the vault records what it pushed where.
+        `records` is the folder in which this copy of the vault records what it pushed to which store.
         """
         if not address.vault:
-            raise StoreUnusableError("The address does not name a vault.", "Add ?vault=NAME to it.")
+            raise StoreUnusableError("The address does not name a vault.", "Add ?vault=NAME to the address.")
         self._name = address.vault
         self._records = records
-        self._connection = Connection(address, writes=True, timeout=0)
+        self._connection = StoreConnection(address, writes=True, timeout=0)
         try:
-            act_as_owner(self._connection)
-            schema.prepare(self._connection)
+            assume_owner_role(self._connection)
+            schema.create_or_upgrade(self._connection)
             if roles:
-                make_roles(self._connection)
-                act_as_owner(self._connection)
+                create_roles(self._connection)
+                assume_owner_role(self._connection)
             self._connection.register_vectors()
         except BaseException:
             self.close()
@@ -151,10 +153,10 @@ class Pusher:
         self,
         snapshot: Snapshot,
         on_notes: OnNotes = lambda _written, _total: None,
-        rights: Changes | None = None,
+        rights: RightsChanges | None = None,
         rules: PushRules = NO_RULES,
     ) -> PushReport:
-        """Bring the vault up to the snapshot, and change who may read it.
+        """Write an index to the store, so that the store has the same notes, and grant and revoke `rights`.
 
         Raises StoreUnusableError, and PushRefusedError if the rules do not allow the changes.
         """
@@ -162,8 +164,11 @@ class Pusher:
 
 
 @dataclass(frozen=True, slots=True)
-class _OwnNote:
-    """A note of the index: its path, the digest of its file, and the versions and settings it was read with."""
+class _LocalNote:
+    """A note of the local index: its path and the digest of its file.
+
+    `cut` identifies the versions and settings with which the file was read.
+    """
 
     path: str
     digest: str
@@ -172,7 +177,11 @@ class _OwnNote:
 
 @dataclass(frozen=True, slots=True)
 class _StoredNote:
-    """A note of the store; `state` is its `cut` and the parameters of the whole vault, joined by `_Push.state`."""
+    """A note of the store.
+
+    `state` says what its rows depend on besides the text: its `cut` (the versions and settings with which its file was
+    read) and the parameters of the index. `area` is the number of its folder with rights.
+    """
 
     number: int
     digest: str
@@ -183,6 +192,7 @@ class _StoredNote:
 
     @property
     def cut(self) -> str:
+        """What identifies the versions and settings with which the note's file was read."""
         return self.state.partition(_STATE_SEPARATOR)[0]
 
 
@@ -190,8 +200,12 @@ _STATE_SEPARATOR = " | "
 
 
 @dataclass(slots=True)
-class _Change:
-    """The changes of one transaction to the statistics of notes, or of attachments."""
+class _StatisticsChange:
+    """The changes of one transaction to the statistics of an area, over its notes or over its attachments.
+
+    `fragments` is the number of added fragments. Summed over them are `lengths`, the numbers of terms per field,
+    `filled`, in how many the field is not empty, and `vectors`.
+    """
 
     fragments: int = 0
     lengths: NDArray[np.float64] = field(default_factory=lambda: np.zeros(len(FIELDS)))
@@ -199,68 +213,72 @@ class _Change:
     vectors: NDArray[np.float64] = field(default_factory=lambda: np.zeros(schema.DIMENSIONS))
 
     def add(self, lengths: NDArray[np.int64], vectors: NDArray[np.float64], sign: int) -> None:
-        """Add some fragments, or subtract them with a `sign` of -1."""
+        """Add fragments with these `lengths` (fragments x FIELDS) and vectors; a `sign` of -1 subtracts them."""
         self.fragments += sign * len(lengths)
         self.lengths += sign * lengths.sum(axis=0)
         self.filled += sign * np.count_nonzero(lengths, axis=0)
         self.vectors += sign * vectors.sum(axis=0)
 
 
-_Changed = dict[tuple[int, bool], _Change]
-"""Changes by area, and by whether they are of attachments."""
+_ChangesByArea = dict[tuple[int, bool], _StatisticsChange]
+"""Changes of statistics by the number of the area, and by whether they are of attachments."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Batch:
-    """Notes of one area by their numbers in the index, the terms of their fragments by key, and counts of terms."""
+class _NoteBatch:
+    """Notes of one area that are written in one transaction.
+
+    `notes` are their numbers in the index, `terms` the terms of their fragments by key, and `counts` the number of
+    fragments and notes with each term.
+    """
 
     area: int
     notes: list[int]
     terms: Mapping[int, FragmentTerms]
-    counts: Sequence[TermCount]
+    counts: Sequence[TermCounts]
 
 
 class _Push:
-    """One push over one connection."""
+    """One push of a vault over an open connection."""
 
     def __init__(
-        self, snapshot: Snapshot, connection: Connection, name: str, on_notes: OnNotes, rules: PushRules
+        self, snapshot: Snapshot, connection: StoreConnection, name: str, on_notes: OnNotes, rules: PushRules
     ) -> None:
         self._snapshot = snapshot
         self._connection = connection
         self._on_notes = on_notes
         self._rules = rules
         self._start = time.perf_counter()
-        self._vault = self._registered(name)
+        self._vault = self._register_vault(name)
 
-    def run(self, records: Path, rights: Changes | None) -> PushReport:
-        """Write the differences. Pushes of the same vault wait for each other."""
+    def run(self, records: Path, rights: RightsChanges | None) -> PushReport:
+        """Write the differences to the store. Waits until no other process pushes the same vault."""
         self._connection.rows("SELECT pg_advisory_lock(%s, %s)", _PUSH_LOCK, self._vault)
         try:
-            return self._run(records / f"{self._identity()}.json", rights)
+            return self._run(records / f"{self._vault_identity()}.json", rights)
         finally:
             with suppress(StoreUnusableError):  # a lost connection has no locks
                 self._connection.rows("SELECT pg_advisory_unlock(%s, %s)", _PUSH_LOCK, self._vault)
 
-    def _run(self, file: Path, rights: Changes | None) -> PushReport:
+    def _run(self, file: Path, rights: RightsChanges | None) -> PushReport:
         record = read_value(file, PushRecord, None) or PushRecord()
-        self._own, self._stored = self._own_notes(), self._stored_notes()
-        own_digests = {note.path: note.digest for note in self._own.values()}
-        stored_digests = {path: note.digest for path, note in self._stored.items()}
-        own_digests |= {path: stored_digests[path] for path in self._paths_with_same_text()}
-        unreadable = self._unreadable()
-        plan = compare(own_digests, stored_digests, record, unreadable, self._rules)
+        self._local_notes, self._stored_notes = self._read_local_notes(), self._read_stored_notes()
+        own_digests = {note.path: note.digest for note in self._local_notes.values()}
+        stored_digests = {path: note.digest for path, note in self._stored_notes.items()}
+        own_digests |= {path: stored_digests[path] for path in self._find_same_texts()}
+        unreadable = self._unreadable_attachments()
+        plan = plan_push(own_digests, stored_digests, record, unreadable, self._rules)
         check_plan(plan, own_digests, stored_digests, self._rules)
         self._check_model(plan)
         if plan.write or plan.remove:
-            pending = {path: own_digests[path] for path in plan.write} | dict.fromkeys(plan.remove, GONE)
+            pending = {path: own_digests[path] for path in plan.write} | dict.fromkeys(plan.remove, NO_NOTE)
             _write_record(file, replace(record, notes=dict(plan.base), pending=pending))
         if rights is not None:
             change_rights(
                 self._connection, self._vault, rights, sorted({*own_digests, *stored_digests} - {*plan.remove})
             )
         status = self._snapshot.status()
-        following = replace(
+        next_push_record = replace(
             next_record(plan, own_digests, stored_digests, unreadable),
             remarks=sorted(
                 (remark.path, is_skipped, remark.reason)
@@ -270,50 +288,55 @@ class _Push:
             ),
             moves=sorted(self._snapshot.rows("SELECT path, became FROM moves")),
         )
-        report = self._apply(plan, rights is not None, status, record, following)
-        if following != record:
-            _write_record(file, following)
+        report = self._apply_plan(plan, rights is not None, status, record, next_push_record)
+        if next_push_record != record:
+            _write_record(file, next_push_record)
         return report
 
-    def _apply(
-        self, plan: PushPlan, has_new_rights: bool, status: Status, record: PushRecord, following: PushRecord
+    def _apply_plan(
+        self, plan: PushPlan, has_new_rights: bool, status: Status, record: PushRecord, next_push_record: PushRecord
     ) -> PushReport:
-        """Write and remove the notes of a plan, and update rows that another version, setting or area affects."""
+        """Write and remove the notes of a plan, and rewrite notes whose version, settings or area changed.
+
+        `record` is the record before the push, `next_push_record` the one after it.
+        """
         rows = self._connection.rows
-        areas = Areas(self._connection, self._vault)
-        outdated = self._outdated(plan)
+        areas = AreaNumbers(self._connection, self._vault)
+        outdated = self._find_outdated(plan)
         rewritten = {*plan.write, *outdated}
         by_area: dict[int, set[int]] = {}
-        for number, note in self._own.items():
+        for number, note in self._local_notes.items():
             if note.path in rewritten:
-                by_area.setdefault(areas.of(note.path), set()).add(number)
+                by_area.setdefault(areas.number_of(note.path), set()).add(number)
         written = 0
         for area, numbers in sorted(by_area.items()):
-            for batch in self._batches(area, numbers):
-                self._replace(batch, outdated)
+            for batch in self._make_batches(area, numbers):
+                self._replace_notes(batch, outdated)
                 written += len(batch.notes)
                 self._on_notes(written, len(rewritten))
         for at in range(0, len(plan.remove), MAX_SQL_VALUES):
             with self._connection.transaction():
-                removed_counts: _Changed = {}
-                self._remove(plan.remove[at : at + MAX_SQL_VALUES], removed_counts)
-                self._count(removed_counts)
-        moved = self._change_areas(areas, {*rewritten, *plan.remove})
+                removed_counts: _ChangesByArea = {}
+                self._delete_notes(plan.remove[at : at + MAX_SQL_VALUES], removed_counts)
+                self._write_statistics(removed_counts)
+        moved = self._move_to_areas(areas, {*rewritten, *plan.remove})
         changes = len(rewritten) + len(plan.remove) + moved
         if changes:
-            for area in areas_of(self._connection, self._vault):
-                rows(f"DELETE FROM {schema.table('terms', area)} WHERE fragments <= 0")
-        after = (self._stored.keys() | set(plan.write)) - set(plan.remove)
-        self._describe(areas, status, (record, following), after, is_changed=bool(changes) or has_new_rights)
+            for area in area_numbers(self._connection, self._vault):
+                rows(f"DELETE FROM {schema.table_name('terms', area)} WHERE fragments <= 0")
+        after = (self._stored_notes.keys() | set(plan.write)) - set(plan.remove)
+        self._write_metadata(
+            areas, status, (record, next_push_record), after, is_changed=bool(changes) or has_new_rights
+        )
         drop_empty_areas(self._connection, self._vault)
-        remaining_areas = areas_of(self._connection, self._vault)
-        schema.make_indexes(self._connection, remaining_areas)
-        if changes > max(_MIN_ANALYZED, len(after) // 10):
+        remaining_areas = area_numbers(self._connection, self._vault)
+        schema.repair_indexes(self._connection, remaining_areas)
+        if changes > max(_MIN_NOTES_TO_ANALYZE, len(after) // 10):
             for area in remaining_areas:
                 for table in ("fragments", "notes", "terms", "names"):
-                    rows(f"VACUUM (ANALYZE) {schema.table(table, area)}")
-        added = sum(path not in self._stored for path in plan.write)
-        unwritten = sum(path in self._stored for path in plan.kept)
+                    rows(f"VACUUM (ANALYZE) {schema.table_name(table, area)}")
+        added = sum(path not in self._stored_notes for path in plan.write)
+        unwritten = sum(path in self._stored_notes for path in plan.kept)
         changed = len(rewritten) - added + moved
         ((fragments,),) = rows(
             "SELECT coalesce(sum(fragments), 0)::bigint FROM excerpt.statistics JOIN excerpt.areas ON areas.id = area"
@@ -329,36 +352,36 @@ class _Push:
             conflicts=plan.conflicts,
             fragments=int(fragments),
             seconds=time.perf_counter() - self._start,
-            rights=rights_of(self._connection, self._vault),
+            rights=folder_rights(self._connection, self._vault),
             position=str(rows("SELECT pg_current_wal_flush_lsn()::text")[0][0]),
         )
 
-    def _identity(self) -> str:
+    def _vault_identity(self) -> str:
         ((identity,),) = self._connection.rows("SELECT identity::text FROM excerpt.vaults WHERE id = %s", self._vault)
         return str(identity)
 
-    def _own_notes(self) -> dict[int, _OwnNote]:
+    def _read_local_notes(self) -> dict[int, _LocalNote]:
         """Return the notes of the index, by number."""
         note_rows = self._snapshot.rows("SELECT id, path, digest, cut FROM notes")
-        return {number: _OwnNote(*row) for number, *row in note_rows}
+        return {number: _LocalNote(*row) for number, *row in note_rows}
 
-    def _stored_notes(self) -> dict[str, _StoredNote]:
+    def _read_stored_notes(self) -> dict[str, _StoredNote]:
         """Return the notes of the store, by path."""
         note_rows = self._connection.rows(
             "SELECT path, id, digest, state, mtime_ns, area, kind FROM excerpt.notes WHERE area = ANY(%s)",
-            areas_of(self._connection, self._vault),
+            area_numbers(self._connection, self._vault),
         )
         return {path: _StoredNote(*row) for path, *row in note_rows}
 
-    def _paths_with_same_text(self) -> Iterator[str]:
-        """Yield the notes whose text equals the store's although their files differ.
+    def _find_same_texts(self) -> Iterator[str]:
+        """Yield the paths of notes whose text is the same in the store although their files differ.
 
-        They differ in line ends, as git writes them on Windows, or in a byte order mark.
+        Such files differ in line ends, as git writes them on Windows, or in a byte order mark.
         """
         differing = {
             number: stored.number
-            for number, note in self._own.items()
-            if (stored := self._stored.get(note.path)) and stored.digest != note.digest and not stored.kind
+            for number, note in self._local_notes.items()
+            if (stored := self._stored_notes.get(note.path)) and stored.digest != note.digest and not stored.kind
         }
         numbers = list(differing)
         for at in range(0, len(numbers), MAX_SQL_VALUES):
@@ -366,31 +389,31 @@ class _Push:
             texts: dict[int, bytes] = dict(
                 self._connection.rows(
                     "SELECT id, text FROM excerpt.notes WHERE area = ANY(%s) AND id = ANY(%s)",
-                    areas_of(self._connection, self._vault),
+                    area_numbers(self._connection, self._vault),
                     [differing[number] for number in part],
                 )
             )
             for number, text in self._note_rows(part, "SELECT note, text FROM note_texts WHERE note"):
                 with suppress(DamagedRowError):  # it is written again
                     if text_from_row(text) == text_from_row(texts[differing[number]]):
-                        yield self._own[number].path
+                        yield self._local_notes[number].path
 
-    def _unreadable(self) -> frozenset[str]:
-        """Return the attachments of the store that cannot be read here, because a package is missing or OCR is off."""
+    def _unreadable_attachments(self) -> frozenset[str]:
+        """Return the paths of stored attachments that this machine cannot read (a package is missing or OCR is off)."""
         suffixes = suffixes_of(self._snapshot.settings.vault).read
         return frozenset(
-            path for path, note in self._stored.items() if note.kind and not path.lower().endswith(suffixes)
+            path for path, note in self._stored_notes.items() if note.kind and not path.lower().endswith(suffixes)
         )
 
     def _check_model(self, plan: PushPlan) -> None:
-        """Raise PushRefusedError if the store would mix notes of two models or tokenizers without permission."""
-        others = [path for path in plan.kept if path in self._stored]
+        """Raise PushRefusedError if the store would have notes of two models or tokenizers and no rule allows that."""
+        others = [path for path in plan.kept if path in self._stored_notes]
         if not others or self._rules.merge or self._rules.mirror:
             return
         ((model, tokenizer),) = self._connection.rows(
             "SELECT model_source, tokenizer FROM excerpt.vaults WHERE id = %s", self._vault
         )
-        if model and (model, tokenizer) != (self._meta["model_id"], self._meta["tokenizer"]):
+        if model and (model, tokenizer) != (self._index_parameters["model_id"], self._index_parameters["tokenizer"]):
             raise PushRefusedError(
                 f"The push was refused: nothing was written. {format_count(len(others), 'note')} would stay unchanged "
                 f"in the store, such as {visible_line(others[0])}, made with another embedding model or tokenizer, "
@@ -399,34 +422,35 @@ class _Push:
                 " these notes; --merge pushes anyway, and search finds these notes less well until then.",
             )
 
-    def _outdated(self, plan: PushPlan) -> dict[str, int]:
-        """Return notes to write again although their content is in the store, with the store's modification times.
+    def _find_outdated(self, plan: PushPlan) -> dict[str, int]:
+        """Return the notes that have to be rewritten because they were read with other versions or settings.
 
-        Text from OCR is not replaced by text read without it.
+        They are given by path with their modification time in the store. Text from OCR is not replaced by text that was
+        read without OCR.
         """
         compared = {*plan.write, *plan.kept}
         outdated: dict[str, int] = {}
-        for note in self._own.values():
+        for note in self._local_notes.values():
             if note.path in compared:
                 continue
-            stored = self._stored[note.path]
+            stored = self._stored_notes[note.path]
             loses_ocr = stored.cut.endswith(OCR_KEY_SUFFIX) and not note.cut.endswith(OCR_KEY_SUFFIX)
-            if stored.state != self._state(note) and not loses_ocr:
+            if stored.state != self._state_of(note) and not loses_ocr:
                 outdated[note.path] = stored.mtime_ns
         return outdated
 
-    def _state(self, note: _OwnNote) -> str:
-        """Return what the rows of a note depend on besides its content."""
-        versions = (self._meta[name] for name in ("model_id", "tokenizer", "analyzer", "names"))
+    def _state_of(self, note: _LocalNote) -> str:
+        """Return the versions and settings that the rows of a note depend on, as one text."""
+        versions = (self._index_parameters[name] for name in ("model_id", "tokenizer", "analyzer", "names"))
         return _STATE_SEPARATOR.join((note.cut, " ".join(versions)))
 
     @cached_property
-    def _meta(self) -> dict[str, str]:
-        """The parameters of the index, by the names of `build_parameters`."""
+    def _index_parameters(self) -> dict[str, str]:
+        """The parameters that the local index was built with, such as the model, by name."""
         return dict(self._snapshot.rows("SELECT name, value FROM meta"))
 
-    def _registered(self, name: str) -> int:
-        """Return the number of the vault in the store, after adding it if needed."""
+    def _register_vault(self, name: str) -> int:
+        """Add the vault to the store if it is not there, and return its number."""
         dimensions = len(self._snapshot.vectors.mean)
         if dimensions != schema.DIMENSIONS:
             raise StoreUnusableError(
@@ -436,41 +460,44 @@ class _Push:
         with self._connection.transaction():
             self._connection.rows("INSERT INTO excerpt.vaults (name) VALUES (%s) ON CONFLICT (name) DO NOTHING", name)
             vault = int(self._connection.rows("SELECT id FROM excerpt.vaults WHERE name = %s", name)[0][0])
-            begin_rights(self._connection, vault)
+            create_default_rights(self._connection, vault)
         return vault
 
-    def _batches(self, area: int, changed: set[int]) -> Iterator[_Batch]:
-        """Yield notes of an area in batches, with the terms of their fragments."""
+    def _make_batches(self, area: int, changed: set[int]) -> Iterator[_NoteBatch]:
+        """Yield the notes with the numbers `changed`, all of one area, in batches."""
         left = set(changed)
         note_numbers = np.array(sorted(changed), np.int64)
-        attached = self._attached
+        attached = self._attachment_numbers
         for keys, notes, segment in self._snapshot.lexical.segments_with(note_numbers):
             documents = np.flatnonzero(np.isin(notes, note_numbers))
             ends = np.flatnonzero(np.diff(notes[documents], append=-1)) + 1
             begin = 0
             while begin < len(documents):
-                end = int(ends[min(int(np.searchsorted(ends, begin + _BATCH)), len(ends) - 1)])
+                end = int(ends[min(int(np.searchsorted(ends, begin + _BATCH_FRAGMENTS)), len(ends) - 1)])
                 part = documents[begin:end]
                 numbers = np.full(len(keys), -1, np.int32)
                 numbers[part] = np.arange(len(part))
-                terms, counts = terms_of_documents(
+                terms, counts = encode_documents(
                     select_docs(segment, numbers), notes[part], np.isin(notes[part], attached)
                 )
                 batch = list(dict.fromkeys(notes[part].tolist()))
-                yield _Batch(area, batch, dict(zip(keys[part].tolist(), terms, strict=True)), counts)
+                yield _NoteBatch(area, batch, dict(zip(keys[part].tolist(), terms, strict=True)), counts)
                 left.difference_update(batch)
                 begin = end
         without_fragments = sorted(left)
         for at in range(0, len(without_fragments), MAX_SQL_VALUES):
-            yield _Batch(area, without_fragments[at : at + MAX_SQL_VALUES], {}, [])
+            yield _NoteBatch(area, without_fragments[at : at + MAX_SQL_VALUES], {}, [])
 
     @cached_property
-    def _attached(self) -> NDArray[np.int64]:
-        """The notes that are attachments."""
+    def _attachment_numbers(self) -> NDArray[np.int64]:
+        """The numbers of the local notes that are attachments."""
         return np.array([row[0] for row in self._snapshot.rows("SELECT id FROM notes WHERE kind <> ''")], np.int64)
 
     def _note_rows(self, notes: Sequence[int], sql: str) -> list[Row]:
-        """Return rows of the index; `sql` ends with the column to match with the notes' numbers, and the order."""
+        """Return rows of the local index that belong to `notes`.
+
+        `sql` ends with the column of the note's number, and may have an ORDER BY after it.
+        """
         select, _, order = sql.partition(" ORDER BY ")
         result: list[Row] = []
         for at in range(0, len(notes), MAX_SQL_VALUES):
@@ -481,8 +508,11 @@ class _Push:
 
     # --- one transaction ----------------------------------------------------------------------------------------------
 
-    def _replace(self, batch: _Batch, times: Mapping[str, int]) -> None:
-        """Replace some notes in the store; `times` are their modification times by path, if not the file's."""
+    def _replace_notes(self, batch: _NoteBatch, times: Mapping[str, int]) -> None:
+        """Write a batch of notes to the store in place of their old rows.
+
+        `times` are modification times by path; notes that are not in it have the time of their file.
+        """
         self._snapshot.check_rows(batch.notes)
         fragments = self._note_rows(
             batch.notes,
@@ -492,34 +522,34 @@ class _Push:
         keys = np.array([row[1] for row in fragments], np.int64)
         at = np.searchsorted(self._snapshot.lexical.keys, keys)
         vectors = self._snapshot.vectors.rows(at).astype(np.float16).astype(np.float32)
-        attached = np.isin(np.array([row[0] for row in fragments], np.int64), self._attached)
-        changed: _Changed = {}
+        attached = np.isin(np.array([row[0] for row in fragments], np.int64), self._attachment_numbers)
+        changed: _ChangesByArea = {}
         lengths = np.array([batch.terms[key].lengths for key in keys.tolist()], np.int64).reshape(-1, len(FIELDS))
         for kind in (False, True):
-            change = changed[batch.area, kind] = _Change()
+            change = changed[batch.area, kind] = _StatisticsChange()
             change.add(lengths[attached == kind], vectors[attached == kind].astype(np.float64), 1)
         with self._connection.transaction():
-            self._remove([self._own[note].path for note in batch.notes], changed)
+            self._delete_notes([self._local_notes[note].path for note in batch.notes], changed)
             numbers = self._copy_notes(batch, times)
             self._connection.copy(
-                schema.table("fragments", batch.area),
-                _FRAGMENT,
+                schema.table_name("fragments", batch.area),
+                _FRAGMENT_COLUMNS,
                 (
                     (
-                        *(self._vault, numbers[note] << ORDINALS | ordinal, batch.area, is_attached, numbers[note]),
+                        *(self._vault, numbers[note] << ORDINAL_BITS | ordinal, batch.area, is_attached, numbers[note]),
                         *(fragment_id, ordinal, *rest),
                         *(batch.terms[key].words, list(batch.terms[key].lengths), batch.terms[key].positions, vector),
                     )
                     for (note, key, fragment_id, ordinal, *rest), is_attached, vector in zip(
-                        fragments, attached.tolist(), as_vectors(vectors), strict=True
+                        fragments, attached.tolist(), to_halfvecs(vectors), strict=True
                     )
                 ),
             )
-            self._count_terms(batch.area, batch.counts)
-            self._count(changed)
+            self._add_term_counts(batch.area, batch.counts)
+            self._write_statistics(changed)
 
-    def _copy_notes(self, batch: _Batch, times: Mapping[str, int]) -> dict[int, int]:
-        """Insert notes with all rows except those of fragments; return their new numbers in the store."""
+    def _copy_notes(self, batch: _NoteBatch, times: Mapping[str, int]) -> dict[int, int]:
+        """Insert the rows of notes except their fragments; return their numbers in the store by those in the index."""
         vault, area, notes, connection = self._vault, batch.area, batch.notes, self._connection
         names = read_names(self._snapshot.rows, list(notes))
         numbers = dict(zip(notes, self._new_numbers(len(notes)), strict=True))
@@ -529,52 +559,55 @@ class _Push:
             " JOIN note_texts ON note = id WHERE id",
         )
         connection.copy(
-            schema.table("notes", area),
-            _NOTE,
+            schema.table_name("notes", area),
+            _NOTE_COLUMNS,
             (
                 (
-                    *(numbers[note], vault, area, path, self._state(self._own[note])),
+                    *(numbers[note], vault, area, path, self._state_of(self._local_notes[note])),
                     *(size, times.get(path, mtime_ns), *rest, *names[note]),
                 )
                 for note, path, size, mtime_ns, *rest in note_rows
             ),
         )
         for table, columns, order in _NOTE_TABLES:
-            selected = ", ".join(name for name, _ in columns[len(_NOTE_KEY) :])
+            selected = ", ".join(name for name, _ in columns[len(_NOTE_KEY_COLUMNS) :])
             table_rows = self._note_rows(
                 notes, f"SELECT note, {selected} FROM {table} WHERE note ORDER BY note, {order}"
             )
             rows = ((vault, area, numbers[note], *rest) for note, *rest in table_rows)
-            connection.copy(schema.table(table, area), columns, rows)
+            connection.copy(schema.table_name(table, area), columns, rows)
         return numbers
 
-    def _remove(self, paths: Sequence[str], changed: _Changed) -> None:
-        """Delete those of the notes that exist, and subtract them from the statistics."""
+    def _delete_notes(self, paths: Sequence[str], changed: _ChangesByArea) -> None:
+        """Delete the notes at `paths` that the store has, and subtract them from the statistics in `changed`."""
         by_area: dict[int, list[int]] = {}
-        for note in filter(None, map(self._stored.get, paths)):
+        for note in filter(None, map(self._stored_notes.get, paths)):
             by_area.setdefault(note.area, []).append(note.number)
         for area, numbers in sorted(by_area.items()):
-            self._uncount(area, numbers, changed)
-            self._connection.rows(f"DELETE FROM {schema.table('notes', area)} WHERE id = ANY(%s)", numbers)
+            self._subtract_statistics(area, numbers, changed)
+            self._connection.rows(f"DELETE FROM {schema.table_name('notes', area)} WHERE id = ANY(%s)", numbers)
 
-    def _uncount(self, area: int, numbers: Sequence[int], changed: _Changed) -> list[Row]:
-        """Subtract the fragments of some notes of an area from the statistics.
+    def _subtract_statistics(self, area: int, numbers: Sequence[int], changed: _ChangesByArea) -> list[Row]:
+        """Subtract the fragments of notes of an area, given by `numbers`, from the statistics in `changed`.
 
-        Returns for each fragment its tokens, lengths, vector, whether it is of an attachment, and its note.
+        Also subtracts them from the counts of terms in the store. Returns a row per fragment: the text of its tokens,
+        the lengths of its fields, its vector, whether it is of an attachment, and its note's number.
         """
         rows = self._connection.rows
         removed = rows(
-            f"SELECT words, lengths, vector::real[], attached, note FROM {schema.table('fragments', area)}"
+            f"SELECT words, lengths, vector::real[], attached, note FROM {schema.table_name('fragments', area)}"
             " WHERE note = ANY(%s)",
             list(numbers),
         )
         for attached in sorted({row[3] for row in removed}):
             kind_rows = [row for row in removed if row[3] == attached]
-            change = changed.setdefault((area, attached), _Change())
+            change = changed.setdefault((area, attached), _StatisticsChange())
             change.add(np.array([row[1] for row in kind_rows]), np.array([row[2] for row in kind_rows], np.float64), -1)
-            tokens, counts, note_counts = count_tokens([row[0] for row in kind_rows], [row[4] for row in kind_rows])
+            tokens, counts, note_counts = count_fragments_by_token(
+                [row[0] for row in kind_rows], [row[4] for row in kind_rows]
+            )
             rows(
-                f"UPDATE {schema.table('terms', area)} AS terms SET fragments = terms.fragments - less.fragments,"
+                f"UPDATE {schema.table_name('terms', area)} AS terms SET fragments = terms.fragments - less.fragments,"
                 " attached = terms.attached - less.attached, notes = terms.notes - less.notes"
                 " FROM unnest(%s::text[], %s::integer[], %s::integer[], %s::integer[])"
                 " AS less (token, fragments, attached, notes) WHERE terms.token = less.token",
@@ -582,43 +615,44 @@ class _Push:
             )
         return removed
 
-    def _change_areas(self, areas: Areas, compared: Collection[str]) -> int:
-        """Move each note to the area of its path, except those in `compared`; return the number of moved notes.
+    def _move_to_areas(self, areas: AreaNumbers, compared: Collection[str]) -> int:
+        """Move each stored note that is not in its path's area (folder with rights) there; return how many were moved.
 
-        Their rows are copied within the store, because this copy may not have them.
+        Paths in `compared` are left out: their notes were written or removed by this push. Rows are copied within the
+        store, because this copy of the vault may not have these notes.
         """
         by_area: dict[tuple[int, int], list[str]] = {}
-        for path, note in self._stored.items():
-            if path not in compared and note.area != (area := areas.of(path)):
+        for path, note in self._stored_notes.items():
+            if path not in compared and note.area != (area := areas.number_of(path)):
                 by_area.setdefault((note.area, area), []).append(path)
         for (before, area), paths in sorted(by_area.items()):
             for at in range(0, len(paths), MAX_SQL_VALUES):
-                self._change_area(paths[at : at + MAX_SQL_VALUES], before, area)
+                self._move_to_area(paths[at : at + MAX_SQL_VALUES], before, area)
         return sum(map(len, by_area.values()))
 
-    def _change_area(self, paths: Sequence[str], before: int, area: int) -> None:
-        """Move some notes to another area, under new numbers.
+    def _move_to_area(self, paths: Sequence[str], before: int, area: int) -> None:
+        """Move the notes at `paths` from the area `before` to `area`, and give them new numbers.
 
-        So an open session does not mistake them for notes that it has read.
+        The numbers are new so that an open session does not take the notes for those that it has already read.
         """
         rows = self._connection.rows
-        numbers = [self._stored[path].number for path in paths]
+        numbers = [self._stored_notes[path].number for path in paths]
         with self._connection.transaction():
-            changed: _Changed = {}
-            removed = self._uncount(before, numbers, changed)
+            changed: _ChangesByArea = {}
+            removed = self._subtract_statistics(before, numbers, changed)
             for attached in (False, True):
-                change = changed[area, attached] = _Change()
+                change = changed[area, attached] = _StatisticsChange()
                 if kind_rows := [row for row in removed if row[3] == attached]:
                     vectors = np.array([row[2] for row in kind_rows], np.float64)
                     change.add(np.array([row[1] for row in kind_rows]), vectors, 1)
-                    self._count_terms(area, self._counts(before, kind_rows, attached=attached))
+                    self._add_term_counts(area, self._count_terms_of(before, kind_rows, attached=attached))
             new = self._new_numbers(len(paths))
             notes = numbers, new, list(paths)
-            self._copy_rows("notes", _NOTE, "", notes, (before, area))
-            for table, columns, order in (*_NOTE_TABLES, ("fragments", _FRAGMENT, "key")):
+            self._copy_rows("notes", _NOTE_COLUMNS, "", notes, (before, area))
+            for table, columns, order in (*_NOTE_TABLES, ("fragments", _FRAGMENT_COLUMNS, "key")):
                 self._copy_rows(table, columns, order, notes, (before, area))
-            rows(f"DELETE FROM {schema.table('notes', before)} WHERE id = ANY(%s)", numbers)
-            self._count(changed)
+            rows(f"DELETE FROM {schema.table_name('notes', before)} WHERE id = ANY(%s)", numbers)
+            self._write_statistics(changed)
 
     def _copy_rows(
         self,
@@ -628,45 +662,51 @@ class _Push:
         notes: tuple[list[int], list[int], list[str]],
         areas: tuple[int, int],
     ) -> None:
-        """Copy the rows of some notes, given by their numbers, new numbers and paths, from one area to another."""
+        """Copy the rows of notes in one table from one area to another.
+
+        `notes` are their numbers, their new numbers and their paths; `areas` the numbers of the old and the new area.
+        """
         before, area = areas
         is_notes = table == "notes"
-        new = {"area": "%s::integer", "note": "n.new", "key": f"n.new << {ORDINALS} | t.ordinal"}
+        new = {"area": "%s::integer", "note": "n.new", "key": f"n.new << {ORDINAL_BITS} | t.ordinal"}
         new |= {"id": "n.new", "path": "n.path"} if is_notes else {}
         names = [name for name, _ in columns]
         self._connection.rows(
-            f"INSERT INTO {schema.table(table, area)} ({', '.join(names)}) OVERRIDING SYSTEM VALUE"
-            f" SELECT {', '.join(new.get(name, f't.{name}') for name in names)} FROM {schema.table(table, before)} t"
+            f"INSERT INTO {schema.table_name(table, area)} ({', '.join(names)}) OVERRIDING SYSTEM VALUE"
+            f" SELECT {', '.join(new.get(name, f't.{name}') for name in names)}"
+            f" FROM {schema.table_name(table, before)} t"
             " JOIN unnest(%s::bigint[], %s::bigint[], %s::text[]) AS n (old, new, path)"
             f" ON n.old = t.{'id' if is_notes else 'note'}" + (f" ORDER BY n.new, t.{order}" if order else ""),
             *(area, *notes),
         )
 
-    def _counts(self, area: int, fragments: Sequence[Row], *, attached: bool) -> list[TermCount]:
-        """Return the counts of terms of some fragments of an area, given as `_uncount` returns them."""
-        tokens, counts, note_counts = count_tokens([row[0] for row in fragments], [row[4] for row in fragments])
-        fields = token_fields([row[0] for row in fragments], [row[1] for row in fragments])
+    def _count_terms_of(self, area: int, fragments: Sequence[Row], *, attached: bool) -> list[TermCounts]:
+        """Count the terms of fragments of an area; `fragments` are rows that `_subtract_statistics` has returned."""
+        tokens, counts, note_counts = count_fragments_by_token(
+            [row[0] for row in fragments], [row[4] for row in fragments]
+        )
+        fields = fields_by_token([row[0] for row in fragments], [row[1] for row in fragments])
         terms: dict[str, str] = dict(
             self._connection.rows(
-                f"SELECT token, term FROM {schema.table('terms', area)} WHERE token = ANY(%s)", tokens
+                f"SELECT token, term FROM {schema.table_name('terms', area)} WHERE token = ANY(%s)", tokens
             )
         )
         return [
-            TermCount(token, terms[token], count, count if attached else 0, note_count, fields[token])
+            TermCounts(token, terms[token], count, count if attached else 0, note_count, fields[token])
             for token, count, note_count in zip(tokens, counts, note_counts, strict=True)
         ]
 
     def _new_numbers(self, count: int) -> list[int]:
-        """Return new numbers for notes, which were never used."""
+        """Reserve `count` numbers for notes, which were never used before, and return them."""
         number_rows = self._connection.rows(
             "SELECT nextval(pg_get_serial_sequence('excerpt.notes', 'id')) FROM generate_series(1, %s)", count
         )
         return [int(row[0]) for row in number_rows]
 
-    def _count_terms(self, area: int, terms: Sequence[TermCount]) -> None:
-        """Add counts of terms to those of an area."""
+    def _add_term_counts(self, area: int, terms: Sequence[TermCounts]) -> None:
+        """Add `terms` to the counts of terms of an area."""
         self._connection.rows(
-            f"INSERT INTO {schema.table('terms', area)} AS terms"
+            f"INSERT INTO {schema.table_name('terms', area)} AS terms"
             " (vault, area, token, term, fragments, attached, notes, fields) SELECT %s, %s, *"
             " FROM unnest(%s::text[], %s::text[], %s::integer[], %s::integer[], %s::integer[], %s::smallint[])"
             " ON CONFLICT (token) DO UPDATE SET fragments = terms.fragments + excluded.fragments,"
@@ -677,10 +717,10 @@ class _Push:
             *([count.notes for count in terms], [count.fields for count in terms]),
         )
 
-    def _count(self, changed: _Changed) -> None:
-        """Write the changed statistics of a transaction."""
+    def _write_statistics(self, changed: _ChangesByArea) -> None:
+        """Add the changes of a transaction to the statistics in the store, and raise the revision of the vault."""
         rows = self._connection.rows
-        zero = _Change()
+        zero = _StatisticsChange()
         for (area, attached), change in sorted(changed.items()):
             rows(
                 "INSERT INTO excerpt.statistics VALUES (%s, %s, 0, %s, %s, %s) ON CONFLICT DO NOTHING",
@@ -699,20 +739,21 @@ class _Push:
             )
         rows("UPDATE excerpt.vaults SET revision = revision + 1 WHERE id = %s", self._vault)
 
-    # --- what is of the whole vault -----------------------------------------------------------------------------------
+    # --- metadata of the whole vault ----------------------------------------------------------------------------------
 
-    def _describe(
+    def _write_metadata(
         self,
-        areas: Areas,
+        areas: AreaNumbers,
         status: Status,
         records: tuple[PushRecord, PushRecord],
         paths: Collection[str],
         *,
         is_changed: bool,
     ) -> None:
-        """Write changed metadata of the vault: skipped files, moves, the model, and the time of the update.
+        """Write metadata of the vault: skipped files, moved notes, the model, and the time of the update.
 
-        `records` are those before and after this push, `paths` those of all notes in the store.
+        Nothing is written if it is the same as in the store and `is_changed` is False. `records` are the records before
+        and after this push; `paths` are the paths of all notes in the store.
         """
         rows = self._connection.rows
         before, after = records
@@ -721,7 +762,7 @@ class _Push:
         )
         other_remarks = {row[1:] for row in stored_remarks} - {*before.remarks}
         remarks = {
-            (areas.of(path), path, skipped, reason)
+            (areas.number_of(path), path, skipped, reason)
             for path, skipped, reason in ({*after.remarks} if self._rules.mirror else other_remarks | {*after.remarks})
             if (path in paths) != skipped or (path, skipped, reason) in after.remarks
         }
@@ -729,10 +770,10 @@ class _Push:
         others = {row[2:] for row in stored_moves} - {*before.moves}
         moved = {path: became for path, became in others if became in paths and not self._rules.mirror}
         moves = {
-            (areas.of(path), areas.of(new_path), path, new_path)
+            (areas.number_of(path), areas.number_of(new_path), path, new_path)
             for path, new_path in (moved | dict(after.moves)).items()
         }
-        versions = (status.model, self._meta["model_id"], status.tokenizer)
+        versions = (status.model, self._index_parameters["model_id"], status.tokenizer)
         ((*described,),) = rows("SELECT model, model_source, tokenizer FROM excerpt.vaults WHERE id = %s", self._vault)
         if not is_changed and (remarks, moves, versions) == (stored_remarks, stored_moves, tuple(described)):
             return
@@ -763,5 +804,5 @@ def _write_record(file: Path, record: PushRecord) -> None:
     except OSError as error:
         raise StoreUnusableError(
             f"The push cannot be recorded in {visible_line(str(file))}: {error.strerror}.",
-            "Make room or give permission: a push needs this file to detect what others changed.",
+            "Free some disk space or permit writing: the next push needs this file to detect what others changed.",
         ) from error

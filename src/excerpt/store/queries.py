@@ -1,4 +1,4 @@
-"""The row queries over notes, in PostgreSQL's SQL, over the tables of the areas that a reader has the right to."""
+"""The row queries over notes, in PostgreSQL's SQL, over the areas (folders with rights) that a reader may read."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from excerpt.index.catalog import text_from_row
 from excerpt.index.queries import fragment_from_row, section_from_row
 from excerpt.model import Fragment, Part, Section, Skipped
 from excerpt.store import schema
-from excerpt.store.connection import Connection, Row, storable
+from excerpt.store.connection import Row, StoreConnection, replace_unstorable
 
-NO_LAST = (1 << 63) - 1
-"""Above the number of every note."""
+NO_MAX_NOTE = (1 << 63) - 1
+"""A number above that of every note: no limit."""
 
-_FRAGMENT = (
+_SELECT_FRAGMENT = (
     "SELECT f.key, f.id, n.path, n.title, s.heading_path, f.ordinal, f.section, f.line_start, f.line_end, f.text,"
     " f.tokens, f.digest, n.kind, s.place FROM fragments f JOIN notes n ON n.id = f.note"
     " JOIN sections s ON s.note = f.note AND s.ordinal = f.section"
 )
-_PARTS = (
+_SELECT_PARTS = (
     "SELECT w.place, f.key, f.id, f.ordinal, f.section, s.level, s.heading, f.line_start, f.line_end, f.tokens,"
     " f.digest FROM unnest(%s::text[], %s::bigint[], %s::bigint[]) WITH ORDINALITY AS w (path, first, last, place)"
     " JOIN notes n ON n.path = w.path JOIN fragments f ON f.note = n.id AND f.ordinal BETWEEN w.first AND w.last"
     " JOIN sections s ON s.note = f.note AND s.ordinal = f.section ORDER BY w.place, f.ordinal"
 )
-_TARGETS = f"SELECT note, string_agg(target, '{TARGET_SEPARATOR}') FROM links WHERE target <> ''"
-_NO_END = 1 << 30
+_SELECT_TARGETS = f"SELECT note, string_agg(target, '{TARGET_SEPARATOR}') FROM links WHERE target <> ''"
+_MAX_ORDINAL = 1 << 30
 
 
-_NAMED_TABLE = re.compile(r"\b(?:FROM|JOIN) ([a-z_]+)")
+_TABLE_IN_SQL = re.compile(r"\b(?:FROM|JOIN) ([a-z_]+)")
 
-_TABLES = {
+_CATALOG_TABLES = {
     "notes": ("notes", "id", "id, path, size, mtime_ns, digest, title, language, tokens, kind"),
     "note_texts": ("notes", "id", "id AS note, text"),
     "name_terms": ("notes", "id", "id AS note, own, lengths, terms, files, targets"),
@@ -51,73 +51,87 @@ _TABLES = {
     ),
     "terms": ("terms", "", "term, fragments, attached, notes, fields"),
 }
-"""Of each table of a catalog: that of an area which it is read from, its column with a note's number, and what is read
-of it."""
+"""How the tables of an index's catalog are read from the tables of an area, by name.
+
+Each has the name of the area's table, its column with the note's number ("" for none), and the columns to select.
+"""
 
 
 @dataclass(frozen=True, slots=True)
-class AreaTables:
-    """The tables of a catalog, put together from those of the `areas` of a vault that a reader has the right to."""
+class ReadableAreas:
+    """The `areas` (folders with rights) of a `vault` that a reader may read; both are given by number.
+
+    They are read as if they were one set of tables, with the names that the catalog of an index has.
+    """
 
     vault: int
     areas: tuple[int, ...]
 
-    def named_in(self, sql: str, last: int = NO_LAST) -> str:
-        """Return a statement with what its tables are, of the notes numbered up to `last`."""
-        names = [name for name in dict.fromkeys(_NAMED_TABLE.findall(sql)) if name in _TABLES or name in _AREA_SELECTS]
-        known = ", ".join(f"{name} AS NOT MATERIALIZED ({self._selected(name, last)})" for name in names)
+    def with_tables(self, sql: str, max_note: int = NO_MAX_NOTE) -> str:
+        """Return a statement preceded by definitions (WITH) of its tables, with notes numbered up to `max_note`."""
+        names = [
+            name
+            for name in dict.fromkeys(_TABLE_IN_SQL.findall(sql))
+            if name in _CATALOG_TABLES or name in _FUNCTION_TABLES
+        ]
+        known = ", ".join(f"{name} AS NOT MATERIALIZED ({self._select_table(name, max_note)})" for name in names)
         return f"WITH {known} {sql}" if known else sql
 
-    def _selected(self, name: str, last: int) -> str:
-        if name in _AREA_SELECTS:
-            return _AREA_SELECTS[name].format(vault=self.vault)
-        table, number, columns = _TABLES[name]
-        until = f" WHERE {number} <= {last}" if number and last < NO_LAST else ""
-        union = " UNION ALL ".join(f"SELECT {columns} FROM {schema.table(table, area)}{until}" for area in self.areas)
-        return _COUNTED.format(union) if name == "terms" else union
+    def _select_table(self, name: str, max_note: int) -> str:
+        if name in _FUNCTION_TABLES:
+            return _FUNCTION_TABLES[name].format(vault=self.vault)
+        table, number, columns = _CATALOG_TABLES[name]
+        until = f" WHERE {number} <= {max_note}" if number and max_note < NO_MAX_NOTE else ""
+        union = " UNION ALL ".join(
+            f"SELECT {columns} FROM {schema.table_name(table, area)}{until}" for area in self.areas
+        )
+        return _SUM_OF_TERMS.format(union) if name == "terms" else union
 
 
-_AREA_SELECTS = {
+_FUNCTION_TABLES = {
     "remarks": "SELECT path, skipped, reason FROM excerpt_vault.remarks({vault})",
     "moves": "SELECT path, became FROM excerpt_vault.moves({vault})",
 }
-"""The tables of a catalog that are functions of the store."""
-_COUNTED = (
+"""The tables of an index's catalog that are read by a function of the store, by name."""
+_SUM_OF_TERMS = (
     "SELECT term, sum(fragments) AS fragments, sum(attached) AS attached, sum(notes) AS notes,"
     " bit_or(fields) AS fields FROM ({}) AS counted GROUP BY term HAVING sum(fragments) > 0"
 )
 
 
 class StoreQueries:
-    """`NoteQueries` on a store, of the notes numbered up to `last`; and queries about terms, files and remarks."""
+    """`NoteQueries` for a store, over notes numbered up to `max_note`; also queries for terms, files and remarks."""
 
-    def __init__(self, connection: Connection, tables: AreaTables, last: int = NO_LAST) -> None:
+    def __init__(self, connection: StoreConnection, tables: ReadableAreas, max_note: int = NO_MAX_NOTE) -> None:
         self._connection = connection
         self.tables = tables
-        self.last = last
+        self.max_note = max_note
 
     def rows(self, sql: str, *values: object) -> list[Row]:
-        """Return the rows of a statement over the tables of a catalog, whichever area they are in."""
-        return self._connection.rows(self.tables.named_in(sql, self.last), *map(storable, values))
+        """Execute a statement over the tables of a catalog, and return its rows, from all areas that may be read."""
+        return self._connection.rows(self.tables.with_tables(sql, self.max_note), *map(replace_unstorable, values))
 
     # --- notes and fragments ------------------------------------------------------------------------------------------
 
     def fragments(self, keys: Sequence[int]) -> list[Fragment]:
-        return [fragment_from_row(row) for row in self.rows(f"{_FRAGMENT} WHERE f.key = ANY(%s)", array(keys))]
+        return [
+            fragment_from_row(row)
+            for row in self.rows(f"{_SELECT_FRAGMENT} WHERE f.key = ANY(%s)", array_literal(keys))
+        ]
 
     def fragments_with_id(self, fragment_id: str) -> list[Fragment]:
-        fragment_rows = self.rows(f"{_FRAGMENT} WHERE f.id = %s ORDER BY f.key", fragment_id)
+        fragment_rows = self.rows(f"{_SELECT_FRAGMENT} WHERE f.id = %s ORDER BY f.key", fragment_id)
         return [fragment_from_row(row) for row in fragment_rows]
 
     def note_fragments(self, path: str, first: int, last: int | None) -> list[Fragment]:
-        sql = f"{_FRAGMENT} WHERE n.path = %s AND f.ordinal BETWEEN %s AND %s ORDER BY f.ordinal"
-        return [fragment_from_row(row) for row in self.rows(sql, path, first, _NO_END if last is None else last)]
+        sql = f"{_SELECT_FRAGMENT} WHERE n.path = %s AND f.ordinal BETWEEN %s AND %s ORDER BY f.ordinal"
+        return [fragment_from_row(row) for row in self.rows(sql, path, first, _MAX_ORDINAL if last is None else last)]
 
     def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[Part]]:
         parts_by_range: list[list[Part]] = [[] for _ in ranges]
-        lasts = [_NO_END if last is None else min(last, _NO_END) for _, _, last in ranges]
-        columns = [storable(path) for path, _, _ in ranges], [first for _, first, _ in ranges], lasts
-        for number, *row in self.rows(_PARTS, *columns):
+        lasts = [_MAX_ORDINAL if last is None else min(last, _MAX_ORDINAL) for _, _, last in ranges]
+        columns = [replace_unstorable(path) for path, _, _ in ranges], [first for _, first, _ in ranges], lasts
+        for number, *row in self.rows(_SELECT_PARTS, *columns):
             parts_by_range[number - 1].append(Part(*row))
         return parts_by_range
 
@@ -147,7 +161,7 @@ class StoreQueries:
 
     def name_terms(self, notes: Sequence[int]) -> dict[int, NameTerms]:
         sql = "SELECT note, own, lengths, terms, files, targets FROM name_terms WHERE note = ANY(%s)"
-        return {row[0]: NameTerms(*row[1:]) for row in self.rows(sql, array(notes))}
+        return {row[0]: NameTerms(*row[1:]) for row in self.rows(sql, array_literal(notes))}
 
     def current_path(self, path: str) -> str | None:
         path_rows = self.rows(
@@ -169,7 +183,7 @@ class StoreQueries:
         terms, values = list(conditions), list(parts)
         if keys is not None:
             terms.append("key = ANY(%s)")
-            values.append(array(keys))
+            values.append(array_literal(keys))
         text_rows = self.rows(f"SELECT key, text FROM fragments WHERE {' AND '.join(terms)}", *values)
         return [(key, text) for key, text in text_rows]
 
@@ -179,7 +193,7 @@ class StoreQueries:
         if notes is None:
             time_rows = self.rows("SELECT id, mtime_ns FROM notes")
         else:
-            time_rows = self.rows("SELECT id, mtime_ns FROM notes WHERE id = ANY(%s)", array(notes))
+            time_rows = self.rows("SELECT id, mtime_ns FROM notes WHERE id = ANY(%s)", array_literal(notes))
         return [(note, mtime_ns) for note, mtime_ns in time_rows]
 
     def kinds(self) -> list[tuple[int, str]]:
@@ -197,18 +211,18 @@ class StoreQueries:
 
     def link_targets(self, notes: Sequence[int] | None = None) -> list[tuple[int, str]]:
         if notes is None:
-            target_rows = self.rows(f"{_TARGETS} GROUP BY note")
+            target_rows = self.rows(f"{_SELECT_TARGETS} GROUP BY note")
         else:
-            target_rows = self.rows(f"{_TARGETS} AND note = ANY(%s) GROUP BY note", array(notes))
+            target_rows = self.rows(f"{_SELECT_TARGETS} AND note = ANY(%s) GROUP BY note", array_literal(notes))
         return [(note, targets) for note, targets in target_rows]
 
     def links(self, notes: Sequence[int]) -> list[tuple[int, int, str, str | None]]:
         sql = "SELECT note, line, target, text FROM links WHERE target <> '' AND note = ANY(%s) ORDER BY note, rowid"
-        return [(note, line, target, text) for note, line, target, text in self.rows(sql, array(notes))]
+        return [(note, line, target, text) for note, line, target, text in self.rows(sql, array_literal(notes))]
 
     def labels(self, notes: Sequence[int]) -> list[tuple[int, str, str, str]]:
         sql = "SELECT note, kind, name, value FROM labels WHERE kind <> 'alias' AND note = ANY(%s) ORDER BY note, rowid"
-        return [(note, kind, name, value) for note, kind, name, value in self.rows(sql, array(notes))]
+        return [(note, kind, name, value) for note, kind, name, value in self.rows(sql, array_literal(notes))]
 
     def aliases_and_tags(self, note: int) -> list[tuple[str, str]]:
         label_rows = self.rows("SELECT kind, value FROM labels WHERE note = %s ORDER BY rowid", note)
@@ -240,10 +254,10 @@ class StoreQueries:
         sql = "SELECT heading, count(*) FROM sections WHERE heading <> '' GROUP BY heading"
         return [(heading, count) for heading, count in self.rows(sql)]
 
-    # --- of a store alone ---------------------------------------------------------------------------------------------
+    # --- queries that only a store has --------------------------------------------------------------------------------
 
     def note_table(self) -> list[tuple[str, str, int, str]]:
-        """Return path, language, number and kind of every note, by path."""
+        """Return path, language, number and kind ("" for Markdown) of every note, in the order of the paths."""
         note_rows = self.rows("SELECT path, language, id, kind FROM notes ORDER BY path")
         return [(path, language, note, kind) for path, language, note, kind in note_rows]
 
@@ -252,34 +266,34 @@ class StoreQueries:
         return dict(self.rows("SELECT kind, count(*) FROM notes WHERE kind <> '' GROUP BY kind ORDER BY kind"))
 
     def remarks(self, *, skipped: bool) -> tuple[Skipped, ...]:
-        """Return the files that were skipped, or the notes that were read with a warning, by path."""
+        """Return the files that were skipped; without `skipped`, the notes that were read with a warning."""
         remark_rows = self.rows("SELECT path, reason FROM remarks WHERE skipped = %s ORDER BY path, reason", skipped)
         return tuple(Skipped(path, reason) for path, reason in remark_rows)
 
     def term_counts(self, terms: Sequence[str]) -> list[tuple[str, int, int, int]]:
-        """Return of each known term how many fragments, fragments of attachments and notes have it."""
+        """Return each known term with how many fragments, fragments of attachments, and notes have it."""
         count_rows = self.rows(
             "SELECT term, fragments, attached, notes FROM terms WHERE term = ANY(%s::text[])",
-            [storable(term) for term in terms],
+            [replace_unstorable(term) for term in terms],
         )
         return [(term, fragments, attached, notes) for term, fragments, attached, notes in count_rows]
 
     def completions(self, beginning: str, limit: int) -> list[str]:
-        """Return at most `limit` terms that start with `beginning`: the shortest first, then by alphabet."""
+        """Return at most `limit` terms that start with `beginning`, shortest first, then in alphabetical order."""
         sql = "SELECT term FROM terms WHERE term >= %s AND term < %s ORDER BY length(term), term LIMIT %s"
         return [term for (term,) in self.rows(sql, beginning, _prefix_end(beginning), limit)]
 
-    def terms_of(self, field: str, prefix: str) -> list[str]:
+    def terms_with_prefix(self, field: str, prefix: str) -> list[str]:
         """Return the terms of a field that start with `prefix`, sorted."""
         sql = "SELECT term FROM terms WHERE term >= %s AND term < %s AND fields & %s > 0 ORDER BY term"
         return [term for (term,) in self.rows(sql, prefix, _prefix_end(prefix), 1 << FIELDS.index(field))]
 
 
-def array(numbers: Sequence[int]) -> str:
-    """Return whole numbers as the server reads an array: a tenth of the time that the driver takes for a list."""
+def array_literal(numbers: Sequence[int]) -> str:
+    """Return integers as an array literal of PostgreSQL, in a tenth of the time that psycopg takes for a list."""
     return f"{{{','.join(map(str, numbers))}}}"
 
 
 def _prefix_end(prefix: str) -> str:
-    """Return what sorts behind all that begins with `prefix`."""
+    """Return a text that sorts after all texts that start with `prefix`."""
     return prefix + "\U0010ffff"

@@ -1,11 +1,12 @@
-"""The rights of a store: which roles may push, and which may read which parts of a vault.
+"""The rights of a store: which PostgreSQL roles may push, and which may read which parts of a vault.
 
-`excerpt_writer` owns all tables, also later ones, so that each member can update what another one pushed.
-`excerpt_reader` reads. Neither can log in: roles of people are made members of them. They are roles of the server, so a
-member has the same right in every store on it that was given these roles.
+The role `excerpt_writer` owns all tables, also future ones, so that each of its members can update what another member
+pushed. The role `excerpt_reader` may read. Neither can log in: the roles of people are made members of them. Roles
+belong to the server, so a member has the same rights in every store on the server where `create_roles` was called.
 
-Read rights are by folder: a note can be read by the roles with a right to its innermost folder that has rights of its
-own. Such a folder is an area of the vault. The area "" has all other notes; at first, `excerpt_reader` may read it.
+Read rights are given by folder. A folder that has rights of its own is an area of the vault. A note belongs to the
+area of its innermost such folder, and roles with a right to the area may read the note. The area "" has all other
+notes; at first, `excerpt_reader` may read it.
 """
 
 from __future__ import annotations
@@ -20,24 +21,24 @@ from excerpt.model import FolderRights
 from excerpt.store import schema
 
 if TYPE_CHECKING:
-    from excerpt.store.connection import Connection
+    from excerpt.store.connection import StoreConnection
 
 WRITER = "excerpt_writer"
 READER = "excerpt_reader"
 
 _SCHEMAS = "'excerpt'::regnamespace, 'excerpt_vault'::regnamespace"
-_OWNED = f"""
+_CHANGE_OWNERS = f"""
 SELECT format('ALTER %s %s OWNER TO {WRITER}', CASE relkind WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END, oid::regclass)
 FROM pg_class WHERE relnamespace IN ({_SCHEMAS}) AND relkind IN ('r', 'p', 'v') AND relowner <> '{WRITER}'::regrole
 UNION ALL
 SELECT format('ALTER ROUTINE %s OWNER TO {WRITER}', oid::regprocedure)
 FROM pg_proc WHERE pronamespace IN ({_SCHEMAS}) AND proowner <> '{WRITER}'::regrole
 """
-"""A query for the statements that make the writers the owners of all other tables, views and functions."""
+"""A query that returns statements: each makes `excerpt_writer` the owner of a table, view or function."""
 
 
-def act_as_owner(connection: Connection) -> None:
-    """Act as the owner of the tables, if the user is a member of that role, so that it also owns new tables."""
+def assume_owner_role(connection: StoreConnection) -> None:
+    """Switch to the role that owns the tables if the user is a member of it, so that it also owns new tables."""
     ((owner,),) = connection.rows(
         "SELECT quote_ident(min(pg_get_userbyid(relowner))) FROM pg_class WHERE oid = to_regclass('excerpt.store')"
         " AND relowner <> current_user::regrole AND pg_has_role(relowner, 'SET')"
@@ -47,10 +48,10 @@ def act_as_owner(connection: Connection) -> None:
         connection.rows(f"SET ROLE {owner}")
 
 
-def make_roles(connection: Connection) -> None:
-    """Create missing roles, and give them access to this store, whose tables exist.
+def create_roles(connection: StoreConnection) -> None:
+    """Create the roles of writers and readers if they are missing, and give them access to this store.
 
-    Raises StoreUnusableError if the user may not do that.
+    The tables must exist. Raises StoreUnusableError if the user may not create roles.
     """
     rows = connection.rows
     with connection.transaction():
@@ -61,7 +62,7 @@ def make_roles(connection: Connection) -> None:
         if missing and not can_create:
             raise StoreUnusableError(
                 f"The user of this address may not create the role {missing[0]}.",
-                "Ask the server's administrator to run it: `ALTER ROLE user CREATEROLE`.",
+                "Ask the server's administrator to run `ALTER ROLE user CREATEROLE`.",
             )
         for role in missing:
             rows(f"CREATE ROLE {role} NOLOGIN")
@@ -71,7 +72,7 @@ def make_roles(connection: Connection) -> None:
         if schemas_owner:
             rows(f"GRANT USAGE ON SCHEMA excerpt, excerpt_vault TO {WRITER} WITH GRANT OPTION")
             rows(f"GRANT CREATE ON SCHEMA excerpt, excerpt_vault TO {WRITER}")
-        for (statement,) in rows(_OWNED):
+        for (statement,) in rows(_CHANGE_OWNERS):
             rows(statement)
         rows(f"SET LOCAL ROLE {WRITER}")
         _grant_connect(connection, READER)
@@ -79,31 +80,31 @@ def make_roles(connection: Connection) -> None:
             _grant_read(connection, READER, area)
 
 
-def _grant_connect(connection: Connection, role: str) -> None:
-    """Let a role use the schemas and read the table that describes the store."""
+def _grant_connect(connection: StoreConnection, role: str) -> None:
+    """Grant a role the use of the store's schemas and the right to read the store's version."""
     ((quoted,),) = connection.rows("SELECT quote_ident(%s)", role)
     connection.rows(f"GRANT USAGE ON SCHEMA excerpt, excerpt_vault TO {quoted}")
     connection.rows(f"GRANT SELECT ON excerpt.store TO {quoted}")
 
 
-def _grant_read(connection: Connection, role: str, area: int) -> None:
-    """Let a role read the tables of an area."""
+def _grant_read(connection: StoreConnection, role: str, area: int) -> None:
+    """Grant a role the right to read the tables of an area."""
     ((quoted,),) = connection.rows("SELECT quote_ident(%s)", role)
     connection.rows(f"GRANT SELECT ON {_area_tables(area)} TO {quoted}")
 
 
-def _revoke_read(connection: Connection, role: str, area: int) -> None:
-    """Revoke what `_grant_read` granted."""
+def _revoke_read(connection: StoreConnection, role: str, area: int) -> None:
+    """Revoke the right of a role to read the tables of an area."""
     if _is_role(connection, role):
         ((quoted,),) = connection.rows("SELECT quote_ident(%s)", role)
         connection.rows(f"REVOKE SELECT ON {_area_tables(area)} FROM {quoted}")
 
 
 def _area_tables(area: int) -> str:
-    return ", ".join(schema.table(name, area) for name in schema.AREA_TABLES)
+    return ", ".join(schema.table_name(name, area) for name in schema.AREA_TABLES)
 
 
-def _is_role(connection: Connection, role: str) -> bool:
+def _is_role(connection: StoreConnection, role: str) -> bool:
     return bool(connection.rows("SELECT 1 FROM pg_roles WHERE rolname = %s", role))
 
 
@@ -111,34 +112,37 @@ def _is_role(connection: Connection, role: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Right:
-    """The right of a role to read a folder of the vault, written with its final slash; "" is all other notes."""
+class ReadRight:
+    """The right of a role to read a folder of the vault.
+
+    `folder` ends with a slash; "" stands for all notes in no folder with rights of its own.
+    """
 
     role: str
     folder: str
 
 
-def read_right(text: str) -> Right:
-    """Parse ROLE=FOLDER; no folder, or a slash, means the vault. Raises ValueError."""
+def parse_right(text: str) -> ReadRight:
+    """Parse a right written as ROLE=FOLDER; an empty FOLDER or "/" means the vault. Raises ValueError."""
     role, sign, folder = text.partition("=")
     if not role.strip() or not sign:
-        raise ValueError(f"{text!r} is not ROLE=FOLDER")
+        raise ValueError(f"{text!r} does not have the form ROLE=FOLDER")
     prefix = normalize("NFC", folder.strip().strip("/"))
-    return Right(role.strip(), f"{prefix}/" if prefix else "")
+    return ReadRight(role.strip(), f"{prefix}/" if prefix else "")
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
-    """Rights to grant and to revoke."""
+class RightsChanges:
+    """Rights that a push grants (`allowed`) and revokes (`forbidden`)."""
 
-    allowed: tuple[Right, ...] = ()
-    forbidden: tuple[Right, ...] = ()
+    allowed: tuple[ReadRight, ...] = ()
+    forbidden: tuple[ReadRight, ...] = ()
 
 
-class Areas:
-    """The areas of a vault, by their folders."""
+class AreaNumbers:
+    """The numbers of a vault's areas (folders with rights), by folder."""
 
-    def __init__(self, connection: Connection, vault: int) -> None:
+    def __init__(self, connection: StoreConnection, vault: int) -> None:
         self._numbers: dict[str, int] = dict(
             connection.rows(
                 "SELECT folder, id FROM excerpt.areas WHERE vault = %s"
@@ -147,8 +151,8 @@ class Areas:
             )
         )
 
-    def of(self, path: str) -> int:
-        """Return the area of a path: that of its innermost folder with rights."""
+    def number_of(self, path: str) -> int:
+        """Return the number of the area of a note's path: the innermost folder of the path that has rights."""
         folder = normalize("NFC", path)
         while folder:
             folder = folder[: folder.rstrip("/").rfind("/") + 1]
@@ -157,29 +161,29 @@ class Areas:
         return self._numbers[""]
 
 
-def begin_rights(connection: Connection, vault: int) -> None:
-    """Let all readers read a new vault."""
+def create_default_rights(connection: StoreConnection, vault: int) -> None:
+    """Create the area "" of a new vault, and let all readers read it; does nothing if the area exists."""
     area_rows = connection.rows(
         "INSERT INTO excerpt.areas (vault, folder) VALUES (%s, '') ON CONFLICT DO NOTHING RETURNING id", vault
     )
     for (area,) in area_rows:
-        schema.make_area(connection, area)
+        schema.create_area(connection, area)
         connection.rows("INSERT INTO excerpt.rights VALUES (%s, %s)", area, READER)
-        if _can_connect(connection, READER):
+        if _has_store_access(connection, READER):
             _grant_read(connection, READER, area)
 
 
-def _can_connect(connection: Connection, role: str) -> bool:
-    """Return whether a role has access to this store: a role may exist only for other databases of the server."""
+def _has_store_access(connection: StoreConnection, role: str) -> bool:
+    """Return whether a role may use this store's schemas; it may exist only for other databases of the server."""
     return _is_role(connection, role) and bool(
         connection.rows("SELECT has_schema_privilege(%s, 'excerpt_vault', 'USAGE')", role)[0][0]
     )
 
 
-def change_rights(connection: Connection, vault: int, changes: Changes, paths: Sequence[str]) -> None:
-    """Grant and revoke rights to the vault with these paths.
+def change_rights(connection: StoreConnection, vault: int, changes: RightsChanges, paths: Sequence[str]) -> None:
+    """Grant and revoke rights to folders of a vault; `paths` are the paths of its notes.
 
-    Raises StoreUnusableError for an unknown role or folder: with a typing error, a folder would stay readable.
+    Raises StoreUnusableError for an unknown role or folder, because a misspelt folder would stay readable.
     """
     rows = connection.rows
     with connection.transaction():
@@ -191,13 +195,13 @@ def change_rights(connection: Connection, vault: int, changes: Changes, paths: S
             if not any(normalize("NFC", path).startswith(right.folder) for path in paths):
                 raise StoreUnusableError(
                     f"There is no note in a folder {right.folder} of the vault.",
-                    "Give its path from the top of the vault. It must hold a note.",
+                    "Give the path of a folder that contains a note, from the top of the vault.",
                 )
             rows(
                 "INSERT INTO excerpt.areas (vault, folder) VALUES (%s, %s) ON CONFLICT DO NOTHING", vault, right.folder
             )
             ((area,),) = rows("SELECT id FROM excerpt.areas WHERE vault = %s AND folder = %s", vault, right.folder)
-            schema.make_area(connection, area)
+            schema.create_area(connection, area)
             rows("INSERT INTO excerpt.rights VALUES (%s, %s) ON CONFLICT DO NOTHING", area, right.role)
             _grant_connect(connection, right.role)
             _grant_read(connection, right.role, area)
@@ -210,13 +214,13 @@ def change_rights(connection: Connection, vault: int, changes: Changes, paths: S
             if not right_rows:
                 raise StoreUnusableError(
                     f"The role {right.role} has no right of its own to {right.folder or 'the vault'}.",
-                    "A push with --json lists all rights.",
+                    "Run the push with --json to list all rights.",
                 )
             _revoke_read(connection, right.role, right_rows[0][0])
 
 
-def drop_empty_areas(connection: Connection, vault: int) -> None:
-    """Delete areas without rights and notes."""
+def drop_empty_areas(connection: StoreConnection, vault: int) -> None:
+    """Delete the areas of a vault that have neither rights nor notes."""
     empty = connection.rows(
         "SELECT id FROM excerpt.areas WHERE vault = %s AND folder <> ''"
         " AND NOT EXISTS (SELECT FROM excerpt.rights WHERE area = areas.id)"
@@ -227,15 +231,15 @@ def drop_empty_areas(connection: Connection, vault: int) -> None:
         schema.drop_area(connection, area)
 
 
-def areas_of(connection: Connection, vault: int) -> list[int]:
-    """Return the areas of a vault, including those without rights."""
+def area_numbers(connection: StoreConnection, vault: int) -> list[int]:
+    """Return the numbers of all areas of a vault, including those without rights."""
     return [row[0] for row in connection.rows("SELECT id FROM excerpt.areas WHERE vault = %s ORDER BY id", vault)]
 
 
-def rights_of(connection: Connection, vault: int) -> tuple[FolderRights, ...]:
+def folder_rights(connection: StoreConnection, vault: int) -> tuple[FolderRights, ...]:
     """Return the folders with rights, the roles that may read each, and the number of its notes.
 
-    Notes in an inner folder with rights of its own count only for that.
+    A note counts only for its innermost folder that has rights of its own.
     """
     rows: Iterable[tuple[str, list[str], int]] = connection.rows(
         "SELECT folder, ARRAY(SELECT role::text FROM excerpt.rights WHERE area = id ORDER BY role),"

@@ -1,4 +1,4 @@
-"""A vault in a store as a corpus: notes are read when asked for, fragments as queries need them."""
+"""A vault in a store as a corpus: notes are read on demand, and only fragments that queries need are loaded."""
 
 from __future__ import annotations
 
@@ -26,65 +26,79 @@ from excerpt.index.postings import EMBEDDED_TEXT_VERSION
 from excerpt.model import Skipped, Status
 from excerpt.settings import Settings
 from excerpt.store import schema
-from excerpt.store.address import Address
-from excerpt.store.candidates import CandidateTerms, CandidateVectors, KnownTerms, LoadedFragments, Statistics
-from excerpt.store.connection import Connection, ConnectionLostError, IndexDamagedError, Row, Statement
-from excerpt.store.queries import AreaTables, StoreQueries, array
-from excerpt.store.schema import ORDINALS
-from excerpt.store.words import TokenEntries
+from excerpt.store.address import StoreAddress
+from excerpt.store.candidates import CandidateTerms, CandidateVectors, LoadedFragments, TermCache, VaultStatistics
+from excerpt.store.connection import ConnectionLostError, IndexDamagedError, Row, Statement, StoreConnection
+from excerpt.store.queries import ReadableAreas, StoreQueries, array_literal
+from excerpt.store.schema import ORDINAL_BITS
+from excerpt.store.words import DecodedTokens
 
-_TIMEOUT = 20.0
-"""Seconds that a statement of a reader may take, and that a replica may be behind what is asked for."""
+_TIMEOUT_SECONDS = 20.0
+"""Maximum seconds of a reader's statement, and of waiting for a replica that is behind its primary."""
 _POLL_SECONDS = 0.01
-"""Seconds; a replica beside its primary is behind by 1.4 ms at p50, 3.5 at p95."""
-_MAX = 2_000
-"""Fragments that filters or rights may leave so that all of them are looked at, in place of the best by words and by
-meaning."""
+"""Seconds between two looks at a replica; one beside its primary is behind by 1.4 ms at p50, 3.5 at p95."""
+_MAX_EXHAUSTIVE = 2_000
+"""If filters leave at most so many fragments, all of them are loaded, instead of the best by words and meaning."""
 _SCAN_SHARE = 0.2
-"""Of more, where they are at most this share of the vault, the nearest are found by a scan: of an index over all
-fragments many would have to be passed over."""
+"""If filters leave at most this share of the vault's fragments, the nearest vectors are found by a scan.
+
+The index by meaning covers all fragments, so a search in it would pass over many that are filtered out.
+"""
 _MAX_SCANNED = 30_000
-"""But not more than these: 180,000 of a million take 2 s."""
-_MAX_NAMES = 1_000
-"""Names of which it is kept which notes have them."""
-_MAX_TERMS = 8
-"""Terms that are looked up one by one where the index by words is no good."""
-_MAX_NAMED = 500
-"""Fragments of notes that a query names."""
-_SHARE_FACTOR, _SPARE_SHARE = 1.5, 0.2
-"""Of the best by words, an area gives so many times its share of the vault, and this part beside: a word's rarity is
-that in the area, so scores of two areas cannot be compared. With three areas of cpp-docs a first ten has .965 in
-common with that of a folder, as with one index over all; with all the best of each area .972, and takes longer."""
+"""Maximum number of vectors in a scan: 180,000 of a million take 2 s."""
+_MAX_CACHED_NAMES = 1_000
+"""Maximum number of note names whose notes are cached."""
+_MAX_LOOKED_UP_TERMS = 8
+"""Maximum number of terms that are looked up one by one if the index by words is damaged."""
+_MAX_NAMED_FRAGMENTS = 500
+"""Maximum number of fragments that are loaded from notes that a query names."""
+_SHARE_FACTOR, _EXTRA_SHARE = 1.5, 0.2
+"""How many of the best fragments by words are taken from one area (a folder with rights).
+
+The number is a share of all that are wanted: `_SHARE_FACTOR` times the area's share of the vault's fragments, plus
+`_EXTRA_SHARE`. Each area has its own document frequencies, so the scores of two areas cannot be compared. With three
+areas of cpp-docs, .965 of the first ten hits are the same as in the index of a folder, as many as with one index over
+all areas. Taking the whole number from each area gives .972, and takes longer.
+"""
 _EF_SEARCH = 300
-"""Neighbours that the index by meaning looks at first (hnsw.ef_search): more than are asked for."""
+"""Number of candidates in a search of the index by meaning (hnsw.ef_search), more than the vectors that are wanted."""
 
-_MEMORY = 64
-"""MB that a statement may take on the server: where a bitmap of a million fragments does not fit, as in 4, each page is
-looked through, and a common word in quotes takes 4.7 s instead of .2."""
+_WORK_MEM_MB = 64
+"""Memory in MB that a statement may use on the server.
 
-_PARALLEL = 50_000
-"""The planner's cost of starting parallel workers, by default 1,000.
+With 4 MB, a bitmap of a million fragments does not fit: each page is read, and a common word in quotes takes 4.7 s
+instead of .2.
+"""
 
-They take 20 ms to start, and were used to look up fifty rows in tables of three areas.
+_PARALLEL_SETUP_COST = 50_000
+"""The planner's cost of starting parallel workers; PostgreSQL's default is 1,000.
+
+Workers take 20 ms to start, and with the default the planner used them to look up fifty rows in the tables of three
+areas.
 """
 
 Answer = TypeVar("Answer")
 
-_HAS_TERMS = f"({schema.TOKENS} @@ %s::tsquery) IS TRUE"
-"""Asked of rows as they come in another order; IS TRUE, as to look all of them up and sort them takes three times as
-long."""
+_MATCHES_WITHOUT_INDEX = f"({schema.TERMS_TSVECTOR} @@ %s::tsquery) IS TRUE"
+"""SQL condition that a fragment has the terms of a filter, checked row by row in the order of another index.
+
+IS TRUE keeps the planner from using the index by terms and sorting the rows, which takes three times as long.
+"""
 _MODEL_DIGEST = re.compile(r"[0-9a-f]{16}/\d+")
-"""What `vaults.model_source` holds once a first push has ended."""
-DAMAGED = "It is missing or damaged. Searches read the rows instead, more slowly. `excerpt push` rebuilds it."
-"""The message about a damaged index."""
+"""Matches the column `vaults.model_source` once the first push has ended."""
+DAMAGED_INDEX_MESSAGE = (
+    "It is missing or damaged. Searches read the rows instead, more slowly. Rebuild it with `excerpt push`."
+)
+"""The message about a damaged index; it follows the name of the index."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreHealth:
-    """The state of a store.
+    """The state of a store, as a reader sees it.
 
-    Versions of the server and its extensions, damaged indexes, and the fragments that the reader may see, by the counts
-    and by rows.
+    `server` is the version of PostgreSQL, `extensions` the names and versions of its extensions, `damaged` the names of
+    damaged indexes. `counted` is the number of the readable fragments by the statistics, `fragments` their number by
+    counting rows; they should be equal.
     """
 
     server: str
@@ -96,8 +110,11 @@ class StoreHealth:
 
 
 @dataclass(frozen=True, slots=True)
-class _NoteTable:
-    """The notes of a revision, by path; as of FragmentTable."""
+class _RevisionNotes:
+    """The notes of a revision (state of the vault after a push) in the order of paths, one row each.
+
+    `numbers` are their numbers in the store; `attached` flags attachments.
+    """
 
     paths: tuple[str, ...]
     languages: tuple[str, ...]
@@ -105,57 +122,67 @@ class _NoteTable:
     attached: NDArray[np.bool_]
 
     def has(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which numbers are of notes in this table; others came with a later revision."""
+        """Return for each note number whether the note is in this table; it may belong to a later revision."""
         return np.isin(numbers, self.numbers)
 
     def positions(self, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Return the positions in this table of the notes with these numbers."""
+        """Return the rows of this table that have these note numbers."""
         by_number = np.argsort(self.numbers)
         indices = by_number[np.searchsorted(self.numbers, numbers, sorter=by_number)] if len(numbers) else numbers
         return indices.astype(np.int32)
 
 
-class _Revision:
-    """What is read once of a vault until the next push: statistics, the names of notes, counts of terms."""
+class _RevisionData:
+    """The data of a vault that stays the same until the next push: statistics, notes, and counts of terms.
+
+    A revision is the state of the vault after a push; its number grows with every push.
+    """
 
     def __init__(
-        self, number: int, queries: StoreQueries, statistics: Statistics, shares: Sequence[float], described: Row
+        self, number: int, queries: StoreQueries, statistics: VaultStatistics, shares: Sequence[float], vault_row: Row
     ) -> None:
-        """Read a revision; `shares` is each area's share of the vault's fragments."""
+        """Read the notes of the revision `number`.
+
+        `shares` has the share of the vault's fragments for each area (folder with rights). `vault_row` are the vault's
+        time of update, model, source of the model, and tokenizer.
+        """
         self.number = number
         self.tables = queries.tables
         self.shares = shares
         self.statistics = statistics
-        self.updated, self.model, self.model_source, self.tokenizer = described
+        self.updated, self.model, self.model_source, self.tokenizer = vault_row
         self.embedder: Embedder | None = None
         self.named: dict[str, tuple[int, ...]] = {}
         self.languages: tuple[str, ...] | None = None
-        self.terms = KnownTerms(queries)
+        self.terms = TermCache(queries)
         note_rows = queries.note_table()
-        self.notes = _NoteTable(
+        self.notes = _RevisionNotes(
             tuple(row[0] for row in note_rows),
             tuple(row[1] for row in note_rows),
             np.array([row[2] for row in note_rows], np.int64),
             np.array([bool(row[3]) for row in note_rows], np.bool_),
         )
-        queries.last = max((row[2] for row in note_rows), default=0)  # what is read later has no notes that came later
+        queries.max_note = max(
+            (row[2] for row in note_rows), default=0
+        )  # what is read later has no notes that came later
         self.facets = Facets(
-            queries, NumberedNotes(self.notes.paths, self.notes.numbers, self.notes.numbers << ORDINALS)
+            queries, NumberedNotes(self.notes.paths, self.notes.numbers, self.notes.numbers << ORDINAL_BITS)
         )
 
 
 class StoreSnapshot(NoteReader):
-    """A vault in a store, with the fragments that some queries need: `prefetch` loads those for others.
+    """A vault in a store, with only those fragments loaded that some queries need.
 
-    Usable from one thread at a time. Methods raise StoreUnusableError where the server is lost.
+    `prefetch` returns a snapshot with the fragments for other queries. Used from one thread at a time. Methods raise
+    StoreUnusableError if the connection to the server is lost.
     """
 
     def __init__(
         self,
-        connection: Connection,
+        connection: StoreConnection,
         vault: tuple[int, str],
         settings: Settings,
-        revision: _Revision,
+        revision: _RevisionData,
         loaded: LoadedFragments,
     ) -> None:
         self._connection = connection
@@ -165,14 +192,17 @@ class StoreSnapshot(NoteReader):
         self._loaded = loaded
         self._queries: StoreQueries = StoreQueries(connection, revision.tables)
         self.lexical = CandidateTerms(loaded, revision.terms, revision.statistics)
-        self.vectors = CandidateVectors(loaded, revision.statistics, self._cosines, self._vectors)
+        self.vectors = CandidateVectors(loaded, revision.statistics, self._fetch_cosines, self._fetch_vectors)
 
     @classmethod
-    def open(cls, address: Address, settings: Settings) -> Self:
-        """Connect to a store. Raises StoreUnusableError."""
-        connection = Connection(address, timeout=_TIMEOUT)
+    def open(cls, address: StoreAddress, settings: Settings) -> Self:
+        """Connect to a store, and open the vault that `address` names, without loading fragments.
+
+        Raises StoreUnusableError if that fails, or no such vault may be read.
+        """
+        connection = StoreConnection(address, timeout=_TIMEOUT_SECONDS)
         try:
-            _await(connection, address)
+            _wait_for_replica(connection, address)
             schema.check(connection)
             names = connection.rows("SELECT id, name FROM excerpt_vault.vaults() ORDER BY name")
             matching = [row for row in names if row[1] == address.vault or (not address.vault and len(names) == 1)]
@@ -182,34 +212,38 @@ class StoreSnapshot(NoteReader):
             connection.set_session(
                 ("SELECT set_config('search_path', 'excerpt_vault, public', false)", ()),
                 (f"SET hnsw.ef_search = {_EF_SEARCH}", ()),
-                (f"SET work_mem = '{_MEMORY}MB'", ()),
-                (f"SET parallel_setup_cost = {_PARALLEL}", ()),
+                (f"SET work_mem = '{_WORK_MEM_MB}MB'", ()),
+                (f"SET parallel_setup_cost = {_PARALLEL_SETUP_COST}", ()),
                 ("SET hnsw.iterative_scan = strict_order", ()),
             )
             return cls(
-                connection, (number, name), settings, _read(connection, (number, name), None), LoadedFragments.empty()
+                connection,
+                (number, name),
+                settings,
+                _read_revision(connection, (number, name), None),
+                LoadedFragments.empty(),
             )
         except BaseException:
             connection.close()
             raise
 
     def close(self) -> None:
-        """Close the connection, which all views share."""
+        """Close the connection, which all snapshots made from this one share."""
         self._connection.close()
 
     def shrink_log(self) -> None:
-        """Do nothing: the log is the server's."""
+        """Do nothing: the server manages its log itself."""
 
     @property
     def edition(self) -> tuple[object, ...]:
-        """Equal in two snapshots of the same revision, of the same areas."""
+        """A key that is equal in two snapshots with the same revision and the same readable areas."""
         return self.generation, self._revision.tables.areas
 
-    # --- as an index has it -------------------------------------------------------------------------------------------
+    # --- data of the vault, as an index has it ------------------------------------------------------------------------
 
     @property
     def generation(self) -> int:
-        """Grows with every push."""
+        """Number of the revision, which grows with every push."""
         return self._revision.number
 
     @property
@@ -226,57 +260,57 @@ class StoreSnapshot(NoteReader):
         return self._revision.languages
 
     def notes_named(self, name: str) -> tuple[int, ...]:
-        """Return the notes of this name, as places in `table.paths`; kept, as a search asks twice."""
+        """Return the notes called `name` as positions in `table.paths`; cached, because a search needs them twice."""
         known = self._revision.named
         if name not in known:
-            if len(known) >= _MAX_NAMES:
+            if len(known) >= _MAX_CACHED_NAMES:
                 known.clear()
             known[name] = super().notes_named(name)
         return known[name]
 
     @property
     def facets(self) -> Facets:
-        """What notes are filtered by."""
+        """The values that notes can be filtered by: tags, properties, dates, folders."""
         return self._revision.facets
 
     @property
     def embedder(self) -> Embedder:
-        """The model of the settings. Raises ModelError where the vectors are another model's."""
+        """The embedding model of the settings. Raises ModelError if the vectors are from another model."""
         if self._revision.embedder is not None:
             return self._revision.embedder
         embedder, source = open_embedder(self._settings.embedding.model), str(self._revision.model_source)
         if _MODEL_DIGEST.fullmatch(source) is None:
             raise ModelError(
-                "The store does not say which embedding model its vault was made with: it was pushed by an older"
+                "The store does not say which embedding model its vault was made with: the vault was pushed by an older"
                 " excerpt, or its first push is not finished.",
-                "Push it again: `excerpt push VAULT --to ADDRESS`.",
+                "Push the vault again: `excerpt push VAULT --to ADDRESS`.",
             )
         if source != f"{embedder.id}/{EMBEDDED_TEXT_VERSION}":
             raise ModelError(
                 "The vault in the store was made with another embedding model.",
-                "Set embedding.model to that of the pusher, or push again.",
+                "Set embedding.model to the model of the last push, or push the vault again with your model.",
             )
         self._revision.embedder = embedder
         return embedder
 
     @cached_property
     def table(self) -> FragmentTable:
-        """The location of the loaded fragments; all notes are in it."""
+        """The note and the first line of each loaded fragment, with the paths of all notes."""
         notes, keys = self._revision.notes, self._loaded.keys
         return FragmentTable(
             keys=keys,
-            notes=notes.positions(keys >> ORDINALS),
+            notes=notes.positions(keys >> ORDINAL_BITS),
             lines=self._loaded.lines,
             paths=notes.paths,
             languages=notes.languages,
             numbers=notes.numbers,
-            first_keys=notes.numbers << ORDINALS,
+            first_keys=notes.numbers << ORDINAL_BITS,
             is_attachment=notes.attached,
         )
 
     @property
     def is_answer_row(self) -> NDArray[np.bool_]:
-        """Which rows were loaded to be answered from."""
+        """Flags of the rows of the loaded fragments: True for requested ones, False for their neighbours."""
         return self._loaded.is_answer
 
     @property
@@ -291,11 +325,11 @@ class StoreSnapshot(NoteReader):
 
     @property
     def warnings(self) -> tuple[Skipped, ...]:
-        """Notes that are indexed, though something about them is odd."""
+        """Notes that are indexed, but with a warning, such as text from a bad scan."""
         return self._queries.remarks(skipped=False)
 
     def health(self) -> StoreHealth:
-        """Return versions, damaged indexes and counts."""
+        """Return the versions of the server, its damaged indexes, and the number of fragments by two counts."""
         rows = self._connection.rows
         ((server, is_replica),) = rows("SELECT current_setting('server_version'), pg_is_in_recovery()")
         return StoreHealth(
@@ -304,13 +338,13 @@ class StoreSnapshot(NoteReader):
             extensions=tuple(
                 rows("SELECT extname, extversion FROM pg_extension WHERE extname IN ('vector', 'pg_textsearch')")
             ),
-            damaged=schema.damaged_indexes(self._connection, self._revision.tables.areas),
+            damaged=schema.find_damaged_indexes(self._connection, self._revision.tables.areas),
             counted=self._revision.statistics.count,
             fragments=int(self._queries.rows("SELECT count(*) FROM fragments")[0][0]),
         )
 
     def status(self) -> Status:
-        """Return what the store holds of the vault."""
+        """Return the counts, warnings and model of the vault in the store."""
         attachments = self._queries.attachment_counts()
         return Status(
             vault=self._name,
@@ -320,8 +354,8 @@ class StoreSnapshot(NoteReader):
             skipped=self.skipped,
             warnings=(
                 *(
-                    Skipped(f"index by {index}", DAMAGED)
-                    for index in schema.damaged_indexes(self._connection, self._revision.tables.areas)
+                    Skipped(f"index by {index}", DAMAGED_INDEX_MESSAGE)
+                    for index in schema.find_damaged_indexes(self._connection, self._revision.tables.areas)
                 ),
                 *self.warnings,
             ),
@@ -332,47 +366,50 @@ class StoreSnapshot(NoteReader):
         )
 
     def fragment_counts(self, notes: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Return the number of fragments of some notes, which are places in the table."""
+        """Return the number of fragments of each note in `notes`, positions in `table.paths`."""
         numbers = self._revision.notes.numbers[notes].tolist()
         sql = "SELECT note, count(*) FROM fragments WHERE note = ANY(%s) GROUP BY note"
-        sizes: dict[int, int] = dict(self._queries.rows(sql, array(numbers)))
+        sizes: dict[int, int] = dict(self._queries.rows(sql, array_literal(numbers)))
         return np.array([sizes.get(number, 0) for number in numbers], np.int64)
 
     def count_fragments(self, terms: Sequence[str]) -> int:
-        """Return how many fragments of the vault have any of `terms`: the sum, as stems hardly overlap."""
+        """Count the fragments of the vault with each of `terms`, and return the sum.
+
+        Terms are stems of one word, so hardly any fragment has two of them.
+        """
         self._revision.terms.prefetch(terms)
         return sum(self._revision.terms.count(term)[0] for term in terms)
 
     def count_notes(self, terms: Sequence[str]) -> int:
-        """Return how many notes have all of `terms` in one fragment; of one term it is known."""
+        """Return how many notes have a fragment with all of `terms`; for one term, the stored count is used."""
         if len(terms) == 1:
             return self._revision.terms.count(terms[0])[2]
         statement, values = self._keys_statement(CandidateQuery(must=tuple((term,) for term in terms)))
-        sql = f"SELECT count(DISTINCT key >> {ORDINALS}) FROM ({statement}) AS found (key)"
+        sql = f"SELECT count(DISTINCT key >> {ORDINAL_BITS}) FROM ({statement}) AS found (key)"
         return int(self._queries.rows(sql, *values)[0][0])
 
-    # --- what queries need --------------------------------------------------------------------------------------------
+    # --- loading of fragments -----------------------------------------------------------------------------------------
 
     def reopen(self) -> Self:
-        """Return the vault as it is in the store now; itself where nothing was pushed since."""
-        revision = _read(self._connection, (self._vault, self._name), self._revision)
-        return self if revision is self._revision else self._copy_with(revision, LoadedFragments.empty())
+        """Return a snapshot of the newest revision, without loaded fragments; this one if nothing was pushed since."""
+        revision = _read_revision(self._connection, (self._vault, self._name), self._revision)
+        return self if revision is self._revision else self._with_loaded(revision, LoadedFragments.empty())
 
     def prefetch(self, requests: Callable[[Self], Sequence[CandidateQuery]]) -> Self:
-        """Return the current vault with the fragments loaded that some queries need. Raises StoreUnusableError.
+        """Return a snapshot of the newest revision, with the fragments that some queries need.
 
-        `requests` makes the queries from the data of the vault.
+        `requests` returns these queries for a snapshot without fragments. Raises StoreUnusableError.
         """
         with self._connection.read_transaction():
             base = self.reopen()
             queries = requests(base)
-            loaded = base._load(*base._keys(queries), [query.vector for query in queries])
-            return base._copy_with(base._revision, loaded)
+            loaded = base._load_fragments(*base._candidate_keys(queries), [query.vector for query in queries])
+            return base._with_loaded(base._revision, loaded)
 
     def read_transaction(self, answer: Callable[[], Answer]) -> Answer:
-        """Return `answer()`, all read from one state of the vault; called again if the connection was lost meanwhile.
+        """Call `answer` in one read transaction and return its result; all its reads see the same state of the vault.
 
-        Raises StoreUnusableError.
+        If the connection is lost, `answer` is called once more. Raises StoreUnusableError.
         """
         for _ in range(2):
             try:
@@ -383,16 +420,17 @@ class StoreSnapshot(NoteReader):
         raise StoreUnusableError(lost.message, lost.hint) from lost
 
     def candidates_by_note(self, queries: Sequence[CandidateQuery]) -> NDArray[np.intp]:
-        """Return for each note of the vault how many of its fragments some queries need."""
+        """Return for each note of the vault how many of its fragments are needed by any of `queries`."""
         notes = self._revision.notes
         with self._connection.read_transaction():
-            note_numbers = np.array(self._keys(queries)[0], np.int64) >> ORDINALS
+            note_numbers = np.array(self._candidate_keys(queries)[0], np.int64) >> ORDINAL_BITS
         return np.bincount(notes.positions(note_numbers[notes.has(note_numbers)]), minlength=len(notes.paths))
 
     def matching_by_note(self, queries: Sequence[CandidateQuery]) -> NDArray[np.int64]:
-        """Return, for each note, how many of its fragments have any of a query's terms, or pass if it has none.
+        """Return for each note of the vault how many of its fragments match any of `queries`.
 
-        A fragment counts once.
+        A fragment matches a query if it passes the filters and has any of the terms; if the query has no terms, the
+        filters alone decide.
         """
         notes = self._revision.notes
         counts = np.zeros(len(notes.paths), np.int64)
@@ -401,19 +439,19 @@ class StoreSnapshot(NoteReader):
         ]
         if statements:
             union = " UNION ".join(statement for statement, _ in statements)
-            sql = f"SELECT key >> {ORDINALS}, count(*) FROM ({union}) AS found (key)"
+            sql = f"SELECT key >> {ORDINAL_BITS}, count(*) FROM ({union}) AS found (key)"
             values = [value for _, statement_values in statements for value in statement_values]
             counts_by_note = np.array(self._queries.rows(f"{sql} GROUP BY 1", *values), np.int64).reshape(-1, 2)
             counts_by_note = counts_by_note[notes.has(counts_by_note[:, 0])]
             counts[notes.positions(counts_by_note[:, 0])] = counts_by_note[:, 1]
         return counts
 
-    def _copy_with(self, revision: _Revision, loaded: LoadedFragments) -> Self:
+    def _with_loaded(self, revision: _RevisionData, loaded: LoadedFragments) -> Self:
         return type(self)(self._connection, (self._vault, self._name), self._settings, revision, loaded)
 
-    def _keys(self, queries: Sequence[CandidateQuery]) -> tuple[list[int], list[int]]:
-        """Return the keys of the fragments that some queries need, and of those beside them."""
-        rankings: list[_Ranking] = []
+    def _candidate_keys(self, queries: Sequence[CandidateQuery]) -> tuple[list[int], list[int]]:
+        """Return the keys of the fragments that `queries` need, and the keys of their neighbours."""
+        rankings: list[_RankedStatements] = []
         keys: set[int] = set()
         count = self._revision.statistics.count
         for query in queries:
@@ -421,84 +459,93 @@ class StoreSnapshot(NoteReader):
             if query.scan_limit:
                 statement, values = self._keys_statement(query)
                 sql = f"SELECT key FROM ({statement}) AS found (key) ORDER BY key LIMIT %s"
-                rankings.append(_Ranking(((sql, (*values, query.scan_limit)),)))
+                rankings.append(_RankedStatements(((sql, (*values, query.scan_limit)),)))
                 continue
             if query.is_filtered:
-                limit = max(_MAX, query.limit)
+                limit = max(_MAX_EXHAUSTIVE, query.limit)
                 statement, values = self._keys_statement(query, limit + 1)
                 rows = self._queries.rows(statement, *values)
                 if len(rows) <= limit:
                     keys.update(row[0] for row in rows)
                     continue
-                remaining = self._upper_bound(query)
-            rankings += self._best_rankings(query, remaining <= min(_SCAN_SHARE * count, _MAX_SCANNED))
+                remaining = self._max_matches(query)
+            rankings += self._query_rankings(query, remaining <= min(_SCAN_SHARE * count, _MAX_SCANNED))
         try:
             keys.update(self._ranked_keys(rankings))
         except IndexDamagedError:
-            # The index by words is young software, and disposable: the rows tell, by the other one.
+            # The index by words (a young extension) is damaged: use the index by terms instead.
             intact = [ranking for ranking in rankings if not ranking.by_words]
             keys.update(
-                self._ranked_keys([*intact, *(ranking for query in queries for ranking in self._by_terms(query))])
+                self._ranked_keys([*intact, *(ranking for query in queries for ranking in self._term_rankings(query))])
             )
-        neighbours = {key + step for key in keys for step in (-1, 1)} | {key >> ORDINALS << ORDINALS for key in keys}
+        neighbours = {key + step for key in keys for step in (-1, 1)} | {
+            key >> ORDINAL_BITS << ORDINAL_BITS for key in keys
+        }
         return sorted(keys), sorted(neighbours - keys)
 
-    def _ranked_keys(self, rankings: Sequence[_Ranking]) -> Iterator[int]:
-        """Yield the keys of the best of some rankings."""
+    def _ranked_keys(self, rankings: Sequence[_RankedStatements]) -> Iterator[int]:
+        """Execute the statements of some rankings, and yield the keys of the best fragments of each ranking."""
         statements = [
-            (self._revision.tables.named_in(sql), values)
+            (self._revision.tables.with_tables(sql), values)
             for ranking_ in rankings
             for sql, values in ranking_.statements
         ]
         if statements:
-            answers = iter(self._connection.attempt(statements))
+            answers = iter(self._connection.execute_with_savepoint(statements))
             for ranking in rankings:
-                yield from ranking.best([next(answers) for _ in ranking.statements])
+                yield from ranking.top_keys([next(answers) for _ in ranking.statements])
 
-    def _upper_bound(self, query: CandidateQuery) -> int:
-        """Return how many fragments a query leaves at most, without counting those that have its terms."""
+    def _max_matches(self, query: CandidateQuery) -> int:
+        """Return an upper bound of the number of fragments that pass a query's filters, by counts that are cheap."""
         counts = [self._revision.statistics.count]
         counts += [self.lexical.counts(terms).fragments for terms in query.must]
         if query.notes is not None:
-            notes = array(self._revision.notes.numbers[query.notes].tolist())
+            notes = array_literal(self._revision.notes.numbers[query.notes].tolist())
             counts.append(self._queries.rows("SELECT count(*) FROM fragments WHERE note = ANY(%s)", notes)[0][0])
         if query.keys is not None:
             counts.append(len(query.keys))
         return min(counts)
 
     def _note_conditions(self, query: CandidateQuery) -> tuple[list[str], list[object]]:
-        """Return a query's notes and keys as conditions and their values."""
+        """Return SQL conditions for the notes and keys that a query is restricted to, and their values."""
         conditions: list[str] = []
         values: list[object] = []
-        for column, numbers in (("note", self._numbers(query)), ("key", query.keys)):
+        for column, numbers in (("note", self._note_numbers(query)), ("key", query.keys)):
             if numbers is not None:
                 conditions.append(f"{column} = ANY(%s)")
-                values.append(array(numbers))
+                values.append(array_literal(numbers))
         return conditions, values
 
-    def _numbers(self, query: CandidateQuery) -> list[int] | None:
-        """Return the numbers of a query's notes; None for all."""
+    def _note_numbers(self, query: CandidateQuery) -> list[int] | None:
+        """Return the numbers of the notes that a query is restricted to; None if it is not restricted."""
         return None if query.notes is None else self._revision.notes.numbers[query.notes].tolist()
 
     def _keys_statement(
         self, query: CandidateQuery, limit: int | None = None, table: str = "fragments"
     ) -> tuple[str, list[object]]:
-        """Return the statement for the keys of a table's fragments that pass a query's filters, at most `limit`."""
+        """Return SQL for the keys of the fragments in `table` that pass a query's filters, with its values.
+
+        `limit` is the maximum number of keys, None for all.
+        """
         conditions, values = self._note_conditions(query)
         if query.must_not and not query.must and limit is None:
-            # Looked up, and not asked of each row, which takes its words apart.
-            conditions.append(f"key NOT IN ({_select(table, [*conditions, _MATCHES])})")
-            values += [*values, " | ".join(map(_token, query.must_not))]
-        elif (tokens := _tokens(query)) is not None:
-            conditions.append(_MATCHES)
+            # The index finds fragments with these terms; checking each row would parse its text of tokens.
+            conditions.append(f"key NOT IN ({_select_statement(table, [*conditions, _MATCHES_TERMS])})")
+            values += [*values, " | ".join(map(_token_of, query.must_not))]
+        elif (tokens := _terms_tsquery(query)) is not None:
+            conditions.append(_MATCHES_TERMS)
             values.append(tokens)
-        return _select(table, conditions) + ("" if limit is None else f" LIMIT {limit}"), values
+        return _select_statement(table, conditions) + ("" if limit is None else f" LIMIT {limit}"), values
 
-    def _best_rankings(self, query: CandidateQuery, is_scannable: bool) -> list[_Ranking]:
-        """Return the statements for the best by words and by meaning; of notes and of attachments as many each."""
-        tokens = _tokens(query)
+    def _query_rankings(self, query: CandidateQuery, is_scannable: bool) -> list[_RankedStatements]:
+        """Return statements for the fragments that a query needs: the best by words, and the nearest by meaning.
+
+        As many are taken of notes as of attachments. With `is_scannable`, so few fragments pass the filters that the
+        nearest can be found by a scan. A query with filters alone gets the newest fragments.
+        """
+        tokens = _terms_tsquery(query)
         conditions, values = self._note_conditions(query)
-        filtering = [*conditions, *([] if tokens is None else [_HAS_TERMS])]
+        filtering = [*conditions, *([] if tokens is None else [_MATCHES_WITHOUT_INDEX])]
         values += [] if tokens is None else [tokens]
         statistics = self._revision.statistics
         attached_count = statistics.count - statistics.counted
@@ -506,14 +553,14 @@ class StoreSnapshot(NoteReader):
         if attached_count:
             scan_limit = _SCAN_SHARE * statistics.count
             kinds = {"NOT attached": is_scannable, "attached": is_scannable or attached_count <= scan_limit}
-        rankings: list[_Ranking] = []
+        rankings: list[_RankedStatements] = []
         for kind, is_scanned in kinds.items():
             kind_conditions = [kind] if kind else []
             if query.terms:
-                rankings.append(self._by_words(query, [*filtering, *kind_conditions], values))
+                rankings.append(self._word_ranking(query, [*filtering, *kind_conditions], values))
             if query.vector is not None:
                 rankings.append(
-                    self._by_meaning(
+                    self._vector_ranking(
                         query, [*filtering, *kind_conditions], values, kind_conditions, is_scanned=is_scanned
                     )
                 )
@@ -523,25 +570,29 @@ class StoreSnapshot(NoteReader):
                 f"SELECT key FROM fragments JOIN notes ON notes.id = note WHERE key IN ({keys_sql})"
                 " ORDER BY ordinal, mtime_ns DESC, path LIMIT %s"
             )
-            rankings.append(_Ranking(((sql, (*key_values, query.limit)),)))
+            rankings.append(_RankedStatements(((sql, (*key_values, query.limit)),)))
         if query.whole_notes:
-            notes = array(self._revision.notes.numbers[list(query.whole_notes)].tolist())
-            select = _select("fragments", ["note = ANY(%s)", *filtering])
-            rankings.append(_Ranking(((f"{select} ORDER BY key LIMIT {_MAX_NAMED}", (notes, *values)),)))
+            notes = array_literal(self._revision.notes.numbers[list(query.whole_notes)].tolist())
+            select = _select_statement("fragments", ["note = ANY(%s)", *filtering])
+            rankings.append(
+                _RankedStatements(((f"{select} ORDER BY key LIMIT {_MAX_NAMED_FRAGMENTS}", (notes, *values)),))
+            )
         return rankings
 
-    def _by_words(self, query: CandidateQuery, conditions: Sequence[str], values: Sequence[object]) -> _Ranking:
-        """Return the statements for the best by words, one per area."""
+    def _word_ranking(
+        self, query: CandidateQuery, conditions: Sequence[str], values: Sequence[object]
+    ) -> _RankedStatements:
+        """Return statements for the best fragments by words that meet the conditions, one statement per area."""
         statements: list[Statement] = []
-        words = " ".join(map(_token, query.terms))
+        words = " ".join(map(_token_of, query.terms))
         for area, share in zip(self._revision.tables.areas, self._revision.shares, strict=True):
-            select = _select(schema.table("fragments", area), conditions)
-            limit = math.ceil(query.limit * min(1, _SHARE_FACTOR * share + _SPARE_SHARE))
-            parameters = words, schema.index("words", area), limit
+            select = _select_statement(schema.table_name("fragments", area), conditions)
+            limit = math.ceil(query.limit * min(1, _SHARE_FACTOR * share + _EXTRA_SHARE))
+            parameters = words, schema.index_name("words", area), limit
             statements.append((f"{select} ORDER BY words <@> to_bm25query(%s, %s) LIMIT %s", (*values, *parameters)))
-        return _Ranking(tuple(statements), by_words=True)
+        return _RankedStatements(tuple(statements), by_words=True)
 
-    def _by_meaning(
+    def _vector_ranking(
         self,
         query: CandidateQuery,
         conditions: Sequence[str],
@@ -549,162 +600,185 @@ class StoreSnapshot(NoteReader):
         kind: Sequence[str],
         *,
         is_scanned: bool,
-    ) -> _Ranking:
-        """Return the statements for the nearest by meaning, of each area by its index or by a scan of what passes."""
-        vector = _text(query.vector) if query.vector is not None else ""
+    ) -> _RankedStatements:
+        """Return statements for the fragments with the nearest vectors that meet the conditions, one per area.
+
+        With `is_scanned`, the vectors of all fragments that pass are compared, without the index by meaning. `kind` is
+        the condition that selects notes or attachments, which `conditions` also contains.
+        """
+        vector = _vector_literal(query.vector) if query.vector is not None else ""
         statements: list[Statement] = []
         for area in self._revision.tables.areas:
-            table = schema.table("fragments", area)
+            table = schema.table_name("fragments", area)
             area_conditions, area_values = [*conditions], [*values]
-            if is_scanned and _tokens(query) is not None:
+            if is_scanned and _terms_tsquery(query) is not None:
                 keys_sql, area_values = self._keys_statement(query, table=table)
                 area_conditions = [f"key IN ({keys_sql})", *kind]
             distance = "(vector <#> %s::halfvec) + 0" if is_scanned else "vector <#> %s::halfvec"
-            select = _select(table, area_conditions, f"key, {distance}")
+            select = _select_statement(table, area_conditions, f"key, {distance}")
             statements.append((f"{select} ORDER BY 2 LIMIT %s", (vector, *area_values, query.vector_limit)))
-        return _Ranking(tuple(statements), query.vector_limit)
+        return _RankedStatements(tuple(statements), query.vector_limit)
 
-    def _by_terms(self, query: CandidateQuery) -> list[_Ranking]:
-        """Return the statements for fragments by words if their index is damaged.
+    def _term_rankings(self, query: CandidateQuery) -> list[_RankedStatements]:
+        """Return statements that find fragments by words without the index by words, for the case that it is damaged.
 
-        They find fragments with all terms, or the rarest two, and some with each of the rarest. The engine scores them
-        as usual.
+        They find fragments with all terms, with the two rarest terms, and with each of the rarest terms. The engine
+        scores these fragments as usual.
         """
-        rarest = sorted(query.terms, key=self.lexical.count)[:_MAX_TERMS]
+        rarest = sorted(query.terms, key=self.lexical.count)[:_MAX_LOOKED_UP_TERMS]
         term_sets = dict.fromkeys([tuple(rarest), tuple(rarest[:2]), *((term,) for term in rarest)]) if rarest else {}
-        rankings: list[_Ranking] = []
+        rankings: list[_RankedStatements] = []
         for terms in term_sets:
             statement, values = self._keys_statement(
                 replace(query, must=(*query.must, *((term,) for term in terms))), query.limit
             )
-            rankings.append(_Ranking(((statement, tuple(values)),)))
+            rankings.append(_RankedStatements(((statement, tuple(values)),)))
         return rankings
 
-    def _load(
+    def _load_fragments(
         self, keys: Sequence[int], neighbours: Sequence[int], vectors: Sequence[Floats | None]
     ) -> LoadedFragments:
-        """Return fragments with their terms; of those beside them, only the first ones of notes have terms."""
+        """Load fragments by key: those at `keys` with their terms, `neighbours` without.
+
+        Neighbours that are the first fragment of a note also have terms. `vectors` are query vectors, of which the
+        cosines with the fragments are loaded.
+        """
         given_vectors = [vector for vector in vectors if vector is not None]
         distances = "".join(", -(vector <#> %s::halfvec)" for _ in given_vectors)
-        first_keys = [key for key in neighbours if not key & ((1 << ORDINALS) - 1)]
-        others = [key for key in neighbours if key & ((1 << ORDINALS) - 1)]
-        texts = [_text(vector) for vector in given_vectors]
+        first_keys = [key for key in neighbours if not key & ((1 << ORDINAL_BITS) - 1)]
+        others = [key for key in neighbours if key & ((1 << ORDINAL_BITS) - 1)]
+        texts = [_vector_literal(vector) for vector in given_vectors]
         select_with_words = (
             f"SELECT key, line_start, lengths, words, places{distances} FROM fragments WHERE key = ANY(%s)"
         )
         select_without_words = f"SELECT key, line_start{distances} FROM fragments WHERE key = ANY(%s)"
-        named_in = self._revision.tables.named_in
-        whole, bare = self._connection.answers(
+        with_tables = self._revision.tables.with_tables
+        whole, bare = self._connection.execute_all(
             [
-                (named_in(select_with_words), (*texts, array([*keys, *first_keys]))),
-                (named_in(select_without_words), (*texts, array(others))),
+                (with_tables(select_with_words), (*texts, array_literal([*keys, *first_keys]))),
+                (with_tables(select_without_words), (*texts, array_literal(others))),
             ]
         )
         empty = [0] * len(FIELDS)
-        rows = sorted([*whole, *((row[0], row[1], empty, "", b"", *row[2:]) for row in bare)], key=_key)
+        rows = sorted([*whole, *((row[0], row[1], empty, "", b"", *row[2:]) for row in bare)], key=_key_of_row)
         lengths = np.array([row[2] for row in rows], np.int64).reshape(len(rows), len(FIELDS))
         return LoadedFragments(
             keys=np.array([row[0] for row in rows], np.int64),
             is_answer=np.isin([row[0] for row in rows], keys),
             lines=np.array([row[1] for row in rows], np.int32),
             lengths=lengths,
-            entries=TokenEntries([row[3] for row in rows], lengths, [row[4] for row in rows]),
+            entries=DecodedTokens([row[3] for row in rows], lengths, [row[4] for row in rows]),
             cosines={
                 vector.tobytes(): np.array([row[5 + number] for row in rows], np.float32)
                 for number, vector in enumerate(given_vectors)
             },
         )
 
-    def _cosines(self, query: Floats) -> Floats:
+    def _fetch_cosines(self, query: Floats) -> Floats:
         cosines: dict[int, float] = dict(
             self._queries.rows(
                 "SELECT key, -(vector <#> %s::halfvec) FROM fragments WHERE key = ANY(%s)",
-                *(_text(query), array(self._loaded.keys.tolist())),
+                *(_vector_literal(query), array_literal(self._loaded.keys.tolist())),
             )
         )
         return np.array([cosines.get(key, 0.0) for key in self._loaded.keys.tolist()], np.float32)
 
-    def _vectors(self, keys: NDArray[np.int64]) -> Floats:
+    def _fetch_vectors(self, keys: NDArray[np.int64]) -> Floats:
         sql = "SELECT key, halfvec_send(vector) FROM fragments WHERE key = ANY(%s)"
-        vectors: dict[int, bytes] = dict(self._queries.rows(sql, array(keys.tolist())))
-        # Two numbers of 16 bits, of which the first is how many numbers follow.
-        data = b"".join(vectors.get(key, _NO_VECTOR)[4:] for key in keys.tolist())
+        vectors: dict[int, bytes] = dict(self._queries.rows(sql, array_literal(keys.tolist())))
+        # A halfvec begins with two 16-bit integers (the number of dimensions, and 0), which are cut off.
+        data = b"".join(vectors.get(key, _ZERO_VECTOR)[4:] for key in keys.tolist())
         return np.frombuffer(data, ">f2").reshape(len(keys), schema.DIMENSIONS).astype(np.float32)
 
 
 Floats = NDArray[np.float32]
-_NO_VECTOR = bytes(4 + 2 * schema.DIMENSIONS)
-_NONE = "nothing"  # shorter than any token
-_MATCHES = f"{schema.TOKENS} @@ %s::tsquery"
+_ZERO_VECTOR = bytes(4 + 2 * schema.DIMENSIONS)
+_ABSENT_TOKEN = "nothing"  # shorter than any token
+_MATCHES_TERMS = f"{schema.TERMS_TSVECTOR} @@ %s::tsquery"
 
 
 @dataclass(frozen=True, slots=True)
-class _Ranking:
-    """Statements that return the requested keys; with `limit`, keys with a number, the lowest of which count."""
+class _RankedStatements:
+    """SQL statements, one per area, that together rank fragments.
+
+    Without `limit`, they return keys. With `limit`, they return keys with their distances in ascending order, and the
+    `limit` nearest of all areas are used. `by_words` says that they need the index by words.
+    """
 
     statements: tuple[Statement, ...]
     limit: int = 0
     by_words: bool = False
 
-    def best(self, answers: Sequence[Sequence[Row]]) -> Iterator[int]:
-        """Yield the requested keys of the answers to the statements."""
-        ordered = islice(heapq.merge(*answers, key=_rank), self.limit) if self.limit else chain.from_iterable(answers)
+    def top_keys(self, answers: Sequence[Sequence[Row]]) -> Iterator[int]:
+        """Yield the keys of the best fragments; `answers` are the rows of each statement."""
+        ordered = (
+            islice(heapq.merge(*answers, key=_distance_of_row), self.limit)
+            if self.limit
+            else chain.from_iterable(answers)
+        )
         yield from (row[0] for row in ordered)
 
 
-def _rank(row: Row) -> float:
+def _distance_of_row(row: Row) -> float:
+    """Return the distance of a fragment from the query, the second column of a row."""
     return float(row[1])
 
 
-def _select(table: str, conditions: Sequence[str], columns: str = "key") -> str:
+def _select_statement(table: str, conditions: Sequence[str], columns: str = "key") -> str:
     clause = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     return f"SELECT {columns} FROM {table}{clause}"
 
 
-def _vault_name_error(address: Address, names: Sequence[str]) -> StoreUnusableError:
+def _vault_name_error(address: StoreAddress, names: Sequence[str]) -> StoreUnusableError:
     problem = f"There is no vault called {address.vault}" if address.vault else "There is no vault name"
     available = ", ".join(names) or "none"
-    return StoreUnusableError(f"{problem} in {address.shown}.", f"Add ?vault=NAME to it. Vaults there: {available}.")
+    return StoreUnusableError(
+        f"{problem} in {address.display_text}.", f"Add ?vault=NAME to the address. Vaults in the store: {available}."
+    )
 
 
-def _await(connection: Connection, address: Address) -> None:
-    """Wait until a replica has what the address asks for. Raises StoreUnusableError after some seconds."""
-    ends = time.monotonic() + _TIMEOUT
+def _wait_for_replica(connection: StoreConnection, address: StoreAddress) -> None:
+    """Wait until a replica has the changes up to `address.wait_position`.
+
+    Raises StoreUnusableError after `_TIMEOUT_SECONDS`.
+    """
+    ends = time.monotonic() + _TIMEOUT_SECONDS
     statement = "SELECT NOT pg_is_in_recovery() OR pg_last_wal_replay_lsn() >= %s::pg_lsn"
-    while address.after and not connection.rows(statement, address.after)[0][0]:
+    while address.wait_position and not connection.rows(statement, address.wait_position)[0][0]:
         if time.monotonic() > ends:
             raise StoreUnusableError(
-                f"{address.shown} does not have the changes up to {address.after} yet.",
-                "Ask the primary, or try again later.",
+                f"{address.display_text} does not have the changes up to {address.wait_position} yet.",
+                "Use the address of the primary server, or try again later.",
             )
         time.sleep(_POLL_SECONDS)
 
 
-def _key(row: Row) -> int:
+def _key_of_row(row: Row) -> int:
     return int(row[0])
 
 
-def _token(term: str) -> str:
+def _token_of(term: str) -> str:
     from excerpt.store.words import token_of
 
     return token_of(term)
 
 
-def _tokens(query: CandidateQuery) -> str | None:
-    """Return the terms that a fragment must and must not have, as a tsquery; None without any."""
-    parts = [" | ".join(map(_token, terms)) or _NONE for terms in query.must]
-    parts = [f"({part})" for part in parts] + [f"!{_token(term)}" for term in query.must_not]
+def _terms_tsquery(query: CandidateQuery) -> str | None:
+    """Return the terms that a query requires or excludes, as a tsquery; None if it has no such terms."""
+    parts = [" | ".join(map(_token_of, terms)) or _ABSENT_TOKEN for terms in query.must]
+    parts = [f"({part})" for part in parts] + [f"!{_token_of(term)}" for term in query.must_not]
     return " & ".join(parts) if parts else None
 
 
-def _text(vector: Floats) -> str:
+def _vector_literal(vector: Floats) -> str:
+    """Return a vector as a literal of pgvector: "[0.1,0.2]"."""
     return f"[{','.join(map(repr, vector.tolist()))}]"
 
 
-def _newest(connection: Connection, vault: tuple[int, str]) -> Row:
-    """Return the number of the newest revision, the areas that the reader may read, and the vault's description.
+def _newest_revision_row(connection: StoreConnection, vault: tuple[int, str]) -> Row:
+    """Return the newest revision of a vault: its number, the areas that the reader may read, and its metadata.
 
-    Raises StoreUnusableError if there are none.
+    `vault` is the number and the name of the vault. Raises StoreUnusableError if it may not be read.
     """
     number, name = vault
     vault_rows = connection.rows(
@@ -713,15 +787,15 @@ def _newest(connection: Connection, vault: tuple[int, str]) -> Row:
     )
     if not vault_rows:
         raise StoreUnusableError(
-            f"There is no vault called {name} any more, or you may not read it.", "Ask the store's administrator."
+            f"The vault {name} does not exist any more, or you may not read it.", "Ask the store's administrator."
         )
     return vault_rows[0]
 
 
-def _read(connection: Connection, vault: tuple[int, str], before: _Revision | None) -> _Revision:
-    """Return the newest revision, which may be the one before."""
-    number, areas, *described = _newest(connection, vault)
-    tables = AreaTables(vault[0], tuple(areas))
+def _read_revision(connection: StoreConnection, vault: tuple[int, str], before: _RevisionData | None) -> _RevisionData:
+    """Return the data of the newest revision; `before`, the one that was read last, if nothing has changed."""
+    number, areas, *vault_row = _newest_revision_row(connection, vault)
+    tables = ReadableAreas(vault[0], tuple(areas))
     if before is not None and (before.number, before.tables) == (number, tables):
         return before
     area_rows = connection.rows(
@@ -729,15 +803,15 @@ def _read(connection: Connection, vault: tuple[int, str], before: _Revision | No
     )
     counts = [sum(row[2] for row in area_rows if row[0] == area) for area in areas]
     shares = [count / max(sum(counts), 1) for count in counts]
-    statistics = _statistics([row[1:] for row in area_rows])
-    revision = _Revision(number, StoreQueries(connection, tables), statistics, shares, tuple(described))
+    statistics = _sum_statistics([row[1:] for row in area_rows])
+    revision = _RevisionData(number, StoreQueries(connection, tables), statistics, shares, tuple(vault_row))
     if before is not None and before.model_source == revision.model_source:
         revision.embedder = before.embedder
     return revision
 
 
-def _statistics(area_rows: Sequence[Row]) -> Statistics:
-    """Return the statistics of all areas, from rows for the notes and for the attachments of each."""
+def _sum_statistics(area_rows: Sequence[Row]) -> VaultStatistics:
+    """Sum the statistics of all areas; each area has one row for its notes, and one for its attachments."""
     counts = {kind: sum(row[1] for row in area_rows if row[0] == kind) for kind in (False, True)}
     is_attachments = not counts[False] and counts[True] > 0
     counted = [row for row in area_rows if row[0] == is_attachments]
@@ -750,4 +824,4 @@ def _statistics(area_rows: Sequence[Row]) -> Statistics:
         for total, filled_count in zip(lengths.tolist(), filled.tolist(), strict=True)
     )
     mean = (vectors / max(counts[is_attachments], 1)).astype(np.float32)
-    return Statistics(sum(counts.values()), counts[is_attachments], is_attachments, means, mean)
+    return VaultStatistics(sum(counts.values()), counts[is_attachments], is_attachments, means, mean)

@@ -1,10 +1,10 @@
-"""The terms of a fragment as stored: one text of tokens of equal length, in the order of fields and positions.
+"""Encode the terms of a fragment for a store: a text of tokens of equal length, in the order of fields and positions.
 
-PostgreSQL's own parser would split our terms (c++, std::vector, pairs of Chinese characters) differently. So a term
-becomes a token of nine letters, a digest: a plain word for the parser, whatever the language. The same text is indexed
-by words and, cut at every tenth byte, returns what the signals need of a fragment: which terms, in which field, how
-often, and with `positions` at which positions. The probability that any two of a million terms have the same token is
-one in eleven.
+PostgreSQL's own parser would split our terms (c++, std::vector, pairs of Chinese characters) differently. So a term is
+stored as a token, nine letters that are a digest of it: a plain word for the parser, whatever the language. The text is
+indexed by words. Split at every tenth byte, it also says which terms a fragment has, in which field and how often;
+`positions` adds the position of each. The probability that any two of a million terms have the same token is one in
+eleven.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from numpy.typing import NDArray
 from excerpt.corpus.tables import FIELDS
 from excerpt.index.postings import Segment
 
-_LETTERS = 9
-_WIDTH = _LETTERS + 1
-_ENTRY = np.dtype([("head", "<u8"), ("tail", "<u2")])
-_CACHE_SIZE = 1 << 18
+_TOKEN_LETTERS = 9
+_TOKEN_BYTES = _TOKEN_LETTERS + 1
+_TOKEN_DTYPE = np.dtype([("head", "<u8"), ("tail", "<u2")])
+_CACHED_TOKENS = 1 << 18
 POSITION_DTYPE = np.dtype("<u2")
 _MAX_POSITION = np.iinfo(POSITION_DTYPE).max
 
 
-@lru_cache(_CACHE_SIZE)
+@lru_cache(_CACHED_TOKENS)
 def token_of(term: str) -> str:
-    """Return the token of a term."""
+    """Return the token of a term: nine letters of its digest."""
     number = int.from_bytes(hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
     letters = []
-    for _ in range(_LETTERS):
+    for _ in range(_TOKEN_LETTERS):
         number, letter = divmod(number, 26)
         letters.append(chr(97 + letter))
     return "".join(letters)
@@ -43,7 +43,11 @@ def token_of(term: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FragmentTerms:
-    """The terms of one fragment: the text of their tokens, how many each of FIELDS has, and their positions."""
+    """The terms of one fragment, encoded.
+
+    `words` is the text of their tokens, `lengths` the number of tokens in each of FIELDS, and `positions` the position
+    of each token in its field, as 16-bit integers.
+    """
 
     words: str
     lengths: tuple[int, ...]
@@ -51,8 +55,11 @@ class FragmentTerms:
 
 
 @dataclass(frozen=True, slots=True)
-class TermCount:
-    """The counts of a term: its token, fragments, fragments of attachments, notes, and a bit per field of FIELDS."""
+class TermCounts:
+    """How many fragments, fragments of attachments (`attached`) and notes have a term.
+
+    `fields` has a bit for each of FIELDS in which the term occurs.
+    """
 
     token: str
     term: str
@@ -62,12 +69,13 @@ class TermCount:
     fields: int
 
 
-def terms_of_documents(
+def encode_documents(
     segment: Segment, notes: NDArray[np.int64], attached: NDArray[np.bool_]
-) -> tuple[list[FragmentTerms], list[TermCount]]:
-    """Return the terms of each document of a segment, and the counts of each term.
+) -> tuple[list[FragmentTerms], list[TermCounts]]:
+    """Encode the documents (fragments) of a segment; return the terms of each document and the counts of each term.
 
-    `notes` are those of the documents, each note's documents together; `attached` flags documents of attachments.
+    `notes` has the note's number for each document, with the documents of a note in succession; `attached` flags the
+    documents that are of attachments.
     """
     counts = np.diff(segment.starts)
     names = [term.decode() for term in segment.terms]
@@ -85,7 +93,7 @@ def terms_of_documents(
     bits = np.left_shift(np.uint8(1), segment.fields)
     fields = np.bitwise_or.reduceat(bits, segment.starts[:-1]) if names else bits
     counted = [
-        TermCount(*values)
+        TermCounts(*values)
         for values in zip(
             tokens,
             names,
@@ -96,7 +104,7 @@ def terms_of_documents(
             strict=True,
         )
     ]
-    encoded = np.array([f"{token} ".encode("ascii") for token in tokens], f"S{_WIDTH}")
+    encoded = np.array([f"{token} ".encode("ascii") for token in tokens], f"S{_TOKEN_BYTES}")
     terms = np.repeat(np.repeat(np.arange(len(tokens)), counts), segment.tf)
     docs = np.repeat(segment.docs, segment.tf)
     in_fields = np.repeat(segment.fields, segment.tf)
@@ -109,7 +117,7 @@ def terms_of_documents(
     fragment_terms, begin = [], 0
     for end, field_lengths in zip(ends.tolist(), lengths.tolist(), strict=True):
         part = (
-            words[begin * _WIDTH : end * _WIDTH],
+            words[begin * _TOKEN_BYTES : end * _TOKEN_BYTES],
             positions[begin * POSITION_DTYPE.itemsize : end * POSITION_DTYPE.itemsize],
         )
         fragment_terms.append(FragmentTerms(part[0], tuple(field_lengths), part[1]))
@@ -117,12 +125,18 @@ def terms_of_documents(
     return fragment_terms, counted
 
 
-class TokenEntries:
-    """The tokens of some fragments in order, each with the numbers of its fragment and field, and its position."""
+class DecodedTokens:
+    """The decoded tokens of some fragments, as arrays with one row per token.
+
+    `docs` are the numbers of the fragments, `fields` those of the fields, `positions` the positions in the field.
+    """
 
     def __init__(self, words: Sequence[str], lengths: NDArray[np.int64], positions: Sequence[bytes]) -> None:
-        """Decode the tokens; `lengths` has the number of tokens per fragment and field (fragments x FIELDS)."""
-        entries = np.frombuffer("".join(words).encode("ascii"), _ENTRY)
+        """Decode the `words` and `positions` of some fragments, as in `FragmentTerms`.
+
+        `lengths` has the number of tokens per fragment and field (fragments x FIELDS).
+        """
+        entries = np.frombuffer("".join(words).encode("ascii"), _TOKEN_DTYPE)
         self._heads = entries["head"].copy()
         self._tails = entries["tail"].copy()
         count = len(lengths)
@@ -132,15 +146,19 @@ class TokenEntries:
         self.positions: NDArray[np.int32] = np.frombuffer(b"".join(positions), POSITION_DTYPE).astype(np.int32)
 
     def find(self, term: str) -> NDArray[np.intp]:
-        """Return the positions of the term's entries, ascending by fragment, field and position."""
-        entry = np.frombuffer(f"{token_of(term)} ".encode("ascii"), _ENTRY)[0]
+        """Return the rows that have the token of `term`, ascending by fragment, field and position."""
+        entry = np.frombuffer(f"{token_of(term)} ".encode("ascii"), _TOKEN_DTYPE)[0]
         same_head = np.flatnonzero(self._heads == entry["head"])
         indices: NDArray[np.intp] = same_head[self._tails[same_head] == entry["tail"]]
         return indices
 
 
-def count_tokens(words: Sequence[str], notes: Sequence[int]) -> tuple[list[str], list[int], list[int]]:
-    """Return every token of some fragments, and how many of these fragments, and of their notes, have it."""
+def count_fragments_by_token(words: Sequence[str], notes: Sequence[int]) -> tuple[list[str], list[int], list[int]]:
+    """Count the fragments and the notes that have each token.
+
+    `words` and `notes` hold the text of tokens and the note's number for each fragment. Returns the tokens, and for
+    each token the number of fragments and the number of notes.
+    """
     counts: Counter[str] = Counter()
     tokens_by_note: dict[int, set[str]] = {}
     for text, note in zip(words, notes, strict=True):
@@ -151,8 +169,11 @@ def count_tokens(words: Sequence[str], notes: Sequence[int]) -> tuple[list[str],
     return list(counts), list(counts.values()), [note_counts[token] for token in counts]
 
 
-def token_fields(words: Sequence[str], lengths: Sequence[Sequence[int]]) -> dict[str, int]:
-    """Return a bit for each of FIELDS in which some fragments have the token, for every token."""
+def fields_by_token(words: Sequence[str], lengths: Sequence[Sequence[int]]) -> dict[str, int]:
+    """Return for each token of some fragments the fields that it occurs in, as a bit for each of FIELDS.
+
+    `words` and `lengths` are those of `FragmentTerms`.
+    """
     fields: dict[str, int] = {}
     for text, field_lengths in zip(words, lengths, strict=True):
         tokens = iter(text.split())

@@ -128,7 +128,7 @@ def _link(kind: LinkKind, address: str, line: int, label: str | None, encoded: b
     return Link(kind, target, line, heading=anchor or None, text=label)
 
 
-def read_address(kind: LinkKind, address: str) -> Link | None:
+def parse_address(kind: LinkKind, address: str) -> Link | None:
     """Parse the `address` (target with anchor) of a link of that kind; None if it leads out of the vault."""
     if kind is LinkKind.WIKILINK:
         return _link(kind, address, 0, None)

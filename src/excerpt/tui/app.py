@@ -30,9 +30,9 @@ from textual.screen import Screen
 from textual.widgets import Button, Input
 
 from excerpt.errors import ExcerptError, SettingsError
-from excerpt.known_vaults import DEMO, name_among_recent, remember_vault
+from excerpt.known_vaults import DEMO, add_recent_vault, unique_name_among_recent
 from excerpt.settings import Paths, Settings
-from excerpt.store.address import Address
+from excerpt.store.address import StoreAddress
 from excerpt.tui.active_keys import (
     DefersActions,
     OpensDialogs,
@@ -117,7 +117,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
         environment: Mapping[str, str] | None = None,
         message: str = "",
         *,
-        store: Address | None = None,
+        store: StoreAddress | None = None,
     ) -> None:
         """Prepare the app; without a vault it asks for one.
 
@@ -194,7 +194,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
 
     async def _disambiguate_name(self, vault: Path) -> None:
         """Set the vault's name in the tab bar so that it differs from recent vaults of the same name."""
-        name = await asyncio.to_thread(name_among_recent, self._user_paths, vault)
+        name = await asyncio.to_thread(unique_name_among_recent, self._user_paths, vault)
         for screen in self.screen_stack:
             if isinstance(screen, MainScreen) and screen.vault == vault:
                 for bar in screen.query(TabBar):  # none if the app is being left
@@ -226,7 +226,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
             await before.keep_all()
         if opening.vault != DEMO:
             listed = opening.vault if opening.store is None else Path(opening.store.text)
-            await asyncio.to_thread(remember_vault, self._user_paths, listed)
+            await asyncio.to_thread(add_recent_vault, self._user_paths, listed)
         # Plain mode, once on, stays on in other vaults.
         screen = replace(opening.settings.screen, plain=opening.settings.screen.plain or self._settings.screen.plain)
         settings = replace(opening.settings, screen=screen)
@@ -579,7 +579,7 @@ def check_terminal(environment: Mapping[str, str]) -> None:
 
 
 def run_app(
-    vault: Path | None, settings: Settings, user_paths: Paths, message: str = "", store: Address | None = None
+    vault: Path | None, settings: Settings, user_paths: Paths, message: str = "", store: StoreAddress | None = None
 ) -> None:
     """Run the app on a vault until the user leaves; without a vault it asks for one.
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from excerpt.errors import ExcerptError, StoreUnusableError
 from excerpt.settings import Paths, Settings
-from excerpt.store.address import Address
+from excerpt.store.address import StoreAddress
 from excerpt.tui.messages import Failure, IndexOpened
 from excerpt.tui.request_thread import (
     Answer,
@@ -70,7 +70,7 @@ class EngineWorker:
         user_paths: Paths,
         settings: Settings,
         loop: EventLoop,
-        store: Address | None = None,
+        store: StoreAddress | None = None,
     ) -> None:
         """Prepare the worker; with a `store` the engine answers from that instead of an index."""
         self._vault = vault

@@ -20,7 +20,7 @@ from excerpt.errors import ExcerptError
 from excerpt.known_vaults import DEMO
 from excerpt.pack.selection import read_marks, write_marks
 from excerpt.settings import Paths, Settings
-from excerpt.store.address import Address
+from excerpt.store.address import StoreAddress
 from excerpt.text.display import format_count, visible_line
 from excerpt.tui.active_keys import OpensDialogs, bindings
 from excerpt.tui.common.bars import TABS, KeyBar, TabBar
@@ -125,7 +125,7 @@ class MainScreen(PromptScreen):
         session: Session = NEW_SESSION,
         *,
         use_settings: Callable[[Settings], object],
-        store: Address | None = None,
+        store: StoreAddress | None = None,
     ) -> None:
         """Create the controllers of a vault.
 
@@ -217,7 +217,7 @@ class MainScreen(PromptScreen):
         await self.query_one(ContentSwitcher).mount(overview, memory)
         self._is_started = True
         if not self._show_first_steps:
-            self._show_first_steps = await asyncio.to_thread(_create_hint_file, self._user_paths.hint_shown_file)
+            self._show_first_steps = await asyncio.to_thread(_create_hint_file, self._user_paths.first_hint_file)
         for split in self.query(Split):
             split.share = self._search.share
         self.show_index()

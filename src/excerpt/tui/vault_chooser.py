@@ -24,16 +24,16 @@ from textual.widgets import Input, OptionList, Static
 from excerpt.errors import ExcerptError
 from excerpt.known_vaults import (
     DEMO,
-    Recent,
+    RecentVault,
+    describe_broad_folder,
     detect_move,
-    forget_vault,
     obsidian_vaults,
     recent_vaults,
-    too_broad,
+    remove_recent_vault,
     unique_names,
 )
-from excerpt.settings import Paths, Settings, check_not_in_vault, open_vault, settings_of
-from excerpt.store.address import Address, is_address, read_address
+from excerpt.settings import Paths, Settings, load_vault_settings, open_vault, refuse_folders_in_vault
+from excerpt.store.address import StoreAddress, is_address, parse_address
 from excerpt.text.display import format_age, visible, visible_line
 from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.dialog import Box, Confirm, Dialog
@@ -77,7 +77,7 @@ class VaultRow:
         if self.kind is VaultKind.GUIDE:
             return "to look around"
         if is_address(str(self.path)):
-            return read_address(str(self.path)).shown
+            return parse_address(str(self.path)).display_text
         parent = self.path
         for _ in Path(self.name).parts:
             parent = parent.parent
@@ -85,7 +85,7 @@ class VaultRow:
 
 
 def known_rows(
-    recent: Sequence[Recent], obsidian: Sequence[Path], now: float, current: Path | None
+    recent: Sequence[RecentVault], obsidian: Sequence[Path], now: float, current: Path | None
 ) -> tuple[VaultRow, ...]:
     """Return each vault once: recent ones, the last one first, then Obsidian's, then the demo.
 
@@ -93,7 +93,7 @@ def known_rows(
     """
     opened = [Path(entry.path) for entry in recent]
     names = unique_names([*opened, *obsidian, *([] if current is None else [current])])
-    names.update((path, read_address(str(path)).folder.name) for path in names if is_address(str(path)))
+    names.update((path, parse_address(str(path)).folder.name) for path in names if is_address(str(path)))
     rows = [
         VaultRow(VaultKind.RECENT, path, names[path], format_age(entry.opened, now))
         for path, entry in zip(opened, recent, strict=True)
@@ -221,7 +221,7 @@ class Opening:
     settings: Settings
     session: Session
     message: str = ""
-    store: Address | None = None
+    store: StoreAddress | None = None
 
 
 class VaultChooser(Dialog[Opening], inherit_bindings=False):
@@ -322,19 +322,19 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         """
         try:
             if is_address(str(path)):
-                store = read_address(str(path))
-                settings = settings_of(store.folder, self._user_paths)
+                store = parse_address(str(path))
+                settings = load_vault_settings(store.folder, self._user_paths)
                 session = session_of(store.folder, settings, self._user_paths)
                 return Opening(store.folder, settings, session, store=store), ""
             vault = open_vault(expanded(str(path), self._home))
-            check_not_in_vault(vault, self._user_paths, self._home)
+            refuse_folders_in_vault(vault, self._user_paths, self._home)
             message = " ".join(detect_move(self._user_paths, vault))
-            settings = settings_of(vault, self._user_paths)
+            settings = load_vault_settings(vault, self._user_paths)
             opening = Opening(vault, settings, session_of(vault, settings, self._user_paths), message)
         except ExcerptError as error:
             unknown = f"No vault is called {path}, and the current folder has no folder {path}."
             return str(error) if is_path(str(path)) or is_address(str(path)) else unknown
-        return opening, too_broad(self._user_paths, vault, self._home.resolve())
+        return opening, describe_broad_folder(self._user_paths, vault, self._home.resolve())
 
     @property
     def is_opening(self) -> bool:
@@ -499,7 +499,7 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         if row is None or row.kind is not VaultKind.RECENT or row.path == self._current:
             self.notify("Only recently opened vaults can be removed from the list.")
             return
-        forget_vault(self._user_paths, row.path)
+        remove_recent_vault(self._user_paths, row.path)
         self._known = tuple(each for each in self._known if each is not row)
         at = self.rows.index(row)
         self._list([each for each in self.rows if each is not row], at)

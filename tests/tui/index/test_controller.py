@@ -20,7 +20,7 @@ from tests.tui.index.test_state import PROGRESS, STATUS
 
 pytestmark = pytest.mark.usefixtures("living")
 
-DAMAGED = Failure("search", IndexUnusableError.title, "A segment is damaged.", "It is mended.")
+DAMAGED_INDEX_MESSAGE = Failure("search", IndexUnusableError.title, "A segment is damaged.", "It is mended.")
 
 
 class Process(IndexingProcess):
@@ -86,10 +86,10 @@ def test_what_fails_at_every_key_is_told_once_until_the_index_is_another(case: C
 
 def test_a_damaged_index_is_mended_once_a_generation(case: Case) -> None:
     for _ in range(3):
-        case.index.handle(DAMAGED)
+        case.index.handle(DAMAGED_INDEX_MESSAGE)
     assert case.process.sent == ["update"]
     case.index.handle_opened(IndexOpened(STATUS))
-    case.index.handle(DAMAGED)
+    case.index.handle(DAMAGED_INDEX_MESSAGE)
     assert case.process.sent == ["update", "update"]
 
 

@@ -366,7 +366,7 @@ async def test_who_opens_a_vault_of_their_own_is_told_how_to_begin_once(
 ) -> None:
     if begun:
         async with ExcerptApp(vault, Settings(), user_paths).run_test() as pilot:
-            await until(pilot, user_paths.hint_shown_file.exists, "the first start")
+            await until(pilot, user_paths.first_hint_file.exists, "the first start")
     app = ExcerptApp(vault, Settings(), user_paths)
     async with app.run_test() as pilot:
         notice = screen_of(app).query_one("#notice", Notice)

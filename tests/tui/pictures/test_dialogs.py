@@ -10,7 +10,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Button, Label, OptionList, Static
 
-from excerpt.known_vaults import remember_vault
+from excerpt.known_vaults import add_recent_vault
 from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.dialog import Confirm
@@ -176,7 +176,7 @@ def known(user: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (user / name).mkdir(parents=True)
         with monkeypatch.context() as earlier:
             earlier.setattr("excerpt.known_vaults.time.time", lambda then=now - ago: then)
-            remember_vault(places_of(user), user / name)
+            add_recent_vault(places_of(user), user / name)
     for folder in ("Zettelkasten/.obsidian", "Work/Wissen 2024/.obsidian", "Work/同步"):
         (user / folder).mkdir(parents=True)
     vaults = {str(at): {"path": str(user / name), "ts": 9 - at} for at, name in enumerate(("Zettelkasten", GONE))}

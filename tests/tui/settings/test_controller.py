@@ -9,7 +9,7 @@ import pytest
 
 from excerpt.errors import SettingsError
 from excerpt.kinds import Strategy
-from excerpt.settings import Paths, Settings, settings_of
+from excerpt.settings import Paths, Settings, load_vault_settings
 from excerpt.tui.settings.controller import SettingsController
 
 
@@ -17,7 +17,7 @@ async def start_controller(vault: Path, user_paths: Paths, **files: str) -> Sett
     user_paths.config.mkdir(parents=True)
     for name, text in files.items():
         (user_paths.config / f"{name}.toml").write_text(text)
-    controller = SettingsController(vault, settings_of(vault, user_paths), user_paths)
+    controller = SettingsController(vault, load_vault_settings(vault, user_paths), user_paths)
     await controller.begin()
     return controller
 
@@ -62,7 +62,7 @@ async def test_a_file_is_made_without_a_setting_and_never_written_over(vault: Pa
     controller = await start_controller(vault, user_paths)
     controller.make_file(user_paths.settings_file)
     assert user_paths.settings_file.read_text().startswith("#:schema")
-    assert settings_of(vault, user_paths) == Settings()
+    assert load_vault_settings(vault, user_paths) == Settings()
     user_paths.settings_file.write_text("# mine\n")
     controller.make_file(user_paths.settings_file)
     assert user_paths.settings_file.read_text() == "# mine\n"

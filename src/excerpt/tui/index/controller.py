@@ -19,7 +19,7 @@ from excerpt.errors import ExcerptError, IndexBusyError, IndexUnusableError, Sto
 from excerpt.indexing_process import Command
 from excerpt.kinds import Strategy
 from excerpt.settings import Paths, Settings
-from excerpt.store.address import Address
+from excerpt.store.address import StoreAddress
 from excerpt.text.display import format_count
 from excerpt.tui.common.notice import EmptyState
 from excerpt.tui.engine_worker import EngineWorker
@@ -227,7 +227,7 @@ class IndexController:
         loop: EventLoop,
         notify: Callable[..., object],
         show: Callable[[], object],
-        store: Address | None = None,
+        store: StoreAddress | None = None,
     ) -> None:
         self.engine = EngineWorker(vault, user_paths, settings, loop, store)
         self.process = posting_process(vault, loop.post_from_thread)

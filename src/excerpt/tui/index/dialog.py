@@ -15,7 +15,7 @@ from textual.widgets.option_list import Option
 
 from excerpt.indexing_process import Command
 from excerpt.model import Progress, Skipped, Status
-from excerpt.store.address import Address
+from excerpt.store.address import StoreAddress
 from excerpt.text.display import format_count, local_time, visible_line
 from excerpt.tui.common.dialog import Box, Dialog
 from excerpt.tui.index.controller import IndexState, Watch, rate_words, share_done
@@ -75,7 +75,7 @@ class IndexDialog(Dialog[None]):
         ask: Callable[[Command], object],
         edit: Callable[[str], object],
         read_images: Callable[[], object],
-        store: Address | None = None,
+        store: StoreAddress | None = None,
     ) -> None:
         """Prepare the dialog.
 
@@ -137,7 +137,7 @@ class IndexDialog(Dialog[None]):
         # In a low window facts that hardly change make room for the progress.
         facts = build_facts(state, progress) if progress is not None else []
         if not (facts or failure_state) or not self.has_class("-short"):
-            where = ("folder", str(self.folder)) if self._store is None else ("store", self._store.shown)
+            where = ("folder", str(self.folder)) if self._store is None else ("store", self._store.display_text)
             facts += [*status_facts(state), where]
         lines = (Content.assemble((f"{label:<11}", "$text-soft"), visible_line(value)) for label, value in facts)
         self.query_one("#facts", Static).update(Content("\n").join(lines))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from excerpt.errors import ExcerptError
-from excerpt.settings import Paths, Settings, settings_of
+from excerpt.settings import Paths, Settings, load_vault_settings
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -37,7 +37,7 @@ class SettingsController:
         """Read the files, to recognise later changes."""
         self._stamps = await asyncio.to_thread(self._read_stamps)
         with suppress(ExcerptError):
-            self._file_settings = await asyncio.to_thread(settings_of, self._vault, self._user_paths)
+            self._file_settings = await asyncio.to_thread(load_vault_settings, self._vault, self._user_paths)
 
     async def have_files_changed(self) -> bool:
         """Return whether a file has changed since it was read last."""
@@ -49,20 +49,20 @@ class SettingsController:
         Raises ExcerptError if a file is invalid, and then leaves the settings as they are.
         """
         self._stamps = await asyncio.to_thread(self._read_stamps)
-        file_settings = await asyncio.to_thread(settings_of, self._vault, self._user_paths)
+        file_settings = await asyncio.to_thread(load_vault_settings, self._vault, self._user_paths)
         previous_files, self._file_settings = self._file_settings or self.in_effect, file_settings
         before, self.in_effect = self.in_effect, _merge_changes(self.in_effect, previous_files, file_settings)
         return before
 
     def make_file(self, file: Path) -> None:
         """Write a settings file that sets nothing, unless the file exists. Raises OSError."""
-        from excerpt.settings_file import begin_with
+        from excerpt.settings_file import new_settings_text
         from excerpt.tui.keymap import bindable
 
         of_vault = file != self._user_paths.settings_file
         if not file.exists():
             file.parent.mkdir(parents=True, exist_ok=True)
-            text = begin_with(self._user_paths, self._vault if of_vault else None, bindable())
+            text = new_settings_text(self._user_paths, self._vault if of_vault else None, bindable())
             file.write_text(text, encoding="utf-8")
 
     def _read_stamps(self) -> Stamps:

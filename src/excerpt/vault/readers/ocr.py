@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from excerpt.errors import OcrMissingError, ReadError, SettingsError
 from excerpt.processes import find_program
-from excerpt.settings import Ocr, Paths, settings_of
+from excerpt.settings import Ocr, Paths, load_vault_settings
 from excerpt.vault.readers.image_size import size_of
 
 if TYPE_CHECKING:
@@ -86,9 +86,9 @@ def switch_on(vault: Path, paths: Paths, keys: Mapping[str, tuple[str, str]]) ->
     `keys` are listed in a new file. Raises ExcerptError, with nothing changed, if no OCR program is installed or
     attachments are not read at all.
     """
-    from excerpt.settings_file import begin_with, change_setting
+    from excerpt.settings_file import change_setting, new_settings_text
 
-    attachments = settings_of(vault, paths).vault.attachments
+    attachments = load_vault_settings(vault, paths).vault.attachments
     if not attachments.read:
         raise SettingsError(
             "Images are not read: vault.attachments.read is false.", "Change it: `excerpt config --vault V --edit`."
@@ -98,7 +98,7 @@ def switch_on(vault: Path, paths: Paths, keys: Mapping[str, tuple[str, str]]) ->
         return None
     engine(Ocr.AUTO)
     file = paths.vault_settings_file(vault)
-    change_setting(file, "vault.attachments.ocr", Ocr.AUTO.value, begin_with(paths, vault, keys))
+    change_setting(file, "vault.attachments.ocr", Ocr.AUTO.value, new_settings_text(paths, vault, keys))
     return file
 
 
