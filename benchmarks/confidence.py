@@ -1,9 +1,10 @@
 """Measure how reliable the confidence words are: `python -m benchmarks.confidence`, a part of `make quality`.
 
-Every vault is asked its own questions, and those of other sets in its language, which nothing in it answers. Printed
-are how often each word is given for either kind, and how often it is right; for each kind of query, the predicted and
-the actual share of first hits that are right; with --fit also the logistic regression that gives the weights in
-search/confidence.py, and its quality on vaults that it was not fitted to.
+Every vault is asked its own questions, the same without the notes that answer them, and those of other sets in its
+language, which nothing in it answers. Printed are how often each label is given for each of these, and how often it is
+right; how many packs are empty; for each kind of query, the predicted and the actual share of first hits that are
+right; with --fit also the logistic regression that gives the weights in search/confidence.py, and its calibration on
+vaults that it was not fitted to.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
 
@@ -23,7 +25,7 @@ from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Confidence, Strategy
 from excerpt.model import Hit
-from excerpt.search.confidence import LIKELY, STRONG, WEAK, judge, likelihood_features
+from excerpt.search.confidence import ALL_WORDS, FEATURES, JUDGED_HITS, LIKELY, STRONG, WEAK, judge, likelihood_features
 from excerpt.search.engine import Engine
 from excerpt.search.ranking import primary_strategy
 from excerpt.settings import Paths, Settings
@@ -31,6 +33,10 @@ from excerpt.settings import Paths, Settings
 WORK = Path("build/quality")
 OWN, FOREIGN = 300, 150
 """The most questions from a vault's own set, and from each other set, taken at even distances."""
+MAX_REMOVED = 5
+"""The most answering notes that are left out of a vault by filters."""
+THRESHOLDS = (0.05, 0.08, WEAK, 0.15, 0.2, 0.3)
+SAMPLES = 1000
 FIRST = 10
 EXACT = "exact words or phrases, found whole"
 LED = {
@@ -49,29 +55,45 @@ Floats = npt.NDArray[np.float64]
 class First:
     """The first hit of a query: its kind, the features of its likelihood, and the likelihood.
 
-    `led_by` has 1 for the primary strategy of the query and 0 for the others in `LED`.
+    `weights_for` has 1 for the primary strategy of the query and 0 for the others in `LED`. `is_named` says that the
+    query is the name of its note, which is certain and therefore not fitted.
     """
 
     kind: str
     weights_for: tuple[float, ...]
     features: tuple[float, ...]
     likely: float
+    is_named: bool
+
+
+class Answer(StrEnum):
+    """Whether a vault can answer a question: it does, its answering notes are left out, or it is about other notes."""
+
+    OWN = "own"
+    REMOVED = "removed"
+    FOREIGN = "foreign"
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
     """One question asked of one vault.
 
-    `own` says that the vault may answer it; `right` that an answering note is among the first ten, `first_right` that
-    it is the first; `first` is the first hit, None if there is none.
+    `right` says that an answering note is among the first ten, `first_right` that it is the first; `first` is the first
+    hit, None if there is none. `best` is the highest likelihood of the first JUDGED_HITS, 1 if one has all words.
     """
 
     vault: str
-    own: bool
+    answer: Answer
     confidence: Confidence
     right: bool
     first_right: bool
     first: First | None
+    best: float
+
+    @property
+    def own(self) -> bool:
+        """Whether the vault may answer it."""
+        return self.answer is Answer.OWN
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -88,7 +110,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def report(sets: Sequence[QuerySet], *, fit: bool = False) -> None:
     """Ask everything and print the tables; the vaults of judged sets must exist."""
     asked = [one for query_set in sets for one in answers(query_set, sets)]
-    print("\n".join((*table(asked), "", *reliability(asked))))
+    print("\n".join((*table(asked), "", *empties(asked), "", *reliability(asked))))
     if fit:
         print("\n".join(fitted(asked)))
 
@@ -109,7 +131,10 @@ def answers(query_set: QuerySet, sets: Sequence[QuerySet]) -> Iterator[Asked]:
             own = other.name == query_set.name
             if own or (other.language == query_set.language and other.family != query_set.family):
                 for question in _evenly(other.questions(), OWN if own else FOREIGN):
-                    yield _ask(engine, query_set.name, question, own=own)
+                    yield _ask(engine, query_set.name, question, Answer.OWN if own else Answer.FOREIGN)
+        for question in _evenly(query_set.questions(), FOREIGN):
+            if len(question.grades) <= MAX_REMOVED:
+                yield _ask(engine, query_set.name, question, Answer.REMOVED)
     finally:
         snapshot.close()
 
@@ -118,29 +143,52 @@ def _evenly(questions: Sequence[Question], most: int) -> Sequence[Question]:
     return questions[:: max(1, -(-len(questions) // most))]
 
 
-def _ask(engine: Engine, vault: str, question: Question, *, own: bool) -> Asked:
-    hits = engine.search(question.text, Strategy.AUTO, FIRST).hits
-    right = [own and hit.fragment.path in question.grades for hit in hits]
-    words = [hit.confidence for hit in hits if hit.confidence is not None]
+def _ask(engine: Engine, vault: str, question: Question, answer: Answer) -> Asked:
+    if answer is Answer.REMOVED:
+        filters = "".join(f' -path:"{path}"' for path in question.grades)
+        question = replace(question, text=question.text + filters, grades={})
+    result = engine.search(question.text, Strategy.AUTO, FIRST)
+    hits = result.hits
+    right = [answer is Answer.OWN and hit.fragment.path in question.grades for hit in hits]
     return Asked(
         vault=vault,
-        own=own,
-        confidence=min(words, key=list(Confidence).index, default=Confidence.NOTHING),
+        answer=answer,
+        confidence=result.confidence or Confidence.NOTHING,
         right=any(right),
         first_right=bool(right and right[0]),
         first=_first(engine, question, hits[0]) if hits else None,
+        best=_best(engine, question, hits[:JUDGED_HITS]),
     )
+
+
+def _best(engine: Engine, question: Question, hits: Sequence[Hit]) -> float:
+    """Return the highest likelihood of some hits; 1 if one of them has all words of the query."""
+    if not hits:
+        return 0.0
+    evidence, found = engine.candidates(engine.parse(question.text)[0])
+    table = engine.snapshot.table
+    rows = np.searchsorted(table.keys, [hit.fragment.key for hit in hits]).astype(np.int32)
+    judgement = judge(evidence, found, rows[np.isin(rows, found.rows)], table.notes[found.rows])
+    if (judgement.coverage >= ALL_WORDS).any():
+        return 1.0
+    return float(judgement.likelihoods.max(initial=0.0))
 
 
 def _first(engine: Engine, question: Question, hit: Hit) -> First:
     query = engine.parse(question.text)[0]
     evidence, found = engine.candidates(query)
     row = np.searchsorted(engine.snapshot.table.keys, [hit.fragment.key]).astype(np.int32)
-    features = tuple(float(value[0]) for value in likelihood_features(evidence, found, row))
+    notes = engine.snapshot.table.notes[found.rows]
+    features = tuple(likelihood_features(evidence, found, row, notes)[0].tolist())
     leader = primary_strategy(evidence.word_count)
     kind = EXACT if evidence.whole is not None and evidence.whole[row[0]] else LED[leader]
+    likely = float(judge(evidence, found, row, notes).likelihoods[0])
     return First(
-        kind, tuple(float(one is leader) for one in LED), features, float(judge(evidence, found, row).likelihoods[0])
+        kind,
+        tuple(float(one is leader) for one in LED),
+        features,
+        likely,
+        bool(found.named[found.rows == row[0]].any()),
     )
 
 
@@ -152,7 +200,7 @@ def table(asked: Sequence[Asked]) -> list[str]:
 
     A row shows for how many questions with and without an answer the word is given, and how often it is right.
     """
-    own, foreign = [one for one in asked if one.own], [one for one in asked if not one.own]
+    own, foreign = [one for one in asked if one.own], [one for one in asked if one.answer is Answer.FOREIGN]
     rows = [
         f"{len(own):,} questions asked of their own vault, {len(foreign):,} of one that cannot answer them.",
         "",
@@ -169,6 +217,26 @@ def table(asked: Sequence[Asked]) -> list[str]:
     return rows
 
 
+def empties(asked: Sequence[Asked]) -> list[str]:
+    """Return a Markdown table of the share of empty packs for each threshold of likelihood; `WEAK` is the one in use.
+
+    Questions of a vault's own are those with an answering note among the first ten.
+    """
+    kinds = {
+        "answered by the vault": [one for one in asked if one.own and one.right],
+        "of another vault": [one for one in asked if one.answer is Answer.FOREIGN],
+        "answering notes left out": [one for one in asked if one.answer is Answer.REMOVED],
+    }
+    rows = [
+        f"| empty packs of questions | {' | '.join(f'below {threshold:g}' for threshold in THRESHOLDS)} |",
+        f"|---|{'---:|' * len(THRESHOLDS)}",
+    ]
+    for kind, questions in kinds.items():
+        shares = (sum(one.best < threshold for one in questions) / len(questions) for threshold in THRESHOLDS)
+        rows.append(f"| {kind} ({len(questions):,}) | {' | '.join(f'{share:.3f}' for share in shares)} |")
+    return rows
+
+
 def reliability(asked: Sequence[Asked]) -> list[str]:
     """Return a Markdown table with a row for each kind of query.
 
@@ -178,7 +246,8 @@ def reliability(asked: Sequence[Asked]) -> list[str]:
     for kind in KINDS:
         cells = []
         for begin, end in pairwise(BEGIN):
-            among = [(one.first.likely, one.first_right) for one in asked if one.first and one.first.kind == kind]
+            judged = [one for one in asked if one.answer is not Answer.REMOVED and one.first is not None]
+            among = [(one.first.likely, one.first_right) for one in judged if one.first and one.first.kind == kind]
             within = [(likely, right) for likely, right in among if begin <= likely < end]
             cells.append(
                 f"{len(within):,}: {_mean(likely for likely, _ in within)} / {_mean(right for _, right in within)}"
@@ -201,11 +270,14 @@ def _mean(values: Iterator[float]) -> str:
 
 
 def fitted(asked: Sequence[Asked]) -> list[str]:
-    """Return the weights of a logistic regression on all vaults, weighted equally, and its AUC.
+    """Return the weights of a logistic regression on all vaults, weighted equally, with AUC and calibration error.
 
-    The AUC is cross-validated: each vault is judged by weights that were fitted to the others.
+    Both are cross-validated: each vault is judged by weights that were fitted to the others. The interval of the
+    calibration error is that of 95 in 100 samples of as many questions.
     """
-    known = [one for one in asked if one.first is not None]
+    known = [
+        one for one in asked if one.answer is not Answer.REMOVED and one.first is not None and not one.first.is_named
+    ]
     features = np.array([(*one.first.features, *one.first.weights_for) for one in known if one.first is not None])
     right = np.array([one.first_right for one in known])
     vaults = np.array([one.vault for one in known])
@@ -215,10 +287,25 @@ def fitted(asked: Sequence[Asked]) -> list[str]:
         others = vaults != vault
         weights = regression(features[others], right[others], share[others])
         judged[~others] = features[~others] @ weights
-    names = ("coverage", "said", "named", *LED)
+    names = (*FEATURES, *LED)
     values = regression(features, right, share)
-    weights_said = ", ".join(f"{name} {value:.2f}" for name, value in zip(names, values, strict=True))
-    return ["", f"Fitted: {weights_said}; AUC on vaults left out {auc(judged, right):.3f}."]
+    weights_text = ", ".join(f"{name} {value:.2f}" for name, value in zip(names, values, strict=True))
+    likely = 1 / (1 + np.exp(-judged))
+    samples = np.random.default_rng(1).integers(0, len(known), (SAMPLES, len(known)))
+    errors = [calibration_error(likely[sample], right[sample]) for sample in samples]
+    low, high = np.quantile(errors, (0.025, 0.975))
+    return [
+        "",
+        f"Fitted: {weights_text}; on vaults left out AUC {auc(judged, right):.3f}, calibration error"
+        f" {calibration_error(likely, right):.3f} ({low:.3f} to {high:.3f}).",
+    ]
+
+
+def calibration_error(likely: Floats, right: npt.NDArray[np.bool_]) -> float:
+    """Return the expected calibration error over ten bins of equal width (Naeini, Cooper and Hauskrecht, 2015)."""
+    bins = np.minimum((likely * 10).astype(int), 9)
+    within = [bins == number for number in range(10)]
+    return float(sum(one.mean() * abs(likely[one].mean() - right[one].mean()) for one in within if one.any()))
 
 
 def regression(features: Floats, right: npt.NDArray[np.bool_], share: Floats) -> Floats:

@@ -224,7 +224,8 @@ class Result:
     `requested_strategy` is the requested strategy, `strategy` the one that answered. `matched` counts all fragments
     that match (`Evidence.matching`) any alternative, whatever the limit; with filters there may be more hits, because
     the list continues with the nearest in meaning. `elapsed_ms` is the time of the search alone. `generation` is that
-    of the index. `hints` are about the query and do not change the result.
+    of the index. `hints` are about the query and do not change the result. `confidence` is the highest of the first
+    five hits, whatever the limit; None for a query of filters alone.
     """
 
     query: str
@@ -235,14 +236,7 @@ class Result:
     elapsed_ms: float
     generation: int
     hints: tuple[Hint, ...] = ()
-
-    @property
-    def confidence(self) -> Confidence | None:
-        """The highest confidence among the first ten hits; None for a query of filters alone."""
-        if not self.hits:
-            return Confidence.NOTHING
-        sure = [hit.confidence for hit in self.hits[:10] if hit.confidence is not None]
-        return min(sure, key=list(Confidence).index, default=None)
+    confidence: Confidence | None = Confidence.NOTHING
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form of `excerpt search`."""

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from excerpt.kinds import Confidence, Strategy
-from excerpt.search.confidence import ENOUGH, LIKELY, STRONG, WEAK, confidence_label, likelihood
+from excerpt.search.confidence import ALL_WORDS, LIKELY, STRONG, WEAK, confidence_label, likelihood
 from excerpt.search.engine import Engine
 from excerpt.search.evidence import exact_words
 from excerpt.settings import Settings
@@ -49,10 +49,11 @@ SHARES = st.floats(0, 1, width=32)
 ORDER = list(Confidence)
 
 
-def likely(coverage: float, telling: float, named: float, kind: Strategy = Strategy.PROXIMITY) -> float:
-    said = np.log1p(coverage * telling)
-    coverages, words, names = (np.array([value], np.float32) for value in (coverage, said, named))
-    return float(likelihood(coverages, words, names, kind)[0])
+def likely(
+    coverage: float, telling: float, named: float, lead: float = 0.0, kind: Strategy = Strategy.PROXIMITY
+) -> float:
+    features = np.array([[coverage, np.log1p(coverage * telling), named, np.log(5), lead]], np.float32)
+    return float(likelihood(features, kind)[0])
 
 
 @given(SHARES, SHARES, st.floats(0, 60), SHARES)
@@ -67,13 +68,19 @@ def test_a_better_name_never_makes_less_sure(coverage: float, rarity: float, one
     assert likely(coverage, rarity, less) <= likely(coverage, rarity, more)
 
 
+@given(SHARES, st.floats(-3, 1, width=32), st.floats(-3, 1, width=32))
+def test_a_larger_lead_never_makes_less_sure(coverage: float, one: float, other: float) -> None:
+    less, more = sorted((one, other))
+    assert likely(coverage, 2.0, 0.2, less) <= likely(coverage, 2.0, 0.2, more)
+
+
 def test_rare_words_say_more_than_common_ones() -> None:
     assert likely(1.0, 3.0, 0.0) > likely(1.0, 0.5, 0.0)
 
 
 def test_the_same_share_of_more_words_is_surer() -> None:
     few, some, many = (
-        likely(0.6, 3.0, 0.2, kind) for kind in (Strategy.ADAPTIVE, Strategy.PROXIMITY, Strategy.SEMANTIC)
+        likely(0.6, 3.0, 0.2, kind=kind) for kind in (Strategy.ADAPTIVE, Strategy.PROXIMITY, Strategy.SEMANTIC)
     )
     assert few < some < many
 
@@ -92,8 +99,8 @@ def test_each_word_begins_at_its_likelihood(probability: float, word: Confidence
     assert confidence_label(probability, 0.0) is word
 
 
-def test_a_fragment_with_enough_of_the_query_is_never_nothing() -> None:
-    assert confidence_label(0.0, ENOUGH) is Confidence.WEAK
+def test_a_fragment_with_all_words_of_the_query_is_never_nothing() -> None:
+    assert confidence_label(0.0, ALL_WORDS) is Confidence.WEAK
 
 
 @pytest.mark.parametrize("name", ["Bread", "merge trouble", "日本語"])
@@ -117,8 +124,16 @@ def test_what_the_notes_do_not_answer_is_nothing(engine: Engine, query: str) -> 
 
 def test_the_result_is_as_sure_as_the_surest_of_its_first_hits(engine: Engine) -> None:
     found = engine.search("salt water")
-    sure = [hit.confidence for hit in found.hits[:10] if hit.confidence]
+    sure = [hit.confidence for hit in found.hits[:5] if hit.confidence]
     assert found.confidence is min(sure, key=ORDER.index)
+
+
+QUERIES = ("salt water", "when does a sync conflict arise", "jet engine turbine", "bread | salt", "Bread", "sync tag:x")
+
+
+@given(st.sampled_from(QUERIES), st.integers(0, 400))
+def test_confidence_is_the_same_at_every_limit(engine: Engine, query: str, limit: int) -> None:
+    assert engine.search(query, limit=limit).confidence is engine.search(query).confidence
 
 
 @pytest.mark.parametrize(

@@ -428,8 +428,10 @@ def search_all(engine: Engine, queries: Sequence[str], strategy: Strategy, limit
         alternatives = engine.parse(query)
         used = alternatives[0].strategy or strategy
         answers += [engine.answer(alternative, used, max(POOL, limit)) for alternative in alternatives]
-    hits = engine.hits(engine.ranking(answers), 0, limit)
+    ranking = engine.ranking(answers)
+    hits = engine.hits(ranking, 0, limit)
     matched = count_matching(answers)
     elapsed = (time.perf_counter() - started) * 1e3
     query = " | ".join(queries)
-    return Result(query, strategy, answers[0].strategy, hits, matched, elapsed, engine.snapshot.generation)
+    result = Result(query, strategy, answers[0].strategy, hits, matched, elapsed, engine.snapshot.generation)
+    return replace(result, confidence=engine.confidence(ranking))

@@ -1,11 +1,11 @@
 """The confidence that a fragment answers the query.
 
-A score says which fragment is first, not whether it is any good. Confidence uses absolute quantities: the share of the
-query that the fragment has, how rare these words are together (three rare words rarely meet by chance), and whether a
-title or heading is about them. The three, and an intercept for queries of few, some or many words, were fitted as a
-logistic regression to the first hits of 13,000 queries, more than half of them asked of vaults that cannot answer them
-(docs/design/quality.md, `python -m benchmarks.confidence --fit`). Similarity in meaning added nothing: the model finds
-something near to anything.
+A score says which fragment is first, not whether it is any good. Confidence uses the share of the query that the
+fragment has, how rare these words are together (three rare words rarely meet by chance), whether a title or heading is
+about them, and how far the fragment is ahead of the best other one. Their weights are a logistic regression on the
+first hits of 12,000 queries, a third of them asked of vaults that cannot answer them (docs/design/quality.md,
+`python -m benchmarks.confidence --fit`). Similarity in meaning added nothing: the model finds something near to
+anything.
 
 A code, a file name, an identifier or a phrase either matches or not: a fragment that has all of a query's is at least
 likely.
@@ -13,7 +13,7 @@ likely.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,25 +23,32 @@ from excerpt.kinds import Confidence, Strategy
 from excerpt.search.bm25 import Rows
 from excerpt.search.candidates import Candidates
 from excerpt.search.evidence import Evidence
-from excerpt.search.ranking import SIGNALS, primary_strategy
+from excerpt.search.ranking import SIGNALS, primary_strategy, weighted, weights_for
 
 Floats = npt.NDArray[np.float32]
 
-_COVERAGE, _EVIDENCE, _NAMED = 4.0, 3.2, 2.9
-_NONE: Mapping[Strategy, float] = {Strategy.ADAPTIVE: -7.5, Strategy.PROXIMITY: -7.2, Strategy.SEMANTIC: -6.1}
+FEATURES = ("coverage", "evidence", "named", "words", "lead")
+"""The features of the likelihood, in the order of the columns of `likelihood_features`."""
+_WEIGHTS = np.array((3.54, 2.80, 3.08, -0.90, 3.31), np.float32)
+_INTERCEPTS: Mapping[Strategy, float] = {Strategy.ADAPTIVE: -5.38, Strategy.PROXIMITY: -4.57, Strategy.SEMANTIC: -3.75}
 """The intercept by the primary strategy for that many words (`ranking.primary_strategy`).
 
 One or two words are soon found by chance, those of a question hardly ever.
 """
+_MIN_LEAD, _MAX_LEAD = -3.0, 1.1
+"""Bounds of the feature `lead`: a fragment far behind is no better than one without a score, and three times the score
+of the next one is as far ahead as a fragment can be."""
 
-STRONG, LIKELY, WEAK = 0.7, 0.4, 0.15
-"""The likelihood from which each word is used. At 0.7, fewer than one in 100 queries that nothing answers are called
-strong."""
-ENOUGH = 0.4
-"""The share of a query from which a fragment is never "nothing".
+STRONG, LIKELY, WEAK = 0.88, 0.55, 0.108
+"""The likelihood from which each label is used.
 
-A half-typed word, or one that all notes have, is rare in nothing and yet what was asked for.
+Of 4,510 questions asked of vaults without an answer, 1 in 100 is called strong and 1 in 20 strong or likely. Below WEAK
+are 2 in 100 of the questions that the vault answers, and 65 of those that it does not.
 """
+ALL_WORDS = 0.9
+"""The share of a query from which a fragment is never "nothing": it has the words, however common they are."""
+JUDGED_HITS = 5
+"""The number of first hits by which a result is judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,39 +63,64 @@ class Judgement:
         return confidence_label(float(self.likelihoods[position]), float(self.coverage[position]))
 
 
-def judge(evidence: Evidence, candidates: Candidates, rows: Rows) -> Judgement:
-    """Return the confidence of each of `rows`, which are among the candidates.
+def judge(evidence: Evidence, candidates: Candidates, rows: Rows, notes: Rows) -> Judgement:
+    """Return the confidence of each of `rows`, which are among the candidates, whose notes are `notes`.
 
     If the query is the name of the note, it is certain.
     """
-    coverage, evidence_sum, named = likelihood_features(evidence, candidates, rows)
+    features = likelihood_features(evidence, candidates, rows, notes)
     is_certain = candidates.named[np.searchsorted(candidates.rows, rows)]
-    likelihoods = likelihood(coverage, evidence_sum, named, primary_strategy(evidence.word_count))
+    likelihoods = likelihood(features, primary_strategy(evidence.word_count))
     if evidence.whole is not None:
         likelihoods = np.where(evidence.whole[rows], np.maximum(likelihoods, np.float32(LIKELY)), likelihoods)
-    return Judgement(np.where(is_certain, np.float32(1), likelihoods), coverage)
+    return Judgement(np.where(is_certain, np.float32(1), likelihoods), features[:, FEATURES.index("coverage")])
 
 
-def likelihood_features(evidence: Evidence, candidates: Candidates, rows: Rows) -> tuple[Floats, Floats, Floats]:
-    """Return the features of the likelihood for each of `rows`.
+def likelihood_features(evidence: Evidence, candidates: Candidates, rows: Rows, notes: Rows) -> Floats:
+    """Return the features of the likelihood (rows x FEATURES) of `rows`; `notes` are the notes of the candidates.
 
-    They are the share of the query that it has, by rarity; ln(1 + the idf of the words it has, in units of the idf of a
-    word in one fragment); and how well the best of title and headings fits.
+    They are the share of the query that the fragment has, by rarity; ln(1 + the idf of the words it has, in units of
+    the idf of a word in one fragment); how well the best of title and headings fits; ln(1 + the number of words in the
+    query); and the lead (`_leads`).
     """
     at = np.searchsorted(candidates.rows, rows)
     coverage = candidates.signals[at, SIGNALS.index("coverage")]
     names = [candidates.signals[at, SIGNALS.index(name)] for name in ("title", "heading", "outline")]
     rarest = np.log1p((evidence.corpus_size - 0.5) / 1.5)
     total_idf = sum(match.idf for match in evidence.matches) / max(float(rarest), 1e-9)
-    return coverage, np.log1p(coverage * np.float32(total_idf)), np.maximum.reduce(names)
+    columns = (
+        coverage,
+        np.log1p(coverage * np.float32(total_idf)),
+        np.maximum.reduce(names),
+        np.full(len(rows), np.log1p(evidence.word_count)),
+        _leads(evidence, candidates, notes)[at],
+    )
+    return np.stack(columns, axis=1).astype(np.float32)
 
 
-def likelihood(coverage: Floats, evidence_sum: Floats, named: Floats, kind: Strategy) -> Floats:
-    """Return how likely each fragment answers the query, 0 to 1, from the features of `likelihood_features`.
+def _leads(evidence: Evidence, candidates: Candidates, notes: Rows) -> Floats:
+    """Return for each candidate ln(its score / the best score of any other), whatever strategy ranks.
 
-    `kind` is the primary strategy for the number of words in the query.
+    The score is the one of `auto` without boosts, so that confidence depends on nothing but the query and the notes.
     """
-    result: Floats = 1 / (1 + np.exp(-(_COVERAGE * coverage + _EVIDENCE * evidence_sum + _NAMED * named + _NONE[kind])))
+    weights = weights_for(primary_strategy(evidence.word_count))
+    scores = weighted(candidates.rows, candidates.signals, weights, notes).scores
+    if len(scores) == 0:
+        return scores
+    first = int(np.argmax(scores))
+    runner_up = max(float(np.delete(scores, first).max(initial=0.0)), 1e-9)
+    others = np.full(len(scores), max(float(scores[first]), 1e-9))
+    others[first] = runner_up
+    leads: Floats = np.clip(np.log(np.maximum(scores, 1e-9) / others), _MIN_LEAD, _MAX_LEAD).astype(np.float32)
+    return leads
+
+
+def likelihood(features: Floats, primary: Strategy) -> Floats:
+    """Return how likely each fragment answers the query, 0 to 1, from its features (rows x FEATURES).
+
+    `primary` is the primary strategy for the number of words in the query.
+    """
+    result: Floats = 1 / (1 + np.exp(-(features @ _WEIGHTS + np.float32(_INTERCEPTS[primary]))))
     return result.astype(np.float32)
 
 
@@ -98,4 +130,9 @@ def confidence_label(value: float, coverage: float) -> Confidence:
         return Confidence.STRONG
     if value >= LIKELY:
         return Confidence.LIKELY
-    return Confidence.WEAK if value >= WEAK or coverage >= ENOUGH else Confidence.NOTHING
+    return Confidence.WEAK if value >= WEAK or coverage >= ALL_WORDS else Confidence.NOTHING
+
+
+def highest(labels: Sequence[Confidence]) -> Confidence:
+    """Return the highest of some labels; NOTHING if there are none."""
+    return min(labels, key=list(Confidence).index, default=Confidence.NOTHING)

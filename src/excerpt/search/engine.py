@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from excerpt.corpus.interface import CandidateQuery, Corpus
-from excerpt.kinds import Strategy
+from excerpt.kinds import Confidence, Strategy
 from excerpt.model import Hit, Result, Signal, Span
 from excerpt.search.bm25 import Rows, WordIndex
 from excerpt.search.candidates import CandidateGenerator, Candidates, OtherNames
-from excerpt.search.confidence import Judgement, judge
+from excerpt.search.confidence import JUDGED_HITS, Judgement, highest, judge
 from excerpt.search.evidence import POOL, Evidence, Flags, gather
 from excerpt.search.filters import FIELDS, newest_first
 from excerpt.search.highlight import Marker, Marks, all_marks, marks_of
@@ -207,7 +207,15 @@ class Engine:
         facets = self.snapshot.facets
         query_hints = hints(query, KnownNames(facets.properties, facets.tags, KINDS))
         result = Result(
-            query, requested, answers[0].strategy, hits, matched, elapsed, self.snapshot.generation, query_hints
+            query,
+            requested,
+            answers[0].strategy,
+            hits,
+            matched,
+            elapsed,
+            self.snapshot.generation,
+            query_hints,
+            self.confidence(ranking),
         )
         # The last answers hold arrays of the whole vault.
         self._partly_marked = (result, ranking, marked) if marked is not None and marked < len(hits) else None
@@ -293,7 +301,7 @@ class Engine:
         if evidence.allowed is not None and unranked and not (scored.scores > 0).any():
             rows = newest_first(evidence.allowed, self.snapshot)
             return Answer(primary, evidence, list_unranked(rows[:pool]), None, marks_of(evidence))
-        judgement = judge(evidence, candidates, scored.rows)
+        judgement = judge(evidence, candidates, scored.rows, self.snapshot.table.notes[candidates.rows])
         return Answer(primary, evidence, scored, judgement, marks_of(evidence))
 
     @staticmethod
@@ -346,6 +354,15 @@ class Engine:
         order = order[scores[order] > 0]
         per_note = self._settings.search.per_note
         return spread(order, table.notes[rows], per_note, 2 * per_note)
+
+    @staticmethod
+    def confidence(ranking: Ranking) -> Confidence | None:
+        """Return the highest confidence among the first JUDGED_HITS, None if they are listed by filters alone."""
+        indices, positions = ranking.answer_indices[:JUDGED_HITS].tolist(), ranking.positions[:JUDGED_HITS].tolist()
+        judgements = [ranking.answers[index].judgement for index in indices]
+        judged = zip(judgements, positions, strict=True)
+        labels = [judgement.word(position) for judgement, position in judged if judgement is not None]
+        return highest(labels) if labels or not len(ranking.rows) else None
 
     def hits(self, ranking: Ranking, first: int, last: int, *, marked: int | None = None) -> tuple[Hit, ...]:
         """Return the hits from rank `first` to `last` (exclusive), with texts, and with spans in the first `marked`.
@@ -457,8 +474,10 @@ def search_by_strategy(engine: Engine, text: str, limit: int) -> tuple[Result, .
         answers = [
             engine.score_candidates(query, evidence, rows, strategy, pool) for query, evidence, rows in candidates
         ]
-        hits = engine.hits(engine.ranking(answers), 0, limit, marked=0)
+        ranking = engine.ranking(answers)
+        hits = engine.hits(ranking, 0, limit, marked=0)
         elapsed = (time.perf_counter() - start) * 1e3
         matched = count_matching(answers)
-        results.append(Result(text, strategy, answers[0].strategy, hits, matched, elapsed, engine.snapshot.generation))
+        result = Result(text, strategy, answers[0].strategy, hits, matched, elapsed, engine.snapshot.generation)
+        results.append(replace(result, confidence=engine.confidence(ranking)))
     return tuple(results)
