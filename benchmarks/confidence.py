@@ -23,7 +23,13 @@ from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Confidence, Strategy
 from excerpt.model import Hit
-from excerpt.search.confidence import LIKELY, STRONG, WEAK, judge, likelihood_features
+from excerpt.search.confidence import (
+    LIKELY_LIKELIHOOD,
+    STRONG_LIKELIHOOD,
+    WEAK_LIKELIHOOD,
+    compute_features,
+    judge_confidence,
+)
 from excerpt.search.engine import Engine
 from excerpt.search.ranking import primary_strategy
 from excerpt.settings import Paths, Settings
@@ -39,7 +45,7 @@ LED = {
     Strategy.SEMANTIC: "more",
 }
 KINDS = (EXACT, *LED.values())
-BEGIN = (0.0, WEAK, LIKELY, STRONG, 2.0)
+BEGIN = (0.0, WEAK_LIKELIHOOD, LIKELY_LIKELIHOOD, STRONG_LIKELIHOOD, 2.0)
 """The lower bounds of the confidence words, and an upper bound: the bins of likelihood."""
 
 Floats = npt.NDArray[np.float64]
@@ -136,11 +142,14 @@ def _first(engine: Engine, question: Question, hit: Hit) -> First:
     query = engine.parse(question.text)[0]
     evidence, found = engine.candidates(query)
     row = np.searchsorted(engine.snapshot.table.keys, [hit.fragment.key]).astype(np.int32)
-    features = tuple(float(value[0]) for value in likelihood_features(evidence, found, row))
+    features = tuple(float(value[0]) for value in compute_features(evidence, found, row))
     leader = primary_strategy(evidence.word_count)
     kind = EXACT if evidence.whole is not None and evidence.whole[row[0]] else LED[leader]
     return First(
-        kind, tuple(float(one is leader) for one in LED), features, float(judge(evidence, found, row).likelihoods[0])
+        kind,
+        tuple(float(one is leader) for one in LED),
+        features,
+        float(judge_confidence(evidence, found, row).likelihoods[0]),
     )
 
 

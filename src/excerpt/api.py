@@ -32,7 +32,7 @@ from excerpt.store.address import Address, is_address, read_address
 from excerpt.text.display import local_time
 
 if TYPE_CHECKING:
-    from excerpt.check.verdicts import Check
+    from excerpt.check.verdicts import AnswerCheck
     from excerpt.corpus.interface import Corpus
     from excerpt.index.snapshot import Snapshot
     from excerpt.insight.facet_map import VaultMap
@@ -302,7 +302,7 @@ class Vault:
         Without `spans`, hits do not say what matched in them, which takes half of the time.
         """
         chosen = _chosen(Strategy, strategy, self.settings.search.strategy)
-        return self._loaded().search(query, chosen, limit, marked=None if spans else 0)
+        return self._loaded().search(query, chosen, limit, highlight_count=None if spans else 0)
 
     def search_for_pack(self, query: str, *, strategy: Strategy | str | None = None) -> Result:
         """Find the hits that `pack` would use for `query`; only those that may go into a pack have spans."""
@@ -310,7 +310,7 @@ class Vault:
 
         chosen = _chosen(Strategy, strategy, self.settings.search.strategy)
         limit = max(self.settings.pack.limit, self.settings.search.limit)
-        return self._loaded().search(query, chosen, limit, marked=self.settings.pack.limit * HITS_PER_PACKED)
+        return self._loaded().search(query, chosen, limit, highlight_count=self.settings.pack.limit * HITS_PER_PACKED)
 
     def explain(self, result: Result) -> tuple[Explanation, ...]:
         """Explain the score of each hit of a result, by signal and by word."""
@@ -384,12 +384,12 @@ class Vault:
         with suppress(OSError):  # if it cannot be saved, the pack is still valid
             SavingsFile(self._paths.savings_file(self.folder)).add(packed, date.today())
 
-    def check(self, answer: str, pack: str) -> Check:
+    def check(self, answer: str, pack: str) -> AnswerCheck:
         """Check the citations and quotations of an LLM's `answer` against its `pack` and the current vault.
 
         The pack may have any format except a template's. Raises PackUnreadableError.
         """
-        from excerpt.check.answer import read_answer
+        from excerpt.check.answer import parse_answer
         from excerpt.check.checker import check_answer
         from excerpt.check.lookup import LookupWithMemories
         from excerpt.memory.store import MemoryStore
@@ -397,7 +397,7 @@ class Vault:
 
         file = read_pack(pack)
         memories = MemoryStore(self._paths.memory_folder(self.folder)).all().memories
-        return check_answer(read_answer(answer), file, LookupWithMemories(self._snapshot, memories))
+        return check_answer(parse_answer(answer), file, LookupWithMemories(self._snapshot, memories))
 
     def _packed(
         self,
@@ -575,7 +575,7 @@ class StoredVault(Vault):
         """Use what was pushed since the last query; return whether anything was."""
         engine = self._loaded()
         before = engine.snapshot.generation
-        return engine.renew().generation != before
+        return engine.refresh_snapshot().generation != before
 
     def in_one_snapshot(self, answer: Callable[[], Answer]) -> Answer:
         """Return what `answer` computes by several queries, all answered from the newest pushed snapshot."""

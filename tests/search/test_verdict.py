@@ -9,12 +9,12 @@ import pytest
 from excerpt.kinds import Strategy
 from excerpt.search.engine import Engine
 from excerpt.search.explain_note import NoteExplanation, explain_fragment, explain_note
-from excerpt.search.verdict import ordinal
+from excerpt.search.verdict import format_ordinal
 
 
 def of_rank(engine: Engine, query: str, rank: int, strategy: Strategy = Strategy.AUTO) -> str:
     hit = engine.search(query, strategy, 100).hits[rank - 1]
-    return explain_fragment(engine, query, hit.fragment, strategy).verdict
+    return explain_fragment(engine, query, hit.fragment, strategy).reason
 
 
 def of_note(engine: Engine, query: str, note: str, strategy: Strategy = Strategy.AUTO) -> NoteExplanation:
@@ -57,14 +57,14 @@ def test_it_says_in_what_those_above_are_ahead_most(engine: Engine) -> None:
         ("title", "the first has a title nearer to your words"),
     ):
         first = replace(told, gaps=(replace(gaps[signal], cost=9.0),))
-        assert first.verdict.endswith(f"; {said}.")
+        assert first.reason.endswith(f"; {said}.")
     many = replace(told, compared=2, gaps=(replace(gaps["proximity"], cost=9.0),))
-    assert many.verdict.endswith("; those above have your words closer together.")
+    assert many.reason.endswith("; those above have your words closer together.")
 
 
 def test_of_equal_scores_the_order_is_said(engine: Engine) -> None:
     told = of_note(engine, "sync conflict ", "Sync/Devices.md")
-    assert replace(told, gaps=(), compared=1).verdict.endswith(
+    assert replace(told, gaps=(), compared=1).reason.endswith(
         "; the first has the same score and an earlier path or line."
     )
 
@@ -72,15 +72,15 @@ def test_of_equal_scores_the_order_is_said(engine: Engine) -> None:
 def test_one_held_back_for_others_of_its_note_is_said_to_be(engine: Engine) -> None:
     told = of_note(engine, "sync conflict ", "Sync/Devices.md")
     behind = replace(told, gaps=(replace(told.gaps[0], cost=-0.2),))
-    assert behind.verdict.endswith("; other fragments of its note are among the first hits.")
+    assert behind.reason.endswith("; other fragments of its note are among the first hits.")
 
 
 def test_a_note_that_is_not_there_has_its_reason(engine: Engine) -> None:
     told = of_note(engine, "!a tablet", "Cooking/Soup.md")
     assert told.absence is not None
-    assert told.verdict == told.absence.reason
+    assert told.reason == told.absence.reason
 
 
 def test_ranks_are_ordinals() -> None:
     numbers = (1, 2, 3, 4, 11, 12, 13, 21, 102, 1_113)
-    assert " ".join(map(ordinal, numbers)) == "1st 2nd 3rd 4th 11th 12th 13th 21st 102nd 1,113th"
+    assert " ".join(map(format_ordinal, numbers)) == "1st 2nd 3rd 4th 11th 12th 13th 21st 102nd 1,113th"

@@ -33,8 +33,8 @@ from excerpt.kinds import Strategy
 from excerpt.model import Hit, Result, Span, Status
 from excerpt.search.engine import Engine
 from excerpt.search.explain_note import Absence, AbsenceKind, NoteExplanation
-from excerpt.search.interpretation import QueryReading, QueryWarning
-from excerpt.search.query import conditions, unpaired_quotation_mark
+from excerpt.search.interpretation import QueryInterpretation, QueryWarning
+from excerpt.search.query import find_conditions, find_unpaired_quotation_mark
 from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.engine_worker import EngineWorker
@@ -354,9 +354,9 @@ class ScriptedEngine(EngineWorker):
             case AskPassage(place=place):
                 return self._passage_at(place)
             case AskReading(query=query, is_thorough=is_thorough):
-                at = unpaired_quotation_mark(query) if is_thorough else -1
+                at = find_unpaired_quotation_mark(query) if is_thorough else -1
                 warnings = (QueryWarning(at, at + 1, 'a " is not closed'),) if at >= 0 else ()
-                return QueryReading(conditions(query), warnings)
+                return QueryInterpretation(find_conditions(query), warnings)
             case AskCompletions(operator=operator, value=value):
                 tags = [tag for tag in TAGS if operator in ("#", "tag") and tag.startswith(value)]
                 mark = "#" if operator == "#" else "tag:"

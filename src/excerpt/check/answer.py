@@ -82,7 +82,7 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
-class Unchecked:
+class UnclearQuotation:
     """Text that may or may not be a quotation, and why that is unclear."""
 
     line: int
@@ -97,29 +97,31 @@ class CitedAnswer:
     citations: tuple[Citation, ...]
     quotations: tuple[Quotation, ...]
     sentences: tuple[Sentence, ...]
-    unchecked: tuple[Unchecked, ...] = ()
+    unchecked: tuple[UnclearQuotation, ...] = ()
 
 
 _MIN_CODE = 3  # words from which a code span is a passage, not a name or a command
 
 
-def read_answer(text: str) -> CitedAnswer:
+def parse_answer(text: str) -> CitedAnswer:
     """Return the citations and quotations of `text`, parsed as Markdown. Never raises, whatever `text` is."""
-    blocks, own, unchecked = _blocks(normalise_newlines(text))
+    blocks, own, unchecked = _parse_blocks(normalise_newlines(text))
     parts = [_AnswerBlock(block, Paragraph(block.text, own)) for block in blocks]
-    _join_broken(parts)
+    _join_split_quotations(parts)
     citations: list[Citation] = []
     quotations: list[Quotation] = []
     sentences: list[Sentence] = []
     for number, part in enumerate(parts):
         before = parts[number - 1] if number else None
         after = parts[number + 1] if number + 1 < len(parts) else None
-        placed_quotations = list(_block_quotation(part, before, after) if part.block.quoted else _quotations(part))
-        citations += _citations(part, placed_quotations, len(quotations))
-        quotations += (placed.quotation for placed in placed_quotations)
+        block_quotations = list(
+            _find_block_quotation(part, before, after) if part.block.quoted else _find_quotations(part)
+        )
+        citations += _find_citations(part, block_quotations, len(quotations))
+        quotations += (placed.quotation for placed in block_quotations)
         if not part.block.quoted:
-            sentences += _sentences(part)
-            unchecked += _without_counterpart(part)
+            sentences += _split_sentences(part)
+            unchecked += _find_unpaired_marks(part)
     unchecked.sort(key=lambda each: each.line)
     return CitedAnswer(tuple(citations), tuple(quotations), tuple(sentences), tuple(unchecked))
 
@@ -149,7 +151,7 @@ def _parser() -> MarkdownIt:
     return parser
 
 
-def _blocks(text: str) -> tuple[list[_Block], frozenset[str], list[Unchecked]]:
+def _parse_blocks(text: str) -> tuple[list[_Block], frozenset[str], list[UnclearQuotation]]:
     """Return the blocks with running text, the labels that the answer defines, and an unclosed `<blockquote>`.
 
     The labels are footnotes, and numbers of links to the web.
@@ -161,7 +163,7 @@ def _blocks(text: str) -> tuple[list[_Block], frozenset[str], list[Unchecked]]:
         return _plain_blocks(text), frozenset(), []
     links = {label for label, to in env.get("references", {}).items() if re.match(r"https?://", to["href"])}
     notes = {label.replace(":", "^", 1) for label in env.get("footnotes", {}).get("refs", {})}
-    blocks, unchecked = _split_at_tags(list(_texts(tokens)))
+    blocks, unchecked = _split_at_tags(list(_text_blocks(tokens)))
     return blocks, frozenset(links | notes), unchecked
 
 
@@ -169,7 +171,7 @@ def _plain_blocks(text: str) -> list[_Block]:
     return [_Block(line, number) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
 
 
-def _texts(tokens: Sequence[Token]) -> Iterator[_Block]:
+def _text_blocks(tokens: Sequence[Token]) -> Iterator[_Block]:
     depth = 0  # depth of nested blockquotes
     callout = False
     row: list[Token] | None = None
@@ -184,16 +186,16 @@ def _texts(tokens: Sequence[Token]) -> Iterator[_Block]:
         elif kind == "tr_open":
             row = []
         elif kind == "tr_close" and row:
-            yield _Block(" | ".join(cell.content for cell in row), _line(row[0]), depth > 0, head)
+            yield _Block(" | ".join(cell.content for cell in row), _first_line(row[0]), depth > 0, head)
             row = None
         elif kind == "inline" and row is not None:
             row.append(token)
         elif kind in ("inline", "html_block") and token.content.strip():
             callout = callout or (depth > 0 and token.content.startswith("[!"))
-            yield _Block(token.content, _line(token), depth > 0 and not callout, head)
+            yield _Block(token.content, _first_line(token), depth > 0 and not callout, head)
 
 
-def _line(token: Token) -> int:
+def _first_line(token: Token) -> int:
     return token.map[0] + 1 if token.map else 1
 
 
@@ -201,9 +203,9 @@ _BLOCKQUOTE = re.compile(r"<(/?)blockquote\b[^<>]*>", re.IGNORECASE)
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 
 
-def _split_at_tags(blocks: Sequence[_Block]) -> tuple[list[_Block], list[Unchecked]]:
+def _split_at_tags(blocks: Sequence[_Block]) -> tuple[list[_Block], list[UnclearQuotation]]:
     """Return the blocks with the content of `<blockquote>` as separate blocks, and any tag that is not closed."""
-    tags = {number: found for number, block in enumerate(blocks) if (found := _tags(block))}
+    tags = {number: found for number, block in enumerate(blocks) if (found := _find_blockquote_tags(block))}
     paired: set[tuple[int, int]] = set()
     opened: list[tuple[int, int]] = []
     for number, found in tags.items():
@@ -222,7 +224,7 @@ def _split_at_tags(blocks: Sequence[_Block]) -> tuple[list[_Block], list[Uncheck
             at = tag.end()
         split += _split_block(block, at, len(block.text), depth > 0)
     return split, [
-        Unchecked(
+        UnclearQuotation(
             blocks[number].line + blocks[number].text.count("\n", 0, at),
             blocks[number].text[at : at + _MAX_TEXT],
             "nothing closes this tag",
@@ -231,7 +233,7 @@ def _split_at_tags(blocks: Sequence[_Block]) -> tuple[list[_Block], list[Uncheck
     ]
 
 
-def _tags(block: _Block) -> list[re.Match[str]]:
+def _find_blockquote_tags(block: _Block) -> list[re.Match[str]]:
     if "<" not in block.text:
         return []
     return list(_BLOCKQUOTE.finditer(without_code(block.text)))
@@ -286,7 +288,7 @@ class _AnswerBlock:
         return self.paragraph.sentences()
 
     @cached_property
-    def _by_sentence(self) -> dict[tuple[int, int], tuple[int, ...]]:
+    def _cited_by_sentence(self) -> dict[tuple[int, int], tuple[int, ...]]:
         return {}
 
     def line(self, offset: int) -> int:
@@ -307,12 +309,12 @@ class _AnswerBlock:
         if inside:
             return ()
         sentence = self.sentence(quoted.start)
-        if sentence not in self._by_sentence:
-            self._by_sentence[sentence] = self.cited(*sentence)
-        return self._by_sentence[sentence]
+        if sentence not in self._cited_by_sentence:
+            self._cited_by_sentence[sentence] = self.cited(*sentence)
+        return self._cited_by_sentence[sentence]
 
 
-def _join_broken(parts: Sequence[_AnswerBlock]) -> None:
+def _join_split_quotations(parts: Sequence[_AnswerBlock]) -> None:
     """Join quotations that continue over several blocks.
 
     Each following block begins with the same mark, or the last one has the closing mark.
@@ -324,10 +326,10 @@ def _join_broken(parts: Sequence[_AnswerBlock]) -> None:
         if part.block.quoted:
             continue
         if opened:
-            continues = None if part.block.heading else _continues(part.paragraph, opened, waiting[0].paragraph)
+            continues = None if part.block.heading else _find_continuation(part.paragraph, opened, waiting[0].paragraph)
             if continues is None or isinstance(continues, QuoteSign | Quoted):
                 if continues:
-                    groups[-1] += _to_the_end(waiting, opened)
+                    groups[-1] += _quote_to_block_ends(waiting, opened)
                 if isinstance(continues, Quoted):
                     groups[-1].append((part, continues))
                 opened = continues if isinstance(continues, QuoteSign) else None
@@ -344,7 +346,7 @@ def _join_broken(parts: Sequence[_AnswerBlock]) -> None:
             part.beside[each.start] = beside
 
 
-def _continues(paragraph: Paragraph, opened: QuoteSign, before: Paragraph) -> Quoted | QuoteSign | bool | None:
+def _find_continuation(paragraph: Paragraph, opened: QuoteSign, before: Paragraph) -> Quoted | QuoteSign | bool | None:
     """Return how a paragraph continues a quotation that was `opened` in an earlier one.
 
     The result is the quotation's last passage, the mark that opens it again, True if the whole paragraph may belong to
@@ -362,26 +364,26 @@ def _continues(paragraph: Paragraph, opened: QuoteSign, before: Paragraph) -> Qu
     return None if repeats else True
 
 
-def _to_the_end(waiting: Sequence[_AnswerBlock], opened: QuoteSign) -> Iterator[tuple[_AnswerBlock, Quoted]]:
+def _quote_to_block_ends(waiting: Sequence[_AnswerBlock], opened: QuoteSign) -> Iterator[tuple[_AnswerBlock, Quoted]]:
     for number, part in enumerate(waiting):
         start, inner = (0, 0) if number else (opened.start, opened.end)
         end = len(part.block.text)
         yield part, part.paragraph.quote(start, end, inner, end)
 
 
-def _without_counterpart(part: _AnswerBlock) -> Iterator[Unchecked]:
+def _find_unpaired_marks(part: _AnswerBlock) -> Iterator[UnclearQuotation]:
     """Yield the quotation marks of a block that open or close nothing, where they cannot be apostrophes."""
     text, marked = part.block.text, part.paragraph.marked
     for mark in marked.opened:
         shown = text[mark.start : mark.start + _MAX_TEXT]
-        yield Unchecked(part.line(mark.start), shown, "nothing closes this quotation mark")
+        yield UnclearQuotation(part.line(mark.start), shown, "nothing closes this quotation mark")
     for mark in marked.closed:
         if not mark.single:
             begin = max(part.sentence(mark.start)[0], mark.end - _MAX_TEXT)
-            yield Unchecked(part.line(mark.start), text[begin : mark.end], "nothing opens this quotation mark")
+            yield UnclearQuotation(part.line(mark.start), text[begin : mark.end], "nothing opens this quotation mark")
 
 
-def _citations(part: _AnswerBlock, quotations: Sequence[_PlacedQuotation], first: int) -> Iterator[Citation]:
+def _find_citations(part: _AnswerBlock, quotations: Sequence[_PlacedQuotation], first: int) -> Iterator[Citation]:
     """Yield the citations of a block; `first` is the index, in the answer, of the first quotation `found` in it."""
     for each in part.paragraph.cited:
         enclosing = enclosing_index(quotations, each.start)
@@ -389,7 +391,7 @@ def _citations(part: _AnswerBlock, quotations: Sequence[_PlacedQuotation], first
         yield Citation(part.line(each.start), part.block.text[each.start : each.end], each.ranges, quotation)
 
 
-def _quotations(part: _AnswerBlock) -> Iterator[_PlacedQuotation]:
+def _find_quotations(part: _AnswerBlock) -> Iterator[_PlacedQuotation]:
     """Yield the quotations of a paragraph, with the sources cited directly after or inside, else in their sentences."""
     for quoted in part.paragraph.quoted:
         text = part.block.text[quoted.inner_start : quoted.inner_end]
@@ -399,13 +401,13 @@ def _quotations(part: _AnswerBlock) -> Iterator[_PlacedQuotation]:
         inside = part.cited(quoted.start, quoted.end)
         beside = part.cited_beside(quoted, bool(inside)) or (() if inside else part.beside.get(quoted.start, ()))
         kind = QuoteKind.CODE if quoted.code else QuoteKind.MARKS
-        readings = tuple(dict.fromkeys((text.strip(), bare, bare if quoted.code else _without_entities(bare))))
+        readings = tuple(dict.fromkeys((text.strip(), bare, bare if quoted.code else _decode_entities(bare))))
         cited = tuple(dict.fromkeys((*inside, *beside)))
         quotation = Quotation(part.line(quoted.start), kind, readings, cited, beside)
         yield _PlacedQuotation(quoted.start, quoted.end, quotation)
 
 
-def _block_quotation(
+def _find_block_quotation(
     part: _AnswerBlock, before: _AnswerBlock | None, after: _AnswerBlock | None
 ) -> Iterator[_PlacedQuotation]:
     """Yield a blockquote's paragraph, with the sources cited in it, before it, or in its attribution."""
@@ -413,15 +415,15 @@ def _block_quotation(
     bare = part.paragraph.without_citations(0, len(part.block.text))
     if _ATTRIBUTION.match(text) or not _LETTER.search(bare):
         return
-    plain = _without_entities(_strip_quotation(_ATTRIBUTION.sub("", bare).strip()))
+    plain = _decode_entities(_strip_quotation_marks(_ATTRIBUTION.sub("", bare).strip()))
     readings = tuple(dict.fromkeys((text, bare, plain) if _LETTER.search(plain) else (text, bare)))
     inside = part.cited(0, len(part.block.text))
-    beside = () if inside else _cited_in_neighbours(before, after)
+    beside = () if inside else _find_citations_beside(before, after)
     quotation = Quotation(part.block.line, QuoteKind.BLOCK, readings, inside or beside, beside)
     yield _PlacedQuotation(0, len(part.block.text), quotation)
 
 
-def _cited_in_neighbours(before: _AnswerBlock | None, after: _AnswerBlock | None) -> tuple[int, ...]:
+def _find_citations_beside(before: _AnswerBlock | None, after: _AnswerBlock | None) -> tuple[int, ...]:
     if before and not before.block.quoted and before.block.text.rstrip(" *_").endswith((":", "：")):
         cited = before.cited(*before.sentences[-1])
         if cited:
@@ -432,7 +434,7 @@ def _cited_in_neighbours(before: _AnswerBlock | None, after: _AnswerBlock | None
     return after.cited(0, len(after.block.text)) if named else after.paragraph.following(0)
 
 
-def _strip_quotation(text: str) -> str:
+def _strip_quotation_marks(text: str) -> str:
     """Return `text` without quotation marks around it, or at one end if it continues in other blocks."""
     marked = Paragraph(text).marked
     match marked.quoted:
@@ -443,11 +445,11 @@ def _strip_quotation(text: str) -> str:
     return text[start:end].strip()
 
 
-def _without_entities(text: str) -> str:
+def _decode_entities(text: str) -> str:
     return _ENTITY.sub(lambda match: unescape(match[0]), text)
 
 
-def _sentences(part: _AnswerBlock) -> Iterator[Sentence]:
+def _split_sentences(part: _AnswerBlock) -> Iterator[Sentence]:
     for start, end in part.sentences:
         cited = part.cited(start, end)
         if part.block.heading and not cited:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol, TypeVar
 
-from excerpt.check.answer import Citation, Quotation, Sentence, Unchecked
-from excerpt.check.quotations import Difference
-from excerpt.check.source_state import SourceComparison, State
+from excerpt.check.answer import Citation, Quotation, Sentence, UnclearQuotation
+from excerpt.check.quotations import QuotationDifference
+from excerpt.check.source_state import SourceComparison, SourceState
 from excerpt.json_forms import as_data, select_fields
 from excerpt.locations import location_to_dict
 from excerpt.pack.formats.pack_format import PackFile, PackSource
@@ -62,13 +62,13 @@ class CheckedCitation:
     times: int = 1
 
     @property
-    def state(self) -> State:
-        return State.UNKNOWN if self.comparison is None else self.comparison.state
+    def state(self) -> SourceState:
+        return SourceState.UNKNOWN if self.comparison is None else self.comparison.state
 
     @property
     def holds(self) -> bool:
         """Whether the cited text is in the pack and still in the vault."""
-        return self.state in (State.STANDS, State.MOVED)
+        return self.state in (SourceState.STANDS, SourceState.MOVED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class CheckedQuotation:
     quotation: Quotation
     verdict: Verdict
     place: SourceLines | None = None
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[QuotationDifference, ...] = ()
     similarity: float = 1.0
     now: SourceLines | None = None
     turned_by: tuple[str, ...] = ()
@@ -111,7 +111,7 @@ class CheckedSentence:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class AnswerCheck:
     """The result of checking an answer.
 
     `comparisons` are those of the pack's sources, in order; `cited` counts the citations of each number, including
@@ -125,7 +125,7 @@ class Check:
     quotations: tuple[CheckedQuotation, ...]
     sentences: tuple[CheckedSentence, ...]
     uncited: tuple[Sentence, ...]
-    unchecked: tuple[Unchecked, ...] = ()
+    unchecked: tuple[UnclearQuotation, ...] = ()
     cited: Counter[int] = field(default_factory=Counter)
 
     @property
@@ -135,20 +135,20 @@ class Check:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form of `excerpt check`: sources with their state, and at most MAX_TOLD of each finding."""
-        citations, quotations = rarest_first(self.citations), rarest_first(self.quotations)
-        sentences, uncited = self.sentences[:MAX_LISTED], self.uncited[:MAX_LISTED]
-        unchecked = self.unchecked[:MAX_LISTED]
+        citations, quotations = limit_findings(self.citations), limit_findings(self.quotations)
+        sentences, uncited = self.sentences[:MAX_LISTED_FINDINGS], self.uncited[:MAX_LISTED_FINDINGS]
+        unchecked = self.unchecked[:MAX_LISTED_FINDINGS]
         return {
             "true": self.holds,
             "sources": [
-                _source(source, comparison, self.cited.get(source.number, 0))
+                _source_to_dict(source, comparison, self.cited.get(source.number, 0))
                 for source, comparison in zip(self.pack.sources, self.comparisons, strict=True)
             ],
             "citations": [
                 {**select_fields(each.citation, "line", "text"), **select_fields(each, "number", "state", "times")}
                 for each in citations
             ],
-            "quotations": [_quotation(each) for each in quotations],
+            "quotations": [_quotation_to_dict(each) for each in quotations],
             "sentences": [
                 {
                     **select_fields(each.sentence, "line", "text"),
@@ -170,9 +170,9 @@ class Check:
         }
 
 
-MAX_LISTED = 1_000
+MAX_LISTED_FINDINGS = 1_000
 """The most findings of each kind that are listed: any answer that is read has fewer."""
-_MAX_CITED = 20  # numbers of a quotation
+_MAX_CITED_NUMBERS = 20  # numbers of a quotation
 
 
 class _HasVerdict(Protocol):
@@ -183,16 +183,16 @@ class _HasVerdict(Protocol):
 FindingType = TypeVar("FindingType", bound=_HasVerdict)
 
 
-def rarest_first(items: Sequence[FindingType]) -> Sequence[FindingType]:
+def limit_findings(items: Sequence[FindingType]) -> Sequence[FindingType]:
     """Return the findings that are listed, in order; if there are more, those that do not hold first."""
-    if len(items) <= MAX_LISTED:
+    if len(items) <= MAX_LISTED_FINDINGS:
         return items
-    first = sorted(range(len(items)), key=lambda number: items[number].holds)[:MAX_LISTED]
+    first = sorted(range(len(items)), key=lambda number: items[number].holds)[:MAX_LISTED_FINDINGS]
     return [items[number] for number in sorted(first)]
 
 
-def _source(source: PackSource, comparison: SourceComparison, cited: int) -> dict[str, Any]:
-    is_gone = comparison.state is State.GONE
+def _source_to_dict(source: PackSource, comparison: SourceComparison, cited: int) -> dict[str, Any]:
+    is_gone = comparison.state is SourceState.GONE
     return {
         **select_fields(source, "number", "path", "line_start", "line_end"),
         **({"place": location_to_dict(source.place)} if source.place else {}),
@@ -203,11 +203,11 @@ def _source(source: PackSource, comparison: SourceComparison, cited: int) -> dic
     }
 
 
-def _quotation(checked: CheckedQuotation) -> dict[str, Any]:
+def _quotation_to_dict(checked: CheckedQuotation) -> dict[str, Any]:
     quotation = checked.quotation
     return {
         **select_fields(quotation, "line", "kind", "text"),
-        "cited": quotation.cited[:_MAX_CITED],
+        "cited": quotation.cited[:_MAX_CITED_NUMBERS],
         **select_fields(checked, "verdict", "differences"),
         "similarity": round(checked.similarity, 3),
         **select_fields(checked, "place", "now", "turned_by"),

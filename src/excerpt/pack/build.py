@@ -31,8 +31,8 @@ from excerpt.pack.formats.markdown_format import MarkdownRenderer
 from excerpt.pack.formats.pack_format import Renderer
 from excerpt.pack.selection import AS_RANKED, Overrides
 from excerpt.pack.source import NoteSource, SourceNotes, notes_of
-from excerpt.search.engine import Engine, count_matching
-from excerpt.search.evidence import POOL
+from excerpt.search.engine import Engine, count_matching_rows
+from excerpt.search.evidence import POOL_SIZE
 from excerpt.settings import PackSettings
 from excerpt.text.display import line_range
 from excerpt.text.tokens import Tokenizer
@@ -427,9 +427,9 @@ def search_all(engine: Engine, queries: Sequence[str], strategy: Strategy, limit
     for query in queries:
         alternatives = engine.parse(query)
         used = alternatives[0].strategy or strategy
-        answers += [engine.answer(alternative, used, max(POOL, limit)) for alternative in alternatives]
+        answers += [engine.score_query(alternative, used, max(POOL_SIZE, limit)) for alternative in alternatives]
     hits = engine.hits(engine.ranking(answers), 0, limit)
-    matched = count_matching(answers)
+    matched = count_matching_rows(answers)
     elapsed = (time.perf_counter() - started) * 1e3
     query = " | ".join(queries)
     return Result(query, strategy, answers[0].strategy, hits, matched, elapsed, engine.snapshot.generation)

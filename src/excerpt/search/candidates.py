@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from excerpt.corpus.interface import Corpus
 from excerpt.corpus.names import DIGEST_DTYPE, LENGTH_DTYPE, Digests, NameTerms, digests_of
-from excerpt.search.bm25 import NO_ROWS, Rows, Word, WordIndex, union
-from excerpt.search.evidence import POOL, Evidence, Flags, Floats, above_mean
-from excerpt.search.proximity import FIELD_STARTS, closeness, flatten_positions
+from excerpt.search.bm25 import NO_ROWS, ExpandedWord, Rows, WordIndex, merge_rows
+from excerpt.search.evidence import POOL_SIZE, Evidence, Flags, Floats, scale_above_mean
+from excerpt.search.proximity import FIELD_STARTS, flatten_positions, score_closeness
 from excerpt.search.ranking import SIGNALS
 
 Longs = npt.NDArray[np.int64]
@@ -25,7 +25,7 @@ _MAX_CACHED_LINKS = 20_000
 """Maximum number of links whose target notes are cached."""
 
 
-class OtherNames:
+class OtherNoteNames:
     """Names of one snapshot's notes besides their titles, read on first use.
 
     They are aliases, file names and first headings, and the texts of links that lead to the notes.
@@ -33,11 +33,11 @@ class OtherNames:
 
     def __init__(self, snapshot: Corpus) -> None:
         self._snapshot = snapshot
-        self._known: dict[int, NameTerms] = {}
+        self._terms_by_note: dict[int, NameTerms] = {}
         self._link_cache: dict[tuple[int, int], int] = {}
 
-    def fits(
-        self, notes: Rows, words: Sequence[Word], extra_words: Sequence[Word], weight: Floats
+    def score_names(
+        self, notes: Rows, words: Sequence[ExpandedWord], extra_words: Sequence[ExpandedWord], weight: Floats
     ) -> tuple[Floats, Floats]:
         """Return, for each of `notes`, how well its best own name fits the query, and how well the best link text does.
 
@@ -46,11 +46,11 @@ class OtherNames:
         other names of a note would lower the fit of one.
         """
         numbers = notes.tolist()
-        missing = [note for note in numbers if note not in self._known]
-        self._known.update(zip(missing, self._snapshot.name_terms(missing), strict=True))
-        names = [self._known[note] for note in numbers]
+        missing = [note for note in numbers if note not in self._terms_by_note]
+        self._terms_by_note.update(zip(missing, self._snapshot.name_terms(missing), strict=True))
+        names = [self._terms_by_note[note] for note in numbers]
         own, link_fits = np.zeros(len(notes), np.float32), np.zeros(len(notes), np.float32)
-        name_numbers, fits = _fit_names(names, _query_terms(words, extra_words), weight)
+        name_numbers, score_names = _score_names(names, _digest_query_terms(words, extra_words), weight)
         if not len(name_numbers):
             return own, link_fits
         counts = np.array([len(note_names.lengths) // LENGTH_DTYPE.itemsize for note_names in names])
@@ -61,37 +61,39 @@ class OtherNames:
             name_numbers - (ends - counts)[name_notes] - np.array([note_names.own for note_names in names])[name_notes]
         )
         is_own = link < 0
-        np.maximum.at(own, name_notes[is_own], fits[is_own])
+        np.maximum.at(own, name_notes[is_own], score_names[is_own])
         link_indices, sole_notes = _match_link_targets(names, name_notes, link)
         # Best first: an unambiguous link need not be resolved if another one already gives its note as good a name.
-        order = np.argsort(-fits[link_indices], kind="stable")
+        order = np.argsort(-score_names[link_indices], kind="stable")
         link_indices, sole_notes = link_indices[order], sole_notes[order]
         position_of = {note: position for position, note in enumerate(numbers)}
-        links = (name_notes[link_indices], link[link_indices], fits[link_indices], sole_notes)
-        read: dict[int, list[str]] = {}
+        links = (name_notes[link_indices], link[link_indices], score_names[link_indices], sole_notes)
+        targets_by_note: dict[int, list[str]] = {}
         best = [0.0] * len(notes)
         for position, number, fit, sole_note in zip(*(values.tolist() for values in links), strict=True):
             if sole_note >= 0 and (sole_note == position or fit <= best[sole_note]):
                 continue
-            target = position_of.get(self._target(numbers[position], number, read))
+            target = position_of.get(self._resolve_link(numbers[position], number, targets_by_note))
             if target is not None and target != position and fit > best[target]:
                 best[target] = fit
         return own, np.array(best, np.float32)
 
-    def _target(self, note: int, link: int, read: dict[int, list[str]]) -> int:
-        """Return the number of the target note of a link, -1 for none; `read` caches link targets by note."""
+    def _resolve_link(self, note: int, link: int, targets_by_note: dict[int, list[str]]) -> int:
+        """Return the number of the target note of a link, -1 for none; `targets_by_note` caches link targets by note."""
         target = self._link_cache.get((note, link))
         if target is None:
             if len(self._link_cache) >= _MAX_CACHED_LINKS:
                 self._link_cache.clear()
-            if note not in read:
-                read[note] = json.loads(self._known[note].targets)
-            target = self._link_cache[note, link] = self._snapshot.facets.resolve_target(read[note][link], note)
+            if note not in targets_by_note:
+                targets_by_note[note] = json.loads(self._terms_by_note[note].targets)
+            target = self._link_cache[note, link] = self._snapshot.facets.resolve_target(
+                targets_by_note[note][link], note
+            )
         return target
 
 
 @dataclass(frozen=True, slots=True)
-class _QueryTerms:
+class _QueryTermDigests:
     """The terms of a query in the form stored for names, ascending.
 
     `shares` (terms x words) is the share of each term in each word; unasked terms only make a name fit a longer query.
@@ -102,7 +104,7 @@ class _QueryTerms:
     extra_words: Flags
 
 
-def _query_terms(words: Sequence[Word], extra_words: Sequence[Word]) -> _QueryTerms:
+def _digest_query_terms(words: Sequence[ExpandedWord], extra_words: Sequence[ExpandedWord]) -> _QueryTermDigests:
     shares: dict[str, Floats] = {}
     for position, word in enumerate(words):
         for tier in word.tiers:
@@ -114,14 +116,14 @@ def _query_terms(words: Sequence[Word], extra_words: Sequence[Word]) -> _QueryTe
     none = np.zeros(len(words), np.float32)
     digests = digests_of(terms)
     order = np.argsort(digests)
-    return _QueryTerms(
+    return _QueryTermDigests(
         digests[order],
         np.array([shares.get(term, none) for term in terms], np.float32).reshape(len(terms), len(words))[order],
         np.array([term in extra for term in terms], np.bool_)[order],
     )
 
 
-def _fit_names(names: Sequence[NameTerms], query: _QueryTerms, weight: Floats) -> tuple[Longs, Floats]:
+def _score_names(names: Sequence[NameTerms], query: _QueryTermDigests, weight: Floats) -> tuple[Longs, Floats]:
     """Return the indices of the names that fit a query, in the order of the notes, and how well each fits.
 
     `weight` is each word's share of the query.
@@ -141,8 +143,8 @@ def _fit_names(names: Sequence[NameTerms], query: _QueryTerms, weight: Floats) -
     extra_words = np.flatnonzero(query.extra_words[at])
     pairs = np.unique(term_groups[extra_words] * len(query.terms) + at[extra_words])
     count = shares.sum(axis=1) + np.bincount(pairs // len(query.terms), minlength=len(matching_names))
-    fits = (shares * weight).sum(axis=1) * np.minimum(count / lengths[matching_names], 1)
-    return matching_names, fits.astype(np.float32)
+    score_names = (shares * weight).sum(axis=1) * np.minimum(count / lengths[matching_names], 1)
+    return matching_names, score_names.astype(np.float32)
 
 
 def _match_link_targets(names: Sequence[NameTerms], name_notes: Longs, link: Longs) -> tuple[Longs, Longs]:
@@ -167,11 +169,11 @@ def _match_link_targets(names: Sequence[NameTerms], name_notes: Longs, link: Lon
 
 # --- candidates -------------------------------------------------------------------------------------------------------
 
-NOTE_WEIGHTS = (1.0, 0.5, 0.25)
+NOTE_RANK_WEIGHTS = (1.0, 0.5, 0.25)
 """Weights of the best, second and third fragment of a note in the score of the note."""
 MAX_ATTACHMENT_WORDS = 2.0
 """Maximum of the words signal of an attachment; a note's is 1, so that a question that only a book answers finds it."""
-COMMON = float(np.log(2))
+MIN_POSITION_IDF = float(np.log(2))
 """The idf of a word in half of all fragments: its positions say nothing, and are too many to read."""
 
 
@@ -179,38 +181,38 @@ COMMON = float(np.log(2))
 class Candidates:
     """Rows, ascending, with their signals (rows x SIGNALS, each 0 to 1, except for MAX_OF_NOTES) and plain cosines.
 
-    `named` flags the rows of notes that the query names.
+    `is_named` flags the rows of notes that the query names.
     """
 
     rows: Rows
     signals: Floats
     cosines: Floats
-    named: Flags
+    is_named: Flags
 
 
 class CandidateGenerator:
     """Generator of the candidates from one snapshot."""
 
-    def __init__(self, snapshot: Corpus, index: WordIndex, names: OtherNames) -> None:
+    def __init__(self, snapshot: Corpus, index: WordIndex, names: OtherNoteNames) -> None:
         self._snapshot = snapshot
         self._index = index
         self._names = names
 
-    def generate(self, evidence: Evidence, pool: int = POOL) -> Candidates:
+    def generate(self, evidence: Evidence, pool: int = POOL_SIZE) -> Candidates:
         """Return the best `pool` fragments by words and by meaning, and those of notes that the query names."""
-        nearest = evidence.similarities.best(pool) if evidence.trust else NO_ROWS
-        rows = union(evidence.scores.best(pool), nearest, evidence.named)
-        named = np.zeros(len(rows), np.bool_)
-        named[np.searchsorted(rows, evidence.named)] = True
+        nearest = evidence.similarities.top_rows(pool) if evidence.meaning_factor else NO_ROWS
+        rows = merge_rows(evidence.scores.top_rows(pool), nearest, evidence.named)
+        is_named = np.zeros(len(rows), np.bool_)
+        is_named[np.searchsorted(rows, evidence.named)] = True
         return Candidates(
             rows=rows,
             # Rounded, so that fragments with the same words have equal scores and are ordered by path and line.
-            signals=np.round(self._signals(evidence, rows), 6),
+            signals=np.round(self._compute_signals(evidence, rows), 6),
             cosines=evidence.similarities.at(rows),
-            named=named,
+            is_named=is_named,
         )
 
-    def _signals(self, evidence: Evidence, rows: Rows) -> Floats:
+    def _compute_signals(self, evidence: Evidence, rows: Rows) -> Floats:
         rarity = np.array([match.idf for match in evidence.matches], np.float32)
         weight = rarity / max(float(rarity.sum()), 1e-9)
         notes = self._snapshot.table.notes[rows]
@@ -220,17 +222,17 @@ class CandidateGenerator:
         is_note_row = self._snapshot.is_note_row
         is_note = np.ones(len(rows), np.bool_) if is_note_row is None else is_note_row[rows]
         words = np.minimum(scores / _top_value(scores, is_note), MAX_ATTACHMENT_WORDS)
-        anywhere, title, heading, above = self._index.presence_in(
+        anywhere, title, heading, above = self._index.presence_by_field(
             evidence.words, rows, (None, "title", "heading", "above")
         )
-        other_title, other_heading, other_above = self._index.presence_in(
+        other_title, other_heading, other_above = self._index.presence_by_field(
             evidence.extra_words, rows, ("title", "heading", "above")
         )
         outline, other_outline = np.maximum(above, heading), np.maximum(other_above, other_heading)
-        names, anchor_fits = self._name_fits(evidence, weight, notes)
-        names = np.maximum(names, self._fit(weight, title, other_title, rows, ("title",)))
-        first = self._first_rows(notes)
-        unique = union(first)
+        names, anchor_fits = self._score_note_names(evidence, weight, notes)
+        names = np.maximum(names, self._score_field_coverage(weight, title, other_title, rows, ("title",)))
+        first = self._find_first_rows(notes)
+        unique = merge_rows(first)
         intro_scores = evidence.scores.at(unique)[np.searchsorted(unique, first)]
         # Loads all requested ones at once.
         evidence.similarities.at(np.concatenate((rows, first, *_neighbour_rows(rows, len(evidence.similarities)))))
@@ -244,23 +246,23 @@ class CandidateGenerator:
             "coverage": weight @ anywhere,
             "title": names,
             "anchor": np.maximum(anchor_fits - names, 0),
-            "heading": self._fit(weight, heading, other_heading, rows, ("heading",)),
-            "outline": self._fit(weight, outline, other_outline, rows, ("above", "heading")),
-            "note": _note_shares(words, notes, is_note),
+            "heading": self._score_field_coverage(weight, heading, other_heading, rows, ("heading",)),
+            "outline": self._score_field_coverage(weight, outline, other_outline, rows, ("above", "heading")),
+            "note": _score_notes(words, notes, is_note),
             "intro_words": np.minimum(intro_scores / _top_value(intro_scores, is_note), 1),
-            "proximity": self._proximity(evidence, rarity, rows),
-            "meaning": self._meaning(evidence, rows, nearest),
-            "intro_meaning": self._meaning(evidence, first, nearest),
-            "coherence": self._coherence(evidence, rows, notes, nearest),
+            "proximity": self._score_proximity(evidence, rarity, rows),
+            "meaning": self._score_meaning(evidence, rows, nearest),
+            "intro_meaning": self._score_meaning(evidence, first, nearest),
+            "coherence": self._score_coherence(evidence, rows, notes, nearest),
         }
         return np.stack([signals[name] for name in SIGNALS], axis=1).astype(np.float32)
 
     @staticmethod
-    def _meaning(evidence: Evidence, rows: Rows, nearest: float) -> Floats:
+    def _score_meaning(evidence: Evidence, rows: Rows, nearest: float) -> Floats:
         similarities = evidence.similarities
-        return above_mean(similarities.at(rows), similarities.mean, nearest) * np.float32(evidence.trust)
+        return scale_above_mean(similarities.at(rows), similarities.mean, nearest) * np.float32(evidence.meaning_factor)
 
-    def _coherence(self, evidence: Evidence, rows: Rows, notes: Rows, nearest: float) -> Floats:
+    def _score_coherence(self, evidence: Evidence, rows: Rows, notes: Rows, nearest: float) -> Floats:
         """Return how near in meaning the nearer neighbour of each row in its note is.
 
         A high value means a passage among others on the same subject, a low one a stray passage.
@@ -269,10 +271,14 @@ class CandidateGenerator:
         nearer = np.zeros(len(rows), np.float32)
         for neighbours in _neighbour_rows(rows, len(evidence.similarities)):
             same_note = np.flatnonzero((table[neighbours] == notes) & (neighbours != rows))
-            nearer[same_note] = np.maximum(nearer[same_note], self._meaning(evidence, neighbours[same_note], nearest))
+            nearer[same_note] = np.maximum(
+                nearer[same_note], self._score_meaning(evidence, neighbours[same_note], nearest)
+            )
         return nearer
 
-    def _fit(self, weight: Floats, present: Floats, extra: Floats, rows: Rows, fields: tuple[str, ...]) -> Floats:
+    def _score_field_coverage(
+        self, weight: Floats, present: Floats, extra: Floats, rows: Rows, fields: tuple[str, ...]
+    ) -> Floats:
         """Return the share of the query that short fields cover, times the share of them that the query covers."""
         lexical = self._snapshot.lexical
         lengths = np.maximum(sum(lexical.lengths(field)[rows] for field in fields), 1)
@@ -280,27 +286,27 @@ class CandidateGenerator:
         covered: Floats = (weight @ present) * precision
         return covered
 
-    def _name_fits(self, evidence: Evidence, weight: Floats, notes: Rows) -> tuple[Floats, Floats]:
+    def _score_note_names(self, evidence: Evidence, weight: Floats, notes: Rows) -> tuple[Floats, Floats]:
         """Return how well the query fits the best other name of each row's note, and its best link text."""
-        unique = union(notes)
+        unique = merge_rows(notes)
         positions = np.searchsorted(unique, notes)
-        own_fits, link_fits = self._names.fits(unique, evidence.words, evidence.extra_words, weight)
+        own_fits, link_fits = self._names.score_names(unique, evidence.words, evidence.extra_words, weight)
         return own_fits[positions], link_fits[positions]
 
-    def _first_rows(self, notes: Rows) -> Rows:
+    def _find_first_rows(self, notes: Rows) -> Rows:
         """Return the row of the first fragment of each note."""
         table = self._snapshot.table
         return np.searchsorted(table.keys, table.first_keys[notes]).astype(np.int32)
 
-    def _proximity(self, evidence: Evidence, rarity: Floats, rows: Rows) -> Floats:
+    def _score_proximity(self, evidence: Evidence, rarity: Floats, rows: Rows) -> Floats:
         plain = [(word, float(idf)) for word, idf in zip(evidence.words, rarity, strict=True) if not word.whole]
-        rare = [(word, idf) for word, idf in plain if idf > COMMON]
+        rare = [(word, idf) for word, idf in plain if idf > MIN_POSITION_IDF]
         plain = rare if len(rare) > 1 else plain
         if len(plain) < 2:
             return np.zeros(len(rows), np.float32)
         lexical = self._snapshot.lexical
         lines = [flatten_positions(lexical, FIELD_STARTS, self._index.best_terms(word), rows) for word, _ in plain]
-        return closeness(lines, [idf for _, idf in plain], [word.position for word, _ in plain], len(rows))
+        return score_closeness(lines, [idf for _, idf in plain], [word.position for word, _ in plain], len(rows))
 
 
 def _neighbour_rows(rows: Rows, count: int) -> tuple[Rows, Rows]:
@@ -313,12 +319,12 @@ def _top_value(values: Floats | npt.NDArray[np.float64], is_note: Flags) -> floa
     return max(float(values[is_note].max(initial=0.0)) or float(values.max(initial=0.0)), 1e-9)
 
 
-def _note_shares(words: Floats, notes: Rows, is_note: Flags) -> Floats:
+def _score_notes(words: Floats, notes: Rows, is_note: Flags) -> Floats:
     """Return, for each row, how well its note's best fragments match by words, as a share of the best note's."""
     order = np.lexsort((-words, notes))
     first = np.flatnonzero(np.diff(notes[order], prepend=-1))
     ranks = np.arange(len(order)) - np.repeat(first, np.diff(first, append=len(order)))
-    counts = np.array([*NOTE_WEIGHTS, 0.0], np.float32)[np.minimum(ranks, len(NOTE_WEIGHTS))]
+    counts = np.array([*NOTE_RANK_WEIGHTS, 0.0], np.float32)[np.minimum(ranks, len(NOTE_RANK_WEIGHTS))]
     sums = np.bincount(notes[order], counts * words[order]) if len(order) else np.zeros(0)
     note_sums = np.asarray(sums[notes], np.float64)
     shares: Floats = np.minimum(note_sums / _top_value(note_sums, is_note), 1).astype(np.float32)

@@ -27,17 +27,17 @@ from excerpt.search.ranking import SIGNALS, primary_strategy
 
 Floats = npt.NDArray[np.float32]
 
-_COVERAGE, _EVIDENCE, _NAMED = 4.0, 3.2, 2.9
-_NONE: Mapping[Strategy, float] = {Strategy.ADAPTIVE: -7.5, Strategy.PROXIMITY: -7.2, Strategy.SEMANTIC: -6.1}
+_COVERAGE_COEFFICIENT, _IDF_COEFFICIENT, _NAME_COEFFICIENT = 4.0, 3.2, 2.9
+_INTERCEPTS: Mapping[Strategy, float] = {Strategy.ADAPTIVE: -7.5, Strategy.PROXIMITY: -7.2, Strategy.SEMANTIC: -6.1}
 """The intercept by the primary strategy for that many words (`ranking.primary_strategy`).
 
 One or two words are soon found by chance, those of a question hardly ever.
 """
 
-STRONG, LIKELY, WEAK = 0.7, 0.4, 0.15
+STRONG_LIKELIHOOD, LIKELY_LIKELIHOOD, WEAK_LIKELIHOOD = 0.7, 0.4, 0.15
 """The likelihood from which each word is used. At 0.7, fewer than one in 100 queries that nothing answers are called
 strong."""
-ENOUGH = 0.4
+MIN_WEAK_COVERAGE = 0.4
 """The share of a query from which a fragment is never "nothing".
 
 A half-typed word, or one that all notes have, is rare in nothing and yet what was asked for.
@@ -45,31 +45,33 @@ A half-typed word, or one that all notes have, is rare in nothing and yet what w
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class LikelihoodTable:
     """For fragments in some order: how likely each answers, and the share of the query that it has, 0 to 1."""
 
     likelihoods: Floats
     coverage: Floats
 
-    def word(self, position: int) -> Confidence:
+    def label_at(self, position: int) -> Confidence:
         """Return the confidence of the fragment at a position."""
         return confidence_label(float(self.likelihoods[position]), float(self.coverage[position]))
 
 
-def judge(evidence: Evidence, candidates: Candidates, rows: Rows) -> Judgement:
+def judge_confidence(evidence: Evidence, candidates: Candidates, rows: Rows) -> LikelihoodTable:
     """Return the confidence of each of `rows`, which are among the candidates.
 
     If the query is the name of the note, it is certain.
     """
-    coverage, evidence_sum, named = likelihood_features(evidence, candidates, rows)
-    is_certain = candidates.named[np.searchsorted(candidates.rows, rows)]
-    likelihoods = likelihood(coverage, evidence_sum, named, primary_strategy(evidence.word_count))
+    coverage, idf_sum, name_fit = compute_features(evidence, candidates, rows)
+    is_named = candidates.is_named[np.searchsorted(candidates.rows, rows)]
+    likelihoods = estimate_likelihood(coverage, idf_sum, name_fit, primary_strategy(evidence.word_count))
     if evidence.whole is not None:
-        likelihoods = np.where(evidence.whole[rows], np.maximum(likelihoods, np.float32(LIKELY)), likelihoods)
-    return Judgement(np.where(is_certain, np.float32(1), likelihoods), coverage)
+        likelihoods = np.where(
+            evidence.whole[rows], np.maximum(likelihoods, np.float32(LIKELY_LIKELIHOOD)), likelihoods
+        )
+    return LikelihoodTable(np.where(is_named, np.float32(1), likelihoods), coverage)
 
 
-def likelihood_features(evidence: Evidence, candidates: Candidates, rows: Rows) -> tuple[Floats, Floats, Floats]:
+def compute_features(evidence: Evidence, candidates: Candidates, rows: Rows) -> tuple[Floats, Floats, Floats]:
     """Return the features of the likelihood for each of `rows`.
 
     They are the share of the query that it has, by rarity; ln(1 + the idf of the words it has, in units of the idf of a
@@ -83,19 +85,29 @@ def likelihood_features(evidence: Evidence, candidates: Candidates, rows: Rows) 
     return coverage, np.log1p(coverage * np.float32(total_idf)), np.maximum.reduce(names)
 
 
-def likelihood(coverage: Floats, evidence_sum: Floats, named: Floats, kind: Strategy) -> Floats:
-    """Return how likely each fragment answers the query, 0 to 1, from the features of `likelihood_features`.
+def estimate_likelihood(coverage: Floats, idf_sum: Floats, name_fit: Floats, kind: Strategy) -> Floats:
+    """Return how likely each fragment answers the query, 0 to 1, from the features of `compute_features`.
 
     `kind` is the primary strategy for the number of words in the query.
     """
-    result: Floats = 1 / (1 + np.exp(-(_COVERAGE * coverage + _EVIDENCE * evidence_sum + _NAMED * named + _NONE[kind])))
+    result: Floats = 1 / (
+        1
+        + np.exp(
+            -(
+                _COVERAGE_COEFFICIENT * coverage
+                + _IDF_COEFFICIENT * idf_sum
+                + _NAME_COEFFICIENT * name_fit
+                + _INTERCEPTS[kind]
+            )
+        )
+    )
     return result.astype(np.float32)
 
 
 def confidence_label(value: float, coverage: float) -> Confidence:
     """Return the label for this likelihood and share of the query."""
-    if value >= STRONG:
+    if value >= STRONG_LIKELIHOOD:
         return Confidence.STRONG
-    if value >= LIKELY:
+    if value >= LIKELY_LIKELIHOOD:
         return Confidence.LIKELY
-    return Confidence.WEAK if value >= WEAK or coverage >= ENOUGH else Confidence.NOTHING
+    return Confidence.WEAK if value >= WEAK_LIKELIHOOD or coverage >= MIN_WEAK_COVERAGE else Confidence.NOTHING

@@ -17,9 +17,9 @@ import numpy as np
 from excerpt.corpus.tables import TermPostings
 from excerpt.json_forms import select_fields
 from excerpt.model import Hit, Result
-from excerpt.search.bm25 import FIELDS, PARTIAL, Match, Rows, Tier, Word, WordIndex
+from excerpt.search.bm25 import FIELD_WEIGHTS, PREFIX_SHARE, ExpandedWord, Rows, TermTier, WordIndex, WordMatches
 from excerpt.search.engine import Engine
-from excerpt.search.evidence import POOL, Evidence
+from excerpt.search.evidence import POOL_SIZE, Evidence
 from excerpt.search.ranking import Floats
 from excerpt.text.words import chunks_of
 
@@ -50,7 +50,7 @@ class FieldCount:
 
 
 @dataclass(frozen=True, slots=True)
-class WordPart:
+class WordContribution:
     """A word of the query and its matches in a fragment.
 
     In a script without spaces, it is a run of characters that the fragment has or lacks together. `fragments` is the
@@ -98,10 +98,10 @@ class Explanation:
     hit: Hit
     rank: int
     share: float
-    words: tuple[WordPart, ...]
+    words: tuple[WordContribution, ...]
 
     @property
-    def missing_words(self) -> tuple[WordPart, ...]:
+    def missing_words(self) -> tuple[WordContribution, ...]:
         """The words that the fragment does not have, rarest first."""
         missing = (word for word in self.words if word.is_missing)
         return tuple(sorted(missing, key=lambda word: -word.idf * word.telling))
@@ -112,7 +112,7 @@ class Explanation:
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class SignalGap:
     """The value of a signal for a fragment, and the mean for the hits above it; `cost` is the difference in score."""
 
     signal: str
@@ -128,32 +128,32 @@ def explain_hits(engine: Engine, result: Result, first: int = 0, last: int | Non
     """
     top = result.hits[0].score if result.hits else 0.0
     hits = result.hits[first:last]
-    readers: dict[str, WordReader] = {}
+    readers: dict[str, WordExplainer] = {}
     if hits and result.generation == engine.snapshot.generation:
-        readers = _readers(engine, result)
+        readers = _explainers_by_fragment(engine, result)
     ranked = enumerate(hits, first + 1)
-    return tuple(explained(readers.get(hit.fragment.id), hit, rank, top) for rank, hit in ranked)
+    return tuple(explain_hit(readers.get(hit.fragment.id), hit, rank, top) for rank, hit in ranked)
 
 
-def _readers(engine: Engine, result: Result) -> dict[str, WordReader]:
+def _explainers_by_fragment(engine: Engine, result: Result) -> dict[str, WordExplainer]:
     """Return the reader of the best alternative of each hit, by fragment id."""
-    pool = max(POOL, len(result.hits))
+    pool = max(POOL_SIZE, len(result.hits))
     ranking = engine.ranking(
-        [engine.answer(query, result.requested_strategy, pool) for query in engine.parse(result.query)]
+        [engine.score_query(query, result.requested_strategy, pool) for query in engine.parse(result.query)]
     )
-    readers = [WordReader(engine, answer.evidence) for answer in ranking.answers]
-    answer_by_row = dict(zip(ranking.rows.tolist(), ranking.answer_indices.tolist(), strict=True))
+    readers = [WordExplainer(engine, answer.evidence) for answer in ranking.scored_queries]
+    answer_by_row = dict(zip(ranking.rows.tolist(), ranking.scored_query_indices.tolist(), strict=True))
     rows = np.searchsorted(engine.snapshot.table.keys, [hit.fragment.key for hit in result.hits]).tolist()
     pairs = zip(result.hits, rows, strict=True)
     return {hit.fragment.id: readers[answer_by_row[row]] for hit, row in pairs if row in answer_by_row}
 
 
-def explained(reader: WordReader | None, hit: Hit, rank: int, top: float) -> Explanation:
+def explain_hit(reader: WordExplainer | None, hit: Hit, rank: int, top: float) -> Explanation:
     """Return the explanation of a hit of this rank in a list whose first score is `top`.
 
     Without a reader it has no words.
     """
-    words = reader.parts(hit) if reader is not None else ()
+    words = reader.explain_words(hit) if reader is not None else ()
     return Explanation(hit, rank, hit.score / top if top > 0 else 0.0, words)
 
 
@@ -161,102 +161,108 @@ def explained(reader: WordReader | None, hit: Hit, rank: int, top: float) -> Exp
 class _ExplainedWord:
     """The data of a query word in all fragments: the rows that have it, its scores (`match`), and its positions."""
 
-    part: WordPart
+    part: WordContribution
     rows: Rows
-    match: Match
+    match: WordMatches
     postings: tuple[tuple[str, str, TermPostings], ...]
 
 
-class WordReader:
+class WordExplainer:
     """Reader of the occurrences of one query's words in fragments."""
 
     def __init__(self, engine: Engine, evidence: Evidence) -> None:
         self._keys = engine.snapshot.table.keys
         pairs = zip(evidence.words, evidence.matches, strict=True)
         self._words = [_explain_word(engine, word, match) for word, match in pairs]
-        self._runs = _runs(evidence.words)
+        self._group_runs = _group_runs(evidence.words)
 
-    def parts(self, hit: Hit) -> tuple[WordPart, ...]:
+    def explain_words(self, hit: Hit) -> tuple[WordContribution, ...]:
         """Return what each word contributed to a hit; together they make up the signal `words`."""
         row = int(np.searchsorted(self._keys, hit.fragment.key))
-        gains = [_at(word.match.rows, word.match.gain, row) for word in self._words]
+        gains = [_value_at(word.match.rows, word.match.scores, row) for word in self._words]
         total = sum(gains)
         part = next((signal.part for signal in hit.signals if signal.name == "words"), 0.0)
-        parts: list[WordPart] = []
+        explain_words: list[WordContribution] = []
         for word, gain in zip(self._words, gains, strict=True):
             terms, field_counts = _count_fields(word.postings, row)
             word_part = part * gain / total if total else 0.0
-            parts.append(replace(word.part, here=terms, places=field_counts, part=word_part))
-        return tuple(part for run in self._runs for part in self._merge_run(run, parts))
+            explain_words.append(replace(word.part, here=terms, places=field_counts, part=word_part))
+        return tuple(part for run in self._group_runs for part in self._merge_run(run, explain_words))
 
-    def _merge_run(self, run: Sequence[int], parts: Sequence[WordPart]) -> Iterator[WordPart]:
+    def _merge_run(self, run: Sequence[int], explain_words: Sequence[WordContribution]) -> Iterator[WordContribution]:
         """Yield the parts of a run of characters as words.
 
         Characters that the fragment has together are one word; a missing part is listed only if none of its characters
         is present.
         """
-        size = _gram_size(parts[run[0]].word)
-        present = {at for at in run if parts[at].here}
+        size = _ngram_size(explain_words[run[0]].word)
+        present = {at for at in run if explain_words[at].here}
         shown = [at for at in run if at in present or not present.intersection(range(at - size + 1, at + size))]
         for _, group in groupby(enumerate(shown), lambda pair: pair[1] - pair[0]):
             chain = [at for _, at in group]
-            yield parts[chain[0]] if len(chain) == 1 else self._merge_words(chain, [parts[at] for at in chain])
+            yield (
+                explain_words[chain[0]]
+                if len(chain) == 1
+                else self._merge_words(chain, [explain_words[at] for at in chain])
+            )
 
-    def _merge_words(self, chain: Sequence[int], parts: Sequence[WordPart]) -> WordPart:
+    def _merge_words(self, chain: Sequence[int], explain_words: Sequence[WordContribution]) -> WordContribution:
         """Merge overlapping runs of characters into one word."""
         fragments = len(reduce(np.intersect1d, (self._words[at].rows for at in chain)))
-        terms = tuple(term for part in parts for like in part.stands_for for term in like.terms)
-        counts = [{entry.field: entry.count for entry in part.places} for part in parts]
-        fewest = ((field, min(count.get(field, 0) for count in counts)) for field in FIELDS)
-        return WordPart(
-            word=reduce(_overlaid, (part.word for part in parts)),
+        terms = tuple(term for part in explain_words for like in part.stands_for for term in like.terms)
+        counts = [{entry.field: entry.count for entry in part.places} for part in explain_words]
+        fewest = ((field, min(count.get(field, 0) for count in counts)) for field in FIELD_WEIGHTS)
+        return WordContribution(
+            word=reduce(_join_overlapping, (part.word for part in explain_words)),
             stands_for=(TermVariant(TermLikeness.EXACT, terms, 1.0),) if fragments else (),
             fragments=fragments,
-            idf=max(part.idf for part in parts),
-            telling=max(part.telling for part in parts),
-            here=tuple(term for part in parts for term in part.here),
-            places=tuple(FieldCount(field, count) for field, count in fewest if count) or parts[0].places,
-            part=sum(part.part for part in parts),
+            idf=max(part.idf for part in explain_words),
+            telling=max(part.telling for part in explain_words),
+            here=tuple(term for part in explain_words for term in part.here),
+            places=tuple(FieldCount(field, count) for field, count in fewest if count) or explain_words[0].places,
+            part=sum(part.part for part in explain_words),
         )
 
 
-def query_words(words: Sequence[Word]) -> tuple[str, ...]:
+def join_query_words(words: Sequence[ExpandedWord]) -> tuple[str, ...]:
     """Return the words of a query as a reader counts them."""
-    return tuple(reduce(_overlaid, (words[at].surface for at in run)) for run in _runs(words))
+    return tuple(reduce(_join_overlapping, (words[at].surface for at in run)) for run in _group_runs(words))
 
 
-def _runs(words: Sequence[Word]) -> list[list[int]]:
+def _group_runs(words: Sequence[ExpandedWord]) -> list[list[int]]:
     """Group words by position, with the overlapping runs of a script without spaces together."""
     runs: list[list[int]] = []
     for at, word in enumerate(words):
         before = words[at - 1]
-        follows = at and word.position == before.position + 1 and _gram_size(before.surface) and len(before.surface) > 1
-        if follows and _overlap(before.surface, word.surface):
+        follows = (
+            at and word.position == before.position + 1 and _ngram_size(before.surface) and len(before.surface) > 1
+        )
+        if follows and _count_overlap(before.surface, word.surface):
             runs[-1].append(at)
         else:
             runs.append([at])
     return runs
 
 
-def _gram_size(surface: str) -> int:
+def _ngram_size(surface: str) -> int:
     """Return the n-gram size of the script of a word, 0 for scripts with spaces."""
     return next((size for _, size in chunks_of(surface)), 0)
 
 
-def _overlap(before: str, after: str) -> int:
+def _count_overlap(before: str, after: str) -> int:
     return next((count for count in range(len(after) - 1, 0, -1) if before.endswith(after[:count])), 0)
 
 
-def _overlaid(before: str, after: str) -> str:
-    return before + after[_overlap(before, after) :]
+def _join_overlapping(before: str, after: str) -> str:
+    return before + after[_count_overlap(before, after) :]
 
 
-def _explain_word(engine: Engine, word: Word, match: Match) -> _ExplainedWord:
+def _explain_word(engine: Engine, word: ExpandedWord, match: WordMatches) -> _ExplainedWord:
     plain = engine.index.match(word)
     lexical = engine.snapshot.lexical
-    part = WordPart(
+    part = WordContribution(
         word=word.surface,
-        stands_for=_variants(word, engine.index),
+        stands_for=_find_variants(word, engine.index),
         fragments=len(plain.rows),
         idf=plain.idf,
         telling=match.idf / plain.idf if plain.idf else 1.0,
@@ -264,23 +270,23 @@ def _explain_word(engine: Engine, word: Word, match: Match) -> _ExplainedWord:
         places=(),
         part=0.0,
     )
-    postings = tuple((field, term, lexical.postings(field, term)) for term in word.terms for field in FIELDS)
+    postings = tuple((field, term, lexical.postings(field, term)) for term in word.terms for field in FIELD_WEIGHTS)
     return _ExplainedWord(part, plain.rows, match, tuple(found for found in postings if len(found[2].rows)))
 
 
-def _variants(word: Word, index: WordIndex) -> tuple[TermVariant, ...]:
+def _find_variants(word: ExpandedWord, index: WordIndex) -> tuple[TermVariant, ...]:
     """Return the variants of a word that occur in the vault."""
     variants: list[TermVariant] = []
     for number, tier in enumerate(word.tiers):
-        if len(index.match(Word(word.surface, (replace(tier, share=1.0),), word.position)).rows):
-            variants.append(TermVariant(_likeness(number, tier), tier.terms, tier.share))
+        if len(index.match(ExpandedWord(word.surface, (replace(tier, share=1.0),), word.position)).rows):
+            variants.append(TermVariant(_classify_variant(number, tier), tier.terms, tier.share))
     return tuple(variants)
 
 
-def _likeness(number: int, tier: Tier) -> TermLikeness:
+def _classify_variant(number: int, tier: TermTier) -> TermLikeness:
     if number == 0:
         return TermLikeness.EXACT
-    return TermLikeness.BEGINS if tier.share == PARTIAL else TermLikeness.SPELLED
+    return TermLikeness.BEGINS if tier.share == PREFIX_SHARE else TermLikeness.SPELLED
 
 
 def _count_fields(
@@ -290,13 +296,13 @@ def _count_fields(
     terms: dict[str, None] = {}
     counts: dict[str, int] = {}
     for field, term, term_postings in postings:
-        if count := int(_at(term_postings.rows, term_postings.tf, row)):
+        if count := int(_value_at(term_postings.rows, term_postings.tf, row)):
             terms[term] = None
             counts[field] = counts.get(field, 0) + count
-    return tuple(terms), tuple(FieldCount(field, counts[field]) for field in FIELDS if field in counts)
+    return tuple(terms), tuple(FieldCount(field, counts[field]) for field in FIELD_WEIGHTS if field in counts)
 
 
-def _at(rows: Rows, values: Floats, row: int) -> float:
+def _value_at(rows: Rows, values: Floats, row: int) -> float:
     """Return the value of a row, 0 if it is not in the ascending `rows`."""
     at = int(np.searchsorted(rows, row))
     return float(values[at]) if at < len(rows) and rows[at] == row else 0.0

@@ -14,11 +14,11 @@ from excerpt.text.words import WIDE_CHARACTERS
 # --- nearest ----------------------------------------------------------------------------------------------------------
 # The sentences of a fragment that say most nearly what was asked, where it was found by its meaning.
 
-MAX = 3
+MAX_SENTENCES = 3
 MIN_RELATIVE_SIMILARITY = 0.8
 """Share of the best sentence's similarity above the vault's ordinary that another must have to be marked too. Of 105
 fragments that 35 questions to the Obsidian help find, it marks 1.4 of 5.9 sentences."""
-MIN = 0.15
+MIN_SIMILARITY = 0.15
 """Cosine above the vault's mean from which a sentence counts as near to the query."""
 _MIN_WORDS = 3
 _MIN_WIDE = 5
@@ -30,13 +30,13 @@ _END = re.compile(r"[.!?…]+[\"'”’)*_\]]*(?=\s)|[。！？]+[」』”]?")
 _WIDE = re.compile(f"[{WIDE_CHARACTERS}]")
 
 
-def nearest_sentences(engine: Engine, query: str, text: str) -> tuple[Span, ...]:
+def find_nearest_sentences(engine: Engine, query: str, text: str) -> tuple[Span, ...]:
     """Return at most three sentences of `text`, as ascending spans; none if none is near or there is only one.
 
     Raises ModelError if the model cannot be loaded.
     """
     query_texts = [query_part.words for query_part in engine.parse(query) if query_part.words.strip()]
-    spans = list(sentences(text))
+    spans = list(split_sentences(text))
     if not query_texts or len(spans) < 2:
         return ()
     plain_sentences = [" ".join(text[span.start : span.end].split()) for span in spans]
@@ -44,13 +44,13 @@ def nearest_sentences(engine: Engine, query: str, text: str) -> tuple[Span, ...]
     questions, answers = vectors[: len(query_texts)], vectors[len(query_texts) :]
     above = (questions @ answers.T - (questions @ engine.snapshot.vectors.mean)[:, None]).max(axis=0)
     best = float(above.max())
-    if best < MIN:
+    if best < MIN_SIMILARITY:
         return ()
-    order = np.argsort(-above, kind="stable")[:MAX]
+    order = np.argsort(-above, kind="stable")[:MAX_SENTENCES]
     return tuple(spans[at] for at in sorted(order.tolist()) if above[at] >= MIN_RELATIVE_SIMILARITY * best)
 
 
-def sentences(text: str) -> Iterator[Span]:
+def split_sentences(text: str) -> Iterator[Span]:
     """Yield the longer sentences of a fragment: of its paragraphs and items, not of code, tables and headings."""
     for start, end in _prose_ranges(text):
         at = start

@@ -64,12 +64,12 @@ class AskWindow:
         return draw_window(text, fragment, spans, view, headings=headings, elsewhere=elsewhere)
 
     def _near(self, engine: Engine, fragment: Fragment) -> tuple[Span, ...]:
-        from excerpt.search.nearest_sentences import nearest_sentences
+        from excerpt.search.nearest_sentences import find_nearest_sentences
 
         if not self.location.by_meaning or not self.query:
             return ()
         try:
-            return nearest_sentences(engine, self.query, fragment.text)
+            return find_nearest_sentences(engine, self.query, fragment.text)
         except ModelError:
             return ()
 
@@ -97,7 +97,7 @@ def _elsewhere(
     """Yield the matches of the query outside of the fragment but in the window, as (line number, columns)."""
     lines = text.split("\n")
     first, last = view_range(fragment, len(lines), view)
-    marks = engine.marks(query)
+    marks = engine.highlight_terms(query)
     if not marks.terms:
         return
     language = engine.snapshot.note_info(fragment.path).language
