@@ -166,7 +166,7 @@ def case_of(engine: Engine, question: Question) -> Case:
     """Return one question with its candidates."""
     query = _only(engine, question)
     table = engine.snapshot.table
-    said, found = engine.candidates(query)
+    said, found = engine.find_candidates(query)
     notes = table.notes[found.rows]
     among, links = _links_among(engine.snapshot, np.unique(notes))
     struck = [number for number, note in enumerate(among.tolist()) if table.paths[note] in question.struck]

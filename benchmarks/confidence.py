@@ -140,11 +140,11 @@ def _ask(engine: Engine, vault: str, question: Question, *, own: bool) -> Asked:
 
 def _first(engine: Engine, question: Question, hit: Hit) -> First:
     query = engine.parse(question.text)[0]
-    evidence, found = engine.candidates(query)
+    evidence, found = engine.find_candidates(query)
     row = np.searchsorted(engine.snapshot.table.keys, [hit.fragment.key]).astype(np.int32)
     features = tuple(float(value[0]) for value in compute_features(evidence, found, row))
     leader = primary_strategy(evidence.word_count)
-    kind = EXACT if evidence.whole is not None and evidence.whole[row[0]] else LED[leader]
+    kind = EXACT if evidence.has_exact_words is not None and evidence.has_exact_words[row[0]] else LED[leader]
     return First(
         kind,
         tuple(float(one is leader) for one in LED),

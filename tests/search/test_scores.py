@@ -38,10 +38,10 @@ def test_the_best_are_those_of_all_to_the_last_bit(texts: list[str], shares: lis
     scores = WordScores(matches, len(texts))
     best = scores.top_rows(size)
     assert best.tolist() == top_k(expected, size, 0.0).tolist()
-    assert scores.at(best).tobytes() == expected[best].tobytes()
+    assert scores.scores_at(best).tobytes() == expected[best].tobytes()
     every = np.arange(len(texts), dtype=np.int32)
-    assert scores.at(every).tobytes() == expected.tobytes()
-    assert scores.matching().tolist() == (expected > 0).tolist()
+    assert scores.scores_at(every).tobytes() == expected.tobytes()
+    assert scores.flag_matching_rows().tolist() == (expected > 0).tolist()
 
 
 def test_a_row_that_is_not_allowed_has_no_score() -> None:
@@ -50,7 +50,7 @@ def test_a_row_that_is_not_allowed_has_no_score() -> None:
     matches = [index.match(word) for word in index.expand(asked("apple"), open_word=False, fuzzy_threshold=1.0)]
     scores = WordScores(matches, 3, np.array([False, True, True]))
     assert scores.top_rows(3).tolist() == [1]
-    assert scores.at(np.array([0, 1], np.int32))[0] == 0
+    assert scores.scores_at(np.array([0, 1], np.int32))[0] == 0
 
 
 def test_what_no_list_needs_is_not_weighed() -> None:

@@ -14,12 +14,12 @@ COSINES = np.array([0.9, 0.5, 0.3, 0.7], np.float32)
 
 
 def test_the_nearest_is_one_and_the_ordinary_is_none() -> None:
-    found = scale_above_mean(COSINES, mean=0.5, top_k=0.9)
+    found = scale_above_mean(COSINES, mean=0.5, highest=0.9)
     assert found.tolist() == pytest.approx([1.0, 0.0, 0.0, 0.5])
 
 
 def test_where_nothing_stands_out_nothing_counts() -> None:
-    assert scale_above_mean(np.zeros(2, np.float32), mean=0.0, top_k=0.0).tolist() == [0.0, 0.0]
+    assert scale_above_mean(np.zeros(2, np.float32), mean=0.0, highest=0.0).tolist() == [0.0, 0.0]
 
 
 def test_english_is_trusted_wholly() -> None:

@@ -22,6 +22,6 @@ def test_the_nearest_are_the_same_to_the_last_bit(
     rough = QuerySimilarities(query, snapshot)
     nearest = rough.top_rows(size)
     assert nearest.tolist() == exact.top_rows(size).tolist()
-    assert rough.at(nearest).tobytes() == exact.at(nearest).tobytes()
+    assert rough.cosines_at(nearest).tobytes() == exact.cosines_at(nearest).tobytes()
     assert rough.mean == pytest.approx(exact.mean, abs=1e-7)
-    assert rough.all.tobytes() == exact.all.tobytes()
+    assert rough.all_cosines.tobytes() == exact.all_cosines.tobytes()

@@ -207,7 +207,7 @@ def find_topic(engine: Engine, text: str) -> Topic:
     queries = engine.parse(text)
     engine.prefetch(queries, RANKED, by_words=COUNTED_IN_STORE)
     answers = [engine.score_query(query, queries[0].strategy or Strategy.AUTO, RANKED) for query in queries]
-    ranking = engine.ranking(answers)
+    ranking = engine.merge_ranking(answers)
     rows = np.unique(np.concatenate([_about(engine, answer) for answer in answers]))
     if len(rows) < MIN_FRAGMENTS:
         rows = np.union1d(rows, _likely(ranking)).astype(np.int32)
@@ -240,12 +240,12 @@ def _first_hits(ranking: Ranking) -> dict[int, float]:
 def _about(engine: Engine, answer: ScoredQuery) -> Rows:
     """Return the rows that have most of the topic; for filters alone, all that pass."""
     evidence = answer.evidence
-    if answer.judgement is None:
-        return np.flatnonzero(evidence.allowed).astype(np.int32) if evidence.allowed is not None else _no_rows()
+    if answer.confidences is None:
+        return np.flatnonzero(evidence.is_allowed).astype(np.int32) if evidence.is_allowed is not None else _no_rows()
     weights = np.array([match.idf for match in evidence.matches], np.float32)
     if not weights.sum():
         return _no_rows()
-    rows = np.flatnonzero(evidence.scores.all > 0).astype(np.int32)
+    rows = np.flatnonzero(evidence.scores.all_scores > 0).astype(np.int32)
     present = engine.index.presence(evidence.words, rows, None)
     matching: Rows = rows[(weights / weights.sum()) @ present >= MAX]
     return matching
@@ -258,8 +258,8 @@ def _likely(ranking: Ranking) -> Rows:
 
 
 def _confidence(ranking: Ranking, index: int) -> Confidence | None:
-    judgement = ranking.scored_queries[int(ranking.scored_query_indices[index])].judgement
-    return judgement.label_at(int(ranking.positions[index])) if judgement else None
+    confidences = ranking.scored_queries[int(ranking.scored_query_indices[index])].confidences
+    return confidences.label_at(int(ranking.positions[index])) if confidences else None
 
 
 def _query_words(answers: Sequence[ScoredQuery]) -> tuple[TopicWord, ...]:

@@ -298,12 +298,12 @@ def _rank(
     strategy = queries[0].strategy or settings.search.strategy
     # Ranked memories are cut to `among` afterwards, and listed ones are sorted in another order: both need all.
     pool = len(table.keys) if among is not None or limit is None else max(POOL_SIZE, limit)
-    ranking = engine.ranking([engine.score_query(query, strategy, pool) for query in queries])
+    ranking = engine.merge_ranking([engine.score_query(query, strategy, pool) for query in queries])
     chosen: list[int] = []
     memories: list[Memory] = []
     nearest: list[tuple[int, Memory]] = []
     seen_notes: set[int] = set()
-    listed = all(answer.judgement is None for answer in ranking.scored_queries)
+    listed = all(answer.confidences is None for answer in ranking.scored_queries)
     for at, note in enumerate(table.notes[ranking.rows].tolist()):
         memory = index.notes[note]
         if note in seen_notes or memory is None or (among is not None and memory.id not in among):
@@ -322,7 +322,7 @@ def _rank(
     if listed:
         newest = sorted(memories, key=lambda memory: memory.created, reverse=True)[:limit]
         return [Recalled(memory) for memory in newest]
-    hits = engine.hits(_part(ranking, np.array(chosen, np.intp)), 0, len(chosen))
+    hits = engine.load_hits(_part(ranking, np.array(chosen, np.intp)), 0, len(chosen))
     return [
         Recalled(memory, hit.score, hit.confidence, _spans_in(memory.text, hit), answered)
         for memory, hit in zip(memories, hits, strict=True)
@@ -335,7 +335,7 @@ def _answers(ranking: Ranking, index: int) -> bool:
     The engine also lists fragments that are only a little nearer than the rest.
     """
     answer, row = ranking.scored_queries[ranking.scored_query_indices[index]], int(ranking.positions[index])
-    if answer.judgement is None or answer.judgement.label_at(row) is not Confidence.NOTHING:
+    if answer.confidences is None or answer.confidences.label_at(row) is not Confidence.NOTHING:
         return True
     return float(answer.evidence.similarities.at(ranking.rows[index : index + 1])[0]) >= NEAR_IN_MEANING
 

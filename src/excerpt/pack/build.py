@@ -428,7 +428,7 @@ def search_all(engine: Engine, queries: Sequence[str], strategy: Strategy, limit
         alternatives = engine.parse(query)
         used = alternatives[0].strategy or strategy
         answers += [engine.score_query(alternative, used, max(POOL_SIZE, limit)) for alternative in alternatives]
-    hits = engine.hits(engine.ranking(answers), 0, limit)
+    hits = engine.load_hits(engine.merge_ranking(answers), 0, limit)
     matched = count_matching_rows(answers)
     elapsed = (time.perf_counter() - started) * 1e3
     query = " | ".join(queries)

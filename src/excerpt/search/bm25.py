@@ -1,4 +1,7 @@
-"""Query words in the postings: the terms of the vault that a word matches, and BM25 over the fields.
+"""Matching of query words with the terms of the vault, and BM25F scoring of the matching rows.
+
+A row is the position of a fragment in the arrays of a snapshot, which is one state of a vault's index.
+
 
 The formula is BM25F (Robertson, Zaragoza and Taylor, 2004): a word's occurrences in the fields are normalised by field
 length, weighted, summed, and saturate together, so a word in title and text is one piece of evidence made stronger. The
@@ -24,7 +27,7 @@ Floats = npt.NDArray[np.float32]
 FieldBits = npt.NDArray[np.uint8]
 Flags = npt.NDArray[np.bool_]
 
-_CACHE_ENTRY_ROWS = 100  # cost of an empty match in rows
+_CACHE_ENTRY_ROWS = 100  # memory of a cache entry besides its rows, in rows
 NO_ROWS: Rows = np.zeros(0, np.int32)
 _NO_SCORES = np.zeros(0, np.float32)
 _NO_FIELDS = np.zeros(0, np.uint8)
@@ -32,7 +35,7 @@ _NO_FIELDS = np.zeros(0, np.uint8)
 
 @dataclass(frozen=True, slots=True)
 class FieldWeight:
-    """Parameters of a field: its weight relative to the text's 1, and how much its length matters (BM25's b)."""
+    """BM25F parameters of a field: its weight (the text has 1), and `b`, how much its length matters, 0 to 1."""
 
     weight: float
     b: float
@@ -49,33 +52,37 @@ FIELD_WEIGHTS: Mapping[str, FieldWeight] = {
     "properties": FieldWeight(0.5, 0.6),
 }
 FIELDS_BY_NUMBER = tuple(sorted(FIELD_WEIGHTS))
-"""The fields in the order of their numbers in the index."""
+"""The field names by field number, which the index stores instead of the name."""
 K1 = 1.0
 
 PREFIX_SHARE = 0.4
-"""Share of a term that only begins like the last word.
+"""Factor for the score of a term that only begins with the word being typed.
 
-Under one half (one over K1 + 1), so that no number of partial occurrences outweighs one exact occurrence in a fragment
-of average length.
+Below 1 / (K1 + 1), that is one half, so that no number of such terms outweighs one exact occurrence in a fragment of
+average length.
 """
 FUZZY_SHARE = 0.3
-"""Share of a term that is only spelled like the word, times their similarity: below a partial match."""
+"""Factor for the score of a term that is only spelled like a word, to be multiplied by their similarity (0 to 1).
+
+Below PREFIX_SHARE, so that a word being typed matches its completions first.
+"""
 MAX_COMPLETIONS = 12
-"""Maximum number of terms that a prefix matches, shortest first."""
+"""Maximum number of terms that complete the word being typed, shortest first."""
 _MAX_ENDING_LETTERS = 16
-"""Maximum number of letters of an ending, complete or not, that a stem has lost."""
+"""Maximum number of last letters that are removed from a word being typed to find its stem."""
 MAX_FUZZY_TERMS = 3
+"""Maximum number of similarly spelled terms for a word without matches."""
 MAX_CACHED_ROWS = 1_000_000
-"""Maximum number of cached rows with scores of the last words, nine bytes each."""
+"""Maximum number of rows cached with their scores, for all recent words together; a row takes nine bytes."""
 MIN_LAZY_OCCURRENCES = 8000
-"""Number of occurrences of a word above which its fragments are scored on demand."""
+"""Number of postings above which the rows of a word are scored only on demand."""
 MIN_FUZZY_LETTERS = 4
-"""Least number of letters of a word with fuzzy matches: one changed letter of three makes another word."""
+"""Least number of letters of a word that is matched fuzzily: in three letters, one error makes another word."""
 
 
 @dataclass(frozen=True, slots=True)
 class TermTier:
-    """Terms with equal weight for a word: `share` is 1 for the word itself, less for similar terms."""
+    """Terms that match a query word equally well. `share`, the factor for their score, is 1 for the exact word."""
 
     terms: tuple[str, ...]
     share: float
@@ -83,9 +90,10 @@ class TermTier:
 
 @dataclass(frozen=True, slots=True)
 class ExpandedWord:
-    """A query word and the terms that match it, best tier first.
+    """A query word with the terms of the vault that match it, in tiers, exact terms first.
 
-    `position` is its position in the query; `whole` is true for a compound whose parts follow as separate words.
+    `surface` is the word as typed, `position` its number in the query. `whole` is true for a compound, such as
+    `snake_case`, whose parts follow as separate words.
     """
 
     surface: str
@@ -95,12 +103,16 @@ class ExpandedWord:
 
     @property
     def terms(self) -> tuple[str, ...]:
+        """The terms of all tiers."""
         return tuple(term for tier in self.tiers for term in tier.terms)
 
 
 @dataclass(frozen=True, slots=True)
 class TermScores:
-    """Rows, ascending, each with its score and a bit for each field that has the word."""
+    """The rows that have some terms, ascending, with the score of each row for these terms.
+
+    `fields` has, for each row, bit `i` set if field number `i` has one of the terms.
+    """
 
     rows: Rows
     scores: Floats
@@ -108,16 +120,18 @@ class TermScores:
 
 
 ComputeScores = Callable[[Rows | None], TermScores]
+"""A function that scores the given ascending rows, or, for None, all rows that have a term."""
 
 
 class TermMatches:
-    """The `count` fragments that have any of some terms, and the terms' rarity.
+    """The rows that have any of some terms, with their scores.
 
-    Common terms are scored on demand, because a query is mostly answered by its other words.
+    `idf` is the rarity of the terms together; `count` is the number of fragments in the vault that have one of them.
+    The scores of common terms are computed on demand, because the other words of a query mostly decide its best rows.
     """
 
     def __init__(self, idf: float, count: int, compute_scores: ComputeScores, mark: Callable[[Flags], None]) -> None:
-        """Create the terms; `compute_scores` returns scores of some or all rows, `mark` sets the rows with a term."""
+        """Create matches that are not yet scored; `mark` sets the flags of all rows that have a term."""
         self.idf = idf
         self.count = count
         self._compute_scores = compute_scores
@@ -127,7 +141,7 @@ class TermMatches:
 
     @staticmethod
     def from_scores(idf: float, count: int, term_scores: TermScores) -> TermMatches:
-        """Return terms that are scored already."""
+        """Return matches whose scores are already computed."""
         match = TermMatches(idf, count, lambda _: term_scores, lambda _: None)
         match._all_scores = term_scores
         return match
@@ -138,13 +152,14 @@ class TermMatches:
         return self._all_scores is not None
 
     @property
-    def all(self) -> TermScores:
+    def all_scores(self) -> TermScores:
+        """The scores of all rows that have a term, computed on first use."""
         if self._all_scores is None:
             self._all_scores, self._last_rows = self._compute_scores(None), None
         return self._all_scores
 
-    def at(self, rows: Rows) -> tuple[Floats, FieldBits]:
-        """Return the score of each of `rows`, ascending, and the fields that have a term."""
+    def scores_and_fields_at(self, rows: Rows) -> tuple[Floats, FieldBits]:
+        """Return the scores of `rows`, which must be ascending, and their field bits as in `TermScores.fields`."""
         if self._all_scores is not None:
             return _align_to_rows(self._all_scores, rows)
         if self._last_rows is None or self._last_rows[0] is not rows:
@@ -152,7 +167,7 @@ class TermMatches:
         return self._last_rows[1]
 
     def mark(self, flags: Flags) -> None:
-        """Set the flags of the rows that have a term."""
+        """Set in `flags`, an array with one flag for each row, the flags of the rows that have a term."""
         if self._all_scores is None:
             self._mark(flags)
         else:
@@ -171,39 +186,42 @@ def _align_to_rows(term_scores: TermScores, rows: Rows) -> tuple[Floats, FieldBi
 
 @dataclass(frozen=True, slots=True)
 class WordMatches:
-    """The fragments that have a word of the query; its idf counts with the factor `share`."""
+    """The rows that have a query word, with their scores multiplied by `share` (the importance of the word, 0 to 1)."""
 
     term_matches: TermMatches
     share: float = 1.0
 
     @property
     def idf(self) -> float:
+        """The idf of the word times `share`."""
         return self.term_matches.idf if self.share == 1 else self.share * self.term_matches.idf
 
     @property
     def max_score(self) -> float:
-        """Upper bound of the score of a fragment."""
+        """A value that the score of no row exceeds."""
         return 1.001 * self.idf * (K1 + 1)
 
     @property
     def count(self) -> int:
-        """Number of fragments."""
+        """Number of fragments in the vault that have the word."""
         return self.term_matches.count
 
     @property
     def rows(self) -> Rows:
-        return self.term_matches.all.rows
+        """The rows that have the word, ascending."""
+        return self.term_matches.all_scores.rows
 
     @property
     def scores(self) -> Floats:
-        return self._multiply_share(self.term_matches.all.scores)
+        """The score of each of `self.rows`."""
+        return self._multiply_share(self.term_matches.all_scores.scores)
 
     def scores_at(self, rows: Rows) -> Floats:
-        """Return the score of each of `rows`, ascending."""
-        return self._multiply_share(self.term_matches.at(rows)[0])
+        """Return the scores of the given `rows`, which must be ascending; 0 for a row without the word."""
+        return self._multiply_share(self.term_matches.scores_and_fields_at(rows)[0])
 
     def with_share(self, share: float) -> WordMatches:
-        """Return the same fragments with the factor `share` for the idf."""
+        """Return the same matches with another factor `share` for their scores."""
         return replace(self, share=share)
 
     def _multiply_share(self, scores: Floats) -> Floats:
@@ -211,12 +229,16 @@ class WordMatches:
 
 
 class WordIndex:
-    """Matching and scoring of words in one snapshot. Caches the last words, since a query grows letter by letter."""
+    """Matching and scoring of query words in one snapshot.
+
+    The matches of recent words are cached, because a query changes letter by letter while it is typed.
+    """
 
     def __init__(self, reader: TermReader, load_idf_rows: Callable[[], Flags | None] = lambda: None) -> None:
-        """Create the index; `load_idf_rows` returns flags of the rows for idf and mean lengths, None for all.
+        """Create an index of the terms in `reader`.
 
-        With the rows of notes, the figures do not change with attachments.
+        `load_idf_rows` returns a flag for each row that counts for idf and mean field lengths (None: all rows count).
+        If only the rows of notes count, attachments do not change the scores of notes.
         """
         self._reader = reader
         self._load_idf_rows = load_idf_rows
@@ -224,17 +246,18 @@ class WordIndex:
         self._cached_rows = 0
 
     def warm(self) -> None:
-        """Load the vault's terms, so that completions and fuzzy matches need no reading."""
+        """Load the data for completions and fuzzy matches, and the field weights of all rows."""
         self._reader.lexicon("text")
-        self._norms  # noqa: B018
+        self._occurrence_weights  # noqa: B018
 
     def expand(
         self, query_words: Sequence[QueryWord], *, open_word: bool, fuzzy_threshold: float
     ) -> tuple[ExpandedWord, ...]:
-        """Return the variants of each word.
+        """Return each query word with the terms that match it, in tiers.
 
-        These are the word itself; for the word being typed, its completions; and if the vault has no such term, similar
-        ones (Levenshtein similarity of at least `fuzzy_threshold`, 0 to 1).
+        The first tier has the word's own terms. If `open_word` is true, the last word is still being typed, and a
+        second tier has its completions. If the vault has none of these terms, further tiers have similarly spelled
+        terms (Levenshtein similarity of at least `fuzzy_threshold`, 0 to 1).
         """
         words: list[ExpandedWord] = []
         for index, word in enumerate(query_words):
@@ -249,7 +272,7 @@ class WordIndex:
         return tuple(words)
 
     def match(self, word: ExpandedWord) -> WordMatches:
-        """Return the fragments that have the word, each by its best tier."""
+        """Return the rows that have a term of the word, each with the score by its best tier."""
         exact = self._match_terms(word.tiers[0].terms)
         if len(word.tiers) == 1:
             return WordMatches(exact)
@@ -257,36 +280,39 @@ class WordIndex:
         if not variants:
             return WordMatches(exact)
         term_scores = _reduce_by_row(
-            np.concatenate([match.all.rows for _, match in variants]),
-            np.concatenate([np.float32(share) * match.all.scores for share, match in variants]),
-            np.concatenate([match.all.fields for _, match in variants]),
+            np.concatenate([match.all_scores.rows for _, match in variants]),
+            np.concatenate([np.float32(share) * match.all_scores.scores for share, match in variants]),
+            np.concatenate([match.all_scores.fields for _, match in variants]),
             np.maximum,
         )
         idf = exact.idf if exact.count else max(match.idf for _, match in variants)
         count = len(term_scores.rows)
-        if count < max(match.count for _, match in variants):  # of a store, of which not all are loaded
+        if count < max(match.count for _, match in variants):  # not all fragments are loaded from the store
             known = self._reader.counts([term for tier in word.tiers for term in tier.terms])
             count = count if known is None else max(count, known.fragments)
         return WordMatches(TermMatches.from_scores(idf, count, term_scores))
 
     def best_terms(self, word: ExpandedWord) -> tuple[str, ...]:
-        """Return the terms of the word's first tier that the vault has."""
+        """Return the terms of the first tier of which the vault has a term; empty if it has none at all."""
         return next((tier.terms for tier in word.tiers if self._match_terms(tier.terms).count), ())
 
     def presence(self, words: Sequence[ExpandedWord], rows: Rows, field: str | None) -> Floats:
-        """Return words x rows: 1 if a row has the word in `field` (None: any), a tier's share for a variant, else 0."""
+        """Return an array, words x rows: the share of the best tier of a word that a row has, 0 if it has none.
+
+        `rows` are ascending. Only occurrences in `field` count (None: in any field). An exact term has share 1.
+        """
         presence: Floats = self.presence_by_field(words, rows, (field,))[0]
         return presence
 
     def presence_by_field(self, words: Sequence[ExpandedWord], rows: Rows, fields: Sequence[str | None]) -> Floats:
-        """Return `presence` for several fields at once: fields x words x rows."""
+        """Return `presence` for several fields (None: any field) as an array, fields x words x rows."""
         bits = np.array([0xFF if field is None else 1 << FIELDS_BY_NUMBER.index(field) for field in fields], np.uint8)
         presence = np.zeros((len(fields), len(words), len(rows)), np.float32)
         for number, word in enumerate(words):
             for tier in reversed(word.tiers):
                 match = self._match_terms(tier.terms)
                 if match.count:
-                    field_bits = match.at(rows)[1] & bits[:, None]
+                    field_bits = match.scores_and_fields_at(rows)[1] & bits[:, None]
                     presence[:, number][field_bits > 0] = tier.share
         return presence
 
@@ -317,7 +343,10 @@ class WordIndex:
         return self._load_idf_rows()
 
     def _count_and_idf(self, terms: Sequence[str], matching_rows: Rows | Flags) -> tuple[int, float]:
-        """Return how many fragments have any of the terms, and their idf."""
+        """Return the number of fragments that have any of the terms, and the idf of the terms together.
+
+        `matching_rows` are the loaded rows with a term: their numbers, or a flag for each row.
+        """
         is_flags = matching_rows.dtype == np.bool_
         count = int(np.count_nonzero(matching_rows)) if is_flags else len(matching_rows)
         known = self._reader.counts(terms)
@@ -333,7 +362,7 @@ class WordIndex:
             flags[self._reader.entries(term).rows] = True
 
     def _compute_scores(self, terms: tuple[str, ...], idf: float, wanted_rows: Rows | None = None) -> TermScores:
-        """Return the scored rows that have any of the terms, or those of them in `wanted_rows` (ascending)."""
+        """Score the rows that have any of the terms; if `wanted_rows` (ascending) is given, only these."""
         entry_sets = [entries for term in terms if len((entries := self._reader.entries(term)).rows)]
         if wanted_rows is not None:
             entry_sets = [part for entries in entry_sets if len((part := _select_rows(entries, wanted_rows)).rows)]
@@ -342,15 +371,18 @@ class WordIndex:
         rows = np.concatenate([entries.rows for entries in entry_sets])
         fields = np.concatenate([entries.fields for entries in entry_sets])
         tf = np.concatenate([entries.tf for entries in entry_sets]).astype(np.float32)
-        weighted = tf * self._norms.take(fields * np.int32(self._reader.doc_count) + rows)
+        weighted = tf * self._occurrence_weights.take(fields * np.int32(self._reader.doc_count) + rows)
         bits = np.left_shift(np.uint8(1), fields)
         summed = _reduce_by_row(rows, weighted, bits, np.add, len(entry_sets) > 1)
         scores = np.float32(idf * (K1 + 1)) * summed.scores / (summed.scores + np.float32(K1))
         return replace(summed, scores=scores)
 
     @cached_property
-    def _norms(self) -> Floats:
-        """The weight of one occurrence for each row, field by field: the field's weight over its relative length."""
+    def _occurrence_weights(self) -> Floats:
+        """The weight of one occurrence in each field of each row, as a flat array, field by field.
+
+        It is the weight of the field divided by its length normalisation in the row (1 at mean length).
+        """
         norms: Floats = np.zeros((len(FIELDS_BY_NUMBER), self._reader.doc_count), np.float32)
         for number, field in enumerate(FIELDS_BY_NUMBER):
             lengths = self._reader.lengths(field)
@@ -363,7 +395,7 @@ class WordIndex:
         return norms.ravel()
 
     def _complete_prefix(self, prefix: str) -> list[str]:
-        """Return the completions of `prefix`; without any, the stem that it extends by an unfinished ending."""
+        """Return the terms that begin with `prefix`; if there are none, the stem of which it may be an inflected form."""
         if len(prefix) < 2 and prefix.isascii():
             return []
         completions = self._reader.completions(prefix, MAX_COMPLETIONS)
@@ -396,7 +428,7 @@ class WordIndex:
 
 
 def _select_rows(entries: TermEntries, rows: Rows) -> TermEntries:
-    """Return the entries of the rows `rows`, ascending."""
+    """Return the entries of `rows` only; `rows` and the entries are ascending."""
     first = np.searchsorted(entries.rows, rows)
     indices = concat_ranges(first, np.searchsorted(entries.rows, rows, side="right") - first)
     return TermEntries(entries.rows[indices], entries.fields[indices], entries.tf[indices])
@@ -405,7 +437,10 @@ def _select_rows(entries: TermEntries, rows: Rows) -> TermEntries:
 def _reduce_by_row(
     rows: Rows, values: Floats, fields: FieldBits, combine: np.ufunc, unsorted: bool = True
 ) -> TermScores:
-    """Return each row once, ascending, with its values combined by `combine`, and the union of its field bits."""
+    """Return each row once, ascending, with its `values` combined by `combine`, and its field bits united.
+
+    `unsorted` is false if `rows` are ascending already.
+    """
     if unsorted:
         order = np.argsort(rows, kind="stable")
         rows, values, fields = rows[order], values[order], fields[order]
@@ -420,13 +455,16 @@ def _compute_idf(match_count: int, count: int) -> float:
 
 
 def merge_rows(*row_sets: Rows) -> Rows:
-    """Return all rows, ascending, each once. For hundreds of rows sorting is ten times as fast as numpy's `union1d`."""
+    """Return the rows of all `row_sets`, ascending, each once.
+
+    For hundreds of rows this is ten times as fast as numpy's `union1d`.
+    """
     rows = np.sort(np.concatenate(row_sets), kind="stable")
     return rows[np.flatnonzero(np.diff(rows, prepend=-1))]
 
 
 def sum_scores(matches: Sequence[WordMatches], count: int) -> Floats:
-    """Return the BM25 score of each of `count` fragments: the sum over words."""
+    """Return the BM25F score of each of `count` rows: the sum of its scores for all words."""
     scores = np.zeros(count, np.float32)
     for match in matches:
         scores[match.rows] += match.scores

@@ -1,4 +1,8 @@
-"""The candidate fragments for a query, each with every signal, whichever list proposed it."""
+"""Selection of the candidate fragments for a query, and computation of all their signals.
+
+A row is the position of a fragment in the arrays of a snapshot; a note number is the position of a note in
+`table.paths`.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +23,16 @@ from excerpt.search.ranking import SIGNALS
 Longs = npt.NDArray[np.int64]
 
 # --- other names ------------------------------------------------------------------------------------------------------
-# Names of notes besides their titles: how well a query fits the best of them.
+# How well a query fits the best name of a note other than the title.
 
 _MAX_CACHED_LINKS = 20_000
-"""Maximum number of links whose target notes are cached."""
+"""Maximum number of links whose target note numbers are cached."""
 
 
 class OtherNoteNames:
-    """Names of one snapshot's notes besides their titles, read on first use.
+    """The names of the notes in one snapshot, other than their titles, loaded on first use.
 
-    They are aliases, file names and first headings, and the texts of links that lead to the notes.
+    They are a note's own names (aliases, file name, first heading) and the texts of links to the note.
     """
 
     def __init__(self, snapshot: Corpus) -> None:
@@ -39,35 +43,36 @@ class OtherNoteNames:
     def score_names(
         self, notes: Rows, words: Sequence[ExpandedWord], extra_words: Sequence[ExpandedWord], weight: Floats
     ) -> tuple[Floats, Floats]:
-        """Return, for each of `notes`, how well its best own name fits the query, and how well the best link text does.
+        """Return two arrays: how well the best own name, and the best link text, of each note fits the query, 0 to 1.
 
-        The fit is the share of the query that a name covers times the share of the name that the query covers. `notes`
-        are ascending rows of the snapshot's note table, which also hold the links. If all names were one field, the
-        other names of a note would lower the fit of one.
+        The fit is the share of the query that a name covers times the share of the name that the query covers. Each
+        name is scored by itself, so that further names of a note do not lower the fit of a good one. `notes` are note
+        numbers, ascending; only links in these notes count. `weight` is each word's share of the query, 0 to 1.
+        `extra_words` are not searched for, but make a name fit a longer query (see `Evidence`).
         """
         numbers = notes.tolist()
         missing = [note for note in numbers if note not in self._terms_by_note]
         self._terms_by_note.update(zip(missing, self._snapshot.name_terms(missing), strict=True))
         names = [self._terms_by_note[note] for note in numbers]
         own, link_fits = np.zeros(len(notes), np.float32), np.zeros(len(notes), np.float32)
-        name_numbers, score_names = _score_names(names, _digest_query_terms(words, extra_words), weight)
+        name_numbers, fits = _score_names(names, _digest_query_terms(words, extra_words), weight)
         if not len(name_numbers):
             return own, link_fits
         counts = np.array([len(note_names.lengths) // LENGTH_DTYPE.itemsize for note_names in names])
         ends = np.cumsum(counts)
         name_notes = np.searchsorted(ends, name_numbers, side="right")
-        # The index of the link of its note that has this text; below 0 it is an own name of the note.
+        # The number of the link, within its note, that has this text; negative for an own name of the note.
         link = (
             name_numbers - (ends - counts)[name_notes] - np.array([note_names.own for note_names in names])[name_notes]
         )
         is_own = link < 0
-        np.maximum.at(own, name_notes[is_own], score_names[is_own])
+        np.maximum.at(own, name_notes[is_own], fits[is_own])
         link_indices, sole_notes = _match_link_targets(names, name_notes, link)
-        # Best first: an unambiguous link need not be resolved if another one already gives its note as good a name.
-        order = np.argsort(-score_names[link_indices], kind="stable")
+        # Best first: an unambiguous link need not be resolved if its target note already has a name that fits as well.
+        order = np.argsort(-fits[link_indices], kind="stable")
         link_indices, sole_notes = link_indices[order], sole_notes[order]
         position_of = {note: position for position, note in enumerate(numbers)}
-        links = (name_notes[link_indices], link[link_indices], score_names[link_indices], sole_notes)
+        links = (name_notes[link_indices], link[link_indices], fits[link_indices], sole_notes)
         targets_by_note: dict[int, list[str]] = {}
         best = [0.0] * len(notes)
         for position, number, fit, sole_note in zip(*(values.tolist() for values in links), strict=True):
@@ -79,7 +84,10 @@ class OtherNoteNames:
         return own, np.array(best, np.float32)
 
     def _resolve_link(self, note: int, link: int, targets_by_note: dict[int, list[str]]) -> int:
-        """Return the number of the target note of a link, -1 for none; `targets_by_note` caches link targets by note."""
+        """Return the number of the note to which link number `link` of a note leads, -1 if it leads to no note.
+
+        `targets_by_note` caches the targets of all links of a note, as written, by note number.
+        """
         target = self._link_cache.get((note, link))
         if target is None:
             if len(self._link_cache) >= _MAX_CACHED_LINKS:
@@ -94,9 +102,10 @@ class OtherNoteNames:
 
 @dataclass(frozen=True, slots=True)
 class _QueryTermDigests:
-    """The terms of a query in the form stored for names, ascending.
+    """The digests of a query's terms, ascending, as they are stored for names.
 
-    `shares` (terms x words) is the share of each term in each word; unasked terms only make a name fit a longer query.
+    `shares` (terms x words) is how well each term matches each query word, 0 to 1. `extra_words` flags the terms that
+    match no word, and only make a name fit a longer query.
     """
 
     terms: Digests
@@ -124,9 +133,9 @@ def _digest_query_terms(words: Sequence[ExpandedWord], extra_words: Sequence[Exp
 
 
 def _score_names(names: Sequence[NameTerms], query: _QueryTermDigests, weight: Floats) -> tuple[Longs, Floats]:
-    """Return the indices of the names that fit a query, in the order of the notes, and how well each fits.
+    """Return the indices of the names that have a term of the query, and how well each fits, 0 to 1.
 
-    `weight` is each word's share of the query.
+    An index counts the names of all notes, one note after the other. `weight` is each word's share of the query.
     """
     lengths = np.frombuffer(b"".join([note_names.lengths for note_names in names]), LENGTH_DTYPE)
     terms = np.frombuffer(b"".join([note_names.terms for note_names in names]), DIGEST_DTYPE)
@@ -143,15 +152,16 @@ def _score_names(names: Sequence[NameTerms], query: _QueryTermDigests, weight: F
     extra_words = np.flatnonzero(query.extra_words[at])
     pairs = np.unique(term_groups[extra_words] * len(query.terms) + at[extra_words])
     count = shares.sum(axis=1) + np.bincount(pairs // len(query.terms), minlength=len(matching_names))
-    score_names = (shares * weight).sum(axis=1) * np.minimum(count / lengths[matching_names], 1)
-    return matching_names, score_names.astype(np.float32)
+    fits = (shares * weight).sum(axis=1) * np.minimum(count / lengths[matching_names], 1)
+    return matching_names, fits.astype(np.float32)
 
 
 def _match_link_targets(names: Sequence[NameTerms], name_notes: Longs, link: Longs) -> tuple[Longs, Longs]:
-    """Return the links that may lead to one of the notes, and the position of that note, -1 if several have the name.
+    """Return the indices of the links that may lead to a note in `names`, and the position of that note in `names`.
 
-    Links are given by the positions of their notes among `names` and their numbers there (below 0: no link). A link
-    whose target is the file name of none of the notes leads to none of them.
+    `name_notes` is the position in `names` of the note that has each link, and `link` the number of the link within
+    that note (negative: not a link). Links are compared with notes by file name. The position is -1 if several notes
+    have that file name.
     """
     files = np.frombuffer(b"".join([note_names.files for note_names in names]), DIGEST_DTYPE)
     ends = np.cumsum([len(note_names.files) // DIGEST_DTYPE.itemsize for note_names in names])
@@ -170,18 +180,25 @@ def _match_link_targets(names: Sequence[NameTerms], name_notes: Longs, link: Lon
 # --- candidates -------------------------------------------------------------------------------------------------------
 
 NOTE_RANK_WEIGHTS = (1.0, 0.5, 0.25)
-"""Weights of the best, second and third fragment of a note in the score of the note."""
+"""Weights of the best, second and third fragment of a note in the signal `note`."""
 MAX_ATTACHMENT_WORDS = 2.0
-"""Maximum of the words signal of an attachment; a note's is 1, so that a question that only a book answers finds it."""
+"""Maximum of the signal `words` in an attachment.
+
+In a note it is 1. The higher maximum lets a fragment of a book be first if the book answers a question better.
+"""
 MIN_POSITION_IDF = float(np.log(2))
-"""The idf of a word in half of all fragments: its positions say nothing, and are too many to read."""
+"""The idf of a word that half of all fragments have.
+
+A more common word has no proximity: its positions mean little, and are too many to read.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Rows, ascending, with their signals (rows x SIGNALS, each 0 to 1, except for MAX_OF_NOTES) and plain cosines.
+    """The candidate rows for a query, ascending, with their signals and their cosines to the query.
 
-    `is_named` flags the rows of notes that the query names.
+    `signals` is rows x SIGNALS, each 0 to 1 (`words` up to MAX_ATTACHMENT_WORDS). `is_named` flags the rows of notes
+    whose title, file name or alias is the query.
     """
 
     rows: Rows
@@ -191,7 +208,7 @@ class Candidates:
 
 
 class CandidateGenerator:
-    """Generator of the candidates from one snapshot."""
+    """Generator of candidate fragments from one snapshot."""
 
     def __init__(self, snapshot: Corpus, index: WordIndex, names: OtherNoteNames) -> None:
         self._snapshot = snapshot
@@ -199,16 +216,19 @@ class CandidateGenerator:
         self._names = names
 
     def generate(self, evidence: Evidence, pool: int = POOL_SIZE) -> Candidates:
-        """Return the best `pool` fragments by words and by meaning, and those of notes that the query names."""
+        """Return the candidates: the best `pool` rows by words, as many by meaning, and all rows of named notes.
+
+        A note is named if its title, file name or alias is the query.
+        """
         nearest = evidence.similarities.top_rows(pool) if evidence.meaning_factor else NO_ROWS
-        rows = merge_rows(evidence.scores.top_rows(pool), nearest, evidence.named)
+        rows = merge_rows(evidence.scores.top_rows(pool), nearest, evidence.named_rows)
         is_named = np.zeros(len(rows), np.bool_)
-        is_named[np.searchsorted(rows, evidence.named)] = True
+        is_named[np.searchsorted(rows, evidence.named_rows)] = True
         return Candidates(
             rows=rows,
             # Rounded, so that fragments with the same words have equal scores and are ordered by path and line.
             signals=np.round(self._compute_signals(evidence, rows), 6),
-            cosines=evidence.similarities.at(rows),
+            cosines=evidence.similarities.cosines_at(rows),
             is_named=is_named,
         )
 
@@ -216,9 +236,9 @@ class CandidateGenerator:
         rarity = np.array([match.idf for match in evidence.matches], np.float32)
         weight = rarity / max(float(rarity.sum()), 1e-9)
         notes = self._snapshot.table.notes[rows]
-        scores = evidence.scores.at(rows)
-        # The highest score of all rows is among the candidates. Shares are of the highest score of a note: that of an
-        # attachment may be up to twice as high, and does not lower those of notes.
+        scores = evidence.scores.scores_at(rows)
+        # The highest score of all rows is among the candidates. Scores are divided by the highest score of a note, so
+        # that a higher score of an attachment does not lower the signals of notes.
         is_note_row = self._snapshot.is_note_row
         is_note = np.ones(len(rows), np.bool_) if is_note_row is None else is_note_row[rows]
         words = np.minimum(scores / _top_value(scores, is_note), MAX_ATTACHMENT_WORDS)
@@ -233,10 +253,12 @@ class CandidateGenerator:
         names = np.maximum(names, self._score_field_coverage(weight, title, other_title, rows, ("title",)))
         first = self._find_first_rows(notes)
         unique = merge_rows(first)
-        intro_scores = evidence.scores.at(unique)[np.searchsorted(unique, first)]
-        # Loads all requested ones at once.
-        evidence.similarities.at(np.concatenate((rows, first, *_neighbour_rows(rows, len(evidence.similarities)))))
-        cosines = evidence.similarities.at(rows)
+        intro_scores = evidence.scores.scores_at(unique)[np.searchsorted(unique, first)]
+        # Loads the cosines of all rows that are needed below at once.
+        evidence.similarities.cosines_at(
+            np.concatenate((rows, first, *_neighbour_rows(rows, len(evidence.similarities))))
+        )
+        cosines = evidence.similarities.cosines_at(rows)
         mean = evidence.similarities.mean
         nearest = float(cosines[is_note].max(initial=mean))
         if nearest <= mean:
@@ -260,12 +282,15 @@ class CandidateGenerator:
     @staticmethod
     def _score_meaning(evidence: Evidence, rows: Rows, nearest: float) -> Floats:
         similarities = evidence.similarities
-        return scale_above_mean(similarities.at(rows), similarities.mean, nearest) * np.float32(evidence.meaning_factor)
+        return scale_above_mean(similarities.cosines_at(rows), similarities.mean, nearest) * np.float32(
+            evidence.meaning_factor
+        )
 
     def _score_coherence(self, evidence: Evidence, rows: Rows, notes: Rows, nearest: float) -> Floats:
-        """Return how near in meaning the nearer neighbour of each row in its note is.
+        """Return, for each row, how near in meaning to the query the nearer of the two fragments beside it is, 0 to 1.
 
-        A high value means a passage among others on the same subject, a low one a stray passage.
+        Only fragments of the same note count. A low value means that the passage is alone with its subject. `notes` is
+        the note number of each row, `nearest` the highest cosine.
         """
         table = self._snapshot.table.notes
         nearer = np.zeros(len(rows), np.float32)
@@ -279,7 +304,12 @@ class CandidateGenerator:
     def _score_field_coverage(
         self, weight: Floats, present: Floats, extra: Floats, rows: Rows, fields: tuple[str, ...]
     ) -> Floats:
-        """Return the share of the query that short fields cover, times the share of them that the query covers."""
+        """Return how well short `fields`, such as the title, of each row fit the query, 0 to 1.
+
+        It is the share of the query that the fields cover times the share of the fields that the query covers.
+
+        `present` and `extra` (words x rows) are how well these fields have each query word, and each extra word.
+        """
         lexical = self._snapshot.lexical
         lengths = np.maximum(sum(lexical.lengths(field)[rows] for field in fields), 1)
         precision = np.minimum((present.sum(axis=0) + extra.sum(axis=0)) / lengths, 1)
@@ -287,14 +317,14 @@ class CandidateGenerator:
         return covered
 
     def _score_note_names(self, evidence: Evidence, weight: Floats, notes: Rows) -> tuple[Floats, Floats]:
-        """Return how well the query fits the best other name of each row's note, and its best link text."""
+        """Return `OtherNoteNames.score_names` for the note of each row, given by the note numbers `notes`."""
         unique = merge_rows(notes)
         positions = np.searchsorted(unique, notes)
         own_fits, link_fits = self._names.score_names(unique, evidence.words, evidence.extra_words, weight)
         return own_fits[positions], link_fits[positions]
 
     def _find_first_rows(self, notes: Rows) -> Rows:
-        """Return the row of the first fragment of each note."""
+        """Return, for each note number in `notes`, the row of the first fragment of the note."""
         table = self._snapshot.table
         return np.searchsorted(table.keys, table.first_keys[notes]).astype(np.int32)
 
@@ -310,17 +340,20 @@ class CandidateGenerator:
 
 
 def _neighbour_rows(rows: Rows, count: int) -> tuple[Rows, Rows]:
-    """Return the rows before and after each of `rows`; the first and last of `count` are their own neighbours."""
+    """Return the rows before, and the rows after, each of `rows`, limited to 0 and `count` - 1."""
     return np.maximum(rows - 1, 0), np.minimum(rows + 1, count - 1)
 
 
 def _top_value(values: Floats | npt.NDArray[np.float64], is_note: Flags) -> float:
-    """Return the highest value among the rows of notes, or among all rows if there are no notes."""
+    """Return the highest of the `values` that `is_note` flags, else the highest of all; at least 1e-9."""
     return max(float(values[is_note].max(initial=0.0)) or float(values.max(initial=0.0)), 1e-9)
 
 
 def _score_notes(words: Floats, notes: Rows, is_note: Flags) -> Floats:
-    """Return, for each row, how well its note's best fragments match by words, as a share of the best note's."""
+    """Return, for each row, how well the best fragments of its note match by words, from 0 to 1 (the best note).
+
+    `words` is the signal `words` of each row, `notes` the note number of each row.
+    """
     order = np.lexsort((-words, notes))
     first = np.flatnonzero(np.diff(notes[order], prepend=-1))
     ranks = np.arange(len(order)) - np.repeat(first, np.diff(first, append=len(order)))

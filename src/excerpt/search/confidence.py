@@ -45,7 +45,7 @@ A half-typed word, or one that all notes have, is rare in nothing and yet what w
 
 
 @dataclass(frozen=True, slots=True)
-class LikelihoodTable:
+class ConfidenceTable:
     """For fragments in some order: how likely each answers, and the share of the query that it has, 0 to 1."""
 
     likelihoods: Floats
@@ -56,7 +56,7 @@ class LikelihoodTable:
         return confidence_label(float(self.likelihoods[position]), float(self.coverage[position]))
 
 
-def judge_confidence(evidence: Evidence, candidates: Candidates, rows: Rows) -> LikelihoodTable:
+def judge_confidence(evidence: Evidence, candidates: Candidates, rows: Rows) -> ConfidenceTable:
     """Return the confidence of each of `rows`, which are among the candidates.
 
     If the query is the name of the note, it is certain.
@@ -64,11 +64,11 @@ def judge_confidence(evidence: Evidence, candidates: Candidates, rows: Rows) -> 
     coverage, idf_sum, name_fit = compute_features(evidence, candidates, rows)
     is_named = candidates.is_named[np.searchsorted(candidates.rows, rows)]
     likelihoods = estimate_likelihood(coverage, idf_sum, name_fit, primary_strategy(evidence.word_count))
-    if evidence.whole is not None:
+    if evidence.has_exact_words is not None:
         likelihoods = np.where(
-            evidence.whole[rows], np.maximum(likelihoods, np.float32(LIKELY_LIKELIHOOD)), likelihoods
+            evidence.has_exact_words[rows], np.maximum(likelihoods, np.float32(LIKELY_LIKELIHOOD)), likelihoods
         )
-    return LikelihoodTable(np.where(is_named, np.float32(1), likelihoods), coverage)
+    return ConfidenceTable(np.where(is_named, np.float32(1), likelihoods), coverage)
 
 
 def compute_features(evidence: Evidence, candidates: Candidates, rows: Rows) -> tuple[Floats, Floats, Floats]:

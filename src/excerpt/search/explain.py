@@ -138,7 +138,7 @@ def explain_hits(engine: Engine, result: Result, first: int = 0, last: int | Non
 def _explainers_by_fragment(engine: Engine, result: Result) -> dict[str, WordExplainer]:
     """Return the reader of the best alternative of each hit, by fragment id."""
     pool = max(POOL_SIZE, len(result.hits))
-    ranking = engine.ranking(
+    ranking = engine.merge_ranking(
         [engine.score_query(query, result.requested_strategy, pool) for query in engine.parse(result.query)]
     )
     readers = [WordExplainer(engine, answer.evidence) for answer in ranking.scored_queries]

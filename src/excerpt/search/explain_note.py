@@ -150,10 +150,10 @@ def explain_fragment(engine: Engine, text: str, fragment: Fragment, strategy: St
 def _explain_rows(
     engine: Engine, explanation: NoteExplanation, queries: Sequence[Query], rows: Rows
 ) -> NoteExplanation:
-    results = [engine.candidates(query) for query in queries]
+    results = [engine.find_candidates(query) for query in queries]
     pool = max(POOL_SIZE, min(_pool_size_for(evidence, rows) for evidence, _ in results))
     if pool > POOL_SIZE:
-        results = [engine.candidates(query, pool) for query in queries]
+        results = [engine.find_candidates(query, pool) for query in queries]
     alternative_candidates = [
         _AlternativeCandidates(query, *result, pool) for query, result in zip(queries, results, strict=True)
     ]
@@ -181,15 +181,15 @@ class _AlternativeCandidates:
 def _rank_alternatives(
     engine: Engine, alternative_candidates: Sequence[_AlternativeCandidates], strategy: Strategy
 ) -> Ranking:
-    return engine.ranking(
+    return engine.merge_ranking(
         [engine.score_candidates(g.query, g.evidence, g.candidates, strategy, g.pool) for g in alternative_candidates]
     )
 
 
 def _explain_position(engine: Engine, explanation: NoteExplanation, ranking: Ranking, position: int) -> NoteExplanation:
-    (hit,) = engine.hits(ranking, position, position + 1)
+    (hit,) = engine.load_hits(ranking, position, position + 1)
     evidence = ranking.scored_queries[ranking.scored_query_indices[position]].evidence
-    above = engine.hits(ranking, 0, min(position, MAX_COMPARED_HITS))
+    above = engine.load_hits(ranking, 0, min(position, MAX_COMPARED_HITS))
     return replace(
         explanation,
         path=hit.fragment.path,
@@ -203,10 +203,13 @@ def _pool_size_for(evidence: Evidence, rows: Rows) -> int:
     """Return the number of candidates by words or meaning that includes one of `rows`, or else all allowed rows."""
     needed = [
         int(np.count_nonzero(values >= values[rows].max()))
-        for values, floor in ((evidence.scores.all, 0.0), (evidence.similarities.all, evidence.similarities.mean))
+        for values, floor in (
+            (evidence.scores.all_scores, 0.0),
+            (evidence.similarities.all_cosines, evidence.similarities.mean),
+        )
         if values[rows].max() > np.float32(floor)
     ]
-    allowed_count = 0 if evidence.allowed is None else int(np.count_nonzero(evidence.allowed))
+    allowed_count = 0 if evidence.is_allowed is None else int(np.count_nonzero(evidence.is_allowed))
     return min(needed, default=allowed_count)
 
 
@@ -237,7 +240,7 @@ def _rank_under_all(
         engine,
         RRF,
         RRF,
-        engine.ranking([_fuse_ranks(engine, alternative) for alternative in alternative_candidates]),
+        engine.merge_ranking([_fuse_ranks(engine, alternative) for alternative in alternative_candidates]),
         rows,
     )
 
@@ -246,7 +249,7 @@ def _fuse_ranks(engine: Engine, alternative: _AlternativeCandidates) -> ScoredQu
     answer = engine.score_candidates(
         alternative.query, alternative.evidence, alternative.candidates, Strategy.HYBRID, alternative.pool
     )
-    if answer.judgement is None:  # listed, not ranked
+    if answer.confidences is None:  # listed, not ranked
         return answer
     candidates = alternative.candidates
     scored = fuse_reciprocal_ranks(candidates.rows, candidates.signals)
@@ -307,11 +310,11 @@ def _explain_absence_from(engine: Engine, query: Query, answer: ScoredQuery, pat
     if excluded := _find_failed_conditions(engine.snapshot, query, rows):
         return Absence(AbsenceKind.EXCLUDED, f"{path} is excluded by {' and '.join(excluded)}.")
     evidence = answer.evidence
-    if evidence.scores.all[rows].any():
+    if evidence.scores.all_scores[rows].any():
         return Absence(
             AbsenceKind.UNMATCHED, f"{path} has words of the query, but {answer.strategy} does not count words."
         )
-    is_near = bool((evidence.similarities.at(rows) > np.float32(evidence.similarities.mean)).any())
+    is_near = bool((evidence.similarities.cosines_at(rows) > np.float32(evidence.similarities.mean)).any())
     meaning_reason = (
         f"{answer.strategy} does not count meaning" if is_near else "no passage is near the query in meaning"
     )

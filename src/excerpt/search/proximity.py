@@ -61,8 +61,8 @@ def score_closeness(
     """Return how close the words at `positions_by_word` (see `flatten_positions`) are in each of `candidate_count` candidates, 0 to 1.
 
     It is the mean over neighbouring query words of 1 / (1 + the difference between their distance here and in the
-    query), half of that in the wrong order; each pair is weighted by its less rare word (`rarity`). `query_positions` is each
-    word's position in the query.
+    query), half of that in the wrong order; each pair is weighted by its less rare word (`rarity`). `query_positions`
+    is each word's position in the query.
     """
     total, weights = np.zeros(candidate_count), 0.0
     for left in range(len(positions_by_word) - 1):

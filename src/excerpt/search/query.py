@@ -118,8 +118,8 @@ class QueryPieceKind(StrEnum):
 class QueryPiece:
     """A part of the query text.
 
-    `value` is a phrase without its marks, or a word without its dash; `has_minus` is true if a dash before it may negate
-    it.
+    `value` is a phrase without its marks, or a word without its dash; `has_minus` is true if a dash before it may
+    negate it.
     """
 
     kind: QueryPieceKind
@@ -368,7 +368,8 @@ def add_condition(
 ) -> str:
     """Return `text` with one more filter in each of its alternatives; everything else keeps its meaning.
 
-    A forced strategy stays first, an unfinished last word unfinished. `properties` and `tags` are as in `parse_alternatives`.
+    A forced strategy stays first, an unfinished last word unfinished. `properties` and `tags` are as in
+    `parse_alternatives`.
     """
     strategy, rest = _split_strategy_prefix(text)
     forced = text[: len(text) - len(rest)]

@@ -57,7 +57,7 @@ class AskWindow:
         text, language = snapshot.note_text(fragment.path), snapshot.note_info(fragment.path).language
         matches = self.location.spans
         if not matches and self.query:
-            matches = engine.spans(fragment.text, self.query, language)
+            matches = engine.find_spans(fragment.text, self.query, language)
         spans = drop_stop_words(fragment.text, matches, self.query, language)
         elsewhere = _elsewhere(engine, self.query, text, fragment, view) if self.query else ()
         headings = snapshot.sections(fragment.path)
@@ -103,7 +103,7 @@ def _elsewhere(
     language = engine.snapshot.note_info(fragment.path).language
     for begin, end in ((first, fragment.line_start - 1), (fragment.line_end + 1, last)):
         part = "\n".join(lines[begin - 1 : end])
-        spans = drop_stop_words(part, engine.spans(part, query, language), query, language)
+        spans = drop_stop_words(part, engine.find_spans(part, query, language), query, language)
         for row, columns in columns_by_row(part, spans).items():
             for span in columns:
                 yield begin + row, span
