@@ -24,17 +24,17 @@ def of_note(engine: Engine, query: str, note: str, strategy: Strategy = Strategy
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ("conflict arises ", "1st: both words, one of them in its title."),
-        ("sourdough ", "1st: “sourdough” in its heading."),
-        ("starter ferments week ", "1st: all three words."),
-        ("sourdough zqxzqx ", "1st: “sourdough” in its heading, not “zqxzqx”."),
-        ("starter zqxzqx laptop ", "1st: “starter”, not “zqxzqx” or “laptop”."),
-        ("starter flour water ferments laptop printer phone zebra ", "1st: four of your eight words, not …"),
-        ("what is a starter of flour ", "1st: both words."),
+        ("conflict arises ", "1st: it has both words, one of them in its title."),
+        ("sourdough ", "1st: it has “sourdough” in its heading."),
+        ("starter ferments week ", "1st: it has all three words."),
+        ("sourdough zqxzqx ", "1st: it has “sourdough” in its heading, but not “zqxzqx”."),
+        ("starter zqxzqx laptop ", "1st: it has “starter”, but not “zqxzqx” or “laptop”."),
+        ("starter flour water ferments laptop printer phone zebra ", "1st: it has four of your eight words, but not …"),
+        ("what is a starter of flour ", "1st: it has both words."),
         ("Bread", "1st: its note has exactly the name that you typed."),
         ("path:garden/", "1st: it matches the filters, and the query has no words."),
-        ("state-of-the-art ", "1st: “state-of-the-art”."),
-        ("リモート保管庫", "1st: “リモート保管庫”."),
+        ("state-of-the-art ", "1st: it has “state-of-the-art”."),
+        ("リモート保管庫", "1st: it has “リモート保管庫”."),
     ],
 )
 def test_it_says_which_words_it_has_and_where(engine: Engine, query: str, said: str) -> None:
@@ -44,7 +44,7 @@ def test_it_says_which_words_it_has_and_where(engine: Engine, query: str, said: 
 
 def test_a_hit_without_a_word_of_the_query_is_said_to_be_near_in_meaning(engine: Engine) -> None:
     said = of_rank(engine, "sourdough", 2, Strategy.SEMANTIC)
-    assert said == "2nd: “sourdough” is not in it, but it is near in meaning; the first is nearer in meaning."
+    assert said == "2nd: “sourdough” is not in it, but it is near in meaning; the first hit is nearer in meaning."
 
 
 def test_it_says_in_what_those_above_are_ahead_most(engine: Engine) -> None:
@@ -52,20 +52,20 @@ def test_it_says_in_what_those_above_are_ahead_most(engine: Engine) -> None:
     told = replace(told, compared=1)
     gaps = {gap.signal: gap for gap in told.gaps}
     for signal, said in (
-        ("proximity", "the first has your words closer together"),
-        ("meaning", "the first is nearer in meaning"),
-        ("title", "the first has a title nearer to your words"),
+        ("proximity", "the first hit has your words closer together"),
+        ("meaning", "the first hit is nearer in meaning"),
+        ("title", "the first hit has a title nearer to your words"),
     ):
         first = replace(told, gaps=(replace(gaps[signal], cost=9.0),))
         assert first.reason.endswith(f"; {said}.")
     many = replace(told, compared=2, gaps=(replace(gaps["proximity"], cost=9.0),))
-    assert many.reason.endswith("; those above have your words closer together.")
+    assert many.reason.endswith("; the hits above have your words closer together.")
 
 
 def test_of_equal_scores_the_order_is_said(engine: Engine) -> None:
     told = of_note(engine, "sync conflict ", "Sync/Devices.md")
     assert replace(told, gaps=(), compared=1).reason.endswith(
-        "; the first has the same score and an earlier path or line."
+        "; the first hit has the same score and an earlier path or line."
     )
 
 

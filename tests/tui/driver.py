@@ -355,7 +355,7 @@ class ScriptedEngine(EngineWorker):
                 return self._passage_at(place)
             case AskReading(query=query, is_thorough=is_thorough):
                 at = find_unpaired_quotation_mark(query) if is_thorough else -1
-                warnings = (QueryWarning(at, at + 1, 'a " is not closed'),) if at >= 0 else ()
+                warnings = (QueryWarning(at, at + 1, "a quotation mark is not closed"),) if at >= 0 else ()
                 return QueryInterpretation(find_conditions(query), warnings)
             case AskCompletions(operator=operator, value=value):
                 tags = [tag for tag in TAGS if operator in ("#", "tag") and tag.startswith(value)]

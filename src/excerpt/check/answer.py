@@ -1,7 +1,7 @@
-"""The citations and quotations of an LLM's answer, each with its line.
+"""Parsing of an LLM's answer: its citations, quotations and sentences, each with its line.
 
-markdown-it finds code and blockquotes. The content of a paragraph is parsed by `text.paragraphs`: markdown-it's inline
-parser keeps no offsets, and takes citations for links if the answer ends with a list of them.
+markdown-it finds code and blockquotes. The content of a paragraph is parsed by `text.paragraphs`, because markdown-it's
+inline parser keeps no offsets, and takes citations for links if the answer ends with a list of sources.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from excerpt.text.paragraphs import Paragraph, Quoted, QuoteSign, enclosing_inde
 
 
 class QuoteKind(StrEnum):
-    """The way in which an answer marks words as a quotation."""
+    """The way in which an answer marks a quotation: quotation marks, a blockquote, or a code span."""
 
     MARKS = "marks"
     BLOCK = "block"
@@ -35,9 +35,10 @@ class QuoteKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A citation `[n]`, as written in `text`, with every number it names.
+    """A citation such as `[1, 3-5]`.
 
-    `quotation` is the index of the answer's quotation that contains it: there it may be part of the quoted note.
+    `text` is the citation as written; `ranges` are the source numbers that it names. If it is inside a quotation,
+    `quotation` is the index of that quotation in the answer: the citation may then be part of the quoted note.
     """
 
     line: int
@@ -47,6 +48,7 @@ class Citation:
 
     @property
     def numbers(self) -> tuple[int, ...]:
+        """The source numbers that the citation names, each once."""
         return numbers_in(self.ranges)
 
 
@@ -54,9 +56,10 @@ class Citation:
 class Quotation:
     """A quotation in an answer.
 
-    `readings` are the text as written, then without what may be the answer's own in it (citations, the line that names
-    the source). `cited` are the sources that it may be from, empty if no source is cited; `beside` are those cited
-    outside of the quotation, because numbers inside may be part of the quoted note.
+    `readings` are possible texts of the quotation: as written, then without parts that the answer may have added
+    (citations, the line that names the source). `cited` are the numbers of the sources that are cited for it, empty if
+    none is; `beside` are those of them that are cited outside of the quotation. A number inside may be part of the
+    quoted note.
     """
 
     line: int
@@ -67,13 +70,16 @@ class Quotation:
 
     @property
     def text(self) -> str:
-        """The quoted text, without citations."""
+        """The quoted text without parts that the answer may have added, such as citations."""
         return self.readings[-1]
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence, a table row or a list item, without its citations; `quotes` is true if part of it is a quotation."""
+    """A sentence, table row or list item of an answer, without its citations.
+
+    `cited` are the source numbers that it cites; `quotes` is true if a part of it is a quotation.
+    """
 
     line: int
     text: str
@@ -83,7 +89,7 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class UnclearQuotation:
-    """Text that may or may not be a quotation, and why that is unclear."""
+    """A text that may or may not be a quotation, and the `reason` why that is unclear."""
 
     line: int
     text: str
@@ -92,7 +98,7 @@ class UnclearQuotation:
 
 @dataclass(frozen=True, slots=True)
 class CitedAnswer:
-    """An answer, parsed for checking; each part is in the order of its lines."""
+    """The parts of an LLM's answer that are checked, each in the order of lines."""
 
     citations: tuple[Citation, ...]
     quotations: tuple[Quotation, ...]
@@ -100,11 +106,14 @@ class CitedAnswer:
     unchecked: tuple[UnclearQuotation, ...] = ()
 
 
-_MIN_CODE = 3  # words from which a code span is a passage, not a name or a command
+_MIN_CODE = 3  # least words of a code span that is checked as a quotation; fewer are a name or a command
 
 
 def parse_answer(text: str) -> CitedAnswer:
-    """Return the citations and quotations of `text`, parsed as Markdown. Never raises, whatever `text` is."""
+    """Parse an LLM's answer as Markdown, and return its citations, quotations and sentences.
+
+    Never raises an error.
+    """
     blocks, own, unchecked = _parse_blocks(normalise_newlines(text))
     parts = [_AnswerBlock(block, Paragraph(block.text, own)) for block in blocks]
     _join_split_quotations(parts)
@@ -131,7 +140,10 @@ def parse_answer(text: str) -> CitedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """The text of a paragraph, heading, table row or the like, and the line it begins on."""
+    """A paragraph, heading, table row or the like of an answer, with its first line.
+
+    `quoted` is true in a blockquote, `heading` for a heading or the head of a table.
+    """
 
     text: str
     line: int
@@ -152,9 +164,9 @@ def _parser() -> MarkdownIt:
 
 
 def _parse_blocks(text: str) -> tuple[list[_Block], frozenset[str], list[UnclearQuotation]]:
-    """Return the blocks with running text, the labels that the answer defines, and an unclosed `<blockquote>`.
+    """Return the blocks of an answer, the labels that it defines itself, and its unclosed `<blockquote>` tags.
 
-    The labels are footnotes, and numbers of links to the web.
+    The labels are those of footnotes and of links to the web; `[1]` is not a citation if the answer defines `1`.
     """
     env: EnvType = {}
     try:
@@ -168,10 +180,15 @@ def _parse_blocks(text: str) -> tuple[list[_Block], frozenset[str], list[Unclear
 
 
 def _plain_blocks(text: str) -> list[_Block]:
+    """Return each line that is not blank as a block."""
     return [_Block(line, number) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
 
 
 def _text_blocks(tokens: Sequence[Token]) -> Iterator[_Block]:
+    """Yield the blocks with text from markdown-it's tokens, in order.
+
+    Callouts do not count as blockquotes.
+    """
     depth = 0  # depth of nested blockquotes
     callout = False
     row: list[Token] | None = None
@@ -204,7 +221,7 @@ _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 
 
 def _split_at_tags(blocks: Sequence[_Block]) -> tuple[list[_Block], list[UnclearQuotation]]:
-    """Return the blocks with the content of `<blockquote>` as separate blocks, and any tag that is not closed."""
+    """Return the blocks, with the content of `<blockquote>` separate, and the tags that are not closed."""
     tags = {number: found for number, block in enumerate(blocks) if (found := _find_blockquote_tags(block))}
     paired: set[tuple[int, int]] = set()
     opened: list[tuple[int, int]] = []
@@ -234,12 +251,17 @@ def _split_at_tags(blocks: Sequence[_Block]) -> tuple[list[_Block], list[Unclear
 
 
 def _find_blockquote_tags(block: _Block) -> list[re.Match[str]]:
+    """Return the opening and closing `<blockquote>` tags in a block, outside of code spans."""
     if "<" not in block.text:
         return []
     return list(_BLOCKQUOTE.finditer(without_code(block.text)))
 
 
 def _split_block(block: _Block, start: int, end: int, quoted: bool) -> Iterator[_Block]:
+    """Yield the part of a block from `start` to `end` as a block, `quoted` or not.
+
+    Nothing if it has no text.
+    """
     if (start, end) == (0, len(block.text)):
         yield replace(block, quoted=block.quoted or quoted)
         return
@@ -249,19 +271,19 @@ def _split_block(block: _Block, start: int, end: int, quoted: bool) -> Iterator[
         yield _Block(text.strip(), block.line + block.text.count("\n", 0, begin), block.quoted or quoted, block.heading)
 
 
-# --- what is in a block -----------------------------------------------------------------------------------------------
+# --- content of a block -----------------------------------------------------------------------------------------------
 
 _LETTER = re.compile(r"\w")
 _ATTRIBUTION = re.compile(
     r"(?:^|\n)[ \t]*(?:—|–|--?|―)[ \t]*\S[^\n]*\s*$|\s*<(footer|cite)\b[^<>]*>(?:(?!</\1>).)*</\1>\s*$", re.DOTALL
 )
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][\dA-Fa-f]{1,6}|[A-Za-z]\w{1,30});")
-_MAX_TEXT = 200  # characters of what could not be checked
+_MAX_TEXT = 200  # maximum number of characters shown of a text that could not be checked
 
 
 @dataclass(frozen=True, slots=True)
 class _PlacedQuotation:
-    """A quotation and its position in its block."""
+    """A quotation with its range of characters in its block; `end` is exclusive."""
 
     start: int
     end: int
@@ -270,9 +292,10 @@ class _PlacedQuotation:
 
 @dataclass(frozen=True)
 class _AnswerBlock:
-    """A block with its citations, quotations and sentences.
+    """A block of an answer with its parsed content.
 
-    `beside` are the sources of quotations that continue in another block, by the start of the quotation.
+    `beside` is for quotations that extend over several blocks: the source numbers cited for the quotation, by the
+    position in this block at which its part begins.
     """
 
     block: _Block
@@ -285,6 +308,7 @@ class _AnswerBlock:
 
     @cached_property
     def sentences(self) -> list[tuple[int, int]]:
+        """The start and end of each sentence."""
         return self.paragraph.sentences()
 
     @cached_property
@@ -292,18 +316,22 @@ class _AnswerBlock:
         return {}
 
     def line(self, offset: int) -> int:
+        """Return the line of the answer that has the character at `offset` of the block."""
         return self.block.line + bisect_left(self._newlines, offset)
 
     def cited(self, start: int, end: int) -> tuple[int, ...]:
-        """Return the numbers that are cited from `start` to `end`."""
+        """Return the source numbers in the citations from `start` to `end` of the block."""
         return numbers_in(chain.from_iterable(cited.ranges for cited in self.paragraph.cited_from(start, end)))
 
     def sentence(self, offset: int) -> tuple[int, int]:
-        """Return the start and end of the sentence at `at`."""
+        """Return the start and end of the sentence that has the character at `offset`."""
         return self.sentences[bisect_right(self.sentences, (offset, len(self.block.text))) - 1]
 
     def cited_beside(self, quoted: Quoted, inside: bool) -> tuple[int, ...]:
-        """Return the numbers cited directly after a quotation, else, if nothing is `inside` of it, in its sentence."""
+        """Return the source numbers cited directly after a quotation, else in its sentence.
+
+        If there are citations `inside` the quotation, those of the sentence do not count.
+        """
         if following := self.paragraph.following(quoted.end):
             return following
         if inside:
@@ -315,12 +343,14 @@ class _AnswerBlock:
 
 
 def _join_split_quotations(parts: Sequence[_AnswerBlock]) -> None:
-    """Join quotations that continue over several blocks.
+    """Join quotations that extend over several blocks, and set their `beside` in `parts`.
 
-    Each following block begins with the same mark, or the last one has the closing mark.
+    Each further block of a quotation begins with the opening mark again, or the last block has the closing mark.
     """
     groups: list[list[tuple[_AnswerBlock, Quoted]]] = []
-    waiting: list[_AnswerBlock] = []  # the block in which `opened` is, and those that may continue it
+    waiting: list[
+        _AnswerBlock
+    ] = []  # the block with the mark `opened`, and further blocks that may belong to its quotation
     opened: QuoteSign | None = None
     for part in parts:
         if part.block.quoted:
@@ -347,10 +377,10 @@ def _join_split_quotations(parts: Sequence[_AnswerBlock]) -> None:
 
 
 def _find_continuation(paragraph: Paragraph, opened: QuoteSign, before: Paragraph) -> Quoted | QuoteSign | bool | None:
-    """Return how a paragraph continues a quotation that was `opened` in an earlier one.
+    """Return how a paragraph continues a quotation that the mark `opened` begins in the paragraph `before`.
 
-    The result is the quotation's last passage, the mark that opens it again, True if the whole paragraph may belong to
-    it, None if it does not.
+    Return the last passage of the quotation if it ends here, the mark that opens it again, True if the whole paragraph
+    may belong to the quotation, or None if nothing does.
     """
     written = before.text[opened.start : opened.end]
     every: list[Quoted | QuoteSign] = [*paragraph.marked.quoted, *paragraph.marked.opened]
@@ -365,6 +395,10 @@ def _find_continuation(paragraph: Paragraph, opened: QuoteSign, before: Paragrap
 
 
 def _quote_to_block_ends(waiting: Sequence[_AnswerBlock], opened: QuoteSign) -> Iterator[tuple[_AnswerBlock, Quoted]]:
+    """Mark the first block as quoted from the mark `opened` on, and further blocks completely.
+
+    Yield the passages.
+    """
     for number, part in enumerate(waiting):
         start, inner = (0, 0) if number else (opened.start, opened.end)
         end = len(part.block.text)
@@ -372,7 +406,10 @@ def _quote_to_block_ends(waiting: Sequence[_AnswerBlock], opened: QuoteSign) -> 
 
 
 def _find_unpaired_marks(part: _AnswerBlock) -> Iterator[UnclearQuotation]:
-    """Yield the quotation marks of a block that open or close nothing, where they cannot be apostrophes."""
+    """Yield the quotation marks of a block without a counterpart.
+
+    Marks that may be apostrophes are left out.
+    """
     text, marked = part.block.text, part.paragraph.marked
     for mark in marked.opened:
         shown = text[mark.start : mark.start + _MAX_TEXT]
@@ -384,7 +421,10 @@ def _find_unpaired_marks(part: _AnswerBlock) -> Iterator[UnclearQuotation]:
 
 
 def _find_citations(part: _AnswerBlock, quotations: Sequence[_PlacedQuotation], first: int) -> Iterator[Citation]:
-    """Yield the citations of a block; `first` is the index, in the answer, of the first quotation `found` in it."""
+    """Yield the citations in a block.
+
+    `first` is the index, in the answer, of the first of the block's `quotations`.
+    """
     for each in part.paragraph.cited:
         enclosing = enclosing_index(quotations, each.start)
         quotation = None if enclosing is None else first + enclosing
@@ -392,7 +432,10 @@ def _find_citations(part: _AnswerBlock, quotations: Sequence[_PlacedQuotation], 
 
 
 def _find_quotations(part: _AnswerBlock) -> Iterator[_PlacedQuotation]:
-    """Yield the quotations of a paragraph, with the sources cited directly after or inside, else in their sentences."""
+    """Yield the quotations of a block that is not a blockquote, with the source numbers cited for them.
+
+    These are cited directly after or inside the quotation, else in its sentence.
+    """
     for quoted in part.paragraph.quoted:
         text = part.block.text[quoted.inner_start : quoted.inner_end]
         bare = part.paragraph.without_citations(quoted.inner_start, quoted.inner_end)
@@ -410,7 +453,11 @@ def _find_quotations(part: _AnswerBlock) -> Iterator[_PlacedQuotation]:
 def _find_block_quotation(
     part: _AnswerBlock, before: _AnswerBlock | None, after: _AnswerBlock | None
 ) -> Iterator[_PlacedQuotation]:
-    """Yield a blockquote's paragraph, with the sources cited in it, before it, or in its attribution."""
+    """Yield a paragraph of a blockquote as a quotation, with the source numbers cited for it.
+
+    These are cited in the paragraph, else at the end of the block `before` or in or at the beginning of the block
+    `after`. An attribution, a line that only names the source, is no quotation.
+    """
     text = part.block.text.strip()
     bare = part.paragraph.without_citations(0, len(part.block.text))
     if _ATTRIBUTION.match(text) or not _LETTER.search(bare):
@@ -424,6 +471,7 @@ def _find_block_quotation(
 
 
 def _find_citations_beside(before: _AnswerBlock | None, after: _AnswerBlock | None) -> tuple[int, ...]:
+    """Return the source numbers cited for a blockquote in the block before, else in the block after."""
     if before and not before.block.quoted and before.block.text.rstrip(" *_").endswith((":", "：")):
         cited = before.cited(*before.sentences[-1])
         if cited:
@@ -435,7 +483,10 @@ def _find_citations_beside(before: _AnswerBlock | None, after: _AnswerBlock | No
 
 
 def _strip_quotation_marks(text: str) -> str:
-    """Return `text` without quotation marks around it, or at one end if it continues in other blocks."""
+    """Return `text` without the quotation marks around it.
+
+    A quotation over several blocks may have one at one end.
+    """
     marked = Paragraph(text).marked
     match marked.quoted:
         case [Quoted(start=0) as whole] if whole.end == len(text):
@@ -446,10 +497,12 @@ def _strip_quotation_marks(text: str) -> str:
 
 
 def _decode_entities(text: str) -> str:
+    """Return `text` with HTML entities replaced by their characters."""
     return _ENTITY.sub(lambda match: unescape(match[0]), text)
 
 
 def _split_sentences(part: _AnswerBlock) -> Iterator[Sentence]:
+    """Yield the sentences of a block with the source numbers they cite."""
     for start, end in part.sentences:
         cited = part.cited(start, end)
         if part.block.heading and not cited:

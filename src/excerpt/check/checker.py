@@ -1,4 +1,4 @@
-"""Check what an answer cites and quotes against the pack it was given and the current vault."""
+"""Check the citations and quotations of an LLM's answer against its pack and the present vault."""
 
 from __future__ import annotations
 
@@ -17,19 +17,25 @@ from excerpt.pack.formats.pack_format import PackFile, PackSource
 from excerpt.text.fragments import words_in
 
 MIN_ALTERED_SIMILARITY = 0.8
-"""Least similarity at which a quotation counts as altered instead of invented (docs/design/citations.md)."""
-MAX_CITATIONS = 10_000
-"""Maximum number of valid citations that are listed one by one: 2,000 × [1-999] would be two million."""
-MIN_CITED_WORDS, MIN_UNCITED_WORDS = 2, 3
-"""Least number of words of an unknown quotation that is called invented, with and without a citation.
+"""Least similarity, 0 to 1, to some text with which a quotation counts as altered, not invented.
 
-Quotation marks around fewer words often set off a word and quote nothing.
+See docs/design/citations.md.
+"""
+MAX_CITATIONS = 10_000
+"""Maximum number of valid citations in the result: an answer with 2,000 times [1-999] has two million."""
+MIN_CITED_WORDS, MIN_UNCITED_WORDS = 2, 3
+"""Least number of words of a quotation that is called invented, with and without a citation.
+
+Quotation marks around fewer words often only emphasise them.
 """
 _MIN_SENTENCE_WORDS = 3
 
 
 def check_answer(answer: CitedAnswer, pack: PackFile, lookup: VaultLookup) -> AnswerCheck:
-    """Check `answer` against `pack` and the vault behind `lookup`. The result is deterministic."""
+    """Check an answer against the pack that the LLM was given, and the vault that `lookup` searches.
+
+    The result is deterministic.
+    """
     pack = replace(pack, sources=tuple(_fill_lines(source, lookup) for source in pack.sources))
     checker = _Checker(pack, lookup)
     quotations = [checker.check_quotation(quotation) for quotation in answer.quotations]
@@ -54,7 +60,10 @@ def check_answer(answer: CitedAnswer, pack: PackFile, lookup: VaultLookup) -> An
 
 
 def _fill_lines(source: PackSource, lookup: VaultLookup) -> PackSource:
-    """Return a source that the pack names by a location in an attachment, with the lines that are there now."""
+    """Return `source` with line numbers.
+
+    If the pack names it only by a location in an attachment, its lines are those at the location now.
+    """
     if source.line_start:
         return source
     path = lookup.find_path(source.path)
@@ -63,7 +72,7 @@ def _fill_lines(source: PackSource, lookup: VaultLookup) -> PackSource:
 
 
 def _count_citations(citations: Iterable[Citation]) -> Counter[int]:
-    """Return how often each number is cited."""
+    """Return the number of citations of each source number."""
     steps: Counter[int] = Counter()
     for named, times in Counter(each for citation in citations for each in citation.ranges).items():
         steps[named.start] += times
@@ -73,7 +82,7 @@ def _count_citations(citations: Iterable[Citation]) -> Counter[int]:
 
 
 def _is_quoted(citation: Citation, quotations: Sequence[CheckedQuotation]) -> bool:
-    """Return whether an apparent citation is part of the quoted note."""
+    """Return whether a citation inside a quotation is really part of the text of the quoted note."""
     if citation.quotation is None:
         return False
     quoted = quotations[citation.quotation]
@@ -82,20 +91,29 @@ def _is_quoted(citation: Citation, quotations: Sequence[CheckedQuotation]) -> bo
 
 @dataclass
 class _Checker:
+    """Checker of the citations, quotations and sentences of one answer."""
+
     pack: PackFile
     lookup: VaultLookup
     _terms_by_text: dict[str, frozenset[str]] = field(default_factory=dict)
     _judgements: dict[Quotation, CheckedQuotation] = field(default_factory=dict)
-    _reversed: CheckedQuotation | None = None  # where the quotation at hand stands but for what turns its meaning
+    _reversed: CheckedQuotation | None = (
+        None  # verdict if the present quotation is only found with its meaning reversed
+    )
 
     @cached_property
     def comparisons(self) -> dict[int, SourceComparison]:
+        """The comparison of each source in the pack with the vault, by source number."""
         return {source.number: compare_source(source, self.lookup) for source in self.pack.sources}
 
     # --- citations ----------------------------------------------------------------------------------------------------
 
     def check_citations(self, citations: Iterable[Citation], cited: Mapping[int, int]) -> Iterator[CheckedCitation]:
-        """Yield the numbers of `citations` in order: valid ones up to a limit, the others once each."""
+        """Yield each source number in `citations`, in order.
+
+        Valid numbers are yielded up to MAX_CITATIONS times in all, numbers that do not hold once each. `cited` has the
+        number of citations by source number.
+        """
         unseen = set(cited)
         room = MAX_CITATIONS
         for citation in citations:
@@ -113,14 +131,14 @@ class _Checker:
     # --- quotations ---------------------------------------------------------------------------------------------------
 
     def check_quotation(self, quotation: Quotation) -> CheckedQuotation:
-        """Return the verdict on `quotation`, computed once for equal text and citations."""
+        """Return the verdict on a quotation. It is computed only once for equal texts and citations."""
         unnumbered = replace(quotation, line=0)
         if unnumbered not in self._judgements:
             self._judgements[unnumbered] = self._with_locations(self._check_cited(unnumbered))
         return replace(self._judgements[unnumbered], quotation=quotation)
 
     def _with_locations(self, checked: CheckedQuotation) -> CheckedQuotation:
-        """Return the quotation with the locations in attachments besides the line numbers."""
+        """Return the checked quotation with locations, such as pages, for lines of attachments."""
 
         def with_location(lines: SourceLines | None) -> SourceLines | None:
             path = self.lookup.find_path(lines.path) if lines is not None else None
@@ -171,7 +189,10 @@ class _Checker:
         return None
 
     def _find_present_lines(self, reading: str, source: PackSource, lines: SourceLines) -> SourceLines | None:
-        """Return where a passage found in a source is in the current vault."""
+        """Return the lines of the vault that have a quotation now; None if there are none.
+
+        The pack has its text `reading` at `lines` of `source`.
+        """
         comparison = self.comparisons[source.number]
         if comparison.state in (SourceState.STANDS, SourceState.MOVED):
             moved = comparison.line_start - source.line_start
@@ -197,7 +218,7 @@ class _Checker:
         )
 
     def _find_in_question(self, quotation: Quotation) -> CheckedQuotation | None:
-        """Return the verdict on a quotation from the question, None for any other."""
+        """Return the verdict TRUE if the user's question has the quotation and it cites nothing, else None."""
         if quotation.cited or not self.pack.question:
             return None
         passage = find_quotation(quotation.text, self.pack.question)
@@ -205,7 +226,7 @@ class _Checker:
 
     def _find_in_vault(self, quotation: Quotation, verdict: Verdict) -> CheckedQuotation | None:
         if words_in(quotation.text) < MIN_CITED_WORDS:
-            return None  # a single word occurs in any vault, and proves nothing
+            return None  # a single word may occur in any vault by chance
         for reading in quotation.readings:
             if match := self._search_vault(reading):
                 lines, passage = match
@@ -216,9 +237,9 @@ class _Checker:
         return None
 
     def _search_vault(self, reading: str, first: str = "") -> tuple[SourceLines, QuotedSpan] | None:
-        """Return where `reading` is in the vault, preferably in the note `first`.
+        """Return a passage of the vault that has the text `reading`, preferably in the note at the path `first`.
 
-        A passage where an ellipsis leaves out words that reverse the meaning counts only if there is no other.
+        A passage in which an ellipsis leaves out words that reverse the meaning is only returned if there is no other.
         """
         reversed_passage: tuple[SourceLines, QuotedSpan] | None = None
         for lines in sorted(
@@ -247,9 +268,9 @@ class _Checker:
     def _similar_texts(
         self, quotation: Quotation, sources: Sequence[PackSource]
     ) -> Iterator[tuple[str, str, int, int | None]]:
-        """Yield the texts that may be the original of an altered quotation, most likely first.
+        """Yield texts that an altered quotation may be from, most likely first.
 
-        Each has its path, its first line and, in the pack, the number of its source.
+        Each is a tuple of the text, its path, its first line, and the number of its source (None: not in the pack).
         """
         yield from ((source.text, source.path, source.line_start, source.number) for source in sources)
         for each in self.lookup.find_similar_lines(quotation.text):
@@ -258,6 +279,7 @@ class _Checker:
     # --- sentences ----------------------------------------------------------------------------------------------------
 
     def check_sentence(self, sentence: Sentence) -> CheckedSentence | None:
+        """Return a sentence with its missing words; None if it cites no source of the pack, or quotes."""
         cited = [source for number in sentence.cited if (source := self.pack.source(number))]
         if not cited or sentence.quotes:
             return None
@@ -275,7 +297,10 @@ class _Checker:
 
 
 def _source_lines(text: str, passage: QuotedSpan, path: str, first_line: int, source: int | None = None) -> SourceLines:
-    """Return the location of a passage of `text`, which begins at line `first_line` of the note."""
+    """Return the lines of a passage of `text`, which begins at line `first_line` of the note at `path`.
+
+    `source` is the number of the source in the pack that has the text.
+    """
     quoted_text = text[passage.start : passage.end]
     start = first_line + text.count("\n", 0, passage.start)
     return SourceLines(path, start, start + quoted_text.count("\n"), quoted_text, source)

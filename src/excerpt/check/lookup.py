@@ -1,6 +1,6 @@
-"""The vault as a check reads it: notes by the path that a pack shows, and passages that may contain a text.
+"""Search of a vault for the notes and passages that an answer may cite or quote.
 
-Only the index is read. A path from a pack that is no indexed note is ignored.
+Only the index is read. A path in a pack that is not the path of an indexed note is ignored.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from excerpt.text.words import QueryWord, fold, is_function_word, query_terms, t
 
 @dataclass(frozen=True, slots=True)
 class NoteExtract:
-    """Lines of a note, from `line_start` on."""
+    """Lines of a note; `text` begins at line `line_start` of the note at `path`."""
 
     path: str
     line_start: int
@@ -33,23 +33,28 @@ class NoteExtract:
 
 
 class VaultLookup(Protocol):
-    """Lookup of notes and passages for a check.
+    """Search of a vault for the notes and passages that a check of an answer needs.
 
     A returned note or passage is only a candidate: the check still compares its text.
     """
 
     def find_path(self, visible_path: str) -> str | None:
-        """Return the path of the note that a pack shows as `visible_path`."""
+        """Return the path of the note that a pack shows as `visible_path`; None if there is no such note."""
         ...
 
-    def read_note(self, path: str) -> str: ...
+    def read_note(self, path: str) -> str:
+        """Return the text of the note at `path`."""
+        ...
 
     def find_location(self, path: str, line_start: int, line_end: int) -> str:
-        """Return the location of lines of an attachment, "" for lines of a note."""
+        """Return the location, such as a page, of lines of an attachment; "" for lines of a note."""
         ...
 
     def find_line(self, path: str, place: str) -> int:
-        """Return the first line at a location, 1 if the location is unknown."""
+        """Return the first line at the location `place` (such as a page) of an attachment.
+
+        1 if it is unknown.
+        """
         ...
 
     def find_notes_with_line(self, line: str) -> Iterable[str]:
@@ -57,35 +62,38 @@ class VaultLookup(Protocol):
         ...
 
     def find_lines_with(self, quotation: str) -> Iterable[NoteExtract]:
-        """Return lines that may contain `quotation`."""
+        """Yield the passages that may contain `quotation`."""
         ...
 
     def find_similar_lines(self, quotation: str) -> Iterable[NoteExtract]:
-        """Return the few passages with most of the important words of `quotation`."""
+        """Return a few passages: those with most of the important words of `quotation`."""
         ...
 
     def select_important_words(self, sentence: str) -> Sequence[QueryWord]:
-        """Return the important words of `sentence`, each once."""
+        """Return the words of `sentence` that are neither function words nor common in the vault, each once."""
         ...
 
     def analyze_terms(self, text: str) -> frozenset[str]:
-        """Return the terms of `text`, which has a word of `select_important_words` if one of its terms is among them."""
+        """Return the terms of `text` in all languages of the vault.
+
+        The text has a word of `select_important_words` if these include one of the terms of the word.
+        """
         ...
 
 
 COMMON_WORD_SHARE = 0.1
-"""Share of all fragments from which a word is common and is ignored."""
+"""Share of all fragments above which a word is common, and is not compared."""
 MAX_RARE_FRAGMENTS = 3
-"""Number of fragments that a word may occur in without being common, whatever their share."""
+"""Number of fragments up to which a word is never common, whatever their share of all fragments."""
 _MAX_FRAGMENTS = 50
 _MAX_SIMILAR = 8
 _MAX_CANDIDATES = 200
-_MAX_EDGE_WORDS = 6  # words at each end of a quotation that is in no fragment, but may span two
+_MAX_EDGE_WORDS = 6  # words at each end of a quotation, which are searched alone if it spans two fragments
 _MAX_LANGUAGES = 3
 
 
 class SnapshotLookup:
-    """Lookup in the index of a vault."""
+    """Search of the indexed notes of a vault for a check."""
 
     def __init__(self, snapshot: Corpus) -> None:
         self._snapshot = snapshot
@@ -94,7 +102,10 @@ class SnapshotLookup:
 
     @cached_property
     def _visible_paths(self) -> dict[str, str]:
-        """Paths by their visible form; if several look alike, the first one that is shown unchanged."""
+        """The paths of all notes by the form in which a pack shows them.
+
+        If several paths look alike, one that is shown unchanged is preferred.
+        """
         paths = sorted(self._snapshot.note_paths(), key=lambda path: (visible_line(path) == path, path))
         return {visible_line(path): path for path in paths}
 
@@ -160,13 +171,13 @@ class SnapshotLookup:
         return query_terms(text, self._languages)
 
     def _count_fragments(self, word: QueryWord) -> int:
-        """Return the number of fragments that have the word."""
+        """Return the number of fragments of the vault that have the word."""
         return self._snapshot.count_fragments(word.terms)
 
     def _with_neighbours(self, fragment: Fragment) -> NoteExtract:
-        """Return the fragment with its neighbours and the lines between.
+        """Return the lines from the fragment before to the fragment after the given one.
 
-        A quotation may continue into the next fragment.
+        A quotation may begin in one fragment and end in the next.
         """
         near = self._snapshot.note_fragments(fragment.path, max(fragment.ordinal - 1, 0), fragment.ordinal + 1)
         first, last = near[0].line_start, near[-1].line_end
@@ -174,7 +185,10 @@ class SnapshotLookup:
 
 
 class LookupWithMemories(SnapshotLookup):
-    """Lookup in the index of a vault and among memories, by their names in packs."""
+    """Search of the indexed notes of a vault and of memories (findings that a user keeps) for a check.
+
+    A memory has its name in packs as its path.
+    """
 
     def __init__(self, snapshot: Corpus, memories: Iterable[Memory]) -> None:
         super().__init__(snapshot)
@@ -200,9 +214,10 @@ _LETTER = re.compile(r"\w")
 def select_distinctive_words(
     words: Sequence[QueryWord], is_common: Callable[[QueryWord], bool], languages: Sequence[str]
 ) -> list[QueryWord]:
-    """Return the words, each once, that are neither function words nor common; the parts instead of a compound.
+    """Return the words that are neither function words nor common, each once.
 
-    A compound itself is kept if its parts are not among the words.
+    A compound such as `snake_case` is left out if its parts are among `words`. `is_common` tells whether a word is
+    common in the vault; `languages` are the language codes of the function words.
     """
     parts = {(word.start, word.end) for word in words if not word.whole}
     by_terms: dict[tuple[str, ...], QueryWord] = {}

@@ -1,9 +1,9 @@
-"""Where a quotation is found in a text: literally, nearly, or in something similar.
+"""Search for a quotation in a text: literally, with small differences, or by similarity.
 
-Nearly means the same words in the same order. The differences are reported: white space; signs (kinds of quotation
-marks, dashes and dots, accents composed or not); Markdown markup; capitals; the full stop or comma at the end, which
-belongs to the surrounding sentence; and what an ellipsis leaves out. A quotation begins and ends at word boundaries:
-"able to merge" is not in "unable to merge".
+With small differences means the same words in the same order. The differences are reported: white space; signs (kinds
+of quotation marks, dashes and dots, accents composed or not); Markdown markup; capitals; the full stop or comma at the
+end, which may belong to the sentence around the quotation; and words that an ellipsis leaves out. A quotation begins
+and ends at word boundaries: "able to merge" is not in "unable to merge".
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from excerpt.text.words import WIDE_CHARACTERS, denying_words, detect_language, 
 
 
 class QuotationDifference(StrEnum):
-    """A difference between a true quotation and the text."""
+    """A kind of difference that a quotation may have from the text it quotes, and still be true."""
 
     SPACE = "white space"
     SIGNS = "signs"
@@ -36,9 +36,10 @@ class QuotationDifference(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class QuotedSpan:
-    """A range of characters in a text, `end` exclusive, that holds a quotation (`find_quotation`) or is most like one.
+    """The range of characters in a text, `end` exclusive, that has a quotation or is most similar to it.
 
-    `similarity` is 0 to 100. `turned_by` are the words that an ellipsis leaves out and that turn the meaning.
+    `differences` are the differences of the quotation from the text. `turned_by` are words that an ellipsis in the
+    quotation leaves out and that reverse its meaning, such as "not". `similarity` is 0 to 100.
     """
 
     start: int
@@ -57,15 +58,18 @@ _IGNORABLE_DIFFERENCES = (
 _ELLIPSIS = re.compile(r"\s*(?:[\[(]\s*(?:…|\.{3})\s*[\])]|…|\.{3,}|⋯+)\s*")
 _END_SIGNS = ".,;:!?。，、；：！？"
 _MIN_PART_WORDS = 2
-"""The fewest words on each side of an ellipsis: single words in some order are in any text."""
+"""Least number of words of each part between ellipses: single words in some order are in any text."""
 _MAX_PARTS = 12
-_MAX_ATTEMPTS = 8  # places of a quotation with ellipses, until one leaves out nothing that turns its meaning
+_MAX_ATTEMPTS = 8  # places tried for a quotation with ellipses, until no left-out word reverses its meaning
 _SENTENCE_ENDS = re.compile(r"[.!?]\s|[。！？]|\n\s*\n")
 _MAX_CACHED_TEXTS = 256  # texts, each of some fragments at most
 
 
 def find_quotation(quotation: str, text: str) -> QuotedSpan | None:
-    """Return where `quotation` is in `text`, with as few differences as possible; None if it is not."""
+    """Return the range of `text` that has `quotation`, with as few differences as possible.
+
+    Return None if there is none.
+    """
     if span := _find_exact(quotation, text):
         return span
     without_end = quotation.rstrip(_END_SIGNS + " \t\n")
@@ -75,12 +79,18 @@ def find_quotation(quotation: str, text: str) -> QuotedSpan | None:
 
 
 def select_longest_part(quotation: str) -> str:
-    """Return what to look for first: of a quotation with ellipses, the longest part between them."""
+    """Return the longest part between the ellipses of a quotation.
+
+    Without an ellipsis, the whole quotation.
+    """
     return max(_ELLIPSIS.split(quotation), key=len)
 
 
 def find_most_similar(quotation: str, text: str) -> QuotedSpan | None:
-    """Return the range of `text` most similar to `quotation`, ignoring markup and case; None if either is empty."""
+    """Return the range of `text` most similar to `quotation`, ignoring markup and case.
+
+    Return None if either is empty.
+    """
     needle, _ = _normalize(quotation, frozenset(_IGNORABLE_DIFFERENCES))
     haystack, offsets = _normalize(text, frozenset(_IGNORABLE_DIFFERENCES))
     if not needle or not haystack:
@@ -121,10 +131,14 @@ def _find_ignoring(needle: str, text: str, ignored: Sequence[QuotationDifference
 
 
 def _find_parts(quotation: str, text: str) -> QuotedSpan | None:
-    """Return where the parts of a quotation with ellipses are, one after the other."""
+    """Return the range of `text` that has the parts between a quotation's ellipses in order.
+
+    Return None if there is none. A range in which left-out words reverse the meaning is only returned if there is no
+    other.
+    """
     parts = [part for part in _ELLIPSIS.split(quotation) if part.strip(_END_SIGNS + " \t\n")]
     if len(parts) == 1 and parts[0] != quotation:
-        return find_quotation(parts[0], text)  # dots at an end: the text goes on there, which is no difference
+        return find_quotation(parts[0], text)  # dots at an end: that the text continues there is not a difference
     if not 2 <= len(parts) <= _MAX_PARTS or any(words_in(part) < _MIN_PART_WORDS for part in parts):
         return None
     first: QuotedSpan | None = None
@@ -146,7 +160,7 @@ def _find_parts(quotation: str, text: str) -> QuotedSpan | None:
 
 
 def _merge_parts(spans: Sequence[QuotedSpan], text: str) -> QuotedSpan:
-    """Return the passage that has `spans` and what an ellipsis leaves out between them."""
+    """Return the range from the first to the last of `spans`, with what the ellipses between them leave out."""
     differences = {each for span in spans for each in span.differences}
     left_out = [_MARKUP.sub("", text[before.end : after.start]) for before, after in pairwise(spans)]
     languages = {detect_language(text), detect_language(text[spans[0].start : spans[-1].end])} - {""}
@@ -159,28 +173,32 @@ def _merge_parts(spans: Sequence[QuotedSpan], text: str) -> QuotedSpan:
 
 
 def _reversing_words(left_out: str, languages: Collection[str]) -> list[str]:
-    """Return the words left out that turn a meaning: negations, and within a sentence such as "unless" and "only"."""
+    """Return the words of a left-out text that reverse a meaning: negations such as "not".
+
+    Within one sentence, restricting words such as "unless" and "only" count as well. `languages` are language codes.
+    """
     words = denying_words(left_out, languages)
     return words if _SENTENCE_ENDS.search(left_out) else [*words, *restricting_words(left_out, languages)]
 
 
-# --- where words end --------------------------------------------------------------------------------------------------
+# --- word boundaries --------------------------------------------------------------------------------------------------
 
 _WORD = re.compile(rf"[^\W{WIDE_CHARACTERS}]")
 _COMPOUND = re.compile(rf"[^\W{WIDE_CHARACTERS}]['’\-‐‑][^\W{WIDE_CHARACTERS}]|\d[.,]\d")
 
 
 def _is_inside_word(text: str, offset: int) -> bool:
-    """Return whether `offset` is inside a word. Scripts without spaces may be cut anywhere."""
+    """Return whether `offset` is inside a word; in a script without spaces it never is."""
     return 0 < offset < len(text) and bool(_WORD.match(text[offset - 1]) and _WORD.match(text[offset]))
 
 
 def _is_inside_compound(text: str, offset: int) -> bool:
-    """Return whether the characters around `offset` are joined: can|'t, non-|empty, 1.|5."""
+    """Return whether `offset` is inside a contraction, compound or number, as in can|'t, non-|empty, 1.|5."""
     return any(joint >= 1 and _COMPOUND.fullmatch(text, joint - 1, joint + 2) for joint in (offset - 1, offset))
 
 
 def _extend_to_words(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return a range extended to whole words, without spaces at its ends."""
     while _is_inside_word(text, start):
         start -= 1
     while _is_inside_word(text, end):
@@ -192,7 +210,7 @@ def _extend_to_words(text: str, start: int, end: int) -> tuple[int, int]:
     return start, end
 
 
-# --- what is compared -------------------------------------------------------------------------------------------------
+# --- normalisation ----------------------------------------------------------------------------------------------------
 
 _EQUIVALENT_SIGNS = {
     **dict.fromkeys("“”„‟«»″〝〞〟＂「」『』", '"'),
@@ -214,7 +232,7 @@ _MARKUP = re.compile(
 
 @lru_cache(_MAX_CACHED_TEXTS)
 def _normalize(text: str, ignored: frozenset[QuotationDifference]) -> tuple[str, Sequence[int]]:
-    """Return `text` without ignored characters, and the original position of each character."""
+    """Return `text` without the differences in `ignored`, and the original position of each character."""
     characters: list[str] = []
     offsets = array("L")  # a list would take seven times the room
     for character, offset in _normalized_characters(text, ignored):
@@ -240,7 +258,7 @@ def _normalized_characters(text: str, ignored: frozenset[QuotationDifference]) -
                 else _EQUIVALENT_SIGNS.get(composed, composed)
             )
             if composed == "'" and not _is_apostrophe(text, start):
-                composed = '"'  # marks within marks are single, whatever they were
+                composed = '"'  # a quotation in a quotation has single marks, whatever the original has
         if composed == "|" and QuotationDifference.MARKUP in ignored:
             composed = " "
         if QuotationDifference.CASE in ignored:
@@ -250,15 +268,16 @@ def _normalized_characters(text: str, ignored: frozenset[QuotationDifference]) -
 
 
 def _is_apostrophe(text: str, offset: int) -> bool:
-    """Return whether the mark at `offset` is within a word, or means feet."""
+    """Return whether the single mark at `offset` is within a word, or follows a digit (feet)."""
     before, after = text[max(offset - 1, 0) : offset], text[offset + 1 : offset + 2]
     return before.isdigit() or (before.isalnum() and after.isalnum())
 
 
 def _compared_ranges(text: str, ignored: frozenset[QuotationDifference]) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of `text` that are compared.
+    """Yield the ranges of `text` that are compared as one character.
 
-    With signs ignored a character includes its accents, and with markup ignored Markdown is left out.
+    If SIGNS are ignored, a range includes the accents of its character. If MARKUP is ignored, Markdown markup is
+    skipped.
     """
     dropped = [m for m in _MARKUP.finditer(text) if m.group()] if QuotationDifference.MARKUP in ignored else []
     is_joining = QuotationDifference.SIGNS in ignored and not unicodedata.is_normalized("NFC", text)

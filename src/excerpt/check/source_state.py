@@ -1,4 +1,7 @@
-"""Whether the lines of a pack's source are still in the vault: unchanged, elsewhere, changed, or gone."""
+"""Comparison of a pack's source with the vault: its lines are unchanged, moved, changed, or gone.
+
+A source is a numbered passage of a note in a pack, which an LLM's answer cites.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,11 @@ from excerpt.text.relocate import find_lines, find_replacement, same_lines
 
 
 class SourceState(StrEnum):
-    """What became of a source since it was packed."""
+    """The state of a source in the present vault, compared with the pack.
+
+    STANDS: unchanged, at the same lines. MOVED: unchanged, at other lines or in another note. CHANGED: other text at
+    its lines. GONE: neither the text nor the note exists. UNKNOWN: the pack has no source of that number.
+    """
 
     STANDS = "stands"
     MOVED = "moved"
@@ -25,9 +32,9 @@ class SourceState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SourceComparison:
-    """Where a source's text is now, with the text: unchanged, moved, or changed.
+    """The state of a source, and the lines of the vault that have its text, or the changed text, now.
 
-    A source that is gone has no path. `place` is that of an attachment.
+    `path` is "" if the source is gone. `place` is the location in an attachment, such as a page; "" in a note.
     """
 
     state: SourceState
@@ -39,17 +46,20 @@ class SourceComparison:
 
 
 _MIN_MOVED_WORDS = 3
-"""Words of a text from which the same one in another note is taken for it."""
+"""Least number of words of a source that is searched for in other notes.
+
+A shorter text may occur by chance.
+"""
 
 
 def compare_source(source: PackSource, lookup: VaultLookup) -> SourceComparison:
-    """Return the present state of `source` in the vault. Only indexed notes are read."""
+    """Compare a source of a pack with the vault. Only indexed notes are read."""
     comparison = _compare_lines(source, lookup)
     if not comparison.path or not (
         location := lookup.find_location(comparison.path, comparison.line_start, comparison.line_end)
     ):
         return comparison
-    # A page of an attachment is where it was, whatever lines were read from the pages before it.
+    # A page of an attachment has not moved if only the number of lines read from the pages before it changed.
     same = (
         comparison.state is SourceState.MOVED
         and comparison.path == lookup.find_path(source.path)

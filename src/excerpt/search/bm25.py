@@ -62,7 +62,7 @@ Below 1 / (K1 + 1), that is one half, so that no number of such terms outweighs 
 average length.
 """
 FUZZY_SHARE = 0.3
-"""Factor for the score of a term that is only spelled like a word, to be multiplied by their similarity (0 to 1).
+"""Factor for the score of a term that is only spelled like a word, times their similarity (0 to 1).
 
 Below PREFIX_SHARE, so that a word being typed matches its completions first.
 """
@@ -73,16 +73,22 @@ _MAX_ENDING_LETTERS = 16
 MAX_FUZZY_TERMS = 3
 """Maximum number of similarly spelled terms for a word without matches."""
 MAX_CACHED_ROWS = 1_000_000
-"""Maximum number of rows cached with their scores, for all recent words together; a row takes nine bytes."""
+"""Maximum number of rows cached with their scores, for all recent words together.
+
+A row takes nine bytes.
+"""
 MIN_LAZY_OCCURRENCES = 8000
 """Number of postings above which the rows of a word are scored only on demand."""
 MIN_FUZZY_LETTERS = 4
-"""Least number of letters of a word that is matched fuzzily: in three letters, one error makes another word."""
+"""Least number of letters of a fuzzily matched word: in three letters, an error makes another word."""
 
 
 @dataclass(frozen=True, slots=True)
 class TermTier:
-    """Terms that match a query word equally well. `share`, the factor for their score, is 1 for the exact word."""
+    """Terms that match a query word equally well.
+
+    `share`, the factor for their score, is 1 for the exact word.
+    """
 
     terms: tuple[str, ...]
     share: float
@@ -186,7 +192,7 @@ def _align_to_rows(term_scores: TermScores, rows: Rows) -> tuple[Floats, FieldBi
 
 @dataclass(frozen=True, slots=True)
 class WordMatches:
-    """The rows that have a query word, with their scores multiplied by `share` (the importance of the word, 0 to 1)."""
+    """The rows that have a query word; their scores count with the factor `share`, 0 to 1."""
 
     term_matches: TermMatches
     share: float = 1.0
@@ -395,7 +401,10 @@ class WordIndex:
         return norms.ravel()
 
     def _complete_prefix(self, prefix: str) -> list[str]:
-        """Return the terms that begin with `prefix`; if there are none, the stem of which it may be an inflected form."""
+        """Return the terms that begin with `prefix`.
+
+        If there are none, return the stem of which the prefix may be an inflected form, if the vault has it.
+        """
         if len(prefix) < 2 and prefix.isascii():
             return []
         completions = self._reader.completions(prefix, MAX_COMPLETIONS)

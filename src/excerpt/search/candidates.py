@@ -43,7 +43,7 @@ class OtherNoteNames:
     def score_names(
         self, notes: Rows, words: Sequence[ExpandedWord], extra_words: Sequence[ExpandedWord], weight: Floats
     ) -> tuple[Floats, Floats]:
-        """Return two arrays: how well the best own name, and the best link text, of each note fits the query, 0 to 1.
+        """Return how well the best own name, and the best link text, of each note fits the query, 0 to 1.
 
         The fit is the share of the query that a name covers times the share of the name that the query covers. Each
         name is scored by itself, so that further names of a note do not lower the fit of a good one. `notes` are note
@@ -157,7 +157,7 @@ def _score_names(names: Sequence[NameTerms], query: _QueryTermDigests, weight: F
 
 
 def _match_link_targets(names: Sequence[NameTerms], name_notes: Longs, link: Longs) -> tuple[Longs, Longs]:
-    """Return the indices of the links that may lead to a note in `names`, and the position of that note in `names`.
+    """Return the indices of the links that may lead to a note in `names`, and the position of that note.
 
     `name_notes` is the position in `names` of the note that has each link, and `link` the number of the link within
     that note (negative: not a link). Links are compared with notes by file name. The position is -1 if several notes
@@ -287,10 +287,10 @@ class CandidateGenerator:
         )
 
     def _score_coherence(self, evidence: Evidence, rows: Rows, notes: Rows, nearest: float) -> Floats:
-        """Return, for each row, how near in meaning to the query the nearer of the two fragments beside it is, 0 to 1.
+        """Return, for each row, how near in meaning to the query the nearer neighbour is, 0 to 1.
 
-        Only fragments of the same note count. A low value means that the passage is alone with its subject. `notes` is
-        the note number of each row, `nearest` the highest cosine.
+        The neighbours are the fragments before and after the row in the same note. A low value means that the passage
+        is alone with its subject. `notes` is the note number of each row, `nearest` the highest cosine.
         """
         table = self._snapshot.table.notes
         nearer = np.zeros(len(rows), np.float32)
@@ -350,7 +350,7 @@ def _top_value(values: Floats | npt.NDArray[np.float64], is_note: Flags) -> floa
 
 
 def _score_notes(words: Floats, notes: Rows, is_note: Flags) -> Floats:
-    """Return, for each row, how well the best fragments of its note match by words, from 0 to 1 (the best note).
+    """Return, for each row, how well the best fragments of its note match by words, 0 to 1.
 
     `words` is the signal `words` of each row, `notes` the note number of each row.
     """

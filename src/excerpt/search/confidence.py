@@ -1,14 +1,14 @@
 """The confidence that a fragment answers the query.
 
-A score says which fragment is first, not whether it is any good. Confidence uses absolute quantities: the share of the
-query that the fragment has, how rare these words are together (three rare words rarely meet by chance), and whether a
-title or heading is about them. The three, and an intercept for queries of few, some or many words, were fitted as a
-logistic regression to the first hits of 13,000 queries, more than half of them asked of vaults that cannot answer them
-(docs/design/quality.md, `python -m benchmarks.confidence --fit`). Similarity in meaning added nothing: the model finds
-something near to anything.
+A score says which fragment is best, but not whether it answers the query. Confidence is computed from three absolute
+quantities: the share of the query that the fragment has, how rare the words that it has are together (three rare words
+rarely meet by chance), and how well a title or heading fits. They are the features of a logistic regression, with an
+intercept that depends on the number of words in the query. It was fitted to the first hits of 13,000 queries, of which
+more than half were asked of vaults that cannot answer them (docs/design/quality.md, `python -m benchmarks.confidence
+--fit`). Similarity in meaning did not improve it: the model finds something near to any text.
 
-A code, a file name, an identifier or a phrase either matches or not: a fragment that has all of a query's is at least
-likely.
+Codes, file names, identifiers and phrases either match or not. A fragment that has all of those in a query is at least
+likely to answer it.
 """
 
 from __future__ import annotations
@@ -29,37 +29,42 @@ Floats = npt.NDArray[np.float32]
 
 _COVERAGE_COEFFICIENT, _IDF_COEFFICIENT, _NAME_COEFFICIENT = 4.0, 3.2, 2.9
 _INTERCEPTS: Mapping[Strategy, float] = {Strategy.ADAPTIVE: -7.5, Strategy.PROXIMITY: -7.2, Strategy.SEMANTIC: -6.1}
-"""The intercept by the primary strategy for that many words (`ranking.primary_strategy`).
+"""The intercept of the regression by primary strategy, which depends on the number of query words.
 
-One or two words are soon found by chance, those of a question hardly ever.
+See `ranking.primary_strategy`. One or two words often occur by chance, the words of a question hardly ever.
 """
 
 STRONG_LIKELIHOOD, LIKELY_LIKELIHOOD, WEAK_LIKELIHOOD = 0.7, 0.4, 0.15
-"""The likelihood from which each word is used. At 0.7, fewer than one in 100 queries that nothing answers are called
-strong."""
-MIN_WEAK_COVERAGE = 0.4
-"""The share of a query from which a fragment is never "nothing".
+"""The likelihoods from which a hit is called strong, likely and weak.
 
-A half-typed word, or one that all notes have, is rare in nothing and yet what was asked for.
+Of 100 queries that nothing in the vault answers, fewer than one has a first hit with 0.7 or more.
+"""
+MIN_WEAK_COVERAGE = 0.4
+"""The share of the query (coverage, 0 to 1) from which a fragment is at least called weak.
+
+A half-typed word, or a word that all notes have, is not rare, and yet is what the user searches for.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class ConfidenceTable:
-    """For fragments in some order: how likely each answers, and the share of the query that it has, 0 to 1."""
+    """The likelihood that each fragment answers the query, and its share of the query, both 0 to 1.
+
+    The arrays are parallel to the rows that were given to `judge_confidence`.
+    """
 
     likelihoods: Floats
     coverage: Floats
 
     def label_at(self, position: int) -> Confidence:
-        """Return the confidence of the fragment at a position."""
+        """Return the confidence of the fragment at index `position` of the arrays."""
         return confidence_label(float(self.likelihoods[position]), float(self.coverage[position]))
 
 
 def judge_confidence(evidence: Evidence, candidates: Candidates, rows: Rows) -> ConfidenceTable:
-    """Return the confidence of each of `rows`, which are among the candidates.
+    """Return how likely each of `rows`, which must be candidate rows, answers the query.
 
-    If the query is the name of the note, it is certain.
+    A fragment of a note whose title, file name or alias is the query has likelihood 1.
     """
     coverage, idf_sum, name_fit = compute_features(evidence, candidates, rows)
     is_named = candidates.is_named[np.searchsorted(candidates.rows, rows)]
@@ -72,10 +77,11 @@ def judge_confidence(evidence: Evidence, candidates: Candidates, rows: Rows) -> 
 
 
 def compute_features(evidence: Evidence, candidates: Candidates, rows: Rows) -> tuple[Floats, Floats, Floats]:
-    """Return the features of the likelihood for each of `rows`.
+    """Return the features of the regression for each row: coverage, rarity and fit of the best name.
 
-    They are the share of the query that it has, by rarity; ln(1 + the idf of the words it has, in units of the idf of a
-    word in one fragment); and how well the best of title and headings fits.
+    Coverage is the share of the query, weighted by idf, that the row has. Rarity is ln(1 + the idf sum of the words
+    that it has, divided by the idf of a word in a single fragment). The fit is the highest of the signals `title`,
+    `heading` and `outline`.
     """
     at = np.searchsorted(candidates.rows, rows)
     coverage = candidates.signals[at, SIGNALS.index("coverage")]
@@ -85,10 +91,10 @@ def compute_features(evidence: Evidence, candidates: Candidates, rows: Rows) -> 
     return coverage, np.log1p(coverage * np.float32(total_idf)), np.maximum.reduce(names)
 
 
-def estimate_likelihood(coverage: Floats, idf_sum: Floats, name_fit: Floats, kind: Strategy) -> Floats:
-    """Return how likely each fragment answers the query, 0 to 1, from the features of `compute_features`.
+def estimate_likelihood(coverage: Floats, idf_sum: Floats, name_fit: Floats, primary: Strategy) -> Floats:
+    """Return how likely each fragment answers the query, 0 to 1, from what `compute_features` returns.
 
-    `kind` is the primary strategy for the number of words in the query.
+    `primary` is the primary strategy, which depends on the number of words in the query.
     """
     result: Floats = 1 / (
         1
@@ -97,17 +103,17 @@ def estimate_likelihood(coverage: Floats, idf_sum: Floats, name_fit: Floats, kin
                 _COVERAGE_COEFFICIENT * coverage
                 + _IDF_COEFFICIENT * idf_sum
                 + _NAME_COEFFICIENT * name_fit
-                + _INTERCEPTS[kind]
+                + _INTERCEPTS[primary]
             )
         )
     )
     return result.astype(np.float32)
 
 
-def confidence_label(value: float, coverage: float) -> Confidence:
-    """Return the label for this likelihood and share of the query."""
-    if value >= STRONG_LIKELIHOOD:
+def confidence_label(likelihood: float, coverage: float) -> Confidence:
+    """Return the confidence for a likelihood and a share of the query (coverage), both 0 to 1."""
+    if likelihood >= STRONG_LIKELIHOOD:
         return Confidence.STRONG
-    if value >= LIKELY_LIKELIHOOD:
+    if likelihood >= LIKELY_LIKELIHOOD:
         return Confidence.LIKELY
-    return Confidence.WEAK if value >= WEAK_LIKELIHOOD or coverage >= MIN_WEAK_COVERAGE else Confidence.NOTHING
+    return Confidence.WEAK if likelihood >= WEAK_LIKELIHOOD or coverage >= MIN_WEAK_COVERAGE else Confidence.NOTHING

@@ -1,4 +1,4 @@
-"""The search engine. `Engine.search`, which returns the hits for a query, is the only entry point to a search.
+"""The search engine. `Engine.search` returns the hits for a query.
 
 A row is the position of a fragment in the arrays of a snapshot, which is one state of a vault's index. A note number
 is the position of a note in `table.paths`.
@@ -163,7 +163,7 @@ class Engine:
         self._prefetched = frozenset(queries)
 
     def use_view(self, view: Corpus) -> None:
-        """Search in `view`, a snapshot of the same vault with other fragments loaded, until the next `prefetch`."""
+        """Use `view`, a snapshot of the same vault with other fragments loaded, until the next `prefetch`."""
         if view is not self.snapshot:
             is_same = view.generation == self.snapshot.generation
             (self._set_view if is_same else self._use_generation)(view)
@@ -175,7 +175,10 @@ class Engine:
             step()
 
     def warm_steps(self) -> tuple[Callable[[], object], ...]:
-        """Return the steps of `warm` as functions to call in order; queries may be answered between two steps."""
+        """Return the steps of `warm` as functions to call in order.
+
+        Queries may be answered between two steps.
+        """
         return lambda: self.search("a"), *self._warm_steps_without_model()
 
     def warm_without_model(self) -> None:
@@ -309,7 +312,7 @@ class Engine:
 
     def find_spans(self, text: str, query: str, language: str) -> tuple[Span, ...]:
         """Return the ranges of `text` to highlight for a query, ascending. `language` is a code such as "en"."""
-        return self._highlight_finder.spans(text, self.highlight_terms(query), language)
+        return self._highlight_finder.find_in_text(text, self.highlight_terms(query), language)
 
     # --- from the query to scores -------------------------------------------------------------------------------------
 
@@ -323,7 +326,10 @@ class Engine:
         return evidence, self._candidate_generator.generate(evidence, pool)
 
     def score_query(self, query: Query, strategy: Strategy, pool: int = POOL_SIZE) -> ScoredQuery:
-        """Return the scored candidates of one query; a strategy prefix in `query` is ignored, `strategy` is used."""
+        """Return the scored candidates of one query.
+
+        A strategy prefix in `query` is ignored, `strategy` is used.
+        """
         return self.score_candidates(query, *self.find_candidates(query, pool), strategy, pool)
 
     def score_candidates(
@@ -408,7 +414,7 @@ class Engine:
     def load_hits(
         self, ranking: Ranking, first: int, last: int, *, highlight_count: int | None = None
     ) -> tuple[Hit, ...]:
-        """Load the fragments at the positions `first` to `last` (exclusive) of a ranking, and return them as hits.
+        """Load the fragments from position `first` to `last` (exclusive) of a ranking as hits.
 
         The first `highlight_count` of these hits have spans to highlight (None: all of them).
         """
@@ -437,7 +443,7 @@ class Engine:
             is_marked = highlight_count is None or len(hits) < highlight_count
             confidence = scored_query.confidences.label_at(position) if scored_query.confidences else None
             spans = (
-                self._highlight_finder.spans(fragment.text, scored_query.highlight_terms, table.languages[note])
+                self._highlight_finder.find_in_text(fragment.text, scored_query.highlight_terms, table.languages[note])
                 if is_marked
                 else ()
             )
@@ -451,10 +457,11 @@ class Engine:
 
 
 def _counting_query(query: Query, needed: CandidateQuery, evidence: Evidence) -> CandidateQuery | None:
-    """Return the query whose matches a store can count; None if they cannot be counted without loading them.
+    """Return the query whose matches a store can count.
 
-    The returned query selects the fragments with any word of `query`, or, if `query` has no words, all fragments that
-    pass its filters. `needed` is the query for loading the candidates, `evidence` that for the loaded rows.
+    Return None if they cannot be counted without loading them. The returned query selects the fragments with any word
+    of `query`, or, if `query` has no words, all fragments that pass its filters. `needed` is the query for loading the
+    candidates, `evidence` that for the loaded rows.
     """
     filters_fragments = any(
         filter_.kind in FILTER_FIELDS or filter_.kind is FilterKind.PAGE for filter_ in query.filters
@@ -471,7 +478,7 @@ def _counting_query(query: Query, needed: CandidateQuery, evidence: Evidence) ->
 
 
 def _flag_countable_rows(evidence: Evidence) -> Flags:
-    """Return a flag for each row that `_counting_query` selects: it passes the filters and has a query word, if any."""
+    """Return a flag for each row: whether `_counting_query` selects it."""
     has_words = evidence.scores.flag_matching_rows() if evidence.words else np.ones(len(evidence.is_match), np.bool_)
     return has_words if evidence.is_allowed is None else has_words & evidence.is_allowed
 
@@ -499,16 +506,19 @@ def _build_signals(scored: ScoredFragments, positions: IndexArray) -> list[tuple
 
 
 def limit_hits_per_note(order: IndexArray, notes: Rows, top_limit: int, listed_limit: int) -> IndexArray:
-    """Return `order` with at most some hits of one note among the first hits; further hits are moved behind.
+    """Return `order` with at most some hits of one note among the first hits.
 
-    `order` are positions in `notes`, best first; `notes` are the note numbers. `top_limit` applies to the first
-    TOP_HITS hits and `listed_limit` to the first LISTED_HITS; 0 is no limit.
+    Further hits are moved behind. `order` are positions in `notes`, best first; `notes` are the note numbers.
+    `top_limit` applies to the first TOP_HITS hits and `listed_limit` to the first LISTED_HITS; 0 is no limit.
     """
     return _limit_first_hits(_limit_first_hits(order, notes, listed_limit, LISTED_HITS), notes, top_limit, TOP_HITS)
 
 
 def _limit_first_hits(order: IndexArray, notes: Rows, limit: int, window: int) -> IndexArray:
-    """Return `order` with at most `limit` hits of one note among the first `window`; further hits are moved behind."""
+    """Return `order` with at most `limit` hits of one note among the first `window`.
+
+    Further hits are moved behind.
+    """
     if not limit:
         return order
     first: list[int] = []

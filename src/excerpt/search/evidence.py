@@ -1,4 +1,4 @@
-"""The evidence that a query collects for each row: the query words in the row, and its similarity in meaning.
+"""Evidence of a query about each row: the query words that it has, and its similarity in meaning.
 
 A row is the position of a fragment in the arrays of a snapshot, which is one state of a vault's index.
 """
@@ -29,7 +29,10 @@ _STRIPE_LENGTH = 64  # values of which only the highest is compared to find a fl
 
 
 def top_k(values: npt.NDArray[np.float32], size: int, above: float) -> npt.NDArray[np.int32]:
-    """Return the rows of the `size` highest values greater than `above`, ascending; ties go to the lower row."""
+    """Return the rows of the `size` highest values greater than `above`, ascending.
+
+    Ties go to the lower row.
+    """
     lowest = np.nextafter(np.float32(above), np.float32(np.inf))
     lowest = max(lowest, _top_k_floor(values, size, lowest))
     rows = np.flatnonzero(values >= lowest).astype(np.int32)
@@ -43,7 +46,10 @@ def top_k(values: npt.NDArray[np.float32], size: int, above: float) -> npt.NDArr
 
 
 def _top_k_floor(values: npt.NDArray[np.float32], size: int, default: np.float32) -> np.float32:
-    """Return a value that none of the `size` highest values is below; `default` if there are too few values."""
+    """Return a value that none of the `size` highest values is below.
+
+    Return `default` if there are too few values.
+    """
     stripes = len(values) // _STRIPE_LENGTH
     if stripes <= size:
         return default
@@ -92,15 +98,16 @@ Floats = npt.NDArray[np.float32]
 Flags = npt.NDArray[np.bool_]
 
 _MIN_SKIP_RATIO = 16
-"""A common word is scored in all rows unless at most one of this number of rows can still be among the best."""
+"""Common words are scored in all rows unless at most one row in this number can be among the best."""
 
 
 class WordScores:
-    """The BM25F score of each row, computed only as far as needed. Rows that the filters exclude have score 0.
+    """The BM25F score of each row, computed only as far as needed.
 
-    The best rows are found without scoring the commonest words in all their rows (MaxScore; Turtle and Flood, 1995): a
-    row is skipped if even the maximum score of these words cannot bring it among the best. Scores are summed in the
-    order of the query's words in every case, so that skipping does not change a bit of them.
+    Rows that the filters exclude have score 0. The best rows are found without scoring the commonest words in all their
+    rows (MaxScore; Turtle and Flood, 1995): a row is skipped if even the maximum score of these words cannot bring it
+    among the best. Scores are summed in the order of the query's words in every case, so that skipping does not change
+    a bit of them.
     """
 
     def __init__(
@@ -161,7 +168,10 @@ class WordScores:
         return flags
 
     def _select_possible_rows(self, size: int) -> Rows | None:
-        """Return rows, ascending, among which are the `size` best; None if all rows must be scored to find them."""
+        """Return rows, ascending, among which are the `size` best.
+
+        Return None if all rows must be scored to find them.
+        """
         common = [match for match in self._matches if not match.term_matches.is_computed]
         common.sort(key=lambda match: match.max_score)
         scores = sum_scores([match for match in self._matches if match.term_matches.is_computed], self._count)
@@ -178,7 +188,7 @@ class WordScores:
 
 
 class QuerySimilarities:
-    """The cosines between a query text and each row, computed only as far as needed, and the mean of all cosines.
+    """The cosine of each row to a query text, computed only as far as needed, and the mean cosine.
 
     If the text is empty, all cosines are 0. In a large vault, approximate cosines of all rows select possible
     candidates, of which exact cosines are computed: the same rows and cosines in half of the time. The mean is then
@@ -214,7 +224,7 @@ class QuerySimilarities:
         return len(self._values)
 
     def limit_to_rows(self, is_allowed: Flags) -> None:
-        """Set the cosines of all rows that are not in `is_allowed` to the mean, so that no such row is a candidate."""
+        """Set the cosines of rows that `is_allowed` does not flag to the mean, so that they are no candidates."""
         self.all_cosines[~is_allowed] = self.mean
 
     @property
@@ -252,16 +262,17 @@ class QuerySimilarities:
 
 
 POOL_SIZE = 200
-"""Default number of candidates by words, and of candidates by meaning. All candidates are scored by all signals.
+"""Default number of candidates by words, and of candidates by meaning.
 
-The POOL_SIZE fragments of the whole vault that are nearest in meaning match even without a word of the query.
+All candidates are scored by all signals. The POOL_SIZE fragments of the whole vault that are nearest in meaning match
+even without a word of the query.
 """
 
 MAX_LANGUAGES = 4
 """Maximum number of languages in which query words are stemmed: the commonest languages of the vault."""
 
 RARE_WORD_SHARE, RARE_WORD_COUNT = 0.01, 10
-"""An exact word (such as a code) is rare if at most this share, or at most this number, of all fragments have it."""
+"""An exact word (such as a code) is rare if at most this share, or this number, of fragments have it."""
 MAX_EXACT_WORD_LENGTH = 100
 """Maximum number of characters of an exact word; a longer word is data, not a name."""
 
@@ -275,7 +286,7 @@ _EXACT_WORD = re.compile(
 )
 
 FUNCTION_WORD_WEIGHT = 0.3
-"""Weight, 0 to 1, of a word like "the" if the language of the vault is not English, the language of the model."""
+"""Weight, 0 to 1, of a word like "the" in a vault whose language is not English."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,7 +325,10 @@ class Evidence:
 
 
 def gather_evidence(query: Query, snapshot: Corpus, index: WordIndex, settings: Settings, today: date) -> Evidence:
-    """Collect the evidence of one query about all rows. Its relative dates, such as `7d`, count from `today`."""
+    """Collect the evidence of one query about all rows.
+
+    Its relative dates, such as `7d`, count from `today`.
+    """
     query_words = analyze_text(query.words, snapshot)
     words = index.expand(query_words, open_word=query.open_word, fuzzy_threshold=settings.search.fuzzy_threshold)
     shares = _language_weights(words, snapshot)
@@ -353,7 +367,7 @@ def analyze_text(text: str, snapshot: Corpus) -> list[QueryWord]:
 
 
 def find_exact_words(text: str) -> list[str]:
-    """Return the words of `text` that are codes, file names or identifiers, which only match exactly as typed."""
+    """Return the words of `text` that are codes, file names or identifiers; these only match as typed."""
     stripped = (word.strip(_PUNCTUATION) for word in text.split())
     return [
         word
@@ -389,7 +403,7 @@ def _flag_rows_with_exact_words(query: Query, snapshot: Corpus, is_allowed: Flag
 
 
 def count_words(words: Sequence[QueryWord]) -> int:
-    """Return the number of words that a person would count: a compound is one word, not one and its parts.
+    """Return the number of words that a person would count: a compound is one word.
 
     Of overlapping character pairs in a script without spaces, each further pair counts half a word.
     """

@@ -1,6 +1,6 @@
-"""Explanation of the rank of a hit: its signals, and what each word of the query contributed.
+"""Explanation of the rank of a hit: its signals, and what each query word contributes.
 
-All numbers are the engine's own, computed once more: nothing is estimated, and the parts add up to the score.
+All numbers are computed again as the search does: nothing is estimated, and the parts add up to the score.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ from excerpt.text.words import chunks_of
 
 
 class TermLikeness(StrEnum):
-    """How a term of the vault resembles a word of the query."""
+    """How a term of the vault resembles a word of the query.
+
+    EXACT: it is a stem of the word. BEGINS: it begins with the word. SPELLED: it is spelled similarly.
+    """
 
     EXACT = "exact"
     BEGINS = "begins like"
@@ -34,7 +37,10 @@ class TermLikeness(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TermVariant:
-    """Terms of the vault that match a word, and their weight relative to the word itself, 0 to 1."""
+    """Terms of the vault that match a query word equally well.
+
+    `share` is the factor for their score, 0 to 1.
+    """
 
     likeness: TermLikeness
     terms: tuple[str, ...]
@@ -43,7 +49,7 @@ class TermVariant:
 
 @dataclass(frozen=True, slots=True)
 class FieldCount:
-    """The number of occurrences of a word in one field of a fragment."""
+    """The number of occurrences of a word in one field of a fragment, such as "title"."""
 
     field: str
     count: int
@@ -51,11 +57,13 @@ class FieldCount:
 
 @dataclass(frozen=True, slots=True)
 class WordContribution:
-    """A word of the query and its matches in a fragment.
+    """What a word of the query contributes to the score of one fragment.
 
-    In a script without spaces, it is a run of characters that the fragment has or lacks together. `fragments` is the
-    number of fragments in the vault that have it; `idf` is its rarity and `telling` the weight of that, 0 to 1. `here`
-    are the terms by which this fragment has it, `part` is what they add to the signal `words`.
+    In a script without spaces, the word is a run of characters that the fragment has or lacks together.
+    `stands_for`: the terms of the vault that match the word. `fragments`: the number of fragments in the vault that
+    have one of these terms. `idf`: the rarity of the word. `telling`: the weight of the idf, 0 to 1, low for a word
+    such as "the". `here`: the terms that this fragment has; empty if it lacks the word. `places`: where they occur.
+    `part`: what the word adds to the weighted signal `words` of the fragment.
     """
 
     word: str
@@ -69,18 +77,19 @@ class WordContribution:
 
     @property
     def is_missing(self) -> bool:
+        """Whether the fragment does not have the word."""
         return not self.here
 
     @property
     def where(self) -> tuple[str, ...]:
-        """The fields of the fragment that have the word, as text."""
+        """The fields of the fragment that have the word, with its number of occurrences, as texts: "title 1"."""
         if self.is_missing:
             return ("not here" if self.fragments else "nowhere in the vault",)
         return tuple(f"{place.field} {place.count}" for place in self.places)
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Notes beside the figures: the variants that match, and that the word has less weight."""
+        """Sentences to show beside the figures: which similar terms match, and that the word has a low weight."""
         remarks: list[str] = []
         for like in self.stands_for:
             if like.likeness is not TermLikeness.EXACT:
@@ -93,7 +102,11 @@ class WordContribution:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The explanation of a hit. `rank` counts from 1; `share` is its score as a share of the first hit's, 0 to 1."""
+    """The explanation of a hit.
+
+    `rank` counts from 1. `share` is the score of the hit divided by the score of the first hit, 0 to 1. `words` has
+    what each word of the query contributes.
+    """
 
     hit: Hit
     rank: int
@@ -102,18 +115,22 @@ class Explanation:
 
     @property
     def missing_words(self) -> tuple[WordContribution, ...]:
-        """The words that the fragment does not have, rarest first."""
+        """The query words that the fragment does not have, those with the highest weighted idf first."""
         missing = (word for word in self.words if word.is_missing)
         return tuple(sorted(missing, key=lambda word: -word.idf * word.telling))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields that `excerpt search --explain --json` adds to the hit."""
+        """Return the JSON form, which `excerpt search --explain --json` adds to the hit."""
         return select_fields(self, "rank", "share", "words")
 
 
 @dataclass(frozen=True, slots=True)
 class SignalGap:
-    """The value of a signal for a fragment, and the mean for the hits above it; `cost` is the difference in score."""
+    """The difference between a fragment and the hits above it in one signal.
+
+    `value` is the value of the signal for the fragment, `above` its mean for the hits above. `cost` is how much lower
+    the score of the fragment is because of the difference.
+    """
 
     signal: str
     value: float
@@ -122,44 +139,49 @@ class SignalGap:
 
 
 def explain_hits(engine: Engine, result: Result, first: int = 0, last: int | None = None) -> tuple[Explanation, ...]:
-    """Explain the hits of a result from rank `first` up to `last` (exclusive).
+    """Return the explanations of the hits of a result from position `first` to `last`.
 
-    Words are left out if the engine has another generation than the result.
+    `last` is exclusive (None: all hits). The explanations have no words if the engine's snapshot has another generation
+    (number of a committed state) than the result.
     """
     top = result.hits[0].score if result.hits else 0.0
     hits = result.hits[first:last]
-    readers: dict[str, WordExplainer] = {}
+    explainers: dict[str, WordExplainer] = {}
     if hits and result.generation == engine.snapshot.generation:
-        readers = _explainers_by_fragment(engine, result)
+        explainers = _explainers_by_fragment(engine, result)
     ranked = enumerate(hits, first + 1)
-    return tuple(explain_hit(readers.get(hit.fragment.id), hit, rank, top) for rank, hit in ranked)
+    return tuple(explain_hit(explainers.get(hit.fragment.id), hit, rank, top) for rank, hit in ranked)
 
 
 def _explainers_by_fragment(engine: Engine, result: Result) -> dict[str, WordExplainer]:
-    """Return the reader of the best alternative of each hit, by fragment id."""
+    """Return, by fragment id of each hit, the explainer of the alternative that scored it highest."""
     pool = max(POOL_SIZE, len(result.hits))
     ranking = engine.merge_ranking(
         [engine.score_query(query, result.requested_strategy, pool) for query in engine.parse(result.query)]
     )
-    readers = [WordExplainer(engine, answer.evidence) for answer in ranking.scored_queries]
+    explainers = [WordExplainer(engine, answer.evidence) for answer in ranking.scored_queries]
     answer_by_row = dict(zip(ranking.rows.tolist(), ranking.scored_query_indices.tolist(), strict=True))
     rows = np.searchsorted(engine.snapshot.table.keys, [hit.fragment.key for hit in result.hits]).tolist()
     pairs = zip(result.hits, rows, strict=True)
-    return {hit.fragment.id: readers[answer_by_row[row]] for hit, row in pairs if row in answer_by_row}
+    return {hit.fragment.id: explainers[answer_by_row[row]] for hit, row in pairs if row in answer_by_row}
 
 
-def explain_hit(reader: WordExplainer | None, hit: Hit, rank: int, top: float) -> Explanation:
-    """Return the explanation of a hit of this rank in a list whose first score is `top`.
+def explain_hit(explainer: WordExplainer | None, hit: Hit, rank: int, top: float) -> Explanation:
+    """Return the explanation of a hit with its `rank`, counted from 1.
 
-    Without a reader it has no words.
+    `top` is the score of the first hit. Without an `explainer`, the explanation has no words.
     """
-    words = reader.explain_words(hit) if reader is not None else ()
+    words = explainer.explain_words(hit) if explainer is not None else ()
     return Explanation(hit, rank, hit.score / top if top > 0 else 0.0, words)
 
 
 @dataclass(frozen=True, slots=True)
 class _ExplainedWord:
-    """The data of a query word in all fragments: the rows that have it, its scores (`match`), and its positions."""
+    """A query word with its matches in all fragments.
+
+    `part` is its contribution without a fragment. `rows` are the rows that have the word, `match` has their scores.
+    `postings` are triples of field, term and the postings of the term in the field.
+    """
 
     part: WordContribution
     rows: Rows
@@ -168,7 +190,7 @@ class _ExplainedWord:
 
 
 class WordExplainer:
-    """Reader of the occurrences of one query's words in fragments."""
+    """Explainer of what each word of one query contributes to the scores of fragments."""
 
     def __init__(self, engine: Engine, evidence: Evidence) -> None:
         self._keys = engine.snapshot.table.keys
@@ -177,7 +199,7 @@ class WordExplainer:
         self._group_runs = _group_runs(evidence.words)
 
     def explain_words(self, hit: Hit) -> tuple[WordContribution, ...]:
-        """Return what each word contributed to a hit; together they make up the signal `words`."""
+        """Return what each query word contributes to a hit; the parts add up to its weighted signal `words`."""
         row = int(np.searchsorted(self._keys, hit.fragment.key))
         gains = [_value_at(word.match.rows, word.match.scores, row) for word in self._words]
         total = sum(gains)
@@ -190,10 +212,10 @@ class WordExplainer:
         return tuple(part for run in self._group_runs for part in self._merge_run(run, explain_words))
 
     def _merge_run(self, run: Sequence[int], explain_words: Sequence[WordContribution]) -> Iterator[WordContribution]:
-        """Yield the parts of a run of characters as words.
+        """Yield the contributions of a run of overlapping n-grams (Chinese, for example), joined to words.
 
-        Characters that the fragment has together are one word; a missing part is listed only if none of its characters
-        is present.
+        `run` are indices of `parts`. N-grams that follow each other in the fragment are joined; a missing n-gram is
+        left out if one that overlaps it is present.
         """
         size = _ngram_size(explain_words[run[0]].word)
         present = {at for at in run if explain_words[at].here}
@@ -207,7 +229,10 @@ class WordExplainer:
             )
 
     def _merge_words(self, chain: Sequence[int], explain_words: Sequence[WordContribution]) -> WordContribution:
-        """Merge overlapping runs of characters into one word."""
+        """Join overlapping n-grams to one word, and return its contribution.
+
+        `parts` are the contributions of the n-grams, `chain` the indices of the n-grams among the query words.
+        """
         fragments = len(reduce(np.intersect1d, (self._words[at].rows for at in chain)))
         terms = tuple(term for part in explain_words for like in part.stands_for for term in like.terms)
         counts = [{entry.field: entry.count for entry in part.places} for part in explain_words]
@@ -225,12 +250,12 @@ class WordExplainer:
 
 
 def join_query_words(words: Sequence[ExpandedWord]) -> tuple[str, ...]:
-    """Return the words of a query as a reader counts them."""
+    """Return the words of a query as a person would count them, with overlapping n-grams joined."""
     return tuple(reduce(_join_overlapping, (words[at].surface for at in run)) for run in _group_runs(words))
 
 
 def _group_runs(words: Sequence[ExpandedWord]) -> list[list[int]]:
-    """Group words by position, with the overlapping runs of a script without spaces together."""
+    """Return groups of indices of `words`: overlapping n-grams of a script without spaces are one group."""
     runs: list[list[int]] = []
     for at, word in enumerate(words):
         before = words[at - 1]
@@ -245,15 +270,17 @@ def _group_runs(words: Sequence[ExpandedWord]) -> list[list[int]]:
 
 
 def _ngram_size(surface: str) -> int:
-    """Return the n-gram size of the script of a word, 0 for scripts with spaces."""
+    """Return the number of characters of an n-gram in the script of a word; 0 for a script with spaces."""
     return next((size for _, size in chunks_of(surface)), 0)
 
 
 def _count_overlap(before: str, after: str) -> int:
+    """Return the number of characters with which `before` ends and `after` begins, less than all of `after`."""
     return next((count for count in range(len(after) - 1, 0, -1) if before.endswith(after[:count])), 0)
 
 
 def _join_overlapping(before: str, after: str) -> str:
+    """Return `before` followed by the part of `after` that does not overlap it."""
     return before + after[_count_overlap(before, after) :]
 
 
@@ -275,7 +302,7 @@ def _explain_word(engine: Engine, word: ExpandedWord, match: WordMatches) -> _Ex
 
 
 def _find_variants(word: ExpandedWord, index: WordIndex) -> tuple[TermVariant, ...]:
-    """Return the variants of a word that occur in the vault."""
+    """Return the tiers of terms for a word that occur in the vault, exact terms first."""
     variants: list[TermVariant] = []
     for number, tier in enumerate(word.tiers):
         if len(index.match(ExpandedWord(word.surface, (replace(tier, share=1.0),), word.position)).rows):
@@ -292,7 +319,10 @@ def _classify_variant(number: int, tier: TermTier) -> TermLikeness:
 def _count_fields(
     postings: Sequence[tuple[str, str, TermPostings]], row: int
 ) -> tuple[tuple[str, ...], tuple[FieldCount, ...]]:
-    """Return the terms by which a row has a word, and the number of occurrences by field."""
+    """Return the terms of a word that a row has, and the number of their occurrences by field.
+
+    `postings` are triples of field, term and the postings of the term in the field.
+    """
     terms: dict[str, None] = {}
     counts: dict[str, int] = {}
     for field, term, term_postings in postings:
@@ -303,6 +333,6 @@ def _count_fields(
 
 
 def _value_at(rows: Rows, values: Floats, row: int) -> float:
-    """Return the value of a row, 0 if it is not in the ascending `rows`."""
+    """Return the element of `values` that belongs to `row`; 0 if `row` is not in the ascending `rows`."""
     at = int(np.searchsorted(rows, row))
     return float(values[at]) if at < len(rows) and rows[at] == row else 0.0

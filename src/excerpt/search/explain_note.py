@@ -1,6 +1,6 @@
-"""Explanation of a note's rank: its rank under each strategy, and the signals in which the hits above are better.
+"""Explanation of a note's rank, under each strategy and compared with the hits above.
 
-All numbers are the engine's own, computed again: nothing is estimated.
+All numbers are computed again as the search does: nothing is estimated.
 """
 
 from __future__ import annotations
@@ -31,17 +31,18 @@ from excerpt.search.ranking import add_name_signal, fuse_reciprocal_ranks
 from excerpt.search.verdict import describe_rank
 
 MAX_COMPARED_HITS = 10
-"""Number of hits above a note that it is compared with: the first ones, which a reader looks at."""
+"""Maximum number of first hits above a note that are compared with the note."""
 RRF = "rrf"
-"""The name of reciprocal rank fusion, listed with the strategies in `NoteExplanation.ranks`."""
+"""The name of reciprocal rank fusion, which is listed with the strategies in `NoteExplanation.ranks`."""
 _NO_SIGNAL = Signal("", 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class StrategyRank:
-    """The rank of a note under one strategy, by its best fragment, which begins at `line`.
+    """The rank of a note under one strategy: that of its best fragment, which begins at `line`.
 
-    `primary` is the strategy that answered. `rank`, `score` and `line` are None if no fragment of the note is listed.
+    `primary` is the strategy that ranked the hits, for example one that `auto` chose. `rank` counts from 1. `rank`,
+    `score` and `line` are None if no fragment of the note is listed.
     """
 
     strategy: str
@@ -52,7 +53,11 @@ class StrategyRank:
 
 
 class AbsenceKind(StrEnum):
-    """Why a note is not listed."""
+    """Why a note is not listed.
+
+    UNKNOWN: the index has no such note. SKIPPED: its file could not be indexed. EMPTY: it has no text. EXCLUDED: a
+    filter or exclusion of the query excludes it. UNMATCHED: no passage matches the query.
+    """
 
     UNKNOWN = "unknown"
     SKIPPED = "skipped"
@@ -65,8 +70,8 @@ class AbsenceKind(StrEnum):
 class Absence:
     """The reason why a note is not listed.
 
-    `reason` is a sentence that may contain vault text. `near` are paths of notes with a similar name, nearest first, if
-    none has that name.
+    `reason` is a sentence, which may contain text from the vault. If no note has the given name, `near` has the paths
+    of up to three notes with similar names, most similar first.
     """
 
     kind: AbsenceKind
@@ -76,10 +81,11 @@ class Absence:
 
 @dataclass(frozen=True, slots=True)
 class NoteExplanation:
-    """Why a note has its rank under the requested strategy, or is not listed.
+    """The explanation why a note has its rank under the requested strategy, or is not listed.
 
-    `explanation` is that of its best fragment; `gaps` are to the first `compared` hits above it, largest first, and add
-    up to the difference of scores. `from_limit` is the least limit of a search that lists it.
+    `note` is the name that was given, `path` the path of the note found. `explanation` explains the best fragment of
+    the note. `gaps` are its differences from the first `compared` hits above, largest first; their costs add up to the
+    difference in score. `from_limit` is the least limit with which a search lists the note.
     """
 
     query: str
@@ -95,13 +101,13 @@ class NoteExplanation:
 
     @property
     def reason(self) -> str:
-        """One sentence on why the note has its rank or is not listed."""
+        """A sentence that says why the note has its rank or is not listed; empty if neither is known."""
         if self.explanation is None:
             return self.absence.reason if self.absence is not None else ""
         return describe_rank(self.explanation, self.gaps, self.compared)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form of `excerpt search --why`: the explanation inside its hit, missing words apart."""
+        """Return the JSON form, which `excerpt search --why --json` prints."""
         explanation = self.explanation
         return {
             "query": self.query,
@@ -113,9 +119,9 @@ class NoteExplanation:
 
 
 def explain_note(engine: Engine, text: str, note: str, strategy: Strategy) -> NoteExplanation:
-    """Return the explanation of the rank of `note` (a path, title, file name or alias) for the query `text`.
+    """Explain the rank of `note` (a path, title, file name or alias) in the results for the query `text`.
 
-    Of several notes with that name, the best ranked is explained.
+    If several notes have that name, the one with the best rank is explained.
     """
     queries = engine.parse(text)
     explanation = NoteExplanation(text, queries[0].strategy or strategy, note)
@@ -133,15 +139,18 @@ def explain_note(engine: Engine, text: str, note: str, strategy: Strategy) -> No
 
 
 def explain_fragment(engine: Engine, text: str, fragment: Fragment, strategy: Strategy) -> NoteExplanation:
-    """Return the explanation for one fragment, as `explain_note` does for a note.
+    """Explain the rank of one fragment for the query `text`, as `explain_note` does for a note.
 
-    It is absent if it is not in the engine's generation.
+    If the snapshot no longer has the fragment, the explanation has an absence of kind UNKNOWN.
     """
     queries = engine.parse(text)
     explanation = NoteExplanation(text, queries[0].strategy or strategy, fragment.path, fragment.path)
     current = engine.snapshot.fragment(fragment.id)
     if current is None:
-        return replace(explanation, absence=Absence(AbsenceKind.UNKNOWN, f"{fragment.path} has changed since."))
+        return replace(
+            explanation,
+            absence=Absence(AbsenceKind.UNKNOWN, f"{fragment.path} has changed since the search. Search again."),
+        )
     engine.prefetch(queries, notes=[fragment.path])
     rows = np.searchsorted(engine.snapshot.table.keys, [current.key]).astype(np.int32)
     return _explain_rows(engine, explanation, queries, rows)
@@ -170,7 +179,7 @@ def _explain_rows(
 
 @dataclass(frozen=True, slots=True)
 class _AlternativeCandidates:
-    """One alternative of a query with its evidence and candidates, `pool` by words and `pool` by meaning."""
+    """An alternative of a query text with its evidence, and `pool` candidates by words and by meaning each."""
 
     query: Query
     evidence: Evidence
@@ -200,7 +209,10 @@ def _explain_position(engine: Engine, explanation: NoteExplanation, ranking: Ran
 
 
 def _pool_size_for(evidence: Evidence, rows: Rows) -> int:
-    """Return the number of candidates by words or meaning that includes one of `rows`, or else all allowed rows."""
+    """Return the least pool size with which one of `rows` is a candidate by words or meaning.
+
+    If none matches by either, return the number of rows that pass the filters, 0 without filters.
+    """
     needed = [
         int(np.count_nonzero(values >= values[rows].max()))
         for values, floor in (
@@ -232,7 +244,7 @@ def _compute_gaps(own: Hit, above: Sequence[Hit]) -> tuple[SignalGap, ...]:
 def _rank_under_all(
     engine: Engine, alternative_candidates: Sequence[_AlternativeCandidates], rows: Rows
 ) -> Iterator[StrategyRank]:
-    """Yield the rank under every strategy, and under reciprocal rank fusion of the same lists."""
+    """Yield the rank of the best of `rows` under each strategy, then under reciprocal rank fusion."""
     for strategy in Strategy:
         ranking = _rank_alternatives(engine, alternative_candidates, strategy)
         yield _rank_under(engine, strategy, ranking.scored_queries[0].strategy, ranking, rows)
@@ -267,11 +279,11 @@ def _rank_under(engine: Engine, strategy: str, primary: str, ranking: Ranking, r
     return StrategyRank(str(strategy), str(primary), at + 1, float(ranking.scores[at]), line)
 
 
-# --- a note that is not there -----------------------------------------------------------------------------------------
+# --- notes that are not listed ----------------------------------------------------------------------------------------
 
 
 def _find_notes(snapshot: Corpus, note: str) -> list[int]:
-    """Return the notes with that path, else file name, else title or alias, as positions in `table.paths`."""
+    """Return the numbers of the notes with the path or file name `note`, else with this title or alias."""
     path = snapshot.facets.targets.resolve(note, "") if note.strip() else None
     if path:
         return [snapshot.facets.numbers[path]]
@@ -299,7 +311,7 @@ def _explain_unknown_note(snapshot: Corpus, explanation: NoteExplanation) -> Not
 def _explain_absence(
     engine: Engine, queries: Sequence[Query], answers: Sequence[ScoredQuery], path: str, rows: Rows
 ) -> Absence:
-    """Return why none of a note's rows is in the answer, for all alternatives of the query."""
+    """Return why none of the `rows` of the note at `path` is a hit of any alternative of the query."""
     pairs = zip(queries, answers, strict=True)
     reasons = list(dict.fromkeys(_explain_absence_from(engine, query, answer, path, rows) for query, answer in pairs))
     kind = next((absence.kind for absence in reasons if absence.kind is not AbsenceKind.EXCLUDED), reasons[0].kind)
@@ -312,11 +324,14 @@ def _explain_absence_from(engine: Engine, query: Query, answer: ScoredQuery, pat
     evidence = answer.evidence
     if evidence.scores.all_scores[rows].any():
         return Absence(
-            AbsenceKind.UNMATCHED, f"{path} has words of the query, but {answer.strategy} does not count words."
+            AbsenceKind.UNMATCHED,
+            f"{path} has words of the query, but the strategy {answer.strategy} does not count words.",
         )
     is_near = bool((evidence.similarities.cosines_at(rows) > np.float32(evidence.similarities.mean)).any())
     meaning_reason = (
-        f"{answer.strategy} does not count meaning" if is_near else "no passage is near the query in meaning"
+        f"the strategy {answer.strategy} does not count meaning"
+        if is_near
+        else "none of its passages is near the query in meaning"
     )
     words = [f"“{word}”" for word in join_query_words(evidence.words)]
     lacks = f"{words[0]} is in no passage" if len(words) == 1 else f"None of {', '.join(words)} is in a passage"
@@ -324,11 +339,14 @@ def _explain_absence_from(engine: Engine, query: Query, answer: ScoredQuery, pat
 
 
 def _find_failed_conditions(snapshot: Corpus, query: Query, rows: Rows) -> list[str]:
-    """Return the conditions that none of `rows` meets; all conditions if each is met by some row."""
-    parse_words = partial(analyze_text, snapshot=snapshot)
+    """Return, as texts, the conditions of a query that none of `rows` meets.
+
+    If each condition is met by some row, but no row meets all, return all conditions. If a row meets all, return none.
+    """
+    analyze_words = partial(analyze_text, snapshot=snapshot)
 
     def has_allowed_row(conditions: Query) -> bool:
-        flags = flag_allowed_rows(conditions, snapshot, parse_words, date.today())
+        flags = flag_allowed_rows(conditions, snapshot, analyze_words, date.today())
         return flags is None or bool(flags[rows].any())
 
     conditions = list(_split_conditions(query))
@@ -337,7 +355,7 @@ def _find_failed_conditions(snapshot: Corpus, query: Query, rows: Rows) -> list[
 
 
 def _split_conditions(query: Query) -> Iterator[tuple[str, Query]]:
-    """Yield each condition of a query as a query of its own, with its text as it may be typed."""
+    """Yield each condition of a query: its text, and a query that has only this condition."""
     for filter_ in query.filters:
         yield _format_filter(filter_), Query("", filters=(filter_,))
     for phrase in query.phrases:

@@ -1,4 +1,7 @@
-"""Evaluation of a query's filters: the rows that may be hits.
+"""Evaluation of a query's filters, which select the rows that may be hits.
+
+A row is the position of a fragment in the arrays of a snapshot; a note number is the position of a note in
+`table.paths`. Functions return either numbers, or an array with a flag for each row or note.
 
 Filters apply before ranking, so a filtered list is complete. Names and values are compared folded: without case,
 accents and width. The value of the last filter may be unfinished: if no name equals it, names that begin with it match.
@@ -31,28 +34,29 @@ Flags = npt.NDArray[np.bool_]
 _EPOCH = date(1970, 1, 1)
 
 
-def flag_allowed_rows(query: Query, snapshot: Corpus, parse_words: AnalyzeWords, today: date) -> Flags | None:
-    """Return flags of the rows that satisfy all filters, phrases and exclusions; None if all rows do.
+def flag_allowed_rows(query: Query, snapshot: Corpus, analyze_words: AnalyzeWords, today: date) -> Flags | None:
+    """Return a flag for each row: whether it passes all filters, phrases and exclusions of a query.
 
-    `parse_words` analyzes a text in the languages of the vault; dates are local, and `today` is the local day.
+    Return None if the query has none of these. `analyze_words` splits a text into words with their stems; relative
+    dates count from `today`, the local day.
     """
     is_answer_row = snapshot.is_answer_row
     rows = np.ones(snapshot.lexical.doc_count, np.bool_) if is_answer_row is None else is_answer_row.copy()
     for filter_ in query.filters:
         if filter_.kind in FILTER_FIELDS:
-            _apply_filter(rows, _find_rows_with_text(filter_, snapshot, parse_words), filter_)
+            _apply_filter(rows, _find_rows_with_text(filter_, snapshot, analyze_words), filter_)
         elif filter_.kind is FilterKind.PAGE:
             _apply_filter(rows, _find_rows_on_pages(filter_, snapshot), filter_)
     for phrase in query.phrases:
-        # If it is found nowhere, no row matches, and the rest need not be searched.
+        # If no row is left, the other phrases need not be searched.
         if not rows.any():
             return rows
-        rows &= _to_flags(find_phrase_rows(snapshot, phrase, parse_words), len(rows))
+        rows &= _to_flags(find_phrase_rows(snapshot, phrase, analyze_words), len(rows))
     for word in query.excluded:
-        words = parse_words(word)
+        words = analyze_words(word)
         rows[find_word_sequence(snapshot.lexical, words) if words else NO_ROWS] = False
     for phrase in query.excluded_phrases:
-        rows[find_phrase_rows(snapshot, phrase, parse_words)] = False
+        rows[find_phrase_rows(snapshot, phrase, analyze_words)] = False
     if query.filters:
         rows &= flag_allowed_notes(query.filters, snapshot.facets, len(snapshot.table.paths), today)[
             snapshot.table.notes
@@ -61,7 +65,10 @@ def flag_allowed_rows(query: Query, snapshot: Corpus, parse_words: AnalyzeWords,
 
 
 def flag_allowed_notes(filters: Iterable[Filter], facets: Facets, count: int, today: date) -> Flags:
-    """Return flags of those of `count` notes that satisfy all filters of notes. Filters of fragments are ignored."""
+    """Return a flag for each of `count` notes: whether it passes all `filters` that test notes.
+
+    Filters that test single fragments (title, heading, page) are ignored. Relative dates count from `today`.
+    """
     notes = np.ones(count, np.bool_)
     for filter_ in filters:
         if filter_.kind not in FILTER_FIELDS and filter_.kind is not FilterKind.PAGE:
@@ -70,7 +77,10 @@ def flag_allowed_notes(filters: Iterable[Filter], facets: Facets, count: int, to
 
 
 def _apply_filter(flags: Flags, matches: Ints | Flags, filter_: Filter) -> None:
-    """Clear the flags of `flags` outside of `matches`, or for a negated filter inside."""
+    """Clear the flags of the rows or notes that `filter_` excludes.
+
+    `matches` are those that have its value.
+    """
     keeps = _to_flags(matches, len(flags)) ^ filter_.negated
     # `-path:d` may become `-path:diary`: a filter that would exclude everything is ignored while it is typed.
     if keeps.any() or not (filter_.open and filter_.negated):
@@ -78,10 +88,10 @@ def _apply_filter(flags: Flags, matches: Ints | Flags, filter_: Filter) -> None:
 
 
 def sort_newest_first(flags: Flags, snapshot: Corpus) -> Rows:
-    """Return the set rows in the order of a query of filters alone.
+    """Return the rows whose flags are set, in the order in which a query of filters alone lists them.
 
-    That is the first row of each note, most recently changed note first (ties by path), then the second ones, and so
-    on.
+    The first selected row of each note comes first, most recently changed note first (ties by path), then the second
+    row of each note, and so on.
     """
     rows = np.flatnonzero(flags).astype(np.int32)
     notes = snapshot.table.notes[rows]
@@ -93,6 +103,7 @@ def sort_newest_first(flags: Flags, snapshot: Corpus) -> Rows:
 
 
 def _to_flags(numbers: Ints | Flags, count: int) -> Flags:
+    """Return an array of `count` flags in which those of `numbers` are set; flags are copied."""
     flags = np.zeros(count, np.bool_)
     flags[numbers] = True
     return flags
@@ -101,12 +112,12 @@ def _to_flags(numbers: Ints | Flags, count: int) -> Flags:
 # --- words of names ---------------------------------------------------------------------------------------------------
 
 FILTER_FIELDS = {FilterKind.TITLE: ("title", "alias"), FilterKind.HEADING: ("heading", "above")}
-"""The fields in which filters of single fragments search words."""
+"""The index fields in which each filter that tests the words of single fragments searches."""
 
 
-def _find_rows_with_text(filter_: Filter, snapshot: Corpus, parse_words: AnalyzeWords) -> Rows:
-    """Return the rows that have every word of a filter in its fields, in any order."""
-    words = parse_words(filter_.value)
+def _find_rows_with_text(filter_: Filter, snapshot: Corpus, analyze_words: AnalyzeWords) -> Rows:
+    """Return the rows, ascending, that have all words of a title or heading filter in any order."""
+    words = analyze_words(filter_.value)
     words = [word for word in words if not word.whole] or words
     fields = FILTER_FIELDS[filter_.kind]
     is_prefix = filter_.open and not filter_.negated
@@ -118,15 +129,19 @@ def _find_rows_with_text(filter_: Filter, snapshot: Corpus, parse_words: Analyze
 
 
 def _find_rows_on_pages(filter_: Filter, snapshot: Corpus) -> Rows:
-    """Return the rows on the pages, slides or chapters of a filter."""
+    """Return the rows of fragments on the pages, slides or chapters that a filter names, ascending."""
     first, last = page_range(filter_.value) or (0, -1)
     keys = [key for key, location in snapshot.facets.fragment_places() if first <= (number_of(location) or -1) <= last]
     return np.flatnonzero(np.isin(snapshot.lexical.keys, np.array(keys, np.int64))).astype(np.int32)
 
 
 def _find_rows_with_word(word: QueryWord, snapshot: Corpus, fields: Sequence[str], *, is_prefix: bool) -> Rows:
+    """Return the rows that have a word in one of `fields`, ascending.
+
+    If there are none and `is_prefix` is true, return the rows with a word that begins with the given word.
+    """
     reader = snapshot.lexical
-    # Also as typed: a word with accents may be indexed with another stem ("résumé", "resume").
+    # The unstemmed word is searched too: a word with accents may be indexed with another stem ("résumé", "resume").
     prefix = fold(word.surface)
     row_sets = [reader.postings(field, term).rows for field in fields for term in {*word.terms, prefix}]
     if is_prefix and not any(map(len, row_sets)):
@@ -138,7 +153,10 @@ def _find_rows_with_word(word: QueryWord, snapshot: Corpus, fields: Sequence[str
 
 
 def _match_notes(filter_: Filter, facets: Facets, today: date) -> Ints | Flags:
-    """Return the notes that a filter matches, as numbers or flags, regardless of negation."""
+    """Return the notes that have the value of a filter: note numbers, or a flag for each note.
+
+    Whether the filter is negated makes no difference here.
+    """
     value, is_prefix = filter_.value, filter_.open and not filter_.negated
     lookups: Mapping[FilterKind, Callable[[], Ints | Flags]] = {
         FilterKind.TAG: lambda: _match_names_exactly(
@@ -157,7 +175,7 @@ def _match_notes(filter_: Filter, facets: Facets, today: date) -> Ints | Flags:
         FilterKind.FROM: lambda: _find_linked_notes(facets, _find_link_targets(facets, value, is_prefix=is_prefix)),
         FilterKind.KIND: lambda: _match_names_exactly(facets.kinds, fold(value), is_prefix=is_prefix),
         FilterKind.SOURCE: lambda: _match_sources(facets.paths, value, is_prefix=is_prefix),
-        # Only the sources show which memories are stale.
+        # Every memory passes here: which memories are stale only appears when their sources are read.
         FilterKind.IS: lambda: np.ones(len(facets.paths), np.bool_),
     }
     return lookups[filter_.kind]()
@@ -185,9 +203,10 @@ def _concatenate(number_sets: Iterable[Ints]) -> Ints:
 
 
 def _match_paths(paths: Sequence[str], pattern: str, *, is_prefix: bool) -> Flags:
-    """Return flags of the paths that match `filter_`, like `_match_names`; a leading slash is the vault's root.
+    """Return a flag for each folded path: whether it matches `pattern` as in `_match_names`.
 
-    After `=` follows a whole path, or that of a folder with a final slash, in which an asterisk is literal.
+    A pattern with a leading `=` is the whole path of a note, or, with a final slash, of a folder; `*` in it is literal.
+    If `is_prefix`, the pattern may be unfinished.
     """
     if not pattern.startswith("="):
         return _match_names(paths, pattern)
@@ -198,9 +217,10 @@ def _match_paths(paths: Sequence[str], pattern: str, *, is_prefix: bool) -> Flag
 
 
 def _match_folders(paths: Sequence[str], pattern: str, *, is_prefix: bool) -> Flags:
-    """Return flags of the folded paths that are in a folder with this name, or below one.
+    """Return a flag for each folded path: whether one of its folders is named `pattern`.
 
-    A leading slash is the vault's root, and an asterisk matches anything.
+    A leading slash stands for the vault's root, and `*` for any text. If no path matches and `is_prefix` is true,
+    folders match whose names begin with the pattern.
     """
     folded = fold(pattern).rstrip("/")
     is_rooted = folded.startswith("/")
@@ -220,7 +240,10 @@ def _match_folders(paths: Sequence[str], pattern: str, *, is_prefix: bool) -> Fl
 
 
 def _match_sources(paths: Sequence[str], source: str, *, is_prefix: bool) -> Flags:
-    """Return flags of the folded paths that `is_source_path` accepts, with a prefix of the path while it is being typed."""
+    """Return a flag for each folded path: whether it is, or is in, `source` by `is_source_path`.
+
+    If no path is and `is_prefix` is true, paths match of which a part begins with `source`.
+    """
     folded = fold(source.strip().removeprefix("./").strip("/"))
     whole_matches = np.array([is_source_path(path[1:], folded) for path in paths], np.bool_)
     return (
@@ -231,15 +254,19 @@ def _match_sources(paths: Sequence[str], source: str, *, is_prefix: bool) -> Fla
 
 
 def is_source_path(path: str, source: str) -> bool:
-    """Return whether a folded path is that of a note, named as in links, or is in a folder, named by its path."""
+    """Return whether `source` is the path or name of the note at `path`, or the path of a folder above.
+
+    The suffix of the file may be left out, as in links.
+    """
     stem, name = posixpath.splitext(path)[0], posixpath.basename(path)
     return path.startswith(f"{source}/") or source in (path, stem, name, posixpath.basename(stem))
 
 
 def _match_names(names: Iterable[str], pattern: str) -> Flags:
-    """Return flags of the folded names that contain the parts of `filter_`, separated by asterisks, in order.
+    """Return a flag for each folded name: whether it has the parts of `pattern` (split at `*`) in order.
 
-    A leading slash anchors the first part. The file suffix counts only if `filter_` has a dot.
+    If the pattern begins with a slash, the name must begin with its first part. The file suffix is only compared if the
+    pattern has a dot.
     """
     parts = [part for part in fold(pattern).split("*") if part]
     if "." not in pattern:
@@ -252,6 +279,7 @@ def _match_names(names: Iterable[str], pattern: str) -> Flags:
 
 
 def _contains_in_order(name: str, parts: Sequence[str]) -> bool:
+    """Return whether `name` contains all `parts`, one after the other."""
     at = 0
     for part in parts:
         at = name.find(part, at) + len(part)
@@ -261,7 +289,10 @@ def _contains_in_order(name: str, parts: Sequence[str]) -> bool:
 
 
 def _find_link_targets(facets: Facets, value: str, *, is_prefix: bool) -> Ints:
-    """Return the target note of a link to `value` from the vault's root, else the notes with this title or alias."""
+    """Return the numbers of the notes that `value` names: a link target, else a title or alias.
+
+    A link is resolved from the vault's root.
+    """
     target = value.strip()
     if target.startswith("[["):
         target = re.split(r"[|#\]]", target[2:], maxsplit=1)[0].strip()
@@ -275,14 +306,17 @@ def _find_link_targets(facets: Facets, value: str, *, is_prefix: bool) -> Ints:
 
 # Days that the clock functions of every system accept; no file is older or newer.
 FIRST_DAY, LAST_DAY = date(1970, 1, 3), date(2200, 1, 1)
-"""The days within which times are compared.
+"""The first and last day with which file times are compared.
 
-Earlier and later times are in any period that reaches beyond these days.
+A period that reaches beyond them has no limit there.
 """
 
 
 def _match_times(times: npt.NDArray[np.int64], period: Period | None) -> Flags:
-    """Return flags of the times in a period of local days."""
+    """Return a flag for each of `times` (nanoseconds since 1970): whether it is in a period of local days.
+
+    No time is in the period None.
+    """
     inside = np.full(len(times), period is not None)
     if period and period[0] >= FIRST_DAY:
         inside &= times >= midnight_ns(min(period[0], LAST_DAY))
@@ -292,12 +326,12 @@ def _match_times(times: npt.NDArray[np.int64], period: Period | None) -> Flags:
 
 
 def midnight_ns(day: date) -> int:
-    """Return the local begin of a day, in nanoseconds since 1970."""
+    """Return the time at which a local day begins, in nanoseconds since 1970."""
     return int(datetime.combine(day, time.min).timestamp()) * 1_000_000_000
 
 
 def _match_dates(facets: Facets, period: Period | None) -> Flags:
-    """Return flags of the notes in a period, by their property `date`, else by their last change."""
+    """Return a flag for each note: whether its property `date`, else its last change, is in a period."""
     inside = _match_times(facets.modified, period)
     dates = facets.properties.get("date", {})
     inside[_match_values(dates, lambda value: day_of(value) is not None)] = False
@@ -306,6 +340,7 @@ def _match_dates(facets: Facets, period: Period | None) -> Flags:
 
 
 def _match_days(days: npt.NDArray[np.int64], period: Period | None) -> Flags:
+    """Return a flag for each of `days` (days since 1970): whether it is known and in a period."""
     if period is None:
         return np.zeros(len(days), np.bool_)
     first, last = ((day - _EPOCH).days for day in period)
@@ -321,13 +356,16 @@ _YEAR = re.compile(r"\d{4}", re.ASCII)
 _LETTER = rf"[^\W_{WIDE_CHARACTERS}]"
 
 ValueTest = Callable[[str], bool]
+"""A function that tests a folded value of a property."""
 
 
 def _match_property(values: Mapping[str, Ints], text: str, today: date, *, is_prefix: bool) -> Ints:
-    """Return the notes whose values contain `filter_` as whole words, or are dates in the period that it names.
+    """Return the numbers of the notes whose values of a property match the filter value `text`.
 
-    After `>`, `>=`, `<` and `<=`, or around `..`, it is a number or date to compare with; after `=` it is the whole
-    value. `*` is any value.
+    `values` has the note numbers by folded value. A value matches if it contains the text as whole words, or is a date
+    in the period that the text names. A text such as `>5`, `<=2025` or `1..5` compares numbers or dates; after `=` the
+    value must be equal; `*` matches any value. If nothing matches and `is_prefix` is true, the last word of the text
+    may be unfinished.
     """
     pattern = " ".join(fold(text).split())
     if pattern == "*":
@@ -337,10 +375,10 @@ def _match_property(values: Mapping[str, Ints], text: str, today: date, *, is_pr
         return _match_values(values, _test_equality(bound) if sign == "=" else _test_comparison(sign, bound, today))
     if ".." in pattern and (is_in_range := _test_range(pattern, today)):
         return _match_values(values, is_in_range)
-    exact = _match_values(values, _test_word(pattern, whole_matches=True))
+    exact = _match_values(values, _test_word(pattern, whole=True))
     if period := period_of(pattern, today):
         return np.union1d(exact, _match_values(values, lambda value: _is_day_in(value, period)))
-    return exact if len(exact) or not is_prefix else _match_values(values, _test_word(pattern, whole_matches=False))
+    return exact if len(exact) or not is_prefix else _match_values(values, _test_word(pattern, whole=False))
 
 
 def _match_values(values: Mapping[str, Ints], is_match: ValueTest) -> Ints:
@@ -351,16 +389,22 @@ def _test_equality(text: str) -> ValueTest:
     return lambda value: value == text
 
 
-def _test_word(text: str, *, whole_matches: bool) -> ValueTest:
-    """Return a test whether a value contains `filter_` from the beginning of a word, and with `whole_matches` to its end."""
+def _test_word(text: str, *, whole: bool) -> ValueTest:
+    """Return a test whether a value contains `text` at the beginning of a word.
+
+    If `whole` is true, the text must also end where a word ends.
+    """
     before, after = f"(?<!{_LETTER})" if re.match(_LETTER, text) else "", f"(?!{_LETTER})"
-    ends = whole_matches and re.match(_LETTER, text[-1:])
+    ends = whole and re.match(_LETTER, text[-1:])
     pattern = re.compile(f"{before}{re.escape(text)}{after if ends else ''}")
     return lambda value: text in value and pattern.search(value) is not None
 
 
 def _test_comparison(sign: str, bound: str, today: date) -> ValueTest:
-    """Return a test that compares a value with a bound: as a number if both are numbers, else as a date."""
+    """Return a test whether a value is, for example, greater than a bound.
+
+    `sign` is `>`, `>=`, `<` or `<=`. Value and bound are compared as numbers if both are numbers, else as dates.
+    """
     period = period_of(sign + bound, today)
     limit = float(bound) if _NUMBER.fullmatch(bound) else None
     is_year = bool(_YEAR.fullmatch(bound))
@@ -382,7 +426,10 @@ _COMPARISON_FUNCTIONS: Mapping[str, Callable[[float, float], bool]] = {
 
 
 def _test_range(text: str, today: date) -> ValueTest | None:
-    """Return a test whether a value is between two numbers or dates; None if `filter_` has neither."""
+    """Return a test whether a value is in the range `text`, such as `1..5` or `2024..`.
+
+    Return None if it is not a range.
+    """
     bounds = [bound.strip() for bound in text.split("..", 1)]
     if not all(_NUMBER.fullmatch(bound) for bound in bounds if bound) or not any(bounds):
         period = period_of(text, today)
@@ -392,7 +439,10 @@ def _test_range(text: str, today: date) -> ValueTest | None:
 
 
 def _is_number(value: str, *, is_year: bool) -> bool:
-    """Return whether a value is a number to compare; if the bound is a year, a long number is a point in time."""
+    """Return whether a value is compared as a number.
+
+    If the bound is a year (`is_year`), a number of 8 or more characters is a date such as 20250301 instead.
+    """
     return bool(_NUMBER.fullmatch(value)) and not (is_year and len(value) >= 8)
 
 

@@ -1,4 +1,4 @@
-"""Positions of a query's words in the fragments shown."""
+"""Positions of a query's words in the fragments shown, for highlighting."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from excerpt.search.ranking import primary_strategy
 from excerpt.text.words import WIDE_CHARACTERS, analyze, stem
 
 # --- spans ------------------------------------------------------------------------------------------------------------
-# Positions of the matches in a fragment's text, for highlighting.
+# Search for the terms of a query in texts.
 #
-# Fifty fragments are marked for every letter typed, so they are not analyzed each time: the analysis of each word is
-# cached, and characters of scripts without spaces are searched unchanged.
+# Fifty fragments are highlighted for every letter typed, so texts are not analyzed each time: the analysis of each word
+# is cached, and characters of scripts without spaces are searched unchanged.
 
 _UNSPACED_CHARACTER = re.compile(f"[{WIDE_CHARACTERS}]")
-# Text between blanks and characters of scripts without spaces: no term extends over either.
+# Text between white space and characters of scripts without spaces: no term extends over either.
 _TOKEN = re.compile(rf"[^\s{WIDE_CHARACTERS}]+")
 _NOT_ASCII = re.compile(r"(?<!\S)[^\s\x80-\U0010ffff]*[^\x00-\x7f]\S*")
-# In plain text, between most punctuation as well. This only makes it faster.
+# In plain ASCII text, most punctuation separates tokens as well, which makes the search faster.
 _PLAIN_CHARACTER = r"""[^\s!"$%()*,:;<=>?\[\]^`{|}~]"""
 _TOKEN_END = re.compile(rf"{_PLAIN_CHARACTER}*")
 _PLAIN_CHARACTERS = frozenset(c for c in map(chr, range(128)) if re.match(_PLAIN_CHARACTER, c))
 _LETTERS_END = re.compile(r"[a-z0-9]*")
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _TRAILING_MARKS = "-./\\@&'"  # no term begins or ends with these
-# An English stem begins like its word, up to its last letter (using, use; try, tri), but for die, lie, tie (dying).
+# Languages in which a stem without its last letter begins the word: using, use; try, tri; not dying, die.
 _STEM_KEEPS_BEGINNING = frozenset({"en", ""})
 _DROPPED_JOINERS = "-_.'&+"  # left out of some compounds' terms
 _JOINERS = _DROPPED_JOINERS + "/\\@#"  # occur within compounds
@@ -47,11 +47,16 @@ _ANY_PART = ("",)
 _NO_MATCH = re.compile(r"(?!)")
 
 TermRange = tuple[str, int, int]
+"""A term with its start and end (exclusive) in a token."""
 SpanList = list[tuple[int, int]]
+"""Ranges of characters: start and end (exclusive)."""
 
 
 class TermSpanFinder:
-    """Finder of matched words. Caches the analysis of the texts' words, and which of them match the last terms."""
+    """Finder of the places of terms in texts.
+
+    Caches the analysis of the words in the texts, and which words match the terms of the last call.
+    """
 
     def __init__(self) -> None:
         self._term_ranges: dict[tuple[str, str], tuple[TermRange, ...]] = {}
@@ -63,7 +68,10 @@ class TermSpanFinder:
         self._known_words: dict[str, dict[str, bool | str]] = {}
 
     def find(self, text: str, terms: frozenset[str], language: str) -> tuple[Span, ...]:
-        """Return where `terms` are in `text`, which is in `language`; ascending, overlapping ranges merged."""
+        """Return where `terms` are in `text`, ascending, with overlapping and adjacent ranges merged.
+
+        `language` is the code of the text's language, such as "en", or "" if unknown.
+        """
         if terms != self._current_terms:
             self._current_terms = terms
             beginnings = sorted({_shared_beginning(term) for term in terms} - {""})
@@ -87,7 +95,7 @@ class TermSpanFinder:
         return merge_ranges(spans)
 
     def _spans_in_ascii(self, text: str, language: str) -> SpanList:
-        """Return the matches in English text without accents.
+        """Return where the current terms are in an ASCII text, in English or an unknown language.
 
         Only words that contain the beginning of a term are analyzed.
         """
@@ -129,17 +137,20 @@ class TermSpanFinder:
         return spans
 
     def _match_word(self, word: str, language: str) -> bool | str:
-        """Return whether a word by itself matches, or _ODD if only its analysis can decide."""
+        """Return whether a word matches a current term.
+
+        Return _NEEDS_ANALYSIS if the whole token around the word must be analyzed to find out.
+        """
         if len(word) < 2 or not _is_word(word):
             return _NEEDS_ANALYSIS
-        # Most are other words, with a beginning somewhere in them: recognised without stemming.
+        # Most words only have the beginning of a term somewhere inside, and need no stemming to be ruled out.
         return word.lower().startswith(self._shortest_beginnings) and stem(word, language) in self._current_terms
 
     def _spans_in_tokens(self, text: str, tokens: Iterable[re.Match[str]], language: str) -> SpanList:
         return [span for token in tokens for span in self._spans_in_token(text, token.start(), token.end(), language)]
 
     def _spans_in_token(self, text: str, start: int, end: int, language: str) -> SpanList:
-        """Return where the terms are in one token."""
+        """Return where the current terms are in the token from `start` to `end` of `text`."""
         token = text[start:end].rstrip(_TRAILING_MARKS)
         known = self._known_tokens.get((language, token))
         if known is None:
@@ -163,7 +174,10 @@ class TermSpanFinder:
 
 
 def _has_joiners_within(beginnings: Iterable[str], text: str, without_joiners: str) -> bool:
-    """Return whether one of `beginnings` occurs with joiners between its letters."""
+    """Return whether one of `beginnings` occurs in `text` with joiners, such as a hyphen, between its letters.
+
+    `without_joiners` is the same text without joiners.
+    """
     return any(
         beginning in without_joiners and without_joiners.count(beginning) != text.count(beginning)
         for beginning in beginnings
@@ -171,9 +185,9 @@ def _has_joiners_within(beginnings: Iterable[str], text: str, without_joiners: s
 
 
 def _in_compound(lowered: str, start: int, end: int, compound_parts: tuple[str, ...]) -> bool:
-    """Return whether the letters from `start` to `end` can be part of a match: in a compound or a contraction.
+    """Return whether the word from `start` to `end` may be a part of a compound or contraction that matches.
 
-    The compound continues after one of `compound_parts`.
+    `compound_parts` are endings of a word after which a matching compound may continue with a joiner.
     """
     if start and lowered[start - 1] == "'":
         return True
@@ -190,7 +204,10 @@ def _to_spaces(match: re.Match[str]) -> str:
 
 
 def _is_word(token: str) -> bool:
-    """Return whether a token is letters only, and not camelCase, so that the analyzer returns its stem alone."""
+    """Return whether a token is a simple word, without other characters and not in camelCase.
+
+    The analyzer returns one term for a simple word, its stem.
+    """
     if not token.isalpha():
         return False
     if token.isascii():
@@ -200,7 +217,7 @@ def _is_word(token: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _token_pattern(beginnings: tuple[str, ...]) -> re.Pattern[str]:
-    """Return a pattern for tokens of plain lower-case English that hold one of `beginnings`, with joiners allowed."""
+    """Return a pattern for lower-case ASCII tokens that contain one of `beginnings`, even with joiners inside."""
     if not beginnings:
         return _NO_MATCH
     joiners = f"[{re.escape(_DROPPED_JOINERS)}]*"
@@ -209,7 +226,7 @@ def _token_pattern(beginnings: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _drop_extensions(beginnings: Iterable[str]) -> tuple[str, ...]:
-    """Return the beginnings, which are sorted, without those that begin with another one."""
+    """Return the sorted `beginnings` without those that begin with another one of them."""
     result: list[str] = []
     for beginning in beginnings:
         if not result or not beginning.startswith(result[-1]):
@@ -218,7 +235,7 @@ def _drop_extensions(beginnings: Iterable[str]) -> tuple[str, ...]:
 
 
 def _shared_beginning(term: str) -> str:
-    """Return the common beginning of all words with this term, without joiners."""
+    """Return the beginning that all words with the stem `term` have in common, without joiners."""
     bare = term.translate(_DROP_JOINERS)
     if len(bare) > 3:
         return bare[:-1]
@@ -226,12 +243,15 @@ def _shared_beginning(term: str) -> str:
 
 
 def _beginnings_before_joiners(beginning: str) -> list[str]:
-    """Return the parts of a beginning before each joiner, and the whole: a compound may continue after each."""
+    """Return `beginning` and its parts that end before a joiner.
+
+    A compound may continue after each of these.
+    """
     return [beginning, *(beginning[:at] for at, character in enumerate(beginning) if at and character in _JOINERS)]
 
 
 def _find_ngrams(text: str, terms: frozenset[str], language: str) -> SpanList:
-    """Return where n-grams of a script without spaces are in a text."""
+    """Return where `terms`, n-grams of scripts without spaces such as Chinese, are in `text`."""
     if not terms:
         return []
     whole = unicodedata.normalize("NFKC", text)
@@ -242,7 +262,7 @@ def _find_ngrams(text: str, terms: frozenset[str], language: str) -> SpanList:
             groups = map("".join, zip(*(single[i:] for i in range(size)), strict=False))
             spans += [(i, i + size) for i, group in enumerate(groups) if group in terms]
         return spans
-    # Half-width letters with separate marks and the like: rare, so the analyzer is used.
+    # Rare, for example half-width letters with separate marks: the analyzer is used.
     analysis = analyze(text, language)
     term_ranges = zip(analysis.terms, analysis.starts, analysis.ends, strict=True)
     return [(start, end) for term, start, end in term_ranges if term in terms]
@@ -254,7 +274,7 @@ def _normalize(character: str) -> str:
 
 
 def merge_ranges(ranges: SpanList) -> tuple[Span, ...]:
-    """Return ranges as spans, ascending, overlapping and adjacent ones merged."""
+    """Return ranges as spans, ascending, with overlapping and adjacent ranges merged."""
     spans: list[Span] = []
     first = last = -1
     for start, end in sorted(ranges):
@@ -270,24 +290,29 @@ def merge_ranges(ranges: SpanList) -> tuple[Span, ...]:
 
 
 # --- highlights of hits -----------------------------------------------------------------------------------------------
-# The words of a query that are marked in the fragments shown.
+# Choice of the query words to highlight in the fragments shown.
 
 MAX_RARE_SHARE = 0.1
-"""Share of all fragments above which a word of a question is not marked besides rarer ones.
+"""Maximum share of all fragments that may have a word of a question for it to count as rare.
 
-Otherwise "the" and "do" would be marked.
+Only rare words are highlighted in a text that has one; otherwise "the" and "do" would be highlighted everywhere.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class HighlightTerms:
-    """The terms of a query's words, and those of them to mark first: all, or the rare ones of a question."""
+    """The terms to highlight for a query.
+
+    A text that has any of `rare_terms` is highlighted with only these. For a question they are the terms of its rare
+    words, for another query all `terms`.
+    """
 
     terms: frozenset[str]
     rare_terms: frozenset[str]
 
 
 def select_highlight_terms(evidence: Evidence) -> HighlightTerms:
+    """Return the terms to highlight for the query whose evidence is given."""
     terms = _collect_terms(evidence.words)
     if primary_strategy(evidence.word_count) is not Strategy.SEMANTIC:
         return HighlightTerms(terms, terms)
@@ -297,7 +322,7 @@ def select_highlight_terms(evidence: Evidence) -> HighlightTerms:
 
 
 def merge_highlight_terms(term_lists: Iterable[HighlightTerms]) -> HighlightTerms:
-    """Return the union of what is highlighted for several alternatives."""
+    """Return the terms to highlight for any of several alternatives of a query text."""
     terms: frozenset[str] = frozenset()
     rare_terms: frozenset[str] = frozenset()
     for highlight_terms in term_lists:
@@ -310,7 +335,7 @@ def _collect_terms(words: Iterable[ExpandedWord]) -> frozenset[str]:
 
 
 class HighlightFinder:
-    """Finder of the spans to mark. Caches the analysis of the texts' words."""
+    """Finder of the spans to highlight in texts and names of notes. Caches the analysis of words."""
 
     def __init__(self) -> None:
         self._rare_finder = TermSpanFinder()
@@ -318,7 +343,8 @@ class HighlightFinder:
         self._name_terms: frozenset[str] = frozenset()
         self._name_spans: dict[tuple[str, str], tuple[Span, ...]] = {}
 
-    def spans(self, text: str, highlight_terms: HighlightTerms, language: str) -> tuple[Span, ...]:
+    def find_in_text(self, text: str, highlight_terms: HighlightTerms, language: str) -> tuple[Span, ...]:
+        """Return the spans in `text` to highlight, ascending; `language` is its language code, such as "en"."""
         spans = self._rare_finder.find(text, highlight_terms.rare_terms, language)
         if not spans and highlight_terms.terms != highlight_terms.rare_terms:
             spans = self._all_finder.find(text, highlight_terms.terms, language)
@@ -327,13 +353,13 @@ class HighlightFinder:
     def find_in_names(
         self, fragment: Fragment, highlight_terms: HighlightTerms, language: str
     ) -> tuple[tuple[Span, ...], ...]:
-        """Return what to highlight in the fragment's title, then in each heading of its path."""
+        """Return the spans to highlight in the title, then in each heading of the fragment's heading path."""
         if highlight_terms.rare_terms != self._name_terms:
             self._name_terms, self._name_spans = highlight_terms.rare_terms, {}
         return tuple(self._spans_in_name(name, language) for name in (fragment.title, *fragment.heading_path))
 
     def _spans_in_name(self, name: str, language: str) -> tuple[Span, ...]:
-        """Return the spans in a title or heading; cached, because hits often share them."""
+        """Return the spans to highlight in a title or heading; cached, because hits often share names."""
         spans = self._name_spans.get((name, language))
         if spans is None:
             spans = self._name_spans[name, language] = self._rare_finder.find(name, self._name_terms, language)

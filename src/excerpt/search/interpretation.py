@@ -1,6 +1,6 @@
-"""How a query is interpreted: which parts choose among notes, and which parts have no effect.
+"""Interpretation of a query text: which parts are filters or exclusions, and which have no effect.
 
-Every text is a valid query, so nothing here is an error. The warnings explain an unexpected list.
+Every text is a valid query, so nothing here is an error. The warnings explain an unexpected list of hits.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ from excerpt.text.words import fold
 
 @dataclass(frozen=True, slots=True)
 class QueryWarning:
-    """A part of the query, from `start` to `end` (exclusive), that does not do what it looks like, with the reason."""
+    """A part of the query text, from `start` to `end` (exclusive), without the effect that it seems to have.
+
+    `message` gives the reason.
+    """
 
     start: int
     end: int
@@ -40,20 +43,21 @@ class QueryWarning:
 
 @dataclass(frozen=True, slots=True)
 class QueryInterpretation:
-    """`find_conditions` are the parts that choose among notes, in order; `warnings` are those without effect."""
+    """The filters and exclusions of a query text, and warnings about its parts without effect, in order."""
 
     conditions: tuple[QueryCondition, ...] = ()
     warnings: tuple[QueryWarning, ...] = ()
 
 
-def interpret_query(snapshot: Corpus, text: str, today: date, *, is_thorough: bool) -> QueryInterpretation:
-    """Parse a query as the search does.
+def interpret_query(snapshot: Corpus, text: str, today: date, *, with_warnings: bool) -> QueryInterpretation:
+    """Return how the search interprets a query text; relative dates count from `today`.
 
-    `is_thorough` also looks for warnings, which takes as long as the filters do; it is for a query that is complete.
+    `with_warnings` is for a text that is no longer being typed. The search for warnings takes as long as applying the
+    filters.
     """
     facets = snapshot.facets
     query_conditions = find_conditions(text, facets.properties, facets.tags)
-    if not is_thorough:
+    if not with_warnings:
         return QueryInterpretation(query_conditions)
     warnings = (
         *_sign_warnings(snapshot, text),
@@ -68,9 +72,10 @@ _BAR = re.compile(r"(?<=\s)\|(?=\s)")
 
 
 def _sign_warnings(snapshot: Corpus, text: str) -> Iterator[QueryWarning]:
+    """Yield a warning for an unclosed quotation mark, an unknown strategy prefix, and too many bars."""
     at = find_unpaired_quotation_mark(text, snapshot.facets.properties)
     if at >= 0 and (at == 0 or text[at - 1].isspace() or text[at - 1] in ":-"):
-        yield QueryWarning(at, at + 1, 'a " is not closed')
+        yield QueryWarning(at, at + 1, "a quotation mark is not closed")
     forcing = _STRATEGY_PREFIX.match(text)
     if forcing and forcing[1].lower() not in STRATEGY_PREFIXES:
         yield QueryWarning(*forcing.span(1), f"{forcing[1]} is not a strategy: {' '.join(STRATEGY_PREFIXES)}")
@@ -88,7 +93,7 @@ _MISSING_VALUE = {
 
 
 def _word_warnings(snapshot: Corpus, text: str, query_conditions: tuple[QueryCondition, ...]) -> Iterator[QueryWarning]:
-    """Yield a warning for each text that looks like a filter but is searched as a word."""
+    """Yield a warning for each part of the query text that looks like a filter but is searched as a word."""
     for match in _FILTER_LIKE.finditer(text):
         if any(condition.start <= match.start() < condition.end for condition in query_conditions) or _is_quoted(
             text, match.start()
@@ -101,7 +106,7 @@ def _word_warnings(snapshot: Corpus, text: str, query_conditions: tuple[QueryCon
             elif kind in DATE_KINDS:
                 message = f"“{value}” is not a time: 7d, 2025-03"
             else:
-                message = f"“{value}” names nothing"
+                message = f"“{value}” is not a valid value"
             yield QueryWarning(*match.span(), message)
         elif key in snapshot.facets.properties:
             yield QueryWarning(*match.span(), f"{match[1]}: needs a value")
@@ -115,24 +120,24 @@ def _is_quoted(text: str, at: int) -> bool:
 
 _NO_MATCH = {
     FilterKind.TAG: "no note is tagged {}",
-    FilterKind.PATH: "no path has {} in it",
-    FilterKind.FOLDER: "no folder with notes is called {}",
-    FilterKind.FILE: "no file name has {} in it",
-    FilterKind.TITLE: "no title has {}",
-    FilterKind.HEADING: "no heading has {}",
+    FilterKind.PATH: "no path contains {}",
+    FilterKind.FOLDER: "no folder with notes is named {}",
+    FilterKind.FILE: "no file name contains {}",
+    FilterKind.TITLE: "no title contains {}",
+    FilterKind.HEADING: "no heading contains {}",
     FilterKind.MODIFIED: "no note was changed in {}",
     FilterKind.CREATED: "no note was created in {}",
     FilterKind.LINK: "no note links to {}",
     FilterKind.KIND: "no file is of the kind {}",
-    FilterKind.PAGE: "nothing is on a page {}",
-    FilterKind.FROM: "nothing is linked from {}",
+    FilterKind.PAGE: "no passage is on a page {}",
+    FilterKind.FROM: "no note is linked from {}",
 }
 
 
 def _filter_warnings(
     snapshot: Corpus, text: str, query_conditions: tuple[QueryCondition, ...], today: date
 ) -> Iterator[QueryWarning]:
-    """Yield a warning for each filter that no note passes."""
+    """Yield a warning for each filter, not negated, that no fragment of the vault passes."""
     for condition in query_conditions:
         if condition.filter is None or condition.filter.negated:
             continue

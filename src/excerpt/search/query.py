@@ -1,4 +1,7 @@
-"""Parsing of queries, one for each alternative. Every string is a valid query; unknown syntax is words."""
+"""Parsing of query texts: words, phrases, filters, exclusions, and alternatives separated by ` | `.
+
+Every text is a valid query: unknown syntax is searched as words.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,12 @@ from excerpt.text.dates import is_period
 from excerpt.text.words import WIDE_CHARACTERS, fold
 
 # --- query pieces -----------------------------------------------------------------------------------------------------
-# The text of a query as pieces: words, phrases in quotation marks, filters, bars. `query` interprets them.
+# Division of a query text into pieces: words, phrases in quotation marks, filters, bars. The section `query` below
+# interprets them.
 
 
 class FilterKind(StrEnum):
-    """What a filter tests in a fragment or its note."""
+    """The kind of a filter: what it tests in a fragment or its note."""
 
     TAG = "tag"
     PATH = "path"
@@ -39,12 +43,15 @@ class FilterKind(StrEnum):
 
 
 DATE_KINDS = frozenset({FilterKind.MODIFIED, FilterKind.CREATED, FilterKind.DATE})
-"""Kinds whose value is a period."""
+"""The kinds of filters whose value is a period, such as `7d` or `2025-03`."""
 STALE_VALUE = "stale"
-"""The only value of `is:`."""
+"""The only value of the filter `is:`, for memories whose sources have changed."""
 
 ATTACHMENT_FILTERS = frozenset({FilterKind.KIND, FilterKind.PAGE})
-"""Kinds whose names are properties in many vaults; an existing property takes precedence."""
+"""Kinds whose names are properties in many vaults.
+
+If the vault has that property, the property is tested instead.
+"""
 _MEMORY_FILTERS = (FilterKind.SOURCE, FilterKind.IS)
 FILTER_KINDS: Mapping[str, FilterKind] = {
     **{str(kind): kind for kind in FilterKind if kind is not FilterKind.PROPERTY and kind not in _MEMORY_FILTERS},
@@ -60,26 +67,33 @@ FILTER_KINDS: Mapping[str, FilterKind] = {
     "slide": FilterKind.PAGE,
     "chapter": FilterKind.PAGE,
 }
-"""Kinds of filters by operator, folded."""
+"""The kind of filter by operator, the folded word before the colon."""
 MEMORY_FILTER_KINDS: Mapping[str, FilterKind] = {
     **{name: kind for name, kind in FILTER_KINDS.items() if kind not in ATTACHMENT_FILTERS},
     **{str(kind): kind for kind in _MEMORY_FILTERS},
     # The day of a memory is the day on which it was saved.
     **{name: FilterKind.CREATED for name, kind in FILTER_KINDS.items() if kind is FilterKind.DATE},
 }
-"""Kinds of filters of memories by operator, folded."""
+"""The kind of filter by operator in a search of memories (findings that a user keeps).
+
+See FILTER_KINDS.
+"""
 _COMPARISON_SIGNS: Mapping[str, str] = {"after": ">", "before": "<", "since": ">="}
-"""Operators that compare dates, with the equivalent sign."""
+"""The sign that stands for each operator that compares dates: `after:2025` is `date:>2025`."""
 
 FILTER_OPERATORS = frozenset(FILTER_KINDS)
-"""Words before a colon that are operators and not properties, unless quoted; folded."""
+"""The folded words before a colon that are operators.
+
+In quotation marks they are names of properties.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """One filter. `name` is the property's, as `property_name` returns it.
+    """A filter of a query, such as `tag:work`.
 
-    An `open` filter was typed last and may continue, so its value is also a prefix.
+    `name` is the name of the property to test, as `property_name` returns it, if `kind` is PROPERTY. `open` is true for
+    the last filter of a text that is still being typed: its value may be unfinished, and then matches as a prefix.
     """
 
     kind: FilterKind
@@ -91,10 +105,10 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class KnownNames:
-    """The names that have a meaning in a query.
+    """The names that make a text such as `key:value` or `#tag` a filter.
 
-    They are a vault's properties by `property_name`, its tags folded (None: every one is a tag), and the operators,
-    `FILTER_KINDS` or `MEMORY_FILTER_KINDS`.
+    They are the properties of the vault, as `property_name` returns them; its tags, folded (None: every `#tag` is a
+    filter); and the operators, `FILTER_KINDS` or `MEMORY_FILTER_KINDS`.
     """
 
     properties: Collection[str]
@@ -102,12 +116,15 @@ class KnownNames:
     kinds: Mapping[str, FilterKind]
 
     def is_tag(self, name: str, *, is_open: bool) -> bool:
+        """Return whether a folded name is a tag, or, if it may be unfinished (`is_open`), the beginning of a tag."""
         if self.tags is None or name in self.tags:
             return True
         return is_open and any(tag.startswith(name) for tag in self.tags)
 
 
 class QueryPieceKind(StrEnum):
+    """The syntax of a part of a query text; a BAR separates alternatives."""
+
     WORD = "word"
     PHRASE = "phrase"
     FILTER = "filter"
@@ -116,7 +133,7 @@ class QueryPieceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class QueryPiece:
-    """A part of the query text.
+    """A part of a query text, from `start` to `end` (exclusive).
 
     `value` is a phrase without its marks, or a word without its dash; `has_minus` is true if a dash before it may
     negate it.
@@ -150,7 +167,7 @@ _VALUE_SIGNS = "<>="
 
 
 def iterate_pieces(text: str, known: KnownNames) -> Iterator[QueryPiece]:
-    """Yield the pieces of a text, in order; unpaired quotation marks are in none."""
+    """Yield the pieces of a query text, in order. An unpaired quotation mark is in no piece."""
     at = 0
     while (at := _SPACE.match(text, at).end()) < len(text):  # type: ignore[union-attr]  # it always matches
         piece = _parse_filter(text, at, known) or _parse_phrase(text, at) or _parse_word(text, at)
@@ -218,7 +235,10 @@ def _parse_filter(text: str, at: int, known: KnownNames) -> QueryPiece | None:
 
 
 def _parse_value(text: str, at: int) -> tuple[str, int, bool]:
-    """Return a filter's value, where it ends, and whether it may continue. In quotation marks it may hold spaces."""
+    """Return the filter value that begins at `at`, its end, and whether it may be unfinished.
+
+    Only a value in quotation marks may contain spaces.
+    """
     if text.startswith('"', at):
         quoted = _QUOTED.match(text, at)
         if quoted is None:
@@ -230,7 +250,11 @@ def _parse_value(text: str, at: int) -> tuple[str, int, bool]:
 
 
 def is_complete(kind: FilterKind, value: str, operator: str = "", *, is_quoted: bool) -> bool:
-    """Return whether an operator with this value is a filter; otherwise it is a word that is still being typed."""
+    """Return whether an operator of this kind with `value` is a filter.
+
+    Otherwise it is a word that is still being typed. `operator` is the word before the colon; `is_quoted` is whether
+    the value is in quotation marks.
+    """
     if kind in DATE_KINDS:
         sign = _COMPARISON_SIGNS.get(operator, "")
         return is_period(sign + value) and not (sign and value[:1] in _VALUE_SIGNS)
@@ -249,30 +273,39 @@ _PAGES = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
 
 
 def page_range(value: str) -> tuple[int, int] | None:
-    """Return the first and last page of `12` or `12-14`, None for anything else."""
+    """Return the first and last page of a text such as `12` or `12-14`.
+
+    Return None if the text is not a page range.
+    """
     match = _PAGES.fullmatch(value)
     return (int(match[1]), int(match[2] or match[1])) if match else None
 
 
 def _is_property_value(value: str, *, is_quoted: bool) -> bool:
-    """Return whether a property's filter has a meaning with this value."""
+    """Return whether the value of a filter for a property has more than a comparison sign, such as `>`."""
     return bool(value.lstrip(_VALUE_SIGNS).strip()) or (is_quoted and value[:1] == "=" and bool(value[1:].strip()))
 
 
-# --- what is no filter ------------------------------------------------------------------------------------------------
+# --- misspelt filters -------------------------------------------------------------------------------------------------
 
 _MAX_HINTS = 3
-"""Maximum number of hints: a pasted page of misspelt keys needs no more."""
+"""Maximum number of suggested filters for one query: a pasted page of misspelt keys needs no more."""
 _MIN_HINT_LETTERS = 3
-"""Least number of letters of a name with hints: most names of two letters are one typing error apart."""
+"""Least number of letters of a name that is corrected: names of two letters are too similar."""
 _MIN_TWO_ERROR_LETTERS = 7
-"""Least number of letters of a name with two typing errors; a shorter one is then another word: `state`, `date`."""
-# Addresses (`https://…`, `data:text/plain;…`), `std::vector` and paths with a drive are no filters.
+"""Least number of letters of a name in which two typing errors are corrected.
+
+In a shorter name they make another word: `state`, `date`.
+"""
+# Addresses (`https://…`, `data:text/plain;…`), `std::vector` and paths with a drive letter do not look like filters.
 _FILTER_LIKE = re.compile(r'-?((?:[^\W\d_]+[-_])*[^\W\d_]+):("[^"]*"?|[^\s":/\\;,][^\s";,]*+(?![;,]))')
 
 
 def suggest_filters(text: str, known: KnownNames) -> tuple[Hint, ...]:
-    """Return the words of a text that look like a misspelt filter; each key once."""
+    """Return a hint with the correct name for each word of a query text that looks like a misspelt filter.
+
+    A name that occurs several times has one hint.
+    """
     if ":" not in text:
         return ()
     results: list[Hint] = []
@@ -299,32 +332,32 @@ def suggest_filters(text: str, known: KnownNames) -> tuple[Hint, ...]:
 
 
 # --- query ------------------------------------------------------------------------------------------------------------
-# From the text to queries, one for each alternative. Every string is a valid query; unknown syntax is words.
+# Parsing of a text into queries, one for each alternative.
 #
 # A query is typed letter by letter, and each state on the way is a query too. So incomplete syntax, or a name without a
 # match, stays a word: an unfinished operator never empties the list.
 
 STRATEGY_PREFIXES = {"!a": Strategy.ADAPTIVE, "!p": Strategy.PROXIMITY, "!s": Strategy.SEMANTIC, "!h": Strategy.HYBRID}
-"""Prefixes of a query that force its strategy."""
+"""The prefixes of a query text that choose its strategy, instead of the settings."""
 
 MAX_KEYWORDS = 5
-"""Number of words besides operators above which a query is prose.
+"""Maximum number of words, besides filters, of a query that is not prose.
 
-Its quotation marks and dashes are then plain text: nobody filters by a phrase in a whole question, and many a question
+In prose, quotation marks and dashes are plain text: nobody filters by a phrase in a whole question, and many a question
 or commit message quotes something.
 """
 MAX_ALTERNATIVES = 8
-"""Maximum number of alternatives of one text; further bars are ignored."""
+"""Maximum number of alternatives in one query text; further bars are ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A parsed query.
+    """A parsed query: one alternative of a query text.
 
-    `words` is the text to analyze, quoted or not, without quotation marks, filters and exclusions. Each of `phrases` is
-    required; `excluded` words and `excluded_phrases` must be absent; all `filters` must match. If `open_word` is true,
-    the last word may still be unfinished, so that its completions match too; a space or a closing quotation mark ends
-    it. `strategy` is the one forced by a leading `!a`, `!p`, `!s` or `!h`.
+    `words` is the text of all words and phrases, without quotation marks, filters and exclusions. A hit must have each
+    of `phrases`, none of the `excluded` words and `excluded_phrases`, and pass all `filters`. If `open_word` is true,
+    the last word may be unfinished, so that its completions match too; a space or a closing quotation mark ends the
+    word. `strategy` is chosen by a leading `!a`, `!p`, `!s` or `!h`; None without such a prefix.
     """
 
     words: str
@@ -347,11 +380,12 @@ def parse_alternatives(
     tags: Collection[str] | None = None,
     kinds: Mapping[str, FilterKind] = FILTER_KINDS,
 ) -> tuple[Query, ...]:
-    """Parse `text` into one query per alternative, separated by ` | `. Never fails, and returns at least one.
+    """Parse `text` into one query for each alternative, separated by ` | `.
 
-    `properties` are those of the vault by `property_name`: only they make a filter of `key:value`. `tags` are its tags,
-    folded: only they, or their prefixes while typing, make a filter of `#x` (None: every `#x` is one); `#include` is a
-    word if there is no such tag. Both are only read if the text might name one. `kinds` are the operators.
+    Never fails; return at least one query. `properties` are the properties of the vault, as `property_name` returns
+    them: `key:value` is only a filter if `key` is a property or an operator. `tags` are the tags of the vault, folded:
+    `#x` is only a filter if `x` is a tag, or the beginning of one at the end of the text (None: always). Both are only
+    read if the text might name one. `kinds` are the operators.
     """
     strategy, text = _split_strategy_prefix(text)
     known = KnownNames(properties, tags, kinds)
@@ -366,10 +400,10 @@ def parse_alternatives(
 def add_condition(
     text: str, condition: str, properties: Collection[str] = frozenset(), tags: Collection[str] | None = None
 ) -> str:
-    """Return `text` with one more filter in each of its alternatives; everything else keeps its meaning.
+    """Return `text` with the filter `condition` added to each alternative.
 
-    A forced strategy stays first, an unfinished last word unfinished. `properties` and `tags` are as in
-    `parse_alternatives`.
+    Everything else keeps its meaning. The filter is put first in each alternative, after a strategy prefix.
+    `properties` and `tags` are as in `parse_alternatives`.
     """
     strategy, rest = _split_strategy_prefix(text)
     forced = text[: len(text) - len(rest)]
@@ -387,9 +421,10 @@ def add_condition(
 
 @dataclass(frozen=True, slots=True)
 class QueryCondition:
-    """A filter, an excluded word or an excluded phrase in a text, from `start` to `end` (exclusive).
+    """A filter, an excluded word or an excluded phrase in a query text, from `start` to `end` (exclusive).
 
-    `filter` is None for exclusions without one. An `open` condition was typed last and may continue.
+    `filter` is None for an excluded word or phrase. `open` is true for a condition at the end of the text, which may be
+    unfinished.
     """
 
     start: int
@@ -404,7 +439,7 @@ def find_conditions(
     tags: Collection[str] | None = None,
     kinds: Mapping[str, FilterKind] = FILTER_KINDS,
 ) -> tuple[QueryCondition, ...]:
-    """Return the parts of `text` that choose among notes, in order: the filters and exclusions of `parse_alternatives`.
+    """Return the filters, excluded words and excluded phrases in a query text, in order.
 
     `properties`, `tags` and `kinds` are as in `parse_alternatives`.
     """
@@ -422,7 +457,7 @@ def find_conditions(
 
 
 def _end_without_spaces(text: str, piece: QueryPiece) -> int:
-    """Return the end of a piece without trailing spaces, which a value with an unclosed quotation mark includes."""
+    """Return the end of a piece without the trailing spaces that a value with an unclosed quotation mark has."""
     return piece.start + len(text[piece.start : piece.end].rstrip())
 
 
@@ -436,9 +471,9 @@ _BAR_AFTER = re.compile(r"\|(?!\S)")
 
 
 def _placeholder(text: str, at: int) -> str:
-    """Return a replacement for the unpaired quotation mark at `at` that pairs with no later one.
+    """Return a replacement for an unpaired quotation mark that pairs with no later quotation mark.
 
-    It is an empty phrase beside a bar that would otherwise have nothing on that side, else a space.
+    Beside a bar it is an empty phrase, because the alternative might otherwise be empty; elsewhere it is a space.
     """
     if _BAR_BEFORE.search(text[:at]):
         return '""'
@@ -446,11 +481,13 @@ def _placeholder(text: str, at: int) -> str:
 
 
 def _find_unpaired(text: str, pieces: Iterable[QueryPiece]) -> int:
+    """Return the position of the quotation mark that is in none of `pieces`; -1 if there is none."""
     at = text.rfind('"')
     return -1 if any(piece.start <= at < piece.end for piece in pieces) else at
 
 
 def _split_strategy_prefix(text: str) -> tuple[Strategy | None, str]:
+    """Return the strategy that a prefix such as `!s` chooses (None: no prefix), and the text after the prefix."""
     first, _, rest = text.lstrip().partition(" ")
     strategy = STRATEGY_PREFIXES.get(first.lower())
     return (strategy, rest) if strategy else (None, text)
@@ -460,10 +497,10 @@ _UNFINISHED_FILTER = re.compile(r'(?:^|(?<=\s))-?(?:#|([^\s":]+):(\S*))$')
 
 
 def remove_unfinished_filter(text: str, kinds: Mapping[str, FilterKind] = FILTER_KINDS) -> str:
-    """Return a query without an unfinished filter at its end: `sync tag:`, `sync modified:2`.
+    """Return a query text without an unfinished filter at its end, such as `tag:` or `modified:2`.
 
-    As a word it would not be found, and would lower the confidence until its value is typed. A query of nothing else is
-    returned unchanged.
+    An unfinished filter would be searched as a word, not be found, and lower the confidence of the hits. A text that
+    has nothing else is returned unchanged. `kinds` are the operators.
     """
     match = _UNFINISHED_FILTER.search(text)
     if match is None:
@@ -480,7 +517,7 @@ def remove_unfinished_filter(text: str, kinds: Mapping[str, FilterKind] = FILTER
 
 
 def _group_by_alternative(pieces: Sequence[QueryPiece]) -> list[list[QueryPiece]]:
-    """Return the pieces of each alternative."""
+    """Return the pieces of each alternative, without the bars between them."""
     groups: list[list[QueryPiece]] = [[]]
     for piece in pieces:
         if piece.kind is not QueryPieceKind.BAR:
@@ -509,10 +546,11 @@ def _build_query(text: str, pieces: Sequence[QueryPiece], strategy: Strategy | N
 
 
 def _restore_words(text: str, pieces: Sequence[QueryPiece]) -> list[QueryPiece]:
-    """Return the pieces with dashes that negate nothing, and tags in prose, as plain words.
+    """Return the pieces, with those that only look like exclusions or tags changed to plain words.
 
-    In prose no dash negates. Elsewhere an excluded word must come after all other words: `-split operator` and `the
-    -match and -replace operators` are about options. An excluded phrase may be anywhere.
+    In prose (see MAX_KEYWORDS) nothing is excluded and no `#word` is a tag. Elsewhere an excluded word must come after
+    all other words: `-split operator` and `the -match and -replace operators` are about options. An excluded phrase may
+    be anywhere.
     """
     is_prose = _count_plain_words(pieces) > MAX_KEYWORDS
     last = max((number for number, piece in enumerate(pieces) if _is_plain(piece)), default=-1)
@@ -530,6 +568,7 @@ def _restore_words(text: str, pieces: Sequence[QueryPiece]) -> list[QueryPiece]:
 
 
 def _is_plain(piece: QueryPiece) -> bool:
+    """Return whether a piece is a word that is not excluded."""
     return piece.kind is QueryPieceKind.WORD and not piece.has_minus
 
 
@@ -537,12 +576,18 @@ _WIDE = re.compile(f"[{WIDE_CHARACTERS}]")
 
 
 def _count_plain_words(pieces: Sequence[QueryPiece]) -> float:
-    """Return the number of words outside of quotation marks; two characters without spaces count as one."""
+    """Return the number of words outside of phrases.
+
+    In a script without spaces, two characters count as one word.
+    """
     return sum(max(1.0, len(_WIDE.findall(piece.value)) / 2) for piece in pieces if _is_plain(piece))
 
 
 def _cut_pieces(text: str, pieces: Sequence[QueryPiece], removed: Sequence[QueryPiece]) -> str:
-    """Return the text from the first to the last of `pieces`, with the space after it, without those `removed`."""
+    """Return the text of `pieces` without the pieces `removed` and without quotation marks.
+
+    A space ends the result unless the last piece ends the text.
+    """
     if not pieces:
         return ""
     at, end = pieces[0].start, pieces[-1].end

@@ -1,4 +1,4 @@
-"""Computation of a fragment's score from its signals, choice of the strategy, and boosts by links, recency and use.
+"""Computation of scores from signals, choice of the strategy, and boosts by links, recency and use.
 
 A signal is a number, mostly 0 to 1, that says how well a fragment fits in one respect. A row is the position of a
 fragment in the arrays of a snapshot; a note number is the position of a note in `table.paths`.
@@ -37,17 +37,18 @@ HALF_LIFE_DAYS = 30.0
 """Days after which the recency of a modification is half of what it was."""
 BULK_SHARE = 0.9
 BULK_SPAN_NS = 3600 * SECOND_NS
-"""If more than BULK_SHARE of the notes were modified within BULK_SPAN_NS, the vault was copied or checked out."""
+"""If more than BULK_SHARE of the notes were modified within BULK_SPAN_NS, the vault was copied."""
 
 
 def score_backlinks(
     sources: Ints, targets: Ints, notes_of_rows: Ints, strength_of_rows: Floats, note_count: int
 ) -> Floats:
-    """Return how much the matching notes link to each of `note_count` notes, from 0 to 1 (the most linked note).
+    """Return how much the matching notes link to each of `note_count` notes, 0 to 1.
 
     `sources` and `targets` are the note numbers of each link, every pair once. `notes_of_rows` and `strength_of_rows`
     are the note number and the score (0 and up) of each matching row. A note votes, with its highest score as a share
-    of the highest of all, for every other note to which it links. The result is ln(1 + sum of votes), scaled.
+    of the highest of all, for every other note to which it links. The result is ln(1 + sum of votes), divided by its
+    maximum.
     """
     strength = np.zeros(note_count, np.float64)
     np.maximum.at(strength, notes_of_rows, strength_of_rows)
@@ -94,7 +95,7 @@ SIGNALS = (
 )
 """The names of the signals, in the order of the columns of an array of signals."""
 NOTE_SIGNALS = ("intro_words", "intro_meaning")
-"""The signals that only count for the best fragment of each note, because they say how well the note fits."""
+"""The signals about the whole note; they only count for the best fragment of each note."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,9 +268,10 @@ class ScoredFragments:
 
 
 def sum_weighted_signals(rows: Rows, signals: Floats, weights: SignalWeights, notes: Rows) -> ScoredFragments:
-    """Score `rows` by the weighted sum of `signals` (rows x SIGNALS); `notes` is the note number of each row.
+    """Score `rows` by the weighted sum of `signals` (rows x SIGNALS).
 
-    The signals in NOTE_SIGNALS are set to 0 except for the fragment of each note with the highest sum of other signals.
+    `notes` is the note number of each row. The signals in NOTE_SIGNALS are set to 0 except for the fragment of each
+    note with the highest sum of other signals.
     """
     is_note_signal = np.isin(SIGNALS, NOTE_SIGNALS)
     values = np.where(is_note_signal, 0, signals)
@@ -290,16 +292,17 @@ def _best_row_per_note(scores: Floats, notes: Rows) -> npt.NDArray[np.intp]:
 
 
 def fuse_reciprocal_ranks(rows: Rows, signals: Floats) -> ScoredFragments:
-    """Score `rows` by reciprocal rank fusion of two rankings: by words and by meaning. `signals` are rows x SIGNALS.
+    """Score `rows` by reciprocal rank fusion of two rankings: by words and by meaning.
 
-    The value of each signal is 1 for rank 1. This is the simple hybrid search to which the weighted sum is compared.
+    `signals` are rows x SIGNALS. The value of each signal is 1 for rank 1. This is the simple hybrid search to which
+    the weighted sum is compared.
     """
     values = np.stack([_score_reciprocal_ranks(signals[:, SIGNALS.index(name)]) for name in RRF_SIGNALS], axis=1)
     return ScoredFragments(rows, RRF_SIGNALS, values, np.full(len(RRF_SIGNALS), 1 / (RRF_K + 1), np.float32))
 
 
 def score_by_position(rows: Rows) -> ScoredFragments:
-    """Score rows that are already in order, selected by filters alone: their signal `listed` falls evenly from 1."""
+    """Score rows that are already in order by a signal `listed`, which falls evenly from 1."""
     values = 1 - np.arange(len(rows)) / max(len(rows), 1)
     return ScoredFragments(rows, ("listed",), values.astype(np.float32)[:, None], np.ones(1, np.float32))
 
@@ -315,7 +318,7 @@ def _score_reciprocal_ranks(values: Floats) -> Floats:
 
 
 def add_name_signal(scored: ScoredFragments, is_named: npt.NDArray[np.bool_], notes: Rows) -> ScoredFragments:
-    """Add the signal `name`: 1 for the best fragment of each note whose name is the query, 0 for other fragments.
+    """Add the signal `name`: 1 for the best fragment of each note whose name is the query, else 0.
 
     `is_named` flags the fragments of such notes; `notes` is the note number of each fragment.
     """
@@ -326,7 +329,10 @@ def add_name_signal(scored: ScoredFragments, is_named: npt.NDArray[np.bool_], no
 
 
 BOOST_WEIGHTS: Mapping[str, float] = {"links": 0.04, "recency": 0.02, "use": 0.05}
-"""Weight of each boost. The other signals can add up to 3, so a boost only decides between nearly equal scores."""
+"""Weight of each boost.
+
+The other signals can add up to 3, so a boost only decides between nearly equal scores.
+"""
 
 
 def add_attachment_signal(
@@ -362,7 +368,10 @@ class Boosts:
         self._used: Floats | None = None
 
     def add_signals(self, scored: ScoredFragments, notes: Rows) -> ScoredFragments:
-        """Return `scored` with one more signal for each enabled boost; `notes` is the note number of each fragment."""
+        """Return `scored` with one more signal for each enabled boost.
+
+        `notes` is the note number of each fragment.
+        """
         if self._switches.links:
             sources, targets = self._snapshot.facets.links_of(notes)
             count = len(self._snapshot.table.paths)

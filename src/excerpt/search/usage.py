@@ -1,11 +1,11 @@
-"""Log of what the user did with notes (opened, copied in a pack), to rank used notes a little higher.
+"""Log of the notes that the user opened or packed, which are ranked a little higher.
 
 One file per vault in the state folder, one JSON object per line, newest last:
 
     {"time": "2025-03-01T09:30:00Z", "kind": "open", "path": "Guides/Sync.md", "fragment": "4be1…", "share": 1.0}
 
-It contains paths, no text and no query, and may be deleted. Events before a note was renamed have its old path;
-`update_paths` maps them to the present path.
+The file contains paths, but no text and no query, and may be deleted. An event before a note was renamed has the old
+path, which `update_paths` replaces by the present path.
 """
 
 from __future__ import annotations
@@ -30,18 +30,22 @@ Floats = npt.NDArray[np.float32]
 HALF_LIFE_DAYS = 30.0
 """Days after which a use counts half: the exponential decay that Mozilla chose for the address bar's frecency."""
 HALF_SCORE_USES = 1.0
-"""Number of uses today with half of the maximum score; each further one adds less."""
+"""Number of uses today that give a note half of the maximum score; each further use adds less."""
 MAX_EVENTS = 5_000
+"""Maximum number of events that remain after a compaction of the log."""
 MAX_AGE_DAYS = 365.0
-"""Age in days up to which a compaction keeps events: twelve half-lives, and at most MAX_EVENTS."""
+"""Age in days above which a compaction of the log removes events: twelve half-lives."""
 COMPACT_BYTES = 2_000_000
-"""The size in bytes at which the log is compacted: some 12,000 events. Only the end of a larger log is read."""
+"""Size of the log in bytes at which it is compacted: some 12,000 events.
+
+Of a much larger log, only the end is read.
+"""
 
 _DAY_SECONDS = 86_400.0
 
 
 class UseKind(StrEnum):
-    """What was done with a note."""
+    """What the user did with a note: opened it, or copied it in a pack."""
 
     OPEN = "open"
     PACK = "pack"
@@ -51,8 +55,8 @@ class UseKind(StrEnum):
 class UseEvent:
     """One use of one note, at `time` (seconds since 1970, UTC).
 
-    `share` is the note's part of the action: a pack of four notes is one action, a quarter for each. `fragment` is the
-    id of the fragment used, "" if unknown.
+    `share` is the note's share of an action, 0 to 1: a pack of four notes is one action, with a quarter for each note.
+    `fragment` is the id of the fragment used, "" if unknown.
     """
 
     time: float
@@ -63,10 +67,10 @@ class UseEvent:
 
 
 class UseLog:
-    """The log of one vault, in `file`, which is created with the first event.
+    """The log of the uses of one vault's notes, in `file`, which is created with the first event.
 
-    Several processes may append to it. Writing raises OSError if the file cannot be written; reading never does, and
-    ignores invalid lines.
+    Several processes may append to the log. Writing raises OSError if the file cannot be written. Reading never fails,
+    and ignores invalid lines.
     """
 
     def __init__(self, file: Path) -> None:
@@ -74,7 +78,7 @@ class UseLog:
         self._read_events: tuple[tuple[int, int, int], tuple[UseEvent, ...]] | None = None
 
     def events(self) -> tuple[UseEvent, ...]:
-        """Return all events in the order of writing. The file is read again only when it has changed."""
+        """Return all events, oldest first. The file is only read again if it has changed."""
         try:
             with self.file.open("rb") as opened:
                 stamp = _file_stamp(opened)
@@ -85,7 +89,12 @@ class UseLog:
         return self._read_events[1]
 
     def record(self, kind: UseKind, notes: Iterable[tuple[str, str]], now: float) -> None:
-        """Append one action with its notes (path, fragment id or ""). Each note counts once."""
+        """Append one action of the user at the time `now` (seconds since 1970).
+
+        `notes` are pairs of a note's path and the id of the fragment used ("" if unknown).
+
+        A note that occurs several times counts once.
+        """
         fragments = dict(reversed(list(notes)))  # the first of several fragments of a note
         paths = list(reversed(fragments))
         events = [UseEvent(now, kind, path, fragments[path], round(1 / len(paths), 4)) for path in paths]
@@ -115,17 +124,19 @@ def update_paths(
 ) -> tuple[UseEvent, ...]:
     """Return the events with the present paths of their notes.
 
-    `paths` are the existing ones, and `find_new_path` returns the new path of another note.
+    `paths` are the paths of existing notes. `find_new_path` returns the present path of a note that was moved from the
+    given path, None if unknown.
     """
     now = {path: find_new_path(path) or path for path in {event.path for event in events} if path not in paths}
     return tuple(replace(event, path=now[event.path]) if event.path in now else event for event in events)
 
 
 def score_notes(events: Sequence[UseEvent], paths: Sequence[str], now: float) -> Floats:
-    """Return how much each note is used, from 0 to 1, in the order of `paths`.
+    """Return how much each of the notes at `paths` is used, from 0 to 1.
 
-    An event counts its share, half of it a half-life ago (J. Ruderman's frecency by exponential decay, proposed for
-    Firefox); the sum s becomes s / (s + HALF_AT). Events after `now` count as now.
+    An event counts with its share, halved for each half-life of its age at `now` (seconds since 1970); this is J.
+    Ruderman's frecency by exponential decay, proposed for Firefox. The sum s becomes s / (s + HALF_SCORE_USES). Events
+    after `now` have age 0.
     """
     number = {path: position for position, path in enumerate(paths)}
     known = [event for event in events if event.path in number]
@@ -139,7 +150,10 @@ def score_notes(events: Sequence[UseEvent], paths: Sequence[str], now: float) ->
 
 @dataclass(frozen=True, slots=True)
 class NoteUse:
-    """The use of one note: how often it was opened and packed, when last (as `Event.time`), and its score."""
+    """The use of one note: how often it was opened and packed, the time of its last use, and its score.
+
+    `last` is in seconds since 1970; `score` is the result of `score_notes`, 0 to 1.
+    """
 
     path: str
     opens: int
@@ -149,15 +163,16 @@ class NoteUse:
 
 
 def latest_time(events: Sequence[UseEvent]) -> float:
-    """Return the time of the newest event, from which a search counts ages.
+    """Return the time of the newest event (seconds since 1970), 0 without events.
 
-    Ages by the clock would change the list from day to day for the same index, query and use.
+    Ages count from this time. If ages counted from the present time, the same query would list hits in another order
+    from day to day.
     """
     return max((event.time for event in events), default=0.0)
 
 
 def summarize_by_note(events: Sequence[UseEvent]) -> list[NoteUse]:
-    """Return the use of each note, most used first, ties by path."""
+    """Return the use of each note in `events`, most used first, ties by path."""
     events_by_path: dict[str, list[UseEvent]] = {}
     for event in events:
         events_by_path.setdefault(event.path, []).append(event)
@@ -176,7 +191,7 @@ def summarize_by_note(events: Sequence[UseEvent]) -> list[NoteUse]:
 
 
 def format_time(time: float) -> str:
-    """Return seconds since 1970 as ISO 8601, in UTC."""
+    """Return a time, in seconds since 1970, as ISO 8601 text in UTC with milliseconds."""
     return datetime.fromtimestamp(time, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -188,6 +203,7 @@ def _event_to_json(event: UseEvent) -> dict[str, Any]:
 
 
 def _parse_events(data: bytes) -> Iterator[UseEvent]:
+    """Yield the events in the lines of a log, without invalid lines."""
     for data_line in read_lines(data, dict[str, Any]):
         with suppress(ValueError, OverflowError):  # msgspec's errors are ValueErrors
             time = datetime.fromisoformat(str(data_line.get("time")))
@@ -196,7 +212,10 @@ def _parse_events(data: bytes) -> Iterator[UseEvent]:
 
 
 def _read_tail(opened: BinaryIO, size: int) -> bytes:
-    """Return the file's bytes; of a file larger than any log, only whole lines at its end."""
+    """Return the content of a file of `size` bytes.
+
+    If it is over 2 * COMPACT_BYTES, only the last whole lines.
+    """
     if size <= 2 * COMPACT_BYTES:
         return opened.read()
     opened.seek(size - 2 * COMPACT_BYTES)
@@ -204,5 +223,6 @@ def _read_tail(opened: BinaryIO, size: int) -> bytes:
 
 
 def _file_stamp(opened: BinaryIO) -> tuple[int, int, int]:
+    """Return the size, modification time (ns) and inode of a file, which change together with its content."""
     status = os.fstat(opened.fileno())
     return status.st_size, status.st_mtime_ns, status.st_ino

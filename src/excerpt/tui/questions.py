@@ -75,7 +75,7 @@ class AskReading:
 
         from excerpt.search.interpretation import interpret_query
 
-        return interpret_query(engine.snapshot, self.query, date.today(), is_thorough=self.is_thorough)
+        return interpret_query(engine.snapshot, self.query, date.today(), with_warnings=self.is_thorough)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +208,7 @@ class AskPassage:
             text, language = snapshot.note_text(place.path), snapshot.note_info(place.path).language
         except KeyError:
             return None
-        spans = HighlightFinder().spans(fragment.text, self.marks, language) if self.marks is not None else ()
+        spans = HighlightFinder().find_in_text(fragment.text, self.marks, language) if self.marks is not None else ()
         return draw_window(text, fragment, drop_stop_words(fragment.text, spans, self.topic, language))
 
 
