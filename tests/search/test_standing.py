@@ -83,7 +83,7 @@ def test_a_fragment_is_told_where_it_stands_itself_not_its_note(engine: Engine) 
 def test_a_fragment_that_is_no_more_is_told_so(engine: Engine) -> None:
     fragment = replace(engine.search("lighthouse").hits[0].fragment, id="none")
     told = explain_fragment(engine, "lighthouse", fragment, Strategy.AUTO)
-    assert absence(told) == (AbsenceKind.UNKNOWN, f"{fragment.path} has changed since.")
+    assert absence(told) == (AbsenceKind.UNKNOWN, f"{fragment.path} has changed since the search. Search again.")
 
 
 def test_the_strategy_forced_in_the_query_is_the_one_asked_for(engine: Engine) -> None:

@@ -337,7 +337,7 @@ def _answers(ranking: Ranking, index: int) -> bool:
     answer, row = ranking.scored_queries[ranking.scored_query_indices[index]], int(ranking.positions[index])
     if answer.confidences is None or answer.confidences.label_at(row) is not Confidence.NOTHING:
         return True
-    return float(answer.evidence.similarities.at(ranking.rows[index : index + 1])[0]) >= NEAR_IN_MEANING
+    return float(answer.evidence.similarities.cosines_at(ranking.rows[index : index + 1])[0]) >= NEAR_IN_MEANING
 
 
 def _has_a_word(ranking: Ranking, index: int) -> bool:
