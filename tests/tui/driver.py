@@ -372,7 +372,9 @@ class ScriptedEngine(EngineWorker):
                 # Rotate the hits of each, so that all move.
                 return tuple(replace(one, hits=one.hits[at:] + one.hits[:at]) for at, one in enumerate(found))
             case AskWhy(query=query, strategy=asked, about=str(about)):
-                reason = f"“{query}” is in no passage of {about}.md, and none of its passages is near the query in meaning."
+                reason = (
+                    f"“{query}” is in no passage of {about}.md, and none of its passages is near the query in meaning."
+                )
                 absent = Absence(AbsenceKind.UNMATCHED, reason)
                 return NoteExplanation(query, asked, about, f"{about}.md", absent)
             case AskWhy(query=query, strategy=asked, about=Hit() as hit):

@@ -196,7 +196,7 @@ class WordExplainer:
         self._keys = engine.snapshot.table.keys
         pairs = zip(evidence.words, evidence.matches, strict=True)
         self._words = [_explain_word(engine, word, match) for word, match in pairs]
-        self._group_runs = _group_runs(evidence.words)
+        self._ngram_groups = _group_runs(evidence.words)
 
     def explain_words(self, hit: Hit) -> tuple[WordContribution, ...]:
         """Return what each query word contributes to a hit; the parts add up to its weighted signal `words`."""
@@ -204,48 +204,44 @@ class WordExplainer:
         gains = [_value_at(word.match.rows, word.match.scores, row) for word in self._words]
         total = sum(gains)
         part = next((signal.part for signal in hit.signals if signal.name == "words"), 0.0)
-        explain_words: list[WordContribution] = []
+        parts: list[WordContribution] = []
         for word, gain in zip(self._words, gains, strict=True):
             terms, field_counts = _count_fields(word.postings, row)
             word_part = part * gain / total if total else 0.0
-            explain_words.append(replace(word.part, here=terms, places=field_counts, part=word_part))
-        return tuple(part for run in self._group_runs for part in self._merge_run(run, explain_words))
+            parts.append(replace(word.part, here=terms, places=field_counts, part=word_part))
+        return tuple(part for run in self._ngram_groups for part in self._merge_run(run, parts))
 
-    def _merge_run(self, run: Sequence[int], explain_words: Sequence[WordContribution]) -> Iterator[WordContribution]:
+    def _merge_run(self, run: Sequence[int], parts: Sequence[WordContribution]) -> Iterator[WordContribution]:
         """Yield the contributions of a run of overlapping n-grams (Chinese, for example), joined to words.
 
         `run` are indices of `parts`. N-grams that follow each other in the fragment are joined; a missing n-gram is
         left out if one that overlaps it is present.
         """
-        size = _ngram_size(explain_words[run[0]].word)
-        present = {at for at in run if explain_words[at].here}
+        size = _ngram_size(parts[run[0]].word)
+        present = {at for at in run if parts[at].here}
         shown = [at for at in run if at in present or not present.intersection(range(at - size + 1, at + size))]
         for _, group in groupby(enumerate(shown), lambda pair: pair[1] - pair[0]):
             chain = [at for _, at in group]
-            yield (
-                explain_words[chain[0]]
-                if len(chain) == 1
-                else self._merge_words(chain, [explain_words[at] for at in chain])
-            )
+            yield (parts[chain[0]] if len(chain) == 1 else self._merge_words(chain, [parts[at] for at in chain]))
 
-    def _merge_words(self, chain: Sequence[int], explain_words: Sequence[WordContribution]) -> WordContribution:
+    def _merge_words(self, chain: Sequence[int], parts: Sequence[WordContribution]) -> WordContribution:
         """Join overlapping n-grams to one word, and return its contribution.
 
         `parts` are the contributions of the n-grams, `chain` the indices of the n-grams among the query words.
         """
         fragments = len(reduce(np.intersect1d, (self._words[at].rows for at in chain)))
-        terms = tuple(term for part in explain_words for like in part.stands_for for term in like.terms)
-        counts = [{entry.field: entry.count for entry in part.places} for part in explain_words]
+        terms = tuple(term for part in parts for like in part.stands_for for term in like.terms)
+        counts = [{entry.field: entry.count for entry in part.places} for part in parts]
         fewest = ((field, min(count.get(field, 0) for count in counts)) for field in FIELD_WEIGHTS)
         return WordContribution(
-            word=reduce(_join_overlapping, (part.word for part in explain_words)),
+            word=reduce(_join_overlapping, (part.word for part in parts)),
             stands_for=(TermVariant(TermLikeness.EXACT, terms, 1.0),) if fragments else (),
             fragments=fragments,
-            idf=max(part.idf for part in explain_words),
-            telling=max(part.telling for part in explain_words),
-            here=tuple(term for part in explain_words for term in part.here),
-            places=tuple(FieldCount(field, count) for field, count in fewest if count) or explain_words[0].places,
-            part=sum(part.part for part in explain_words),
+            idf=max(part.idf for part in parts),
+            telling=max(part.telling for part in parts),
+            here=tuple(term for part in parts for term in part.here),
+            places=tuple(FieldCount(field, count) for field, count in fewest if count) or parts[0].places,
+            part=sum(part.part for part in parts),
         )
 
 
