@@ -17,11 +17,11 @@ from benchmarks.measure import table
 from benchmarks.targets import verdict
 from excerpt.kinds import Strategy
 from excerpt.search import ranking
-from excerpt.search.ranking import SIGNALS, WEIGHTS, Weights
+from excerpt.search.ranking import SIGNALS, STRATEGY_WEIGHTS, SignalWeights
 
 FOUR = (Strategy.HYBRID, Strategy.ADAPTIVE, Strategy.PROXIMITY, Strategy.SEMANTIC)
-HYBRID = WEIGHTS[Strategy.HYBRID]
-ALONE = Weights(**{**dict.fromkeys(SIGNALS, 0.0), "words": 1.0})
+HYBRID = STRATEGY_WEIGHTS[Strategy.HYBRID]
+ALONE = SignalWeights(**{**dict.fromkeys(SIGNALS, 0.0), "words": 1.0})
 BELOW_BEST = 0.005
 """The most that auto may be below the best of the four strategies on a set."""
 
@@ -71,9 +71,9 @@ def compared() -> list[Variant]:
     """Return the shipped ranking and the rankings that it is compared with."""
     return [
         auto(),
-        *(Variant(str(strategy), strategy, WEIGHTS) for strategy in FOUR),
+        *(Variant(str(strategy), strategy, STRATEGY_WEIGHTS) for strategy in FOUR),
         Variant("RRF", Strategy.HYBRID, None),
-        Variant("routing alone", Strategy.AUTO, WEIGHTS),
+        Variant("routing alone", Strategy.AUTO, STRATEGY_WEIGHTS),
         Variant("words alone", Strategy.HYBRID, {Strategy.HYBRID: ALONE}, links=0.0, names_first=False),
     ]
 
@@ -81,7 +81,7 @@ def compared() -> list[Variant]:
 def without_each() -> list[tuple[str, Variant]]:
     """Return for each signal its name and hybrid without it."""
     variants = {name: _hybrid_with(name, 0.0) for name in (*SIGNALS, "links")}
-    variants["name"] = Variant("", Strategy.HYBRID, WEIGHTS, names_first=False)
+    variants["name"] = Variant("", Strategy.HYBRID, STRATEGY_WEIGHTS, names_first=False)
     return [(name, replace(variant, name=f"hybrid without {name}")) for name, variant in variants.items()]
 
 
@@ -92,7 +92,7 @@ def halved_and_doubled() -> list[Variant]:
 
 
 def _hybrid_with(name: str, weight: float) -> Variant:
-    plain = Variant(f"{name} {weight:g}", Strategy.HYBRID, WEIGHTS)
+    plain = Variant(f"{name} {weight:g}", Strategy.HYBRID, STRATEGY_WEIGHTS)
     if name == "links":
         return replace(plain, links=weight)
     return replace(plain, weights={Strategy.HYBRID: replace(HYBRID, **{name: weight})})
@@ -167,7 +167,7 @@ def settings(every: Sequence[Cases], untold: Sequence[Cases], unnamed: Sequence[
     )
 
 
-def led(weights: Weights, lead_weight: float) -> Mapping[Strategy, Weights]:
+def led(weights: SignalWeights, lead_weight: float) -> Mapping[Strategy, SignalWeights]:
     """Return the weights for each primary strategy: `weights` with `lead` added to that strategy's own signal."""
 
     def own(leader: Strategy) -> list[str]:

@@ -25,16 +25,16 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Strategy
 from excerpt.search import evidence, ranking
 from excerpt.search.bm25 import Rows
-from excerpt.search.candidates import CandidateGenerator, OtherNames
-from excerpt.search.engine import Engine, Order, spread
+from excerpt.search.candidates import CandidateGenerator, OtherNoteNames
+from excerpt.search.engine import Engine, IndexArray, limit_hits_per_note
 from excerpt.search.evidence import Evidence
 from excerpt.search.query import Query
-from excerpt.search.ranking import SIGNALS, Floats, Scored, Weights
+from excerpt.search.ranking import SIGNALS, Floats, ScoredFragments, SignalWeights
 from excerpt.settings import SearchSettings, Settings
 
 LIMIT = 50
 """Hits that are evaluated, as many as the scorer requests."""
-LINKS = ranking.BOOSTS["links"]
+LINKS = ranking.BOOST_WEIGHTS["links"]
 PER_NOTE = SearchSettings().per_note
 _ANCHOR = SIGNALS.index("anchor")
 
@@ -55,7 +55,7 @@ class Case:
     signals: Floats
     named: npt.NDArray[np.bool_]
     notes: Rows
-    tied: Order
+    tied: IndexArray
     links: tuple[Rows, Rows]
     fair_anchor: Floats
     fair_links: tuple[Rows, Rows]
@@ -90,7 +90,7 @@ class Variant:
 
     name: str
     wanted: Strategy
-    weights: Mapping[Strategy, Weights] | None
+    weights: Mapping[Strategy, SignalWeights] | None
     links: float = LINKS
     per_note: int = PER_NOTE
     listed: int = 2 * PER_NOTE
@@ -119,25 +119,25 @@ def ranked(cases: Cases, case: Case, variant: Variant) -> list[Place]:
     scores = scored.scores
     places = np.searchsorted(case.rows, scored.rows)
     order = np.lexsort((case.tied[places], -scores))
-    order = spread(order[scores[order] > 0], case.notes[places], variant.per_note, variant.listed)
+    order = limit_hits_per_note(order[scores[order] > 0], case.notes[places], variant.per_note, variant.listed)
     return [cases.places[row] for row in scored.rows[order[:LIMIT]].tolist()]
 
 
-def score(case: Case, variant: Variant) -> Scored:
+def score(case: Case, variant: Variant) -> ScoredFragments:
     """Return a question's candidates with their scores under a variant, as the engine scores them."""
     if variant.weights is None:
-        return ranking.add_name(ranking.reciprocal(case.rows, case.signals), case.named, case.notes)
+        return ranking.add_name_signal(ranking.fuse_reciprocal_ranks(case.rows, case.signals), case.named, case.notes)
     signals, links = case.signals, case.links
     if not variant.origins:
         signals, links = signals.copy(), case.fair_links
         signals[:, _ANCHOR] = case.fair_anchor
-    scored = ranking.weighted(case.rows, signals, variant.weights[case.leader(variant.wanted)], case.notes)
+    scored = ranking.sum_weighted_signals(case.rows, signals, variant.weights[case.leader(variant.wanted)], case.notes)
     matching = np.flatnonzero(scored.scores > 0)
     scored, notes = scored.select(matching), case.notes[matching]
     if variant.links:
-        linked = ranking.backlinks(*links, notes, scored.scores, case.note_count)
+        linked = ranking.score_backlinks(*links, notes, scored.scores, case.note_count)
         scored = scored.with_signal("links", np.round(linked[notes], 6), variant.links)
-    return ranking.add_name(scored, case.named[matching], notes) if variant.names_first else scored
+    return ranking.add_name_signal(scored, case.named[matching], notes) if variant.names_first else scored
 
 
 # --- asking the engine ------------------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def case_of(engine: Engine, question: Question) -> Case:
     """Return one question with its candidates."""
     query = _only(engine, question)
     table = engine.snapshot.table
-    said, found = engine.candidates(query)
+    said, found = engine.find_candidates(query)
     notes = table.notes[found.rows]
     among, links = _links_among(engine.snapshot, np.unique(notes))
     struck = [number for number, note in enumerate(among.tolist()) if table.paths[note] in question.struck]
@@ -175,7 +175,7 @@ def case_of(engine: Engine, question: Question) -> Case:
         question=question,
         rows=found.rows,
         signals=found.signals,
-        named=found.named,
+        named=found.is_named,
         notes=np.searchsorted(among, notes).astype(np.int32),
         tied=np.argsort(np.lexsort((table.lines[found.rows], notes))),
         links=links,
@@ -208,7 +208,7 @@ def _fair_anchor(engine: Engine, said: Evidence, struck: Collection[str]) -> Flo
 
     with patch.object(names, "read_names", others):
         return (
-            CandidateGenerator(engine.snapshot, engine.index, OtherNames(engine.snapshot))
+            CandidateGenerator(engine.snapshot, engine.index, OtherNoteNames(engine.snapshot))
             .generate(said)
             .signals[:, _ANCHOR]
         )

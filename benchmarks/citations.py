@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from excerpt.check.lookup import SnapshotLookup
-from excerpt.check.quotations import best_alignment, find
+from excerpt.check.quotations import find_most_similar, find_quotation
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.model import Fragment
@@ -70,13 +70,13 @@ def sentences(snapshot: Snapshot) -> list[tuple[str, Fragment]]:
 
 
 def similarity(quotation: str, texts: Sequence[str]) -> float:
-    return max((like.similarity for text in texts if (like := best_alignment(quotation, text))), default=0.0)
+    return max((like.similarity for text in texts if (like := find_most_similar(quotation, text))), default=0.0)
 
 
 def inventions(sampled: Sequence[tuple[str, Fragment]], lookup: SnapshotLookup) -> Iterator[tuple[int, float]]:
     """Yield the word count of each sentence and its similarity to the most similar text that does not contain it."""
     for sentence, _ in sampled:
-        others = [each.text for each in lookup.lines_like(sentence) if not find(sentence, each.text)]
+        others = [each.text for each in lookup.find_similar_lines(sentence) if not find_quotation(sentence, each.text)]
         yield len(sentence.split()), similarity(sentence, others)
 
 

@@ -25,7 +25,16 @@ from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Confidence, Strategy
 from excerpt.model import Hit
-from excerpt.search.confidence import ALL_WORDS, FEATURES, JUDGED_HITS, LIKELY, STRONG, WEAK, judge, likelihood_features
+from excerpt.search.confidence import (
+    FEATURES,
+    JUDGED_HITS,
+    LIKELY_LIKELIHOOD,
+    MIN_WEAK_COVERAGE,
+    STRONG_LIKELIHOOD,
+    WEAK_LIKELIHOOD,
+    compute_features,
+    judge_confidence,
+)
 from excerpt.search.engine import Engine
 from excerpt.search.ranking import primary_strategy
 from excerpt.settings import Paths, Settings
@@ -35,7 +44,7 @@ OWN, FOREIGN = 300, 150
 """The most questions from a vault's own set, and from each other set, taken at even distances."""
 MAX_REMOVED = 5
 """The most answering notes that are left out of a vault by filters."""
-THRESHOLDS = (0.05, 0.08, WEAK, 0.15, 0.2, 0.3)
+THRESHOLDS = (0.05, 0.08, WEAK_LIKELIHOOD, 0.15, 0.2, 0.3)
 SAMPLES = 1000
 FIRST = 10
 EXACT = "exact words or phrases, found whole"
@@ -45,7 +54,7 @@ LED = {
     Strategy.SEMANTIC: "more",
 }
 KINDS = (EXACT, *LED.values())
-BEGIN = (0.0, WEAK, LIKELY, STRONG, 2.0)
+BEGIN = (0.0, WEAK_LIKELIHOOD, LIKELY_LIKELIHOOD, STRONG_LIKELIHOOD, 2.0)
 """The lower bounds of the confidence words, and an upper bound: the bins of likelihood."""
 
 Floats = npt.NDArray[np.float64]
@@ -165,30 +174,30 @@ def _best(engine: Engine, question: Question, hits: Sequence[Hit]) -> float:
     """Return the highest likelihood of some hits; 1 if one of them has all words of the query."""
     if not hits:
         return 0.0
-    evidence, found = engine.candidates(engine.parse(question.text)[0])
+    evidence, found = engine.find_candidates(engine.parse(question.text)[0])
     table = engine.snapshot.table
     rows = np.searchsorted(table.keys, [hit.fragment.key for hit in hits]).astype(np.int32)
-    judgement = judge(evidence, found, rows[np.isin(rows, found.rows)], table.notes[found.rows])
-    if (judgement.coverage >= ALL_WORDS).any():
+    judgement = judge_confidence(evidence, found, rows[np.isin(rows, found.rows)], table.notes[found.rows])
+    if (judgement.coverage >= MIN_WEAK_COVERAGE).any():
         return 1.0
     return float(judgement.likelihoods.max(initial=0.0))
 
 
 def _first(engine: Engine, question: Question, hit: Hit) -> First:
     query = engine.parse(question.text)[0]
-    evidence, found = engine.candidates(query)
+    evidence, found = engine.find_candidates(query)
     row = np.searchsorted(engine.snapshot.table.keys, [hit.fragment.key]).astype(np.int32)
     notes = engine.snapshot.table.notes[found.rows]
-    features = tuple(likelihood_features(evidence, found, row, notes)[0].tolist())
+    features = tuple(compute_features(evidence, found, row, notes)[0].tolist())
     leader = primary_strategy(evidence.word_count)
-    kind = EXACT if evidence.whole is not None and evidence.whole[row[0]] else LED[leader]
-    likely = float(judge(evidence, found, row, notes).likelihoods[0])
+    kind = EXACT if evidence.has_exact_words is not None and evidence.has_exact_words[row[0]] else LED[leader]
+    likely = float(judge_confidence(evidence, found, row, notes).likelihoods[0])
     return First(
         kind,
         tuple(float(one is leader) for one in LED),
         features,
         likely,
-        bool(found.named[found.rows == row[0]].any()),
+        bool(found.is_named[found.rows == row[0]].any()),
     )
 
 
@@ -218,7 +227,7 @@ def table(asked: Sequence[Asked]) -> list[str]:
 
 
 def empties(asked: Sequence[Asked]) -> list[str]:
-    """Return a Markdown table of the share of empty packs for each threshold of likelihood; `WEAK` is the one in use.
+    """Return a Markdown table of the share of empty packs for each threshold; WEAK_LIKELIHOOD is the one in use.
 
     Questions of a vault's own are those with an answering note among the first ten.
     """

@@ -13,7 +13,7 @@ from benchmarks.judgements import QuerySet
 from benchmarks.measure import table
 from excerpt.kinds import Strategy
 from excerpt.search import ranking
-from excerpt.search.ranking import Weights
+from excerpt.search.ranking import SignalWeights
 
 SAMPLE = 150
 """How many random weights are tried, with the seed SEED."""
@@ -82,7 +82,7 @@ def _random(source: random.Random, name: str) -> Variant:
 
     drawn = {field.name: near(getattr(HYBRID, field.name)) for field in fields(HYBRID)}
     scale = sum(astuple(HYBRID)) / sum(drawn.values())
-    weights = Weights(**{signal: scale * weight for signal, weight in drawn.items()})
+    weights = SignalWeights(**{signal: scale * weight for signal, weight in drawn.items()})
     return Variant(name, Strategy.AUTO, led(weights, near(ranking.PRIMARY_WEIGHT)), links=near(LINKS))
 
 

@@ -54,7 +54,7 @@ def _measure(data: Data, vault: Path, name: str, queries: list[str]) -> list[Seq
         told: list[float] = []
 
         def batch(query: str) -> None:
-            told.append(engine.search(query, limit=LIMIT, marked=0).elapsed_ms)
+            told.append(engine.search(query, limit=LIMIT, highlight_count=0).elapsed_ms)
 
         times = {
             BATCH: [_timed(batch, query) for query in queries],
@@ -86,7 +86,7 @@ def _cold(folder: Path, query: str) -> float:
     from excerpt.settings import Settings
 
     with closing(Snapshot.open(folder, Settings())) as snapshot:
-        return _timed(partial(Engine(snapshot, Settings()).search, limit=LIMIT, marked=0), query)
+        return _timed(partial(Engine(snapshot, Settings()).search, limit=LIMIT, highlight_count=0), query)
 
 
 def _timed(search: Callable[[str], object], query: str) -> float:

@@ -73,7 +73,7 @@ def soak(vault: Path, folder: Path, queries: list[str]) -> list[Sample]:
             build(vault, folder, settings)
             old, snapshot = snapshot, Snapshot.open(folder, settings, before=snapshot)
             engine = Engine(snapshot, settings)
-            engine.prepare()
+            engine.warm_without_model()
             old.close()
             snapshot.shrink_log()
         if number % (SEARCHES // REOPENINGS) == 0:

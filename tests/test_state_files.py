@@ -14,7 +14,7 @@ from excerpt.known_vaults import RecentVault, recent_vaults
 from excerpt.model import Span
 from excerpt.pack.savings import Savings, SavingsFile
 from excerpt.pack.selection import Mark, Overrides, SavedMarks, read_marks
-from excerpt.search.usage import Event, UseKind, UseLog
+from excerpt.search.usage import UseEvent, UseKind, UseLog
 from excerpt.settings import Paths
 from excerpt.state_files import append_lines, load_value, parse_lines, read_value, replace_file, write_value
 from excerpt.tui.search.query_history import read_history
@@ -130,8 +130,8 @@ def test_the_log_of_use_of_before_is_read(file: Path) -> None:
         b'"share": 0.5}\n{"time": "2026-01-01T00:00:01.000Z", "kind": "pack", "path": "b.md"}\n'
     )
     assert UseLog(file).events() == (
-        Event(1767225600.5, UseKind.OPEN, "ü\udce9.md", "aa", 0.5),
-        Event(1767225601.0, UseKind.PACK, "b.md"),
+        UseEvent(1767225600.5, UseKind.OPEN, "ü\udce9.md", "aa", 0.5),
+        UseEvent(1767225601.0, UseKind.PACK, "b.md"),
     )
 
 

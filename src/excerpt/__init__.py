@@ -15,8 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from excerpt.api import Memories, Vault, fuse_results, open  # noqa: A004 - read as `excerpt.open`
-    from excerpt.check.source_state import SourceComparison, State
-    from excerpt.check.verdicts import Check, CheckedCitation, CheckedQuotation, CheckedSentence, SourceLines, Verdict
+    from excerpt.check.source_state import SourceComparison, SourceState
+    from excerpt.check.verdicts import (
+        AnswerCheck,
+        CheckedCitation,
+        CheckedQuotation,
+        CheckedSentence,
+        SourceLines,
+        Verdict,
+    )
     from excerpt.errors import (
         ExcerptError,
         IndexBusyError,
@@ -51,15 +58,15 @@ if TYPE_CHECKING:
         VaultHit,
     )
     from excerpt.pack.formats.pack_format import PackSource
-    from excerpt.search.explain import Explanation, WordPart
+    from excerpt.search.explain import Explanation, WordContribution
     from excerpt.search.explain_note import NoteExplanation, StrategyRank
 
 __version__ = "0.1.0"
 
 _NAMES_BY_MODULE = {
     "api": "Memories Vault fuse_results open",
-    "check.source_state": "SourceComparison State",
-    "check.verdicts": "Check CheckedCitation CheckedQuotation CheckedSentence SourceLines Verdict",
+    "check.source_state": "SourceComparison SourceState",
+    "check.verdicts": "AnswerCheck CheckedCitation CheckedQuotation CheckedSentence SourceLines Verdict",
     "errors": "ExcerptError IndexBusyError IndexUnusableError MemoryUnusableError ModelError NotFoundError "
     "SettingsError VaultEmptiedError VaultError",
     "insight.facet_map": "Branch VaultMap",
@@ -71,16 +78,16 @@ _NAMES_BY_MODULE = {
     "memory.stale": "SourceCheck SourceStatus",
     "model": "BuildReport Fragment Hit Memory Pack PackResult Progress Result Signal Source Span Status VaultHit",
     "pack.formats.pack_format": "PackSource",
-    "search.explain": "Explanation WordPart",
+    "search.explain": "Explanation WordContribution",
     "search.explain_note": "NoteExplanation StrategyRank",
 }
 """The public names by the module that defines them, separated by spaces; the same as the imports above."""
 _MODULE_BY_NAME = {name: home for home, names in _NAMES_BY_MODULE.items() for name in names.split()}
 
 __all__ = [
+    "AnswerCheck",
     "Branch",
     "BuildReport",
-    "Check",
     "CheckedCitation",
     "CheckedQuotation",
     "CheckedSentence",
@@ -119,9 +126,9 @@ __all__ = [
     "SourceCheck",
     "SourceComparison",
     "SourceLines",
+    "SourceState",
     "SourceStatus",
     "Span",
-    "State",
     "Status",
     "Strategy",
     "StrategyRank",
@@ -131,7 +138,7 @@ __all__ = [
     "VaultHit",
     "VaultMap",
     "Verdict",
-    "WordPart",
+    "WordContribution",
     "fuse_results",
     "open",
 ]

@@ -40,7 +40,7 @@ from excerpt.store.address import StoreAddress, is_address, parse_address
 from excerpt.text.display import local_time
 
 if TYPE_CHECKING:
-    from excerpt.check.verdicts import Check
+    from excerpt.check.verdicts import AnswerCheck
     from excerpt.corpus.interface import Corpus
     from excerpt.index.snapshot import Snapshot
     from excerpt.insight.facet_map import VaultMap
@@ -315,7 +315,7 @@ class Vault:
         Without `spans`, hits have no positions of the matched words, which halves the time.
         """
         chosen = _to_choice(Strategy, strategy, self.settings.search.strategy)
-        return self._load_engine().search(query, chosen, limit, marked=None if spans else 0)
+        return self._load_engine().search(query, chosen, limit, highlight_count=None if spans else 0)
 
     def search_for_pack(self, query: str, *, strategy: Strategy | str | None = None) -> Result:
         """Find the hits that `pack` would use for `query`.
@@ -326,7 +326,9 @@ class Vault:
 
         chosen = _to_choice(Strategy, strategy, self.settings.search.strategy)
         limit = max(self.settings.pack.limit, self.settings.search.limit)
-        return self._load_engine().search(query, chosen, limit, marked=self.settings.pack.limit * HITS_PER_PACKED)
+        return self._load_engine().search(
+            query, chosen, limit, highlight_count=self.settings.pack.limit * HITS_PER_PACKED
+        )
 
     def explain(self, result: Result) -> tuple[Explanation, ...]:
         """Explain the score of each hit of a result, by signal and by word."""
@@ -403,12 +405,12 @@ class Vault:
         with suppress(OSError):  # if it cannot be saved, the pack is still valid
             SavingsFile(self._paths.savings_file(self.folder)).add(packed, date.today())
 
-    def check(self, answer: str, pack: str) -> Check:
+    def check(self, answer: str, pack: str) -> AnswerCheck:
         """Check the citations and quotations of an LLM's `answer` against its `pack` and the current vault.
 
         `pack` is the text of a pack in any format except `template`. Raises PackUnreadableError for another text.
         """
-        from excerpt.check.answer import read_answer
+        from excerpt.check.answer import parse_answer
         from excerpt.check.checker import check_answer
         from excerpt.check.lookup import LookupWithMemories
         from excerpt.memory.store import MemoryStore
@@ -416,7 +418,7 @@ class Vault:
 
         file = read_pack(pack)
         memories = MemoryStore(self._paths.memory_folder(self.folder)).all().memories
-        return check_answer(read_answer(answer), file, LookupWithMemories(self._snapshot, memories))
+        return check_answer(parse_answer(answer), file, LookupWithMemories(self._snapshot, memories))
 
     def _build_pack(
         self,
@@ -598,7 +600,7 @@ class StoredVault(Vault):
         """Switch to the newest pushed content; return whether anything was pushed since the last query."""
         engine = self._load_engine()
         before = engine.snapshot.generation
-        return engine.renew().generation != before
+        return engine.refresh_snapshot().generation != before
 
     def run_in_one_snapshot(self, compute: Callable[[], Answer]) -> Answer:
         """Call `compute` and return its result; all queries that it makes see the newest pushed state."""

@@ -14,7 +14,7 @@ from benchmarks.judgements import Place, QualityError, QuerySet, Question
 from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Strategy
 from excerpt.search.engine import Engine
-from excerpt.search.ranking import SIGNALS, WEIGHTS
+from excerpt.search.ranking import SIGNALS, STRATEGY_WEIGHTS
 from excerpt.settings import BoostSettings, Fusion, SearchSettings, Settings
 from tests.search.library import NOTES, open_vault
 
@@ -60,7 +60,7 @@ def test_the_shipped_ranking_is_the_engines(snapshot: Snapshot, text: str) -> No
 @pytest.mark.parametrize("strategy", [s for s in Strategy if s is not Strategy.AUTO])
 def test_each_strategy_is_the_engines(snapshot: Snapshot, text: str, strategy: Strategy) -> None:
     expected = searched(snapshot, text, strategy, SearchSettings())
-    assert listed(snapshot, text, Variant("one", strategy, WEIGHTS)) == expected
+    assert listed(snapshot, text, Variant("one", strategy, STRATEGY_WEIGHTS)) == expected
 
 
 @pytest.mark.parametrize("text", QUERIES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from excerpt.check.lookup import Lines, distinctive_words
+from excerpt.check.lookup import NoteExtract, select_distinctive_words
 from excerpt.text.display import visible_line
 from excerpt.text.words import QueryWord, query_terms, terms_of
 from tests.pack.vaults import Vault
@@ -17,30 +17,30 @@ class Notes:
         self.vault = Vault(notes)
         self.asked: list[str] = []
 
-    def path(self, shown: str) -> str | None:
+    def find_path(self, shown: str) -> str | None:
         self.asked.append(shown)
         return next((path for path in self.vault.notes if visible_line(path) == visible_line(shown)), None)
 
-    def text(self, path: str) -> str:
+    def read_note(self, path: str) -> str:
         return self.vault.note_text(path)
 
-    def location(self, path: str, line_start: int, line_end: int) -> str:
+    def find_location(self, path: str, line_start: int, line_end: int) -> str:
         return ""
 
-    def line_at(self, path: str, place: str) -> int:
+    def find_line(self, path: str, place: str) -> int:
         return 1
 
-    def notes_with_line(self, line: str) -> Iterable[str]:
+    def find_notes_with_line(self, line: str) -> Iterable[str]:
         return list(self.vault.notes)
 
-    def lines_with(self, quotation: str) -> Iterable[Lines]:
-        return [Lines(path, 1, note.text) for path, note in self.vault.notes.items()]
+    def find_lines_with(self, quotation: str) -> Iterable[NoteExtract]:
+        return [NoteExtract(path, 1, note.text) for path, note in self.vault.notes.items()]
 
-    def lines_like(self, quotation: str) -> Iterable[Lines]:
-        return [Lines(each.path, each.line_start, each.text) for each in self.vault.fragments]
+    def find_similar_lines(self, quotation: str) -> Iterable[NoteExtract]:
+        return [NoteExtract(each.path, each.line_start, each.text) for each in self.vault.fragments]
 
-    def important_words(self, sentence: str) -> Sequence[QueryWord]:
-        return distinctive_words(query_terms(sentence, ["en"]), lambda _: False, ["en"])
+    def select_important_words(self, sentence: str) -> Sequence[QueryWord]:
+        return select_distinctive_words(query_terms(sentence, ["en"]), lambda _: False, ["en"])
 
-    def terms(self, text: str) -> frozenset[str]:
+    def analyze_terms(self, text: str) -> frozenset[str]:
         return frozenset(terms_of(text, "en")[0])

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from excerpt.check.answer import read_answer
+from excerpt.check.answer import parse_answer
 from excerpt.check.checker import check_answer
-from excerpt.check.source_state import State
-from excerpt.check.verdicts import Check, CheckedCitation, CheckedQuotation, Verdict
+from excerpt.check.source_state import SourceState
+from excerpt.check.verdicts import AnswerCheck, CheckedCitation, CheckedQuotation, Verdict
 from excerpt.pack.formats.pack_format import PackFile, PackSource
 from excerpt.text.fragments import digest_of_text
 from tests.check.lookups import Notes
@@ -34,8 +34,8 @@ PACK = PackFile(
 )
 
 
-def check(answer: str, notes: Mapping[str, str] = NOTES, pack: PackFile = PACK) -> Check:
-    return check_answer(read_answer(answer), pack, Notes(notes))
+def check(answer: str, notes: Mapping[str, str] = NOTES, pack: PackFile = PACK) -> AnswerCheck:
+    return check_answer(parse_answer(answer), pack, Notes(notes))
 
 
 def citation(answer: str, notes: Mapping[str, str] = NOTES) -> CheckedCitation:
@@ -53,13 +53,13 @@ def quotation(answer: str, notes: Mapping[str, str] = NOTES) -> CheckedQuotation
 
 def test_a_source_whose_lines_are_as_they_were_stands() -> None:
     found = citation("So it is [1].")
-    assert found.state is State.STANDS
+    assert found.state is SourceState.STANDS
     assert found.comparison is not None
     assert (found.comparison.path, found.comparison.line_start, found.comparison.line_end) == ("Sync.md", 3, 5)
 
 
 def test_a_number_that_the_pack_does_not_have_is_unknown() -> None:
-    assert citation("So it is [3].").state is State.UNKNOWN
+    assert citation("So it is [3].").state is SourceState.UNKNOWN
     assert not check("So it is [3].").holds
 
 
@@ -77,7 +77,7 @@ def test_a_number_that_does_not_hold_comes_once_with_how_often_it_is_cited() -> 
 
 def test_a_text_on_other_lines_of_its_note_has_moved() -> None:
     found = citation("So it is [1].", {**NOTES, "Sync.md": f"New.\n\nMore.\n\n{SYNC}"})
-    assert found.state is State.MOVED
+    assert found.state is SourceState.MOVED
     assert found.comparison is not None
     assert (found.comparison.path, found.comparison.line_start) == ("Sync.md", 7)
     assert found.holds
@@ -86,7 +86,7 @@ def test_a_text_on_other_lines_of_its_note_has_moved() -> None:
 def test_a_text_in_another_note_has_moved_there() -> None:
     notes = {"Archive/Old.md": f"# Old\n\n{SYNC}", "Soup.md": SOUP}
     found = citation("So it is [1].", notes)
-    assert found.state is State.MOVED
+    assert found.state is SourceState.MOVED
     assert found.comparison is not None
     assert (found.comparison.path, found.comparison.line_start) == ("Archive/Old.md", 5)
 
@@ -94,11 +94,11 @@ def test_a_text_in_another_note_has_moved_there() -> None:
 def test_a_part_of_a_line_stands_where_it_was_cut_and_nowhere_else() -> None:
     cut = PackSource(1, "Sync.md", "Sync", 3, 3, "arises when two devices", "", cut_above=True, cut_below=True)
     for part, state in (
-        (cut, State.STANDS),
-        (replace(cut, line_start=9), State.MOVED),
-        (replace(cut, path="Gone.md"), State.MOVED),
-        (replace(cut, text="arises when ten devices"), State.CHANGED),
-        (replace(cut, cut_above=False, cut_below=False), State.CHANGED),
+        (cut, SourceState.STANDS),
+        (replace(cut, line_start=9), SourceState.MOVED),
+        (replace(cut, path="Gone.md"), SourceState.MOVED),
+        (replace(cut, text="arises when ten devices"), SourceState.CHANGED),
+        (replace(cut, cut_above=False, cut_below=False), SourceState.CHANGED),
     ):
         (found,) = check("So it is [1].", pack=PackFile((part,))).citations
         assert found.state is state
@@ -107,7 +107,7 @@ def test_a_part_of_a_line_stands_where_it_was_cut_and_nowhere_else() -> None:
 def test_a_changed_text_comes_with_what_is_there_now() -> None:
     edited = "New.\n\n" + SYNC.replace("two devices", "three devices")
     found = citation("So it is [1].", {**NOTES, "Sync.md": edited})
-    assert found.state is State.CHANGED
+    assert found.state is SourceState.CHANGED
     assert not found.holds
     assert found.comparison is not None
     assert (found.comparison.line_start, found.comparison.line_end) == (5, 7)
@@ -117,7 +117,7 @@ def test_a_changed_text_comes_with_what_is_there_now() -> None:
 def test_of_a_text_with_nothing_left_of_it_the_same_lines_are_shown() -> None:
     found = citation("So it is [1].", {**NOTES, "Sync.md": "All\nnew\nhere\nand\nnow\nlonger"})
     assert found.comparison is not None
-    assert (found.comparison.state, found.comparison.text) == (State.CHANGED, "here\nand\nnow")
+    assert (found.comparison.state, found.comparison.text) == (SourceState.CHANGED, "here\nand\nnow")
 
 
 def test_a_text_that_grew_in_its_middle_is_shown_whole() -> None:
@@ -129,14 +129,14 @@ def test_a_text_that_grew_in_its_middle_is_shown_whole() -> None:
 
 
 def test_a_note_that_is_no_more_is_gone() -> None:
-    assert citation("So it is [1].", {"Soup.md": SOUP}).state is State.GONE
+    assert citation("So it is [1].", {"Soup.md": SOUP}).state is SourceState.GONE
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../secret.md", "C:\\secret.md", "Sync.md/../../x", "\x00", ""])
 def test_a_path_that_is_no_notes_is_nothing_at_all(path: str) -> None:
     pack = PackFile((source(1, path, 1, "Nothing of the kind."),))
     (found,) = check("So it is [1].", pack=pack).citations
-    assert found.state is State.GONE
+    assert found.state is SourceState.GONE
 
 
 # --- quotations -------------------------------------------------------------------------------------------------------

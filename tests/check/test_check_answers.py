@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.check.answer import CitedAnswer, QuoteKind, read_answer
+from excerpt.check.answer import CitedAnswer, QuoteKind, parse_answer
 
 
 def cited(text: str) -> list[tuple[int, ...]]:
-    return [citation.numbers for citation in read_answer(text).citations]
+    return [citation.numbers for citation in parse_answer(text).citations]
 
 
 def quoted(text: str) -> list[str]:
-    return [quotation.text for quotation in read_answer(text).quotations]
+    return [quotation.text for quotation in parse_answer(text).quotations]
 
 
 @pytest.mark.parametrize(
@@ -163,17 +163,17 @@ def test_what_looks_like_a_quotation_is_none(text: str) -> None:
     ],
 )
 def test_a_quotation_is_from_what_is_cited_beside_it(text: str, sources: list[tuple[int, ...]]) -> None:
-    assert [quotation.cited for quotation in read_answer(text).quotations] == sources
+    assert [quotation.cited for quotation in parse_answer(text).quotations] == sources
 
 
 def test_lines_are_those_of_the_answer() -> None:
-    answer = read_answer('# A\r\n\r\none\r\n"two devices" [1]\r\n\r\n> three\r\n> [2]\r\n\r\n- x\r\n  - y [3]\r\n')
+    answer = parse_answer('# A\r\n\r\none\r\n"two devices" [1]\r\n\r\n> three\r\n> [2]\r\n\r\n- x\r\n  - y [3]\r\n')
     assert [citation.line for citation in answer.citations] == [4, 7, 10]
     assert [quotation.line for quotation in answer.quotations] == [4, 6]
 
 
 def sentences(text: str) -> list[tuple[str, tuple[int, ...]]]:
-    return [(sentence.text, sentence.cited) for sentence in read_answer(text).sentences]
+    return [(sentence.text, sentence.cited) for sentence in parse_answer(text).sentences]
 
 
 def test_sentences_come_with_what_they_cite_and_without_the_citations() -> None:
@@ -216,13 +216,13 @@ def test_chinese_sentences_end_without_a_space() -> None:
     ],
 )
 def test_a_mark_without_its_other_one_is_named(text: str, unchecked: list[tuple[object, ...]]) -> None:
-    found = [(each.line, each.text, each.reason) for each in read_answer(text).unchecked]
+    found = [(each.line, each.text, each.reason) for each in parse_answer(text).unchecked]
     assert [each[: len(told)] for each, told in zip(found, unchecked, strict=True)] == unchecked
 
 
 @pytest.mark.parametrize("text", ['a 5" disk', 'the " sign, the “x” mark and `"`', "'Tis so", '> "two devices'])
 def test_what_is_no_quotation_mark_is_not_named(text: str) -> None:
-    assert read_answer(text).unchecked == ()
+    assert parse_answer(text).unchecked == ()
 
 
 _APOSTROPHES = [
@@ -236,7 +236,7 @@ _APOSTROPHES = [
 def test_apostrophes_quote_nothing(words: list[str], curly: bool) -> None:
     text = " ".join(words)
     assert quoted(text.replace("'", "’") if curly else text) == []
-    assert read_answer(text).unchecked == ()
+    assert parse_answer(text).unchecked == ()
 
 
 @given(
@@ -251,7 +251,7 @@ def test_what_stands_in_marks_is_seen_among_apostrophes(words: list[str], marks:
 
 
 def test_a_citation_of_many_sources_is_one_range() -> None:
-    assert [each.ranges for each in read_answer("[1-999] [2, 4]").citations] == [
+    assert [each.ranges for each in parse_answer("[1-999] [2, 4]").citations] == [
         (range(1, 1000),),
         (range(2, 3), range(4, 5)),
     ]
@@ -291,7 +291,7 @@ _PIECES = st.one_of(st.sampled_from(_STARTS), st.sampled_from(_INSIDE))
 
 @given(st.one_of(st.text(), st.lists(_PIECES, max_size=40).map("".join)))
 def test_any_text_is_read(text: str) -> None:
-    answer = read_answer(text)
+    answer = parse_answer(text)
     assert isinstance(answer, CitedAnswer)
     lines = text.replace("\r\n", "\n").replace("\r", "\n").count("\n") + 1
     told = [part.line for parts in (answer.citations, answer.quotations, answer.sentences) for part in parts]
@@ -301,5 +301,5 @@ def test_any_text_is_read(text: str) -> None:
 
 
 def test_the_kind_of_a_quotation_is_told() -> None:
-    answer = read_answer('"a b" `c d e`\n\n> f')
+    answer = parse_answer('"a b" `c d e`\n\n> f')
     assert [quotation.kind for quotation in answer.quotations] == [QuoteKind.MARKS, QuoteKind.CODE, QuoteKind.BLOCK]

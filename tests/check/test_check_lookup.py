@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from excerpt.check.answer import read_answer
+from excerpt.check.answer import parse_answer
 from excerpt.check.checker import check_answer
 from excerpt.check.lookup import SnapshotLookup
 from excerpt.check.verdicts import CheckedQuotation, Verdict
@@ -40,7 +40,7 @@ def lookup(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SnapshotLookup]
 
 def quotation(text: str, lookup: SnapshotLookup) -> CheckedQuotation:
     pack = PackFile((PackSource(1, "gone.md", "Gone", 1, 1, "Nothing of it."),))
-    (found,) = check_answer(read_answer(f"It says “{text}”."), pack, lookup).quotations
+    (found,) = check_answer(parse_answer(f"It says “{text}”."), pack, lookup).quotations
     return found
 
 
@@ -71,23 +71,23 @@ def test_what_was_altered_is_found_by_its_telling_words(lookup: SnapshotLookup) 
 @pytest.mark.parametrize("text", ["quantum unicorns of the moon", "…", "\x00 a b c", "%_% _ %", "「」『』 x y"])
 def test_what_is_nowhere_is_not_found(lookup: SnapshotLookup, text: str) -> None:
     pack = PackFile((PackSource(1, "gone.md", "Gone", 1, 1, "Nothing of it."),))
-    found = check_answer(read_answer(f"It says “{text}” [1]."), pack, lookup).quotations
+    found = check_answer(parse_answer(f"It says “{text}” [1]."), pack, lookup).quotations
     assert all(each.verdict is not Verdict.TRUE for each in found)
 
 
 @pytest.mark.parametrize("path", ["../secret.md", "secret.md", "/etc/passwd", "sync.md/", "SYNC.md", "\ud800", ""])
 def test_only_the_paths_of_notes_are_paths(lookup: SnapshotLookup, path: str) -> None:
-    assert lookup.path(path) is None
+    assert lookup.find_path(path) is None
 
 
 def test_a_path_is_known_as_it_is_shown(lookup: SnapshotLookup) -> None:
-    assert lookup.path("b/c␛.md") == lookup.path("b/c\x1b.md") == "b/c\x1b.md"
+    assert lookup.find_path("b/c␛.md") == lookup.find_path("b/c\x1b.md") == "b/c\x1b.md"
 
 
 def test_notes_with_a_line_are_named(lookup: SnapshotLookup) -> None:
-    assert list(lookup.notes_with_line("The end comes late.")) == ["long.md"]
+    assert list(lookup.find_notes_with_line("The end comes late.")) == ["long.md"]
 
 
 def test_words_that_all_notes_have_tell_nothing(lookup: SnapshotLookup) -> None:
-    words = lookup.important_words("The filler fills the devices with wiki-links, and unicorns.")
+    words = lookup.select_important_words("The filler fills the devices with wiki-links, and unicorns.")
     assert [word.surface for word in words] == ["devices", "wiki", "links", "unicorns"]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.check.quotations import Difference, best_alignment, find
+from excerpt.check.quotations import QuotationDifference, find_most_similar, find_quotation
 
 NOTE = """\
 ## Conflicts
@@ -21,7 +21,7 @@ Use `excerpt pack` at 1.5 GB of snake_case, non-empty. ^id-1
 
 
 def found(quotation: str) -> tuple[str, list[str]] | None:
-    passage = find(quotation, NOTE)
+    passage = find_quotation(quotation, NOTE)
     if passage is None:
         return None
     return NOTE[passage.start : passage.end], [each.value for each in passage.differences]
@@ -96,14 +96,14 @@ def test_other_words_do_not_stand_there(quotation: str) -> None:
 def test_an_ellipsis_that_leaves_out_what_turns_the_meaning_names_it(
     quotation: str, text: str, turned_by: tuple[str, ...]
 ) -> None:
-    passage = find(quotation, text)
+    passage = find_quotation(quotation, text)
     assert passage is not None
     assert passage.turned_by == turned_by
 
 
 def test_marks_within_marks_may_be_others_but_feet_are_no_inches() -> None:
-    assert find("It isn't able to merge 'both'", NOTE) is not None
-    assert find("It is 5' wide", 'It is 5" wide') is None
+    assert find_quotation("It isn't able to merge 'both'", NOTE) is not None
+    assert find_quotation("It is 5' wide", 'It is 5" wide') is None
 
 
 @pytest.mark.parametrize("quotation", ["ync conflict", "two device", "It isn", "5 GB of", "at 1", "empty", "t able to"])
@@ -113,17 +113,17 @@ def test_a_word_is_not_cut(quotation: str) -> None:
 
 
 def test_scripts_without_spaces_may_be_cut_anywhere() -> None:
-    assert find("步冲突", "同步冲突会发生。") is not None
+    assert find_quotation("步冲突", "同步冲突会发生。") is not None
 
 
 def test_accents_may_be_composed_or_not() -> None:
-    passage = find("un café crème", "un cafe\u0301 cre\u0300me chaud")
+    passage = find_quotation("un café crème", "un cafe\u0301 cre\u0300me chaud")
     assert passage is not None
-    assert passage.differences == (Difference.SIGNS,)
+    assert passage.differences == (QuotationDifference.SIGNS,)
 
 
 def test_accents_are_letters() -> None:
-    assert find("un cafe creme", "un café crème") is None
+    assert find_quotation("un cafe creme", "un café crème") is None
 
 
 _WORDS = st.lists(
@@ -136,26 +136,26 @@ def test_whole_words_cut_from_a_text_stand_in_it(words: list[str], data: st.Data
     text = apart.join(words)
     first = data.draw(st.integers(0, len(words) - 1))
     last = data.draw(st.integers(first, len(words) - 1))
-    assert find(apart.join(words[first : last + 1]), text) is not None
-    assert find(" ".join(words[first : last + 1]), text) is not None
+    assert find_quotation(apart.join(words[first : last + 1]), text) is not None
+    assert find_quotation(" ".join(words[first : last + 1]), text) is not None
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_any_two_texts_are_compared(quotation: str, text: str) -> None:
-    passage, like = find(quotation, text), best_alignment(quotation, text)
+    passage, like = find_quotation(quotation, text), find_most_similar(quotation, text)
     for place in (passage, like):
         assert place is None or 0 <= place.start < place.end <= len(text)
     assert like is None or 0 <= like.similarity <= 100
 
 
 def test_the_most_alike_passage_is_whole_words() -> None:
-    like = best_alignment("A sync conflict arises when three devices change", NOTE)
+    like = find_most_similar("A sync conflict arises when three devices change", NOTE)
     assert like is not None
     assert NOTE[like.start : like.end] == "A **sync conflict** arises when *two devices* change"
     assert like.similarity > 90
 
 
 def test_a_quotation_longer_than_the_text_is_not_it() -> None:
-    like = best_alignment("sync conflict and a great deal more that nobody wrote", "sync conflict")
+    like = find_most_similar("sync conflict and a great deal more that nobody wrote", "sync conflict")
     assert like is not None
     assert like.similarity < 50

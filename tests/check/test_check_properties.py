@@ -7,9 +7,9 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.check.answer import read_answer
+from excerpt.check.answer import parse_answer
 from excerpt.check.checker import check_answer
-from excerpt.check.verdicts import Check, Verdict
+from excerpt.check.verdicts import AnswerCheck, Verdict
 from excerpt.kinds import Strategy
 from excerpt.model import Hit
 from excerpt.pack.build import build_pack
@@ -42,8 +42,8 @@ def packed(notes: dict[str, str]) -> PackFile:
     return read_pack(result.text)
 
 
-def check(answer: str, pack: PackFile, notes: dict[str, str]) -> Check:
-    return check_answer(read_answer(answer), pack, Notes(notes))
+def check(answer: str, pack: PackFile, notes: dict[str, str]) -> AnswerCheck:
+    return check_answer(parse_answer(answer), pack, Notes(notes))
 
 
 @st.composite
@@ -114,5 +114,5 @@ def test_every_answer_is_checked_and_twice_the_same(notes: dict[str, str], answe
 def test_only_the_paths_of_the_pack_are_asked_for() -> None:
     notes = {"a.md": "One two three four."}
     lookup = Notes(notes)
-    check_answer(read_answer("See /etc/passwd and [x](../../y) [1]."), packed(notes), lookup)
+    check_answer(parse_answer("See /etc/passwd and [x](../../y) [1]."), packed(notes), lookup)
     assert set(lookup.asked) == {"a.md"}

@@ -18,7 +18,7 @@ from excerpt.cli.main import COMMANDS, program
 from excerpt.known_vaults import DEMO
 from excerpt.memory.store import MemoryStore
 from excerpt.model import Note
-from excerpt.search.ranking import BOOSTS, SIGNALS
+from excerpt.search.ranking import BOOST_WEIGHTS, SIGNALS
 from excerpt.settings import Settings
 from excerpt.settings_file import all_settings
 from excerpt.text.markdown import parse_note
@@ -121,7 +121,7 @@ def test_the_settings_are_those_of_the_program() -> None:
 
 
 def test_the_signals_are_all_described() -> None:
-    assert set(listed("Scores.md", "Signals")) == {*SIGNALS, *BOOSTS, "attachment", "name"}
+    assert set(listed("Scores.md", "Signals")) == {*SIGNALS, *BOOST_WEIGHTS, "attachment", "name"}
 
 
 def test_every_toml_example_is_a_settings_file() -> None:

@@ -148,9 +148,14 @@ class Confident(Engine):
     sure: ClassVar[Confidence | None] = None
 
     def search(
-        self, query: str, strategy: Strategy | None = None, limit: int | None = None, *, marked: int | None = None
+        self,
+        query: str,
+        strategy: Strategy | None = None,
+        limit: int | None = None,
+        *,
+        highlight_count: int | None = None,
     ) -> Result:
-        result = super().search(query, strategy, limit, marked=marked)
+        result = super().search(query, strategy, limit, highlight_count=highlight_count)
         return replace(result, hits=tuple(replace(hit, confidence=self.sure) for hit in result.hits))
 
 

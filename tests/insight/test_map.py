@@ -136,7 +136,7 @@ def test_of_many_values_the_commonest_are_listed_and_the_others_counted(engine: 
 @pytest.mark.parametrize("query", ["beta", "what does the beta need", "tag:project | map", "!s 同步", "path:/ -beta"])
 def test_a_search_with_a_branchs_filter_counts_what_the_branch_says(engine: Engine, query: str) -> None:
     for branch in branches_in(matches_map(engine, query)):
-        assert engine.search(engine.narrowed(query, branch.filter)).matched == branch.fragments, branch
+        assert engine.search(engine.add_condition(query, branch.filter)).matched == branch.fragments, branch
 
 
 # --- any vault --------------------------------------------------------------------------------------------------------
@@ -254,8 +254,8 @@ def test_any_map_is_what_one_counts_by_hand_and_what_a_search_finds(
             for one in (found, matches_map(engine, words, values=None)):
                 assert one.fragments == engine.search(one.query).matched
                 for branch in branches_in(one):
-                    narrowed = engine.narrowed(one.query, branch.filter)
-                    assert np.count_nonzero(engine.matching(narrowed)) == branch.fragments, narrowed
+                    narrowed = engine.add_condition(one.query, branch.filter)
+                    assert np.count_nonzero(engine.find_matching_rows(narrowed)) == branch.fragments, narrowed
         finally:
             snapshot.close()
 

@@ -248,7 +248,7 @@ def test_what_stands_out_is_counted_and_asked_for_right(tmp_path: Path) -> None:
         (LabelKind.PROPERTY, "place", "The roof"),
     ]
     for one in found.standouts:
-        rows = np.flatnonzero(engine.matching(one.filter))
+        rows = np.flatnonzero(engine.find_matching_rows(one.filter))
         assert len(np.unique(snapshot.table.notes[rows])) == one.overall
         assert overview(engine, f"hive {one.filter}").notes == one.here
         assert (one.here_of, one.overall_of) == (8, 39)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from excerpt.check.source_state import State, compare_source
+from excerpt.check.source_state import SourceState, compare_source
 from excerpt.kinds import Scope, Strategy
 from excerpt.model import TOO_LARGE, Hit, PackResult
 from excerpt.pack.budget import GRAIN
@@ -163,7 +163,7 @@ def test_every_source_of_a_pack_stands_in_the_vault_when_it_is_checked(case: Cas
     for text in (result.text, as_json(result)) if result.packs else ():
         for source in read_pack(text).sources:
             assert source.intact
-            assert compare_source(source, lookup).state is State.STANDS
+            assert compare_source(source, lookup).state is SourceState.STANDS
 
 
 @given(cases(), st.sampled_from([(Scope.NONE, 1), (Scope.NEIGHBORS, 0)]))

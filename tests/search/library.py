@@ -10,8 +10,8 @@ from pathlib import Path
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.search.evidence import analyze_text
-from excerpt.search.filters import Flags, allowed, newest_first
-from excerpt.search.query import Query, alternatives
+from excerpt.search.filters import Flags, flag_allowed_rows, sort_newest_first
+from excerpt.search.query import Query, parse_alternatives
 from excerpt.settings import Settings
 
 TODAY = date(2025, 3, 14)  # a Friday
@@ -89,16 +89,16 @@ def open_vault(root: Path, notes: Mapping[str, str], modified: Mapping[str, date
 
 
 def queries(snapshot: Snapshot, typed: str) -> tuple[Query, ...]:
-    return alternatives(typed, snapshot.facets.properties, snapshot.facets.tags)
+    return parse_alternatives(typed, snapshot.facets.properties, snapshot.facets.tags)
 
 
 def rows_allowed(snapshot: Snapshot, query: Query) -> Flags | None:
-    return allowed(query, snapshot, lambda text: analyze_text(text, snapshot), TODAY)
+    return flag_allowed_rows(query, snapshot, lambda text: analyze_text(text, snapshot), TODAY)
 
 
 def notes_allowed(snapshot: Snapshot, typed: str) -> list[str]:
     """Return the stems of the notes that pass a query's first alternative, newest first."""
     flags = rows_allowed(snapshot, queries(snapshot, typed)[0])
     assert flags is not None, "nothing was filtered"
-    paths = [snapshot.table.paths[note] for note in snapshot.table.notes[newest_first(flags, snapshot)]]
+    paths = [snapshot.table.paths[note] for note in snapshot.table.notes[sort_newest_first(flags, snapshot)]]
     return list(dict.fromkeys(Path(path).stem for path in paths))

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from excerpt.corpus.tables import TermEntries
-from excerpt.search.bm25 import FIELDS, K1, WordIndex, total
+from excerpt.search.bm25 import FIELD_WEIGHTS, K1, WordIndex, sum_scores
 from tests.search.tiny import TinyReader, asked, rows_of
 
 
 def scores(reader: TinyReader, text: str, *, open_word: bool = False) -> list[float]:
     index = WordIndex(reader)
     words = index.expand(asked(text), open_word=open_word, fuzzy_threshold=0.8)
-    return [float(s) for s in total([index.match(word) for word in words], reader.doc_count)]
+    return [float(s) for s in sum_scores([index.match(word) for word in words], reader.doc_count)]
 
 
 def test_a_score_is_bm25_with_lucenes_idf() -> None:
@@ -35,7 +35,7 @@ def test_a_longer_text_counts_a_word_for_less() -> None:
 def test_occurrences_saturate_over_the_fields_together() -> None:
     reader = TinyReader({"text": "apple", "title": "apple"}, {"text": "apple", "title": "pear"}, "fig")
     both, text = scores(reader, "apple")[:2]
-    weight = FIELDS["title"].weight
+    weight = FIELD_WEIGHTS["title"].weight
     assert text < both < text * (1 + weight)
 
 
@@ -112,7 +112,7 @@ def test_presence_tells_whole_matches_from_partial_ones() -> None:
 def test_presence_is_told_by_field() -> None:
     index = WordIndex(TinyReader({"title": "fig", "text": "plum"}, {"text": "fig"}, "plum"))
     words = index.expand(asked("fig"), open_word=False, fuzzy_threshold=0.8)
-    found = index.presence_in(words, rows_of(0, 1, 2), ("title", "text", None))
+    found = index.presence_by_field(words, rows_of(0, 1, 2), ("title", "text", None))
     assert found[:, 0].tolist() == [[1, 0, 0], [0, 1, 0], [1, 1, 0]]
 
 

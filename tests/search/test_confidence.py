@@ -12,9 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from excerpt.kinds import Confidence, Strategy
-from excerpt.search.confidence import ALL_WORDS, LIKELY, STRONG, WEAK, confidence_label, likelihood
+from excerpt.search.confidence import (
+    LIKELY_LIKELIHOOD,
+    MIN_WEAK_COVERAGE,
+    STRONG_LIKELIHOOD,
+    WEAK_LIKELIHOOD,
+    confidence_label,
+    estimate_likelihood,
+)
 from excerpt.search.engine import Engine
-from excerpt.search.evidence import exact_words
+from excerpt.search.evidence import find_exact_words
 from excerpt.settings import Settings
 from tests.search.library import open_vault
 
@@ -53,7 +60,7 @@ def likely(
     coverage: float, telling: float, named: float, lead: float = 0.0, kind: Strategy = Strategy.PROXIMITY
 ) -> float:
     features = np.array([[coverage, np.log1p(coverage * telling), named, np.log(5), lead]], np.float32)
-    return float(likelihood(features, kind)[0])
+    return float(estimate_likelihood(features, kind)[0])
 
 
 @given(SHARES, SHARES, st.floats(0, 60), SHARES)
@@ -89,9 +96,9 @@ def test_the_same_share_of_more_words_is_surer() -> None:
     ("probability", "word"),
     [
         (1.0, Confidence.STRONG),
-        (STRONG, Confidence.STRONG),
-        (LIKELY, Confidence.LIKELY),
-        (WEAK, Confidence.WEAK),
+        (STRONG_LIKELIHOOD, Confidence.STRONG),
+        (LIKELY_LIKELIHOOD, Confidence.LIKELY),
+        (WEAK_LIKELIHOOD, Confidence.WEAK),
         (0.0, Confidence.NOTHING),
     ],
 )
@@ -100,7 +107,7 @@ def test_each_word_begins_at_its_likelihood(probability: float, word: Confidence
 
 
 def test_a_fragment_with_all_words_of_the_query_is_never_nothing() -> None:
-    assert confidence_label(0.0, ALL_WORDS) is Confidence.WEAK
+    assert confidence_label(0.0, MIN_WEAK_COVERAGE) is Confidence.WEAK
 
 
 @pytest.mark.parametrize("name", ["Bread", "merge trouble", "日本語"])
@@ -149,7 +156,7 @@ def test_confidence_is_the_same_at_every_limit(engine: Engine, query: str, limit
         "error E0308 in the compiler",
     ],
 )
-def test_exact_words_and_phrases_found_whole_are_at_least_likely(codes: Engine, query: str) -> None:
+def test_find_exact_words_and_phrases_found_whole_are_at_least_likely(codes: Engine, query: str) -> None:
     assert codes.search(query).hits[0].confidence in {Confidence.LIKELY, Confidence.STRONG}
 
 
@@ -171,8 +178,8 @@ def test_an_exact_word_of_signs_is_no_error(codes: Engine, query: str) -> None:
     assert codes.search(query).confidence in set(Confidence)
 
 
-def test_words_of_a_language_are_no_exact_words() -> None:
-    assert exact_words("Don't mix state-of-the-art and/or the 2nd part, e.g. of the 1990s, in 2024.") == []
+def test_words_of_a_language_are_no_find_exact_words() -> None:
+    assert find_exact_words("Don't mix state-of-the-art and/or the 2nd part, e.g. of the 1990s, in 2024.") == []
 
 
 def test_a_query_of_filters_alone_is_not_judged(engine: Engine) -> None:

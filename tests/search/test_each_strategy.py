@@ -13,7 +13,7 @@ from excerpt.search.engine import Engine, search_by_strategy
 )
 def test_each_answer_is_that_of_a_search_under_the_strategy(engine: Engine, query: str) -> None:
     for found in search_by_strategy(engine, query, 10):
-        searched = engine.search(query, found.requested_strategy, 10, marked=0)
+        searched = engine.search(query, found.requested_strategy, 10, highlight_count=0)
         assert [hit.fragment.id for hit in found.hits] == [hit.fragment.id for hit in searched.hits]
         assert (found.strategy, found.matched) == (searched.strategy, searched.matched)
 

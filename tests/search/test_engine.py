@@ -14,7 +14,7 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.index.vectors import multiply_in_numpy
 from excerpt.kinds import Strategy
 from excerpt.model import Hit, Result
-from excerpt.search.engine import LISTED_HITS, TOP_HITS, Engine, spread
+from excerpt.search.engine import LISTED_HITS, TOP_HITS, Engine, limit_hits_per_note
 from excerpt.search.evidence import count_words
 from excerpt.search.ranking import SIGNALS
 from excerpt.settings import EmbeddingSettings, SearchSettings, Settings
@@ -54,9 +54,9 @@ def marked(hit: Hit) -> list[str]:
 @pytest.mark.parametrize("query", QUERIES)
 def test_hits_that_are_marked_later_are_as_those_marked_at_once(engine: Engine, query: str) -> None:
     at_once = without_time(engine.search(query))
-    some = engine.search(query, marked=2)
+    some = engine.search(query, highlight_count=2)
     assert [hit.spans for hit in some.hits[2:]] == [() for _ in some.hits[2:]]
-    assert without_time(engine.all_marked(some)) == at_once
+    assert without_time(engine.highlight_all(some)) == at_once
 
 
 # --- ranking ----------------------------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def test_at_most_a_few_fragments_of_one_note_stand_among_the_first(engine: Engin
 
 def test_of_what_is_listed_at_most_a_few_more_are_of_one_note() -> None:
     notes = np.array([0] * 30 + list(range(1, 61)), np.int32)
-    order = spread(np.arange(len(notes)), notes, 3, 6)
+    order = limit_hits_per_note(np.arange(len(notes)), notes, 3, 6)
     assert np.count_nonzero(notes[order[:TOP_HITS]] == 0) == 3
     assert np.count_nonzero(notes[order[:LISTED_HITS]] == 0) == 6
     assert order[LISTED_HITS : LISTED_HITS + 24].tolist() == list(range(6, 30))
@@ -175,7 +175,7 @@ def test_of_what_is_listed_at_most_a_few_more_are_of_one_note() -> None:
 
 def test_where_few_others_match_what_is_held_back_comes_after_them() -> None:
     notes = np.array([0] * 8 + [1, 2], np.int32)
-    assert spread(np.arange(10), notes, 3, 6).tolist() == [0, 1, 2, 8, 9, 3, 4, 5, 6, 7]
+    assert limit_hits_per_note(np.arange(10), notes, 3, 6).tolist() == [0, 1, 2, 8, 9, 3, 4, 5, 6, 7]
 
 
 def test_a_note_that_alone_matches_fills_the_list(engine: Engine) -> None:

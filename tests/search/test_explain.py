@@ -9,7 +9,7 @@ import pytest
 from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Strategy
 from excerpt.search.engine import Engine
-from excerpt.search.explain import Explanation, FieldCount, TermLikeness, WordPart, explain_hits
+from excerpt.search.explain import Explanation, FieldCount, TermLikeness, WordContribution, explain_hits
 
 QUERIES = [
     "sync conflict",
@@ -26,7 +26,7 @@ def first(engine: Engine, query: str) -> Explanation:
     return explain_hits(engine, engine.search(query), 0, 1)[0]
 
 
-def word(engine: Engine, query: str, surface: str) -> WordPart:
+def word(engine: Engine, query: str, surface: str) -> WordContribution:
     return next(part for part in first(engine, query).words if part.word == surface)
 
 

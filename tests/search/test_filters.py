@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from excerpt.index.snapshot import Snapshot
-from excerpt.search.filters import newest_first
+from excerpt.search.filters import sort_newest_first
 from tests.search.library import MODIFIED, NOTES, notes_allowed, open_vault, queries, rows_allowed
 
 ALPHA, BETA, PROJECTION, DIARY, NEW_YEAR, SYNC = (
@@ -256,7 +256,7 @@ def test_a_negated_beginning_of_everything_takes_nothing_away(library: Snapshot)
 def test_the_newest_notes_come_first_and_of_each_note_the_first_fragment(library: Snapshot) -> None:
     flags = rows_allowed(library, queries(library, "path:projects")[0])
     assert flags is not None
-    fragments = library.fragments(library.table.keys[newest_first(flags, library)].tolist())
+    fragments = library.fragments(library.table.keys[sort_newest_first(flags, library)].tolist())
     assert [(fragment.path, fragment.ordinal) for fragment in fragments] == [
         ("Projects/Alpha.md", 0),
         ("Projects/Beta.md", 0),
@@ -269,4 +269,4 @@ def test_the_newest_notes_come_first_and_of_each_note_the_first_fragment(library
 def test_no_row_is_listed_where_none_is_allowed(library: Snapshot) -> None:
     flags = rows_allowed(library, queries(library, "tag:nowhere ")[0])
     assert flags is not None
-    assert list(newest_first(flags, library)) == []
+    assert list(sort_newest_first(flags, library)) == []

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from excerpt.index.snapshot import Snapshot
-from excerpt.search.filters import Flags, newest_first
+from excerpt.search.filters import Flags, sort_newest_first
 from excerpt.search.query import Filter, FilterKind, Query
 from tests.search.library import MODIFIED, NOTES, open_vault, queries, rows_allowed
 
@@ -111,7 +111,7 @@ def test_a_filter_and_its_negation_are_everything(library: Snapshot, one: Filter
 @given(QUERIES)
 def test_the_listing_is_of_the_rows_allowed_each_once(library: Snapshot, query: Query) -> None:
     flags = allowed_rows(library, query)
-    assert sorted(newest_first(flags, library).tolist()) == np.flatnonzero(flags).tolist()
+    assert sorted(sort_newest_first(flags, library).tolist()) == np.flatnonzero(flags).tolist()
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from dataclasses import asdict
 import pytest
 
 from excerpt.kinds import Strategy
-from excerpt.search.ranking import SIGNALS, WEIGHTS, active_strategy, primary_strategy, weights_for
+from excerpt.search.ranking import SIGNALS, STRATEGY_WEIGHTS, active_strategy, primary_strategy, weights_for
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_the_lead_goes_by_the_number_of_words(words: int, leader: Strategy) -> N
     [(Strategy.ADAPTIVE, "words"), (Strategy.PROXIMITY, "proximity"), (Strategy.SEMANTIC, "meaning")],
 )
 def test_under_auto_the_leaders_own_signal_counts_more_and_all_others_as_in_hybrid(leader: Strategy, own: str) -> None:
-    hybrid, primary = asdict(WEIGHTS[Strategy.HYBRID]), asdict(weights_for(leader))
+    hybrid, primary = asdict(STRATEGY_WEIGHTS[Strategy.HYBRID]), asdict(weights_for(leader))
     assert all(primary.values())
     assert {name for name in primary if primary[name] > hybrid[name]} == {own}
     assert {name for name in primary if primary[name] == hybrid[name]} == set(SIGNALS) - {own}
@@ -40,15 +40,15 @@ def test_a_strategy_that_finds_nothing_gives_way_to_the_next() -> None:
     assert active_strategy(Strategy.SEMANTIC, words_found=True, meaning_found=False) is Strategy.PROXIMITY
 
 
-@pytest.mark.parametrize("strategy", list(WEIGHTS))
+@pytest.mark.parametrize("strategy", list(STRATEGY_WEIGHTS))
 def test_a_strategy_that_finds_something_answers_itself(strategy: Strategy) -> None:
     assert active_strategy(strategy, words_found=True, meaning_found=True) is strategy
 
 
-@pytest.mark.parametrize("strategy", list(WEIGHTS))
+@pytest.mark.parametrize("strategy", list(STRATEGY_WEIGHTS))
 def test_where_nothing_is_found_the_one_asked_answers(strategy: Strategy) -> None:
     assert active_strategy(strategy, words_found=False, meaning_found=False) is strategy
 
 
 def test_every_weight_has_its_signal() -> None:
-    assert all(len(weights.array) == len(SIGNALS) for weights in WEIGHTS.values())
+    assert all(len(weights.array) == len(SIGNALS) for weights in STRATEGY_WEIGHTS.values())

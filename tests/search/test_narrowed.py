@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from excerpt.index.snapshot import Snapshot
 from excerpt.search.engine import Engine
-from excerpt.search.evidence import POOL
-from excerpt.search.query import Query, alternatives, narrowed
+from excerpt.search.evidence import POOL_SIZE
+from excerpt.search.query import Query, add_condition, parse_alternatives
 from excerpt.settings import Settings
 from tests.search.library import MODIFIED, NOTES, TODAY, open_vault
 
@@ -67,7 +67,7 @@ def engine(library: Snapshot) -> Engine:
     ],
 )
 def test_the_condition_stands_before_each_alternative(typed: str, after: str) -> None:
-    assert narrowed(typed, "tag:x") == after
+    assert add_condition(typed, "tag:x") == after
 
 
 @given(TYPED, st.sampled_from(CONDITIONS))
@@ -82,11 +82,11 @@ def test_the_condition_stands_before_each_alternative(typed: str, after: str) ->
 @example('#project" | \u200d', 'tag:"a b"')
 @example("a | " * 8 + '" | b', 'tag:"a b"')
 def test_each_alternative_has_one_condition_more_and_nothing_else(typed: str, condition: str) -> None:
-    before = alternatives(typed, PROPERTIES, TAGS)
+    before = parse_alternatives(typed, PROPERTIES, TAGS)
     if not any(c.isalnum() for one in before for c in one.words) and not before[0].is_filter_only:
         return
-    (added,) = alternatives(f"{condition} ", PROPERTIES, TAGS)[0].filters
-    after = alternatives(narrowed(typed, condition, PROPERTIES, TAGS), PROPERTIES, TAGS)
+    (added,) = parse_alternatives(f"{condition} ", PROPERTIES, TAGS)[0].filters
+    after = parse_alternatives(add_condition(typed, condition, PROPERTIES, TAGS), PROPERTIES, TAGS)
     assert [_without_words(one) for one in after] == [
         (*_without_words(one)[:-1], frozenset({*one.filters, added})) for one in before
     ]
@@ -111,13 +111,13 @@ def _without_words(query: Query) -> tuple[object, ...]:
 )
 @pytest.mark.parametrize("condition", ["tag:project", "path:/Diary/", "status:*", "modified:2025-03", "-path:/*/"])
 def test_a_condition_divides_what_matches(engine: Engine, library: Snapshot, typed: str, condition: str) -> None:
-    held = engine.matching(f"{condition} ")
-    inside, outside = (engine.narrowed(typed, sign + condition) for sign in ("", "-"))
+    held = engine.find_matching_rows(f"{condition} ")
+    inside, outside = (engine.add_condition(typed, sign + condition) for sign in ("", "-"))
     if condition.startswith("-"):
-        outside = engine.narrowed(typed, condition[1:])
-    everything = engine.matching(typed)
-    np.testing.assert_array_equal(engine.matching(inside), everything & held)
-    np.testing.assert_array_equal(engine.matching(outside), everything & ~held)
+        outside = engine.add_condition(typed, condition[1:])
+    everything = engine.find_matching_rows(typed)
+    np.testing.assert_array_equal(engine.find_matching_rows(inside), everything & held)
+    np.testing.assert_array_equal(engine.find_matching_rows(outside), everything & ~held)
     assert engine.search(inside).matched == np.count_nonzero(everything & held)
 
 
@@ -133,8 +133,8 @@ def test_what_any_alternative_matches_counts_once(engine: Engine) -> None:
 
 
 def test_a_search_under_a_filter_lists_the_nearest_of_what_is_left_though_nothing_there_matches(tmp_path: Path) -> None:
-    zebras = "\n\n".join(f"## {n}\n\nThe zebra has its stripes, and grazes in herd {n}." for n in range(POOL + 1))
-    invoices = "\n\n".join(f"## {n}\n\nInvoice {n} was paid by bank transfer in euros." for n in range(4 * POOL))
+    zebras = "\n\n".join(f"## {n}\n\nThe zebra has its stripes, and grazes in herd {n}." for n in range(POOL_SIZE + 1))
+    invoices = "\n\n".join(f"## {n}\n\nInvoice {n} was paid by bank transfer in euros." for n in range(4 * POOL_SIZE))
     horse = "Wild horses, giraffes and antelopes graze in herds on the savanna.\n"
     snapshot = open_vault(tmp_path, {"Zebras.md": zebras, "Invoices.md": invoices, "Horse.md": horse})
     found = Engine(snapshot, Settings()).search("path:/Horse.md zebra")

@@ -7,11 +7,11 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.search.nearest_sentences import sentences
+from excerpt.search.nearest_sentences import split_sentences
 
 
 def cut(text: str) -> list[str]:
-    return [text[span.start : span.end] for span in sentences(text)]
+    return [text[span.start : span.end] for span in split_sentences(text)]
 
 
 def test_paragraphs_and_items_are_cut_into_sentences() -> None:
@@ -34,6 +34,6 @@ def test_a_script_without_spaces_is_cut_at_its_own_stops() -> None:
 
 @given(st.text(alphabet=st.one_of(st.sampled_from("\n .!?#`|>-。ab"), st.characters())))
 def test_sentences_follow_one_another_and_are_never_empty(text: str) -> None:
-    found = list(sentences(text))
+    found = list(split_sentences(text))
     assert all(text[one.start : one.end].strip() for one in found)
     assert all(one.end <= other.start for one, other in itertools.pairwise(found))

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from excerpt.search.proximity import rows_with_words
+from excerpt.search.proximity import find_word_sequence
 from tests.search.tiny import TinyReader, asked
 
 
 def found(reader: TinyReader, phrase: str) -> list[int]:
-    return [int(row) for row in rows_with_words(reader, asked(phrase))]
+    return [int(row) for row in find_word_sequence(reader, asked(phrase))]
 
 
 def test_words_in_order_without_a_gap() -> None:

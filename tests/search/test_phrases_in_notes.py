@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from excerpt.index.snapshot import Snapshot
 from excerpt.search.evidence import analyze_text
-from excerpt.search.proximity import phrase_rows
+from excerpt.search.proximity import find_phrase_rows
 from tests.search.library import open_vault, queries, rows_allowed
 
 NOTES = {
@@ -37,7 +37,7 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
 
 
 def found(notes: Snapshot, phrase: str) -> list[str]:
-    rows = phrase_rows(notes, phrase, lambda text: analyze_text(text, notes))
+    rows = find_phrase_rows(notes, phrase, lambda text: analyze_text(text, notes))
     return [" › ".join(f.heading_path) for f in notes.fragments(notes.table.keys[rows].tolist())]
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from excerpt.search.proximity import FIELD_STARTS, ROW_STRIDE, closeness, flatten_positions
+from excerpt.search.proximity import FIELD_STARTS, ROW_STRIDE, flatten_positions, score_closeness
 from tests.search.tiny import TinyReader, rows_of
 
 
@@ -13,7 +13,7 @@ def close(query: str, *texts: str) -> list[float]:
     rows = np.arange(len(texts), dtype=np.int32)
     words = query.split()
     lines = [flatten_positions(reader, FIELD_STARTS, [word], rows) for word in words]
-    return [float(c) for c in closeness(lines, [1.0] * len(words), list(range(len(words))), len(texts))]
+    return [float(c) for c in score_closeness(lines, [1.0] * len(words), list(range(len(words))), len(texts))]
 
 
 def test_words_side_by_side_in_order_are_as_close_as_can_be() -> None:
@@ -44,14 +44,14 @@ def test_a_rare_pair_weighs_more() -> None:
     reader = TinyReader("red fox", "fox ran")
     rows = rows_of(0, 1)
     lines = [flatten_positions(reader, FIELD_STARTS, [word], rows) for word in ("red", "fox", "ran")]
-    first, second = closeness(lines, [5.0, 5.0, 1.0], [0, 1, 2], 2)
+    first, second = score_closeness(lines, [5.0, 5.0, 1.0], [0, 1, 2], 2)
     assert first > second > 0
 
 
 def test_a_gap_in_the_query_is_a_gap_in_the_text() -> None:
     reader = TinyReader("end of line", "end line")
     lines = [flatten_positions(reader, FIELD_STARTS, [word], rows_of(0, 1)) for word in ("end", "line")]
-    assert closeness(lines, [1.0, 1.0], [0, 2], 2).tolist() == [1.0, 0.5]
+    assert score_closeness(lines, [1.0, 1.0], [0, 2], 2).tolist() == [1.0, 0.5]
 
 
 def test_words_of_different_fragments_are_not_close() -> None:
@@ -61,13 +61,13 @@ def test_words_of_different_fragments_are_not_close() -> None:
 def test_words_of_different_fields_are_not_close() -> None:
     reader = TinyReader({"title": "red", "text": "fox"})
     lines = [flatten_positions(reader, FIELD_STARTS, [word], rows_of(0)) for word in ("red", "fox")]
-    assert closeness(lines, [1.0, 1.0], [0, 1], 1)[0] < 0.01
+    assert score_closeness(lines, [1.0, 1.0], [0, 1], 1)[0] < 0.01
 
 
 def test_a_heading_counts_like_the_text() -> None:
     reader = TinyReader({"heading": "red fox", "text": "it ran"})
     lines = [flatten_positions(reader, FIELD_STARTS, [word], rows_of(0)) for word in ("red", "fox")]
-    assert closeness(lines, [1.0, 1.0], [0, 1], 1).tolist() == [1.0]
+    assert score_closeness(lines, [1.0, 1.0], [0, 1], 1).tolist() == [1.0]
 
 
 def test_a_line_holds_only_the_rows_asked_for() -> None:

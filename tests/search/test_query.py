@@ -6,16 +6,16 @@ import pytest
 
 from excerpt.kinds import Strategy
 from excerpt.search.query import (
-    KINDS,
+    FILTER_KINDS,
     MAX_ALTERNATIVES,
-    MEMORY_KINDS,
+    MEMORY_FILTER_KINDS,
     Filter,
     FilterKind,
     KnownNames,
     Query,
-    alternatives,
-    hints,
-    without_unfinished_filter,
+    parse_alternatives,
+    remove_unfinished_filter,
+    suggest_filters,
 )
 
 PROPERTIES = frozenset({"status", "ms.date", "date-created", "std"})
@@ -23,7 +23,7 @@ TAGS = frozenset({"project", "project/active", "überblick", "uberblick"})
 
 
 def asked(typed: str) -> Query:
-    (query,) = alternatives(typed, PROPERTIES, TAGS)
+    (query,) = parse_alternatives(typed, PROPERTIES, TAGS)
     return query
 
 
@@ -224,7 +224,7 @@ def test_a_filter_may_stand_anywhere_and_is_not_among_the_words() -> None:
 
 
 def test_a_key_is_a_filter_only_where_notes_have_it() -> None:
-    assert alternatives("status:done", frozenset())[0].words == "status:done"
+    assert parse_alternatives("status:done", frozenset())[0].words == "status:done"
 
 
 def test_a_hash_is_a_tag_only_where_notes_have_it_or_what_it_may_become() -> None:
@@ -249,7 +249,7 @@ def test_a_quoted_value_in_the_typing_reaches_to_the_end() -> None:
 
 
 def test_a_bar_makes_two_queries() -> None:
-    first, second = alternatives('sync tag:project | "two devices" -x1', PROPERTIES, TAGS)
+    first, second = parse_alternatives('sync tag:project | "two devices" -x1', PROPERTIES, TAGS)
     assert first.words.split() == ["sync"]
     assert [f.value for f in first.filters] == ["project"]
     assert second.phrases == ("two devices",)
@@ -267,11 +267,11 @@ def test_there_is_always_a_query(typed: str) -> None:
 
 
 def test_only_the_last_alternative_is_being_typed() -> None:
-    assert [query.open_word for query in alternatives("syn | confl")] == [False, True]
+    assert [query.open_word for query in parse_alternatives("syn | confl")] == [False, True]
 
 
 def test_there_are_only_so_many_alternatives() -> None:
-    queries = alternatives(" | ".join(f"w{n}" for n in range(20)))
+    queries = parse_alternatives(" | ".join(f"w{n}" for n in range(20)))
     assert len(queries) == MAX_ALTERNATIVES
     assert "w19" in queries[-1].words.split()
 
@@ -287,7 +287,7 @@ def test_there_are_only_so_many_alternatives() -> None:
     ],
 )
 def test_a_leading_mark_forces_a_strategy_for_all_alternatives(typed: str, strategy: Strategy) -> None:
-    queries = alternatives(f"  {typed} sync | devices")
+    queries = parse_alternatives(f"  {typed} sync | devices")
     assert [(query.words.strip(), query.strategy) for query in queries] == [("sync", strategy), ("devices", strategy)]
 
 
@@ -309,7 +309,7 @@ def test_quotation_marks_hold_any_name_and_value(typed: str, found: list[tuple[s
 
 
 def test_a_name_in_quotation_marks_is_a_propertys_though_a_filter_is_called_so() -> None:
-    (query,) = alternatives('"path":x ', frozenset({"path"}), TAGS)
+    (query,) = parse_alternatives('"path":x ', frozenset({"path"}), TAGS)
     assert query.filters == (Filter(FilterKind.PROPERTY, "x", "path"),)
 
 
@@ -321,22 +321,22 @@ def test_a_phrase_before_a_colon_is_a_phrase(typed: str) -> None:
 
 def test_what_is_no_time_is_asked_of_the_property_where_there_is_one_of_that_name() -> None:
     named = frozenset({"date", "before"})
-    (query,) = alternatives('date:* before:"the flood" date:2025 after:ever ', named, TAGS)
+    (query,) = parse_alternatives('date:* before:"the flood" date:2025 after:ever ', named, TAGS)
     assert query.filters == (
         Filter(FilterKind.PROPERTY, "*", "date"),
         Filter(FilterKind.PROPERTY, "the flood", "before"),
         Filter(FilterKind.DATE, "2025"),
     )
     assert query.words.split() == ["after:ever"]
-    assert without_unfinished_filter("sync date:*") == "sync date:*"
+    assert remove_unfinished_filter("sync date:*") == "sync date:*"
 
 
 def test_memories_have_filters_of_their_own() -> None:
     typed = "source:Sync since:7d is:stale "
-    (query,) = alternatives(typed, kinds=MEMORY_KINDS)
+    (query,) = parse_alternatives(typed, kinds=MEMORY_FILTER_KINDS)
     assert [one.kind for one in query.filters] == [FilterKind.SOURCE, FilterKind.CREATED, FilterKind.IS]
     assert asked(typed).words.split() == ["source:Sync", "is:stale"]
-    assert alternatives("is:fresh", kinds=MEMORY_KINDS)[0].words == "is:fresh"
+    assert parse_alternatives("is:fresh", kinds=MEMORY_FILTER_KINDS)[0].words == "is:fresh"
 
 
 # --- near misses of filters -------------------------------------------------------------------------------------------
@@ -345,7 +345,7 @@ def test_memories_have_filters_of_their_own() -> None:
 def offered(typed: str) -> list[str]:
     return [
         f"{typed[: hint.start]}{hint.instead}{typed[hint.end :]}"
-        for hint in hints(typed, KnownNames(PROPERTIES, TAGS, KINDS))
+        for hint in suggest_filters(typed, KnownNames(PROPERTIES, TAGS, FILTER_KINDS))
     ]
 
 
@@ -388,12 +388,12 @@ def test_only_a_few_hints_are_given() -> None:
 
 @pytest.mark.parametrize("begun", ["tag:", "-tag:", "#", 'path:"', "file:", "modified:", "modified:2", "created:>"])
 def test_a_filter_that_says_nothing_yet_is_left_out_at_the_end_of_what_is_typed(begun: str) -> None:
-    assert without_unfinished_filter(f"sync conflict {begun}") == "sync conflict"
-    assert without_unfinished_filter(begun) == begun
+    assert remove_unfinished_filter(f"sync conflict {begun}") == "sync conflict"
+    assert remove_unfinished_filter(begun) == begun
 
 
 @pytest.mark.parametrize(
     "typed", ["sync tag:p", "sync modified:7d", "tag: sync", "sync http:", "sync C#", "say: no", ""]
 )
 def test_what_says_something_or_is_no_filter_stays_in_what_is_typed(typed: str) -> None:
-    assert without_unfinished_filter(typed) == typed
+    assert remove_unfinished_filter(typed) == typed

@@ -7,7 +7,14 @@ from importlib.resources import files
 
 import pytest
 
-from excerpt.search.query import KINDS, MEMORY_KINDS, KnownNames, Query, alternatives, hints
+from excerpt.search.query import (
+    FILTER_KINDS,
+    MEMORY_FILTER_KINDS,
+    KnownNames,
+    Query,
+    parse_alternatives,
+    suggest_filters,
+)
 from excerpt.text.dates import is_period
 
 PAGE, MEMORIES = (
@@ -34,13 +41,13 @@ def is_operator(query: Query) -> bool:
 
 @pytest.mark.parametrize("typed", code("All of it on one page")[1:])
 def test_an_operator_of_the_guide_is_one(typed: str) -> None:
-    queries = alternatives(typed, PROPERTIES)
+    queries = parse_alternatives(typed, PROPERTIES)
     assert len(queries) == 2 if "|" in typed else is_operator(queries[0])
 
 
 @pytest.mark.parametrize("typed", code("Recall", MEMORIES))
 def test_a_filter_of_the_memories_is_one(typed: str) -> None:
-    assert alternatives(typed, kinds=MEMORY_KINDS)[0].is_filter_only
+    assert parse_alternatives(typed, kinds=MEMORY_FILTER_KINDS)[0].is_filter_only
 
 
 def test_what_the_guide_tells_of_is_told_with_what_it_offers() -> None:
@@ -48,7 +55,7 @@ def test_what_the_guide_tells_of_is_told_with_what_it_offers() -> None:
         code_in("A filter with a typing error is a word, and excerpt suggests the filter")[at : at + 3]
         for at in (0, 3, 6)
     )
-    told = [hints(typed, KnownNames(PROPERTIES, frozenset(), KINDS)) for typed in (*wrong, *words)]
+    told = [suggest_filters(typed, KnownNames(PROPERTIES, frozenset(), FILTER_KINDS)) for typed in (*wrong, *words)]
     assert [tuple(hint.instead for hint in one) for one in told] == [*((name,) for name in right), (), (), ()]
 
 
@@ -62,4 +69,4 @@ def test_a_time_of_the_guide_is_one(value: str) -> None:
 )
 def test_a_word_of_the_guide_is_one(typed: str) -> None:
     assert f"`{typed}`" in PAGE
-    assert alternatives(typed, PROPERTIES, frozenset())[0].words == typed
+    assert parse_alternatives(typed, PROPERTIES, frozenset())[0].words == typed

@@ -10,14 +10,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from excerpt.search.query import (
-    KINDS,
+    FILTER_KINDS,
     MAX_ALTERNATIVES,
-    MEMORY_KINDS,
-    PROSE,
+    MAX_KEYWORDS,
+    MEMORY_FILTER_KINDS,
     FilterKind,
     KnownNames,
-    alternatives,
-    hints,
+    parse_alternatives,
+    suggest_filters,
 )
 
 PROPERTIES = frozenset({"status"})
@@ -50,7 +50,7 @@ ANY_TEXT = st.text(alphabet=st.characters(), max_size=200) | st.lists(
 @example("\ud800:\udfff")
 @example('tag:"\x00')
 def test_every_string_is_a_query(typed: str) -> None:
-    queries = alternatives(typed, PROPERTIES, TAGS)
+    queries = parse_alternatives(typed, PROPERTIES, TAGS)
     assert 1 <= len(queries) <= MAX_ALTERNATIVES
     for query in queries:
         assert '"' not in query.words
@@ -67,7 +67,7 @@ def test_no_letter_is_lost(typed: str) -> None:
         return
     kept = "".join(
         part
-        for query in alternatives(typed, PROPERTIES, TAGS)
+        for query in parse_alternatives(typed, PROPERTIES, TAGS)
         for part in (
             query.words,
             *query.excluded,
@@ -78,15 +78,15 @@ def test_no_letter_is_lost(typed: str) -> None:
     assert {c for c in typed if c.isalnum()} <= set(kept) | set("tagsaliasinafter")
 
 
-@given(ANY_TEXT, st.sampled_from([KINDS, MEMORY_KINDS]))
-@example("tga:x", KINDS)
-@example("-statsu:*", KINDS)
+@given(ANY_TEXT, st.sampled_from([FILTER_KINDS, MEMORY_FILTER_KINDS]))
+@example("tga:x", FILTER_KINDS)
+@example("-statsu:*", FILTER_KINDS)
 def test_what_a_hint_is_of_stays_a_word_and_would_be_a_filter(typed: str, kinds: Mapping[str, FilterKind]) -> None:
-    queries = alternatives(typed, PROPERTIES, TAGS, kinds)
-    for hint in hints(typed, KnownNames(PROPERTIES, TAGS, kinds)):
+    queries = parse_alternatives(typed, PROPERTIES, TAGS, kinds)
+    for hint in suggest_filters(typed, KnownNames(PROPERTIES, TAGS, kinds)):
         assert typed[hint.start : hint.end] == hint.written
         assert any(hint.written in word for query in queries for word in (query.words, *query.excluded))
-        offered = alternatives(f"{hint.instead}{typed[hint.end :]}", PROPERTIES, TAGS, kinds)
+        offered = parse_alternatives(f"{hint.instead}{typed[hint.end :]}", PROPERTIES, TAGS, kinds)
         assert offered[0].filters
 
 
@@ -94,9 +94,9 @@ def test_what_a_hint_is_of_stays_a_word_and_would_be_a_filter(typed: str, kinds:
 def test_a_filter_in_front_changes_nothing_else(typed: str, one: str) -> None:
     if typed.lstrip().startswith("!") or any(c in typed for c in '|"'):
         return
-    before, after = alternatives(typed, PROPERTIES, TAGS), alternatives(f"{one} {typed}", PROPERTIES, TAGS)
+    before, after = parse_alternatives(typed, PROPERTIES, TAGS), parse_alternatives(f"{one} {typed}", PROPERTIES, TAGS)
     assert len(before) == len(after) == 1
-    if one == "-#project" and len(before[0].words.split()) > PROSE:
+    if one == "-#project" and len(before[0].words.split()) > MAX_KEYWORDS:
         return  # in prose, a sign before a word is part of the text
     assert after[0].words.split() == before[0].words.split()
     assert after[0].excluded == before[0].excluded
@@ -131,12 +131,12 @@ def test_a_filter_in_front_changes_nothing_else(typed: str, one: str) -> None:
 def test_ten_thousand_characters_are_read_in_milliseconds(unit: str) -> None:
     typed = (unit * 10_000)[:10_000]
     best = min(_seconds(typed) for _ in range(3))
-    assert alternatives(typed, PROPERTIES, TAGS)
+    assert parse_alternatives(typed, PROPERTIES, TAGS)
     assert best < 0.25, "it grows with the square of the length"
 
 
 def _seconds(typed: str) -> float:
     begun = time.process_time()
-    alternatives(typed, PROPERTIES, TAGS)
-    hints(typed, KnownNames(PROPERTIES, TAGS, KINDS))
+    parse_alternatives(typed, PROPERTIES, TAGS)
+    suggest_filters(typed, KnownNames(PROPERTIES, TAGS, FILTER_KINDS))
     return time.process_time() - begun

@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from excerpt.index.snapshot import Snapshot
-from excerpt.search.interpretation import read_query
-from excerpt.search.query import MAX_ALTERNATIVES, alternatives, conditions, unpaired_quotation_mark
+from excerpt.search.interpretation import interpret_query
+from excerpt.search.query import MAX_ALTERNATIVES, find_conditions, find_unpaired_quotation_mark, parse_alternatives
 from tests.search.library import MODIFIED, NOTES, TODAY, open_vault
 
 
@@ -32,26 +32,26 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
     ],
 )
 def test_filters_and_exclusions_are_named_where_they_stand(query: str, found: list[str]) -> None:
-    assert [query[one.start : one.end] for one in conditions(query)] == found
+    assert [query[one.start : one.end] for one in find_conditions(query)] == found
 
 
 def test_a_quotation_mark_without_a_partner_is_found_and_an_inch_is_none() -> None:
-    assert unpaired_quotation_mark('sync "two devices') == 5
-    assert unpaired_quotation_mark('sync "two devices"') == -1
-    assert unpaired_quotation_mark('a 19" screen') == -1
+    assert find_unpaired_quotation_mark('sync "two devices') == 5
+    assert find_unpaired_quotation_mark('sync "two devices"') == -1
+    assert find_unpaired_quotation_mark('a 19" screen') == -1
 
 
 @pytest.mark.parametrize(
     ("query", "said"),
     [
         ("plan tag:project status:done", []),
-        ('plan "two lines', ['a " is not closed']),
+        ('plan "two lines', ["a quotation mark is not closed"]),
         ("tag: plan", ["tag: needs a tag"]),
         ("modified:soon plan", ["“soon” is not a time: 7d, 2025-03"]),
         ("created: plan", ["created: needs a time: 7d, 2025-03"]),
         ("tag:nowhere plan", ["no note is tagged “nowhere”"]),
-        ('path:"not there/" plan', ["no path has “not there/” in it"]),
-        ("in:Nowhere plan", ["no folder with notes is called “Nowhere”"]),
+        ('path:"not there/" plan', ["no path contains “not there/”"]),
+        ("in:Nowhere plan", ["no folder with notes is named “Nowhere”"]),
         ("before:soon plan", ["“soon” is not a time: 7d, 2025-03"]),
         ("after:2030 plan", ["no note has after:2030"]),
         ("status:unheard plan", ["no note has status:unheard"]),
@@ -65,11 +65,11 @@ def test_a_quotation_mark_without_a_partner_is_found_and_an_inch_is_none() -> No
 def test_what_does_not_do_what_it_looks_like_is_said_and_nothing_else(
     library: Snapshot, query: str, said: list[str]
 ) -> None:
-    assert [warning.message for warning in read_query(library, query, TODAY, is_thorough=True).warnings] == said
+    assert [warning.message for warning in interpret_query(library, query, TODAY, with_warnings=True).warnings] == said
 
 
 def test_while_it_is_typed_nothing_is_doubted(library: Snapshot) -> None:
-    assert read_query(library, "tag: pl", TODAY, is_thorough=False).warnings == ()
+    assert interpret_query(library, "tag: pl", TODAY, with_warnings=False).warnings == ()
 
 
 TYPED = st.lists(
@@ -83,13 +83,13 @@ TYPED = st.lists(
 @given(TYPED)
 @example('tag:"!p ')
 def test_the_conditions_are_the_filters_of_the_search_at_their_place_in_the_text(query: str) -> None:
-    found = conditions(query, {"status"}, None)
-    asked = [filter_ for one in alternatives(query, {"status"}, None) for filter_ in one.filters]
+    found = find_conditions(query, {"status"}, None)
+    asked = [filter_ for one in parse_alternatives(query, {"status"}, None) for filter_ in one.filters]
     assert {one.filter for one in found if one.filter} == set(asked) or query.count("|") >= MAX_ALTERNATIVES
     assert all(query[one.start : one.end].strip() == query[one.start : one.end] for one in found)
 
 
 @given(TYPED)
 def test_reading_a_query_never_fails(library: Snapshot, query: str) -> None:
-    for warning in read_query(library, query, TODAY, is_thorough=True).warnings:
+    for warning in interpret_query(library, query, TODAY, with_warnings=True).warnings:
         assert 0 <= warning.start < warning.end <= len(query)

@@ -6,7 +6,7 @@ import pytest
 
 from excerpt.index.snapshot import Snapshot
 from excerpt.search import evidence
-from excerpt.search.evidence import Similarities
+from excerpt.search.evidence import QuerySimilarities
 
 QUERIES = ("sync conflict", "how to publish notes", "conflict")
 
@@ -16,12 +16,12 @@ QUERIES = ("sync conflict", "how to publish notes", "conflict")
 def test_the_nearest_are_the_same_to_the_last_bit(
     snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, query: str, size: int
 ) -> None:
-    exact = Similarities(query, snapshot)
-    monkeypatch.setattr(evidence, "_STRIPE", 1)
-    monkeypatch.setattr(evidence, "POOL", 0)
-    rough = Similarities(query, snapshot)
-    nearest = rough.best(size)
-    assert nearest.tolist() == exact.best(size).tolist()
-    assert rough.at(nearest).tobytes() == exact.at(nearest).tobytes()
+    exact = QuerySimilarities(query, snapshot)
+    monkeypatch.setattr(evidence, "_STRIPE_LENGTH", 1)
+    monkeypatch.setattr(evidence, "POOL_SIZE", 0)
+    rough = QuerySimilarities(query, snapshot)
+    nearest = rough.top_rows(size)
+    assert nearest.tolist() == exact.top_rows(size).tolist()
+    assert rough.cosines_at(nearest).tobytes() == exact.cosines_at(nearest).tobytes()
     assert rough.mean == pytest.approx(exact.mean, abs=1e-7)
-    assert rough.all.tobytes() == exact.all.tobytes()
+    assert rough.all_cosines.tobytes() == exact.all_cosines.tobytes()

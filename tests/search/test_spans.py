@@ -4,13 +4,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from excerpt.model import Span
-from excerpt.search.highlight import SpanFinder, merged
+from excerpt.search.highlight import TermSpanFinder, merge_ranges
 from excerpt.text.words import analyze, query_terms
 
 
 def marked(text: str, query: str, language: str = "en") -> list[str]:
     terms = frozenset(term for word in query_terms(query, [language]) for term in word.terms)
-    return [text[span.start : span.end] for span in SpanFinder().find(text, terms, language)]
+    return [text[span.start : span.end] for span in TermSpanFinder().find(text, terms, language)]
 
 
 def test_all_forms_of_a_word_are_marked() -> None:
@@ -60,16 +60,16 @@ def test_a_compound_is_marked_where_its_parts_are_asked_for_too() -> None:
 
 def test_a_compound_with_signs_is_marked_whole_behind_a_word_that_begins_like_it() -> None:
     text = "see `const` (con.3) and warning/level"
-    found = SpanFinder().find(text, frozenset({"con.3", "con", "warning/level", "warn"}), "en")
+    found = TermSpanFinder().find(text, frozenset({"con.3", "con", "warning/level", "warn"}), "en")
     assert [text[span.start : span.end] for span in found] == ["con.3", "warning/level"]
 
 
 def test_nothing_is_marked_without_terms() -> None:
-    assert SpanFinder().find("some text 保管", frozenset(), "en") == ()
+    assert TermSpanFinder().find("some text 保管", frozenset(), "en") == ()
 
 
 def test_overlapping_stretches_are_one_and_touching_ones_two() -> None:
-    spans = merged([(4, 6), (0, 3), (2, 4)])
+    spans = merge_ranges([(4, 6), (0, 3), (2, 4)])
     assert [(span.start, span.end) for span in spans] == [(0, 4), (4, 6)]
 
 
@@ -82,19 +82,19 @@ def from_analysis(text: str, data: st.DataObject) -> tuple[frozenset[str], tuple
     found = analyze(text, "en")
     terms = frozenset(data.draw(st.lists(st.sampled_from(found.terms), max_size=3)) if found.terms else ())
     pieces = zip(found.terms, found.starts, found.ends, strict=True)
-    return terms, merged([(start, end) for term, start, end in pieces if term in terms])
+    return terms, merge_ranges([(start, end) for term, start, end in pieces if term in terms])
 
 
 @given(st.text(st.one_of(st.sampled_from(LETTERS), st.characters(max_codepoint=0x6FF, codec="utf-8"))), st.data())
 def test_the_marks_are_those_of_the_analysis(text: str, data: st.DataObject) -> None:
     terms, expected = from_analysis(text, data)
-    assert SpanFinder().find(text, terms, "en") == expected
+    assert TermSpanFinder().find(text, terms, "en") == expected
 
 
 @given(st.lists(st.sampled_from(CHARACTERS), max_size=20).map("".join), st.data())
 def test_the_marks_of_scripts_without_spaces_leave_out_none_of_the_analysis(text: str, data: st.DataObject) -> None:
     terms, expected = from_analysis(text, data)
-    spans = SpanFinder().find(text, terms, "en")
+    spans = TermSpanFinder().find(text, terms, "en")
     assert all(any(span.start <= mark.start and mark.end <= span.end for span in spans) for mark in expected)
 
 
@@ -111,4 +111,4 @@ def test_no_mark_is_lost_by_the_quick_look(words: list[str]) -> None:
     found = analyze(text, "en")
     for term in set(found.terms):
         expected = [(s, e) for t, s, e in zip(found.terms, found.starts, found.ends, strict=True) if t == term]
-        assert SpanFinder().find(text, frozenset({term}), "en") == merged(expected)
+        assert TermSpanFinder().find(text, frozenset({term}), "en") == merge_ranges(expected)

@@ -12,9 +12,9 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Strategy
 from excerpt.model import Hit
 from excerpt.search.engine import Engine
-from excerpt.search.evidence import POOL
+from excerpt.search.evidence import POOL_SIZE
 from excerpt.search.explain_note import (
-    COMPARED,
+    MAX_COMPARED_HITS,
     AbsenceKind,
     NoteExplanation,
     StrategyRank,
@@ -83,12 +83,12 @@ def test_a_fragment_is_told_where_it_stands_itself_not_its_note(engine: Engine) 
 def test_a_fragment_that_is_no_more_is_told_so(engine: Engine) -> None:
     fragment = replace(engine.search("lighthouse").hits[0].fragment, id="none")
     told = explain_fragment(engine, "lighthouse", fragment, Strategy.AUTO)
-    assert absence(told) == (AbsenceKind.UNKNOWN, f"{fragment.path} has changed since.")
+    assert absence(told) == (AbsenceKind.UNKNOWN, f"{fragment.path} has changed since the search. Search again.")
 
 
 def test_the_strategy_forced_in_the_query_is_the_one_asked_for(engine: Engine) -> None:
     told = why(engine, "!s sync conflict", "Sync/Devices.md")
-    assert told.asked is Strategy.SEMANTIC
+    assert told.requested_strategy is Strategy.SEMANTIC
     assert told.explanation is not None
     assert told.explanation.rank == standing(told, "semantic").rank
 
@@ -104,7 +104,7 @@ def test_what_it_is_behind_in_adds_up_to_how_far_it_is_behind_the_hits_above(eng
     result = engine.search("sync conflict")
     told = why(engine, "sync conflict", "Sync/Encryption.md")
     assert told.explanation is not None
-    above = result.hits[: min(told.explanation.rank - 1, COMPARED)]
+    above = result.hits[: min(told.explanation.rank - 1, MAX_COMPARED_HITS)]
     assert told.compared == len(above) > 0
     behind = sum(hit.score for hit in above) / len(above) - told.explanation.hit.score
     assert sum(gap.cost for gap in told.gaps) == pytest.approx(behind, abs=1e-5)
@@ -172,7 +172,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     """Index more matching fragments than the candidate pool holds, an unreadable file and an empty one."""
     root = tmp_path_factory.mktemp("many")
     (root / "vault").mkdir()
-    for number in range(POOL * 2):
+    for number in range(POOL_SIZE * 2):
         text = "harbour " * (1 + number % 7) + "stone " * (number // 7)
         (root / "vault" / f"N{number:03}.md").write_text(f"{text}\n", encoding="utf-8")
     (root / "vault" / "Nothing.md").write_text("", encoding="utf-8")
@@ -184,11 +184,11 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
 
 
 def test_a_note_far_beyond_the_limit_is_told_the_rank_and_the_limit_that_lists_it(many: Engine) -> None:
-    last = many.search("!a harbour", limit=POOL * 2).hits[-1].fragment.path
+    last = many.search("!a harbour", limit=POOL_SIZE * 2).hits[-1].fragment.path
     told = why(many, "!a harbour", last)
     assert told.explanation is not None
     assert told.from_limit is not None
-    assert told.from_limit > POOL
+    assert told.from_limit > POOL_SIZE
     listed = many.search("!a harbour", limit=told.from_limit).hits
     assert listed[told.explanation.rank - 1].fragment.path == last
     shorter = many.search("!a harbour", limit=told.from_limit - 1).hits

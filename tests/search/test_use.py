@@ -12,7 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from excerpt.search import usage
-from excerpt.search.usage import HALF_LIFE_DAYS, Event, UseKind, UseLog, by_note, latest, scores, update_paths
+from excerpt.search.usage import (
+    HALF_LIFE_DAYS,
+    UseEvent,
+    UseKind,
+    UseLog,
+    latest_time,
+    score_notes,
+    summarize_by_note,
+    update_paths,
+)
 from excerpt.state_files import encode_line
 
 NOW = 1_700_000_000.0
@@ -24,8 +33,8 @@ def log(tmp_path: Path) -> UseLog:
     return UseLog(tmp_path / "use" / "vault.jsonl")
 
 
-def opened(path: str, days_ago: float = 0.0, share: float = 1.0) -> Event:
-    return Event(NOW - days_ago * DAY, UseKind.OPEN, path, "", share)
+def opened(path: str, days_ago: float = 0.0, share: float = 1.0) -> UseEvent:
+    return UseEvent(NOW - days_ago * DAY, UseKind.OPEN, path, "", share)
 
 
 # --- the log ----------------------------------------------------------------------------------------------------------
@@ -35,9 +44,9 @@ def test_what_is_recorded_is_read_back(log: UseLog) -> None:
     log.record(UseKind.OPEN, [("Guides/Übung.md", "4be1")], NOW)
     log.record(UseKind.PACK, [("A.md", "1"), ("B.md", "2")], NOW + 1)
     assert log.events() == (
-        Event(NOW, UseKind.OPEN, "Guides/Übung.md", "4be1", 1.0),
-        Event(NOW + 1, UseKind.PACK, "A.md", "1", 0.5),
-        Event(NOW + 1, UseKind.PACK, "B.md", "2", 0.5),
+        UseEvent(NOW, UseKind.OPEN, "Guides/Übung.md", "4be1", 1.0),
+        UseEvent(NOW + 1, UseKind.PACK, "A.md", "1", 0.5),
+        UseEvent(NOW + 1, UseKind.PACK, "B.md", "2", 0.5),
     )
 
 
@@ -113,7 +122,7 @@ def test_after_a_line_cut_short_the_next_is_whole(log: UseLog) -> None:
 
 @given(st.binary(max_size=400))
 def test_reading_never_fails(data: bytes) -> None:
-    assert isinstance(list(usage._parsed(data)), list)
+    assert isinstance(list(usage._parse_events(data)), list)
 
 
 def test_what_another_process_adds_is_seen(log: UseLog) -> None:
@@ -156,7 +165,7 @@ def test_a_log_of_long_names_stays_small_too(log: UseLog, monkeypatch: pytest.Mo
 def test_of_a_log_that_something_else_has_filled_the_end_is_read(log: UseLog, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(usage, "COMPACT_BYTES", 1_000)
     log.file.parent.mkdir()
-    log.file.write_bytes(b"x" * 50_000 + b"\n" + encode_line(usage._line(opened("A.md"))))
+    log.file.write_bytes(b"x" * 50_000 + b"\n" + encode_line(usage._event_to_json(opened("A.md"))))
     assert [event.path for event in log.events()] == ["A.md"]
 
 
@@ -182,44 +191,44 @@ def test_processes_that_append_at_once_lose_nothing(log: UseLog) -> None:
 
 
 def test_a_note_that_was_opened_stands_above_one_that_was_not() -> None:
-    assert scores([opened("B.md")], ["A.md", "B.md"], NOW).tolist() == [0, 0.5]
+    assert score_notes([opened("B.md")], ["A.md", "B.md"], NOW).tolist() == [0, 0.5]
 
 
 def test_use_counts_half_after_a_half_life() -> None:
     once = [opened("A.md")]
     twice_long_ago = [opened("A.md", HALF_LIFE_DAYS)] * 2
-    assert scores(once, ["A.md"], NOW) == pytest.approx(scores(twice_long_ago, ["A.md"], NOW))
+    assert score_notes(once, ["A.md"], NOW) == pytest.approx(score_notes(twice_long_ago, ["A.md"], NOW))
 
 
 def test_each_further_use_adds_less_and_none_reaches_one() -> None:
-    few, more, many = (float(scores([opened("A.md")] * count, ["A.md"], NOW)[0]) for count in (1, 2, 1000))
+    few, more, many = (float(score_notes([opened("A.md")] * count, ["A.md"], NOW)[0]) for count in (1, 2, 1000))
     assert few < more < many < 1
     assert more - few < few
 
 
 def test_a_note_in_a_large_pack_gains_less_than_one_opened() -> None:
-    alone, shared = scores([opened("A.md"), opened("B.md", share=0.125)], ["A.md", "B.md"], NOW)
+    alone, shared = score_notes([opened("A.md"), opened("B.md", share=0.125)], ["A.md", "B.md"], NOW)
     assert alone > shared > 0
 
 
 def test_use_of_notes_that_are_gone_says_nothing() -> None:
-    assert not scores([opened("Gone.md")], ["A.md"], NOW).any()
-    assert scores([], ["A.md"], NOW).dtype == np.float32
-    assert len(scores([opened("A.md")], [], NOW)) == 0
+    assert not score_notes([opened("Gone.md")], ["A.md"], NOW).any()
+    assert score_notes([], ["A.md"], NOW).dtype == np.float32
+    assert len(score_notes([opened("A.md")], [], NOW)) == 0
 
 
 def test_an_event_of_a_clock_that_was_fast_counts_as_now() -> None:
-    assert scores([opened("A.md", -900)], ["A.md"], NOW).tolist() == [0.5]
+    assert score_notes([opened("A.md", -900)], ["A.md"], NOW).tolist() == [0.5]
 
 
 def test_ages_count_from_the_newest_event() -> None:
-    assert latest([opened("A.md", 3), opened("B.md", 1), opened("C.md", 2)]) == NOW - DAY
-    assert latest([]) == 0
+    assert latest_time([opened("A.md", 3), opened("B.md", 1), opened("C.md", 2)]) == NOW - DAY
+    assert latest_time([]) == 0
 
 
 def test_what_was_learned_is_told_by_note_the_most_used_first() -> None:
-    pack = Event(NOW, UseKind.PACK, "B.md", "", 0.5)
-    first, second = by_note([opened("A.md", 40), pack, opened("B.md", 1)])
+    pack = UseEvent(NOW, UseKind.PACK, "B.md", "", 0.5)
+    first, second = summarize_by_note([opened("A.md", 40), pack, opened("B.md", 1)])
     assert (first.path, first.opens, first.packs, first.last) == ("B.md", 1, 1, NOW)
     assert (second.path, second.opens, second.packs) == ("A.md", 1, 0)
     assert first.score > second.score
@@ -234,4 +243,4 @@ def test_events_of_a_moved_note_count_for_the_path_that_it_has_today() -> None:
     here = update_paths(events, {"new.md", "here.md"}, moves.get)
     assert [event.path for event in here] == ["new.md", "new.md", "here.md", "gone.md"]
     assert [event.time for event in here] == [event.time for event in events]
-    assert {note.path: note.opens for note in by_note(here)} == {"new.md": 2, "here.md": 1, "gone.md": 1}
+    assert {note.path: note.opens for note in summarize_by_note(here)} == {"new.md": 2, "here.md": 1, "gone.md": 1}

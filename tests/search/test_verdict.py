@@ -9,12 +9,12 @@ import pytest
 from excerpt.kinds import Strategy
 from excerpt.search.engine import Engine
 from excerpt.search.explain_note import NoteExplanation, explain_fragment, explain_note
-from excerpt.search.verdict import ordinal
+from excerpt.search.verdict import format_ordinal
 
 
 def of_rank(engine: Engine, query: str, rank: int, strategy: Strategy = Strategy.AUTO) -> str:
     hit = engine.search(query, strategy, 100).hits[rank - 1]
-    return explain_fragment(engine, query, hit.fragment, strategy).verdict
+    return explain_fragment(engine, query, hit.fragment, strategy).reason
 
 
 def of_note(engine: Engine, query: str, note: str, strategy: Strategy = Strategy.AUTO) -> NoteExplanation:
@@ -24,17 +24,17 @@ def of_note(engine: Engine, query: str, note: str, strategy: Strategy = Strategy
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ("conflict arises ", "1st: both words, one of them in its title."),
-        ("sourdough ", "1st: “sourdough” in its heading."),
-        ("starter ferments week ", "1st: all three words."),
-        ("sourdough zqxzqx ", "1st: “sourdough” in its heading, not “zqxzqx”."),
-        ("starter zqxzqx laptop ", "1st: “starter”, not “zqxzqx” or “laptop”."),
-        ("starter flour water ferments laptop printer phone zebra ", "1st: four of your eight words, not …"),
-        ("what is a starter of flour ", "1st: both words."),
+        ("conflict arises ", "1st: it has both words, one of them in its title."),
+        ("sourdough ", "1st: it has “sourdough” in its heading."),
+        ("starter ferments week ", "1st: it has all three words."),
+        ("sourdough zqxzqx ", "1st: it has “sourdough” in its heading, but not “zqxzqx”."),
+        ("starter zqxzqx laptop ", "1st: it has “starter”, but not “zqxzqx” or “laptop”."),
+        ("starter flour water ferments laptop printer phone zebra ", "1st: it has four of your eight words, but not …"),
+        ("what is a starter of flour ", "1st: it has both words."),
         ("Bread", "1st: its note has exactly the name that you typed."),
         ("path:garden/", "1st: it matches the filters, and the query has no words."),
-        ("state-of-the-art ", "1st: “state-of-the-art”."),
-        ("リモート保管庫", "1st: “リモート保管庫”."),
+        ("state-of-the-art ", "1st: it has “state-of-the-art”."),
+        ("リモート保管庫", "1st: it has “リモート保管庫”."),
     ],
 )
 def test_it_says_which_words_it_has_and_where(engine: Engine, query: str, said: str) -> None:
@@ -44,7 +44,7 @@ def test_it_says_which_words_it_has_and_where(engine: Engine, query: str, said: 
 
 def test_a_hit_without_a_word_of_the_query_is_said_to_be_near_in_meaning(engine: Engine) -> None:
     said = of_rank(engine, "sourdough", 2, Strategy.SEMANTIC)
-    assert said == "2nd: “sourdough” is not in it, but it is near in meaning; the first is nearer in meaning."
+    assert said == "2nd: “sourdough” is not in it, but it is near in meaning; the first hit is nearer in meaning."
 
 
 def test_it_says_in_what_those_above_are_ahead_most(engine: Engine) -> None:
@@ -52,35 +52,35 @@ def test_it_says_in_what_those_above_are_ahead_most(engine: Engine) -> None:
     told = replace(told, compared=1)
     gaps = {gap.signal: gap for gap in told.gaps}
     for signal, said in (
-        ("proximity", "the first has your words closer together"),
-        ("meaning", "the first is nearer in meaning"),
-        ("title", "the first has a title nearer to your words"),
+        ("proximity", "the first hit has your words closer together"),
+        ("meaning", "the first hit is nearer in meaning"),
+        ("title", "the first hit has a title nearer to your words"),
     ):
         first = replace(told, gaps=(replace(gaps[signal], cost=9.0),))
-        assert first.verdict.endswith(f"; {said}.")
+        assert first.reason.endswith(f"; {said}.")
     many = replace(told, compared=2, gaps=(replace(gaps["proximity"], cost=9.0),))
-    assert many.verdict.endswith("; those above have your words closer together.")
+    assert many.reason.endswith("; the hits above have your words closer together.")
 
 
 def test_of_equal_scores_the_order_is_said(engine: Engine) -> None:
     told = of_note(engine, "sync conflict ", "Sync/Devices.md")
-    assert replace(told, gaps=(), compared=1).verdict.endswith(
-        "; the first has the same score and an earlier path or line."
+    assert replace(told, gaps=(), compared=1).reason.endswith(
+        "; the first hit has the same score and an earlier path or line."
     )
 
 
 def test_one_held_back_for_others_of_its_note_is_said_to_be(engine: Engine) -> None:
     told = of_note(engine, "sync conflict ", "Sync/Devices.md")
     behind = replace(told, gaps=(replace(told.gaps[0], cost=-0.2),))
-    assert behind.verdict.endswith("; other fragments of its note are among the first hits.")
+    assert behind.reason.endswith("; other fragments of its note are among the first hits.")
 
 
 def test_a_note_that_is_not_there_has_its_reason(engine: Engine) -> None:
     told = of_note(engine, "!a tablet", "Cooking/Soup.md")
     assert told.absence is not None
-    assert told.verdict == told.absence.reason
+    assert told.reason == told.absence.reason
 
 
 def test_ranks_are_ordinals() -> None:
     numbers = (1, 2, 3, 4, 11, 12, 13, 21, 102, 1_113)
-    assert " ".join(map(ordinal, numbers)) == "1st 2nd 3rd 4th 11th 12th 13th 21st 102nd 1,113th"
+    assert " ".join(map(format_ordinal, numbers)) == "1st 2nd 3rd 4th 11th 12th 13th 21st 102nd 1,113th"

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from excerpt.corpus.tables import TermEntries, TermOccurrences, TermPostings
-from excerpt.search.bm25 import NUMBERED
+from excerpt.search.bm25 import FIELDS_BY_NUMBER
 from excerpt.text.words import QueryWord, query_terms, terms_of
 
 
@@ -61,7 +61,7 @@ class TinyReader:
 
     def _by_row(self, term: str) -> list[tuple[int, int, list[int]]]:
         return sorted(
-            (row, NUMBERED.index(field), places)
+            (row, FIELDS_BY_NUMBER.index(field), places)
             for field, terms in self._places.items()
             for row, places in terms.get(term, {}).items()
         )

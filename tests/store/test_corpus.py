@@ -16,7 +16,7 @@ from excerpt.corpus.tables import FIELDS
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.search.engine import Engine
-from excerpt.search.prefetch import fragments_of_notes
+from excerpt.search.prefetch import build_note_query
 from excerpt.settings import Settings
 from excerpt.store.address import parse_address
 from excerpt.store.push import push
@@ -54,7 +54,7 @@ def corpus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 @pytest.fixture
 def whole(corpus: Corpus) -> Corpus:
     """Return the corpus with all fragments loaded."""
-    return corpus.prefetch(lambda base: [fragments_of_notes(base, base.note_paths(), 100)])
+    return corpus.prefetch(lambda base: [build_note_query(base, base.note_paths(), 100)])
 
 
 def paths_of(corpus: Corpus, rows: list[int]) -> list[str]:
@@ -83,7 +83,7 @@ def test_a_filter_of_the_engine_leaves_the_same(corpus: Corpus) -> None:
     engine = Engine(corpus, Settings(), today=lambda: date(2026, 1, 1))
     assert {hit.fragment.path for hit in engine.search("honey path:food").hits} == {"food/Honey.md", "food/Mead.md"}
     assert [hit.fragment.path for hit in engine.search('"keeps for 50 %"').hits] == ["food/Honey.md"]
-    assert engine.matching_by_note("#food").tolist() == [0, 1, 0]
+    assert engine.count_matches_by_note("#food").tolist() == [0, 1, 0]
 
 
 def test_terms_are_counted_over_the_vault(corpus: Corpus) -> None:

@@ -33,8 +33,8 @@ from excerpt.kinds import Strategy
 from excerpt.model import Hit, Result, Span, Status
 from excerpt.search.engine import Engine
 from excerpt.search.explain_note import Absence, AbsenceKind, NoteExplanation
-from excerpt.search.interpretation import QueryReading, QueryWarning
-from excerpt.search.query import conditions, unpaired_quotation_mark
+from excerpt.search.interpretation import QueryInterpretation, QueryWarning
+from excerpt.search.query import find_conditions, find_unpaired_quotation_mark
 from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.engine_worker import EngineWorker
@@ -354,9 +354,9 @@ class ScriptedEngine(EngineWorker):
             case AskPassage(place=place):
                 return self._passage_at(place)
             case AskReading(query=query, is_thorough=is_thorough):
-                at = unpaired_quotation_mark(query) if is_thorough else -1
-                warnings = (QueryWarning(at, at + 1, 'a " is not closed'),) if at >= 0 else ()
-                return QueryReading(conditions(query), warnings)
+                at = find_unpaired_quotation_mark(query) if is_thorough else -1
+                warnings = (QueryWarning(at, at + 1, "a quotation mark is not closed"),) if at >= 0 else ()
+                return QueryInterpretation(find_conditions(query), warnings)
             case AskCompletions(operator=operator, value=value):
                 tags = [tag for tag in TAGS if operator in ("#", "tag") and tag.startswith(value)]
                 mark = "#" if operator == "#" else "tag:"
@@ -372,7 +372,9 @@ class ScriptedEngine(EngineWorker):
                 # Rotate the hits of each, so that all move.
                 return tuple(replace(one, hits=one.hits[at:] + one.hits[:at]) for at, one in enumerate(found))
             case AskWhy(query=query, strategy=asked, about=str(about)):
-                reason = f"“{query}” is in no passage of {about}.md, and no passage is near the query in meaning."
+                reason = (
+                    f"“{query}” is in no passage of {about}.md, and none of its passages is near the query in meaning."
+                )
                 absent = Absence(AbsenceKind.UNMATCHED, reason)
                 return NoteExplanation(query, asked, about, f"{about}.md", absent)
             case AskWhy(query=query, strategy=asked, about=Hit() as hit):

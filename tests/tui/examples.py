@@ -36,7 +36,7 @@ from excerpt.kinds import Confidence, Strategy
 from excerpt.memory.recall import remembered_at
 from excerpt.memory.stale import SourceCheck, SourceStatus
 from excerpt.model import Fragment, Hit, Memory, Progress, Result, Signal, Skipped, Span, Status
-from excerpt.search.explain import Explanation, FieldCount, Gap, TermLikeness, TermVariant, WordPart
+from excerpt.search.explain import Explanation, FieldCount, SignalGap, TermLikeness, TermVariant, WordContribution
 from excerpt.search.explain_note import NoteExplanation, StrategyRank
 from excerpt.tui.messages import Failure, IndexEmptied, IndexProgressed, IndexWatched
 from tests.pack.vaults import Vault
@@ -298,16 +298,20 @@ def make_explanation(query: str, asked: Strategy, hit: Hit) -> NoteExplanation:
     )
     places = (FieldCount("text", 2), FieldCount("heading", 1), FieldCount("properties", 1))
     words = (
-        WordPart("sync", (exact,), 2, 1.61, 1.0, ("sync",), places, 0.25),
-        WordPart("conflikt", (spelled,), 14, 0.92, 1.0, ("conflict",), places[:1], 0.05),
-        WordPart("when", (), 40, 0.61, 0.35, (), (), 0.0),
-        WordPart("[/red]同步", (), 0, 0.0, 1.0, (), (), 0.0),
+        WordContribution("sync", (exact,), 2, 1.61, 1.0, ("sync",), places, 0.25),
+        WordContribution("conflikt", (spelled,), 14, 0.92, 1.0, ("conflict",), places[:1], 0.05),
+        WordContribution("when", (), 40, 0.61, 0.35, (), (), 0.0),
+        WordContribution("[/red]同步", (), 0, 0.0, 1.0, (), (), 0.0),
     )
-    gaps = (Gap("words", 0.6, 0.84, 0.12), Gap("title", 0.0, 0.3, 0.15), Gap("meaning", 0.44, 0.4, -0.02))
+    gaps = (
+        SignalGap("words", 0.6, 0.84, 0.12),
+        SignalGap("title", 0.0, 0.3, 0.15),
+        SignalGap("meaning", 0.44, 0.4, -0.02),
+    )
     ranks = (StrategyRank("auto", "proximity", 2, 0.76, 8), StrategyRank("adaptive", "adaptive", 1_041, 0.5, 8))
     return NoteExplanation(
         query=query,
-        asked=asked,
+        requested_strategy=asked,
         note=hit.fragment.path,
         path=hit.fragment.path,
         ranks=(*ranks, StrategyRank("semantic", "semantic")),

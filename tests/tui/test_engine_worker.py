@@ -169,15 +169,15 @@ class SlowPreparing:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.begun, self.go_on, self.prepared = threading.Event(), threading.Event(), 0
-        prepare = Engine.prepare
+        warm_without_model = Engine.warm_without_model
 
         def slow(engine: Engine) -> None:
             self.prepared += 1
             self.begun.set()
             self.go_on.wait(TIMEOUT_SECONDS)
-            prepare(engine)
+            warm_without_model(engine)
 
-        monkeypatch.setattr(Engine, "prepare", slow)
+        monkeypatch.setattr(Engine, "warm_without_model", slow)
 
 
 def commit(indexed: tuple[Path, Paths], text: str) -> None:
@@ -258,7 +258,7 @@ def test_an_engine_that_is_replaced_while_it_warms_is_warmed_no_further(
         raise AssertionError
 
     steps = (until_there_is_another, on_what_is_closed)
-    monkeypatch.setattr(Engine, "warming", lambda engine: steps)
+    monkeypatch.setattr(Engine, "warm_steps", lambda engine: steps)
     worker.start()
     worker.open()
     told = [worker.next() for _ in range(2)]

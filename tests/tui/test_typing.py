@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from excerpt.model import Hit
-from excerpt.search.query import without_unfinished_filter
+from excerpt.search.query import remove_unfinished_filter
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
@@ -64,7 +64,7 @@ async def type_letters(pilot: AppPilot, sentence: str, *, wait: bool) -> None:
     for end, letter in enumerate(sentence, 1):
         await pilot.press("space" if letter == " " else letter)
         if wait or end == len(sentence):
-            await until_result(pilot, without_unfinished_filter(sentence[:end].strip()))
+            await until_result(pilot, remove_unfinished_filter(sentence[:end].strip()))
 
 
 @pytest.mark.parametrize("wait", [True, False], ids=["slowly", "fast"])
@@ -77,7 +77,7 @@ async def test_the_list_never_flickers_to_empty(app: ExcerptApp, seen: Seen, sen
         assert rows.display
     answered = {query for query, _ in seen.states if query}
     assert answered >= (
-        {without_unfinished_filter(sentence[:end].strip()) for end in range(1, len(sentence) + 1)}
+        {remove_unfinished_filter(sentence[:end].strip()) for end in range(1, len(sentence) + 1)}
         if wait
         else {sentence}
     )
@@ -90,5 +90,5 @@ async def test_deleting_it_letter_by_letter_does_not_flicker_either(app: Excerpt
         await type_letters(pilot, sentence, wait=False)
         for end in range(len(sentence) - 1, 3, -1):
             await pilot.press("backspace")
-            await until_result(pilot, without_unfinished_filter(sentence[:end].strip()))
+            await until_result(pilot, remove_unfinished_filter(sentence[:end].strip()))
     assert seen.flickers() == []

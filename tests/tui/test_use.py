@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.search.usage import Event, UseLog
+from excerpt.search.usage import UseEvent, UseLog
 from excerpt.settings import BoostSettings, Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.messages import CopyRequested, EditRequested
@@ -20,7 +20,7 @@ def log(vault: Path, user_paths: Paths) -> UseLog:
     return UseLog(user_paths.use_file(vault))
 
 
-def acts(events: tuple[Event, ...]) -> list[tuple[str, str]]:
+def acts(events: tuple[UseEvent, ...]) -> list[tuple[str, str]]:
     return [(event.kind.value, event.path) for event in events]
 
 

@@ -1,1 +1,1 @@
-"""Checks of an answer against its sources: what it cites and quotes, in its pack and in the vault as it is now."""
+"""Check of an LLM's answer: its citations and quotations are compared with the pack and the vault."""

@@ -1,7 +1,7 @@
-"""The citations and quotations of an LLM's answer, each with its line.
+"""Parsing of an LLM's answer: its citations, quotations and sentences, each with its line.
 
-markdown-it finds code and blockquotes. The content of a paragraph is parsed by `text.paragraphs`: markdown-it's inline
-parser keeps no offsets, and takes citations for links if the answer ends with a list of them.
+markdown-it finds code and blockquotes. The content of a paragraph is parsed by `text.paragraphs`, because markdown-it's
+inline parser keeps no offsets, and takes citations for links if the answer ends with a list of sources.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from excerpt.text.paragraphs import Paragraph, Quoted, QuoteSign, enclosing_inde
 
 
 class QuoteKind(StrEnum):
-    """The way in which an answer marks words as a quotation."""
+    """The way in which an answer marks a quotation: quotation marks, a blockquote, or a code span."""
 
     MARKS = "marks"
     BLOCK = "block"
@@ -35,9 +35,10 @@ class QuoteKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A citation `[n]`, as written in `text`, with every number it names.
+    """A citation such as `[1, 3-5]`.
 
-    `quotation` is the index of the answer's quotation that contains it: there it may be part of the quoted note.
+    `text` is the citation as written; `ranges` are the source numbers that it names. If it is inside a quotation,
+    `quotation` is the index of that quotation in the answer: the citation may then be part of the quoted note.
     """
 
     line: int
@@ -47,6 +48,7 @@ class Citation:
 
     @property
     def numbers(self) -> tuple[int, ...]:
+        """The source numbers that the citation names, each once."""
         return numbers_in(self.ranges)
 
 
@@ -54,9 +56,10 @@ class Citation:
 class Quotation:
     """A quotation in an answer.
 
-    `readings` are the text as written, then without what may be the answer's own in it (citations, the line that names
-    the source). `cited` are the sources that it may be from, empty if no source is cited; `beside` are those cited
-    outside of the quotation, because numbers inside may be part of the quoted note.
+    `readings` are possible texts of the quotation: as written, then without parts that the answer may have added
+    (citations, the line that names the source). `cited` are the numbers of the sources that are cited for it, empty if
+    none is; `beside` are those of them that are cited outside of the quotation. A number inside may be part of the
+    quoted note.
     """
 
     line: int
@@ -67,13 +70,16 @@ class Quotation:
 
     @property
     def text(self) -> str:
-        """The quoted text, without citations."""
+        """The quoted text without parts that the answer may have added, such as citations."""
         return self.readings[-1]
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence, a table row or a list item, without its citations; `quotes` is true if part of it is a quotation."""
+    """A sentence, table row or list item of an answer, without its citations.
+
+    `cited` are the source numbers that it cites; `quotes` is true if a part of it is a quotation.
+    """
 
     line: int
     text: str
@@ -82,8 +88,8 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
-class Unchecked:
-    """Text that may or may not be a quotation, and why that is unclear."""
+class UnclearQuotation:
+    """A text that may or may not be a quotation, and the `reason` why that is unclear."""
 
     line: int
     text: str
@@ -92,34 +98,39 @@ class Unchecked:
 
 @dataclass(frozen=True, slots=True)
 class CitedAnswer:
-    """An answer, parsed for checking; each part is in the order of its lines."""
+    """The parts of an LLM's answer that are checked, each in the order of lines."""
 
     citations: tuple[Citation, ...]
     quotations: tuple[Quotation, ...]
     sentences: tuple[Sentence, ...]
-    unchecked: tuple[Unchecked, ...] = ()
+    unchecked: tuple[UnclearQuotation, ...] = ()
 
 
-_MIN_CODE = 3  # words from which a code span is a passage, not a name or a command
+_MIN_CODE = 3  # least words of a code span that is checked as a quotation; fewer are a name or a command
 
 
-def read_answer(text: str) -> CitedAnswer:
-    """Return the citations and quotations of `text`, parsed as Markdown. Never raises, whatever `text` is."""
-    blocks, own, unchecked = _blocks(normalise_newlines(text))
+def parse_answer(text: str) -> CitedAnswer:
+    """Parse an LLM's answer as Markdown, and return its citations, quotations and sentences.
+
+    Never raises an error.
+    """
+    blocks, own, unchecked = _parse_blocks(normalise_newlines(text))
     parts = [_AnswerBlock(block, Paragraph(block.text, own)) for block in blocks]
-    _join_broken(parts)
+    _join_split_quotations(parts)
     citations: list[Citation] = []
     quotations: list[Quotation] = []
     sentences: list[Sentence] = []
     for number, part in enumerate(parts):
         before = parts[number - 1] if number else None
         after = parts[number + 1] if number + 1 < len(parts) else None
-        placed_quotations = list(_block_quotation(part, before, after) if part.block.quoted else _quotations(part))
-        citations += _citations(part, placed_quotations, len(quotations))
-        quotations += (placed.quotation for placed in placed_quotations)
+        block_quotations = list(
+            _find_block_quotation(part, before, after) if part.block.quoted else _find_quotations(part)
+        )
+        citations += _find_citations(part, block_quotations, len(quotations))
+        quotations += (placed.quotation for placed in block_quotations)
         if not part.block.quoted:
-            sentences += _sentences(part)
-            unchecked += _without_counterpart(part)
+            sentences += _split_sentences(part)
+            unchecked += _find_unpaired_marks(part)
     unchecked.sort(key=lambda each: each.line)
     return CitedAnswer(tuple(citations), tuple(quotations), tuple(sentences), tuple(unchecked))
 
@@ -129,7 +140,10 @@ def read_answer(text: str) -> CitedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """The text of a paragraph, heading, table row or the like, and the line it begins on."""
+    """A paragraph, heading, table row or the like of an answer, with its first line.
+
+    `quoted` is true in a blockquote, `heading` for a heading or the head of a table.
+    """
 
     text: str
     line: int
@@ -149,10 +163,10 @@ def _parser() -> MarkdownIt:
     return parser
 
 
-def _blocks(text: str) -> tuple[list[_Block], frozenset[str], list[Unchecked]]:
-    """Return the blocks with running text, the labels that the answer defines, and an unclosed `<blockquote>`.
+def _parse_blocks(text: str) -> tuple[list[_Block], frozenset[str], list[UnclearQuotation]]:
+    """Return the blocks of an answer, the labels that it defines itself, and its unclosed `<blockquote>` tags.
 
-    The labels are footnotes, and numbers of links to the web.
+    The labels are those of footnotes and of links to the web; `[1]` is not a citation if the answer defines `1`.
     """
     env: EnvType = {}
     try:
@@ -161,15 +175,20 @@ def _blocks(text: str) -> tuple[list[_Block], frozenset[str], list[Unchecked]]:
         return _plain_blocks(text), frozenset(), []
     links = {label for label, to in env.get("references", {}).items() if re.match(r"https?://", to["href"])}
     notes = {label.replace(":", "^", 1) for label in env.get("footnotes", {}).get("refs", {})}
-    blocks, unchecked = _split_at_tags(list(_texts(tokens)))
+    blocks, unchecked = _split_at_tags(list(_text_blocks(tokens)))
     return blocks, frozenset(links | notes), unchecked
 
 
 def _plain_blocks(text: str) -> list[_Block]:
+    """Return each line that is not blank as a block."""
     return [_Block(line, number) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
 
 
-def _texts(tokens: Sequence[Token]) -> Iterator[_Block]:
+def _text_blocks(tokens: Sequence[Token]) -> Iterator[_Block]:
+    """Yield the blocks with text from markdown-it's tokens, in order.
+
+    Callouts do not count as blockquotes.
+    """
     depth = 0  # depth of nested blockquotes
     callout = False
     row: list[Token] | None = None
@@ -184,16 +203,16 @@ def _texts(tokens: Sequence[Token]) -> Iterator[_Block]:
         elif kind == "tr_open":
             row = []
         elif kind == "tr_close" and row:
-            yield _Block(" | ".join(cell.content for cell in row), _line(row[0]), depth > 0, head)
+            yield _Block(" | ".join(cell.content for cell in row), _first_line(row[0]), depth > 0, head)
             row = None
         elif kind == "inline" and row is not None:
             row.append(token)
         elif kind in ("inline", "html_block") and token.content.strip():
             callout = callout or (depth > 0 and token.content.startswith("[!"))
-            yield _Block(token.content, _line(token), depth > 0 and not callout, head)
+            yield _Block(token.content, _first_line(token), depth > 0 and not callout, head)
 
 
-def _line(token: Token) -> int:
+def _first_line(token: Token) -> int:
     return token.map[0] + 1 if token.map else 1
 
 
@@ -201,9 +220,9 @@ _BLOCKQUOTE = re.compile(r"<(/?)blockquote\b[^<>]*>", re.IGNORECASE)
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 
 
-def _split_at_tags(blocks: Sequence[_Block]) -> tuple[list[_Block], list[Unchecked]]:
-    """Return the blocks with the content of `<blockquote>` as separate blocks, and any tag that is not closed."""
-    tags = {number: found for number, block in enumerate(blocks) if (found := _tags(block))}
+def _split_at_tags(blocks: Sequence[_Block]) -> tuple[list[_Block], list[UnclearQuotation]]:
+    """Return the blocks, with the content of `<blockquote>` separate, and the tags that are not closed."""
+    tags = {number: found for number, block in enumerate(blocks) if (found := _find_blockquote_tags(block))}
     paired: set[tuple[int, int]] = set()
     opened: list[tuple[int, int]] = []
     for number, found in tags.items():
@@ -222,7 +241,7 @@ def _split_at_tags(blocks: Sequence[_Block]) -> tuple[list[_Block], list[Uncheck
             at = tag.end()
         split += _split_block(block, at, len(block.text), depth > 0)
     return split, [
-        Unchecked(
+        UnclearQuotation(
             blocks[number].line + blocks[number].text.count("\n", 0, at),
             blocks[number].text[at : at + _MAX_TEXT],
             "nothing closes this tag",
@@ -231,13 +250,18 @@ def _split_at_tags(blocks: Sequence[_Block]) -> tuple[list[_Block], list[Uncheck
     ]
 
 
-def _tags(block: _Block) -> list[re.Match[str]]:
+def _find_blockquote_tags(block: _Block) -> list[re.Match[str]]:
+    """Return the opening and closing `<blockquote>` tags in a block, outside of code spans."""
     if "<" not in block.text:
         return []
     return list(_BLOCKQUOTE.finditer(without_code(block.text)))
 
 
 def _split_block(block: _Block, start: int, end: int, quoted: bool) -> Iterator[_Block]:
+    """Yield the part of a block from `start` to `end` as a block, `quoted` or not.
+
+    Nothing if it has no text.
+    """
     if (start, end) == (0, len(block.text)):
         yield replace(block, quoted=block.quoted or quoted)
         return
@@ -247,19 +271,19 @@ def _split_block(block: _Block, start: int, end: int, quoted: bool) -> Iterator[
         yield _Block(text.strip(), block.line + block.text.count("\n", 0, begin), block.quoted or quoted, block.heading)
 
 
-# --- what is in a block -----------------------------------------------------------------------------------------------
+# --- content of a block -----------------------------------------------------------------------------------------------
 
 _LETTER = re.compile(r"\w")
 _ATTRIBUTION = re.compile(
     r"(?:^|\n)[ \t]*(?:—|–|--?|―)[ \t]*\S[^\n]*\s*$|\s*<(footer|cite)\b[^<>]*>(?:(?!</\1>).)*</\1>\s*$", re.DOTALL
 )
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][\dA-Fa-f]{1,6}|[A-Za-z]\w{1,30});")
-_MAX_TEXT = 200  # characters of what could not be checked
+_MAX_TEXT = 200  # maximum number of characters shown of a text that could not be checked
 
 
 @dataclass(frozen=True, slots=True)
 class _PlacedQuotation:
-    """A quotation and its position in its block."""
+    """A quotation with its range of characters in its block; `end` is exclusive."""
 
     start: int
     end: int
@@ -268,9 +292,10 @@ class _PlacedQuotation:
 
 @dataclass(frozen=True)
 class _AnswerBlock:
-    """A block with its citations, quotations and sentences.
+    """A block of an answer with its parsed content.
 
-    `beside` are the sources of quotations that continue in another block, by the start of the quotation.
+    `beside` is for quotations that extend over several blocks: the source numbers cited for the quotation, by the
+    position in this block at which its part begins.
     """
 
     block: _Block
@@ -283,51 +308,58 @@ class _AnswerBlock:
 
     @cached_property
     def sentences(self) -> list[tuple[int, int]]:
+        """The start and end of each sentence."""
         return self.paragraph.sentences()
 
     @cached_property
-    def _by_sentence(self) -> dict[tuple[int, int], tuple[int, ...]]:
+    def _cited_by_sentence(self) -> dict[tuple[int, int], tuple[int, ...]]:
         return {}
 
     def line(self, offset: int) -> int:
+        """Return the line of the answer that has the character at `offset` of the block."""
         return self.block.line + bisect_left(self._newlines, offset)
 
     def cited(self, start: int, end: int) -> tuple[int, ...]:
-        """Return the numbers that are cited from `start` to `end`."""
+        """Return the source numbers in the citations from `start` to `end` of the block."""
         return numbers_in(chain.from_iterable(cited.ranges for cited in self.paragraph.cited_from(start, end)))
 
     def sentence(self, offset: int) -> tuple[int, int]:
-        """Return the start and end of the sentence at `at`."""
+        """Return the start and end of the sentence that has the character at `offset`."""
         return self.sentences[bisect_right(self.sentences, (offset, len(self.block.text))) - 1]
 
     def cited_beside(self, quoted: Quoted, inside: bool) -> tuple[int, ...]:
-        """Return the numbers cited directly after a quotation, else, if nothing is `inside` of it, in its sentence."""
+        """Return the source numbers cited directly after a quotation, else in its sentence.
+
+        If there are citations `inside` the quotation, those of the sentence do not count.
+        """
         if following := self.paragraph.following(quoted.end):
             return following
         if inside:
             return ()
         sentence = self.sentence(quoted.start)
-        if sentence not in self._by_sentence:
-            self._by_sentence[sentence] = self.cited(*sentence)
-        return self._by_sentence[sentence]
+        if sentence not in self._cited_by_sentence:
+            self._cited_by_sentence[sentence] = self.cited(*sentence)
+        return self._cited_by_sentence[sentence]
 
 
-def _join_broken(parts: Sequence[_AnswerBlock]) -> None:
-    """Join quotations that continue over several blocks.
+def _join_split_quotations(parts: Sequence[_AnswerBlock]) -> None:
+    """Join quotations that extend over several blocks, and set their `beside` in `parts`.
 
-    Each following block begins with the same mark, or the last one has the closing mark.
+    Each further block of a quotation begins with the opening mark again, or the last block has the closing mark.
     """
     groups: list[list[tuple[_AnswerBlock, Quoted]]] = []
-    waiting: list[_AnswerBlock] = []  # the block in which `opened` is, and those that may continue it
+    waiting: list[
+        _AnswerBlock
+    ] = []  # the block with the mark `opened`, and further blocks that may belong to its quotation
     opened: QuoteSign | None = None
     for part in parts:
         if part.block.quoted:
             continue
         if opened:
-            continues = None if part.block.heading else _continues(part.paragraph, opened, waiting[0].paragraph)
+            continues = None if part.block.heading else _find_continuation(part.paragraph, opened, waiting[0].paragraph)
             if continues is None or isinstance(continues, QuoteSign | Quoted):
                 if continues:
-                    groups[-1] += _to_the_end(waiting, opened)
+                    groups[-1] += _quote_to_block_ends(waiting, opened)
                 if isinstance(continues, Quoted):
                     groups[-1].append((part, continues))
                 opened = continues if isinstance(continues, QuoteSign) else None
@@ -344,11 +376,11 @@ def _join_broken(parts: Sequence[_AnswerBlock]) -> None:
             part.beside[each.start] = beside
 
 
-def _continues(paragraph: Paragraph, opened: QuoteSign, before: Paragraph) -> Quoted | QuoteSign | bool | None:
-    """Return how a paragraph continues a quotation that was `opened` in an earlier one.
+def _find_continuation(paragraph: Paragraph, opened: QuoteSign, before: Paragraph) -> Quoted | QuoteSign | bool | None:
+    """Return how a paragraph continues a quotation that the mark `opened` begins in the paragraph `before`.
 
-    The result is the quotation's last passage, the mark that opens it again, True if the whole paragraph may belong to
-    it, None if it does not.
+    Return the last passage of the quotation if it ends here, the mark that opens it again, True if the whole paragraph
+    may belong to the quotation, or None if nothing does.
     """
     written = before.text[opened.start : opened.end]
     every: list[Quoted | QuoteSign] = [*paragraph.marked.quoted, *paragraph.marked.opened]
@@ -362,35 +394,48 @@ def _continues(paragraph: Paragraph, opened: QuoteSign, before: Paragraph) -> Qu
     return None if repeats else True
 
 
-def _to_the_end(waiting: Sequence[_AnswerBlock], opened: QuoteSign) -> Iterator[tuple[_AnswerBlock, Quoted]]:
+def _quote_to_block_ends(waiting: Sequence[_AnswerBlock], opened: QuoteSign) -> Iterator[tuple[_AnswerBlock, Quoted]]:
+    """Mark the first block as quoted from the mark `opened` on, and further blocks completely.
+
+    Yield the passages.
+    """
     for number, part in enumerate(waiting):
         start, inner = (0, 0) if number else (opened.start, opened.end)
         end = len(part.block.text)
         yield part, part.paragraph.quote(start, end, inner, end)
 
 
-def _without_counterpart(part: _AnswerBlock) -> Iterator[Unchecked]:
-    """Yield the quotation marks of a block that open or close nothing, where they cannot be apostrophes."""
+def _find_unpaired_marks(part: _AnswerBlock) -> Iterator[UnclearQuotation]:
+    """Yield the quotation marks of a block without a counterpart.
+
+    Marks that may be apostrophes are left out.
+    """
     text, marked = part.block.text, part.paragraph.marked
     for mark in marked.opened:
         shown = text[mark.start : mark.start + _MAX_TEXT]
-        yield Unchecked(part.line(mark.start), shown, "nothing closes this quotation mark")
+        yield UnclearQuotation(part.line(mark.start), shown, "nothing closes this quotation mark")
     for mark in marked.closed:
         if not mark.single:
             begin = max(part.sentence(mark.start)[0], mark.end - _MAX_TEXT)
-            yield Unchecked(part.line(mark.start), text[begin : mark.end], "nothing opens this quotation mark")
+            yield UnclearQuotation(part.line(mark.start), text[begin : mark.end], "nothing opens this quotation mark")
 
 
-def _citations(part: _AnswerBlock, quotations: Sequence[_PlacedQuotation], first: int) -> Iterator[Citation]:
-    """Yield the citations of a block; `first` is the index, in the answer, of the first quotation `found` in it."""
+def _find_citations(part: _AnswerBlock, quotations: Sequence[_PlacedQuotation], first: int) -> Iterator[Citation]:
+    """Yield the citations in a block.
+
+    `first` is the index, in the answer, of the first of the block's `quotations`.
+    """
     for each in part.paragraph.cited:
         enclosing = enclosing_index(quotations, each.start)
         quotation = None if enclosing is None else first + enclosing
         yield Citation(part.line(each.start), part.block.text[each.start : each.end], each.ranges, quotation)
 
 
-def _quotations(part: _AnswerBlock) -> Iterator[_PlacedQuotation]:
-    """Yield the quotations of a paragraph, with the sources cited directly after or inside, else in their sentences."""
+def _find_quotations(part: _AnswerBlock) -> Iterator[_PlacedQuotation]:
+    """Yield the quotations of a block that is not a blockquote, with the source numbers cited for them.
+
+    These are cited directly after or inside the quotation, else in its sentence.
+    """
     for quoted in part.paragraph.quoted:
         text = part.block.text[quoted.inner_start : quoted.inner_end]
         bare = part.paragraph.without_citations(quoted.inner_start, quoted.inner_end)
@@ -399,29 +444,34 @@ def _quotations(part: _AnswerBlock) -> Iterator[_PlacedQuotation]:
         inside = part.cited(quoted.start, quoted.end)
         beside = part.cited_beside(quoted, bool(inside)) or (() if inside else part.beside.get(quoted.start, ()))
         kind = QuoteKind.CODE if quoted.code else QuoteKind.MARKS
-        readings = tuple(dict.fromkeys((text.strip(), bare, bare if quoted.code else _without_entities(bare))))
+        readings = tuple(dict.fromkeys((text.strip(), bare, bare if quoted.code else _decode_entities(bare))))
         cited = tuple(dict.fromkeys((*inside, *beside)))
         quotation = Quotation(part.line(quoted.start), kind, readings, cited, beside)
         yield _PlacedQuotation(quoted.start, quoted.end, quotation)
 
 
-def _block_quotation(
+def _find_block_quotation(
     part: _AnswerBlock, before: _AnswerBlock | None, after: _AnswerBlock | None
 ) -> Iterator[_PlacedQuotation]:
-    """Yield a blockquote's paragraph, with the sources cited in it, before it, or in its attribution."""
+    """Yield a paragraph of a blockquote as a quotation, with the source numbers cited for it.
+
+    These are cited in the paragraph, else at the end of the block `before` or in or at the beginning of the block
+    `after`. An attribution, a line that only names the source, is no quotation.
+    """
     text = part.block.text.strip()
     bare = part.paragraph.without_citations(0, len(part.block.text))
     if _ATTRIBUTION.match(text) or not _LETTER.search(bare):
         return
-    plain = _without_entities(_strip_quotation(_ATTRIBUTION.sub("", bare).strip()))
+    plain = _decode_entities(_strip_quotation_marks(_ATTRIBUTION.sub("", bare).strip()))
     readings = tuple(dict.fromkeys((text, bare, plain) if _LETTER.search(plain) else (text, bare)))
     inside = part.cited(0, len(part.block.text))
-    beside = () if inside else _cited_in_neighbours(before, after)
+    beside = () if inside else _find_citations_beside(before, after)
     quotation = Quotation(part.block.line, QuoteKind.BLOCK, readings, inside or beside, beside)
     yield _PlacedQuotation(0, len(part.block.text), quotation)
 
 
-def _cited_in_neighbours(before: _AnswerBlock | None, after: _AnswerBlock | None) -> tuple[int, ...]:
+def _find_citations_beside(before: _AnswerBlock | None, after: _AnswerBlock | None) -> tuple[int, ...]:
+    """Return the source numbers cited for a blockquote in the block before, else in the block after."""
     if before and not before.block.quoted and before.block.text.rstrip(" *_").endswith((":", "：")):
         cited = before.cited(*before.sentences[-1])
         if cited:
@@ -432,8 +482,11 @@ def _cited_in_neighbours(before: _AnswerBlock | None, after: _AnswerBlock | None
     return after.cited(0, len(after.block.text)) if named else after.paragraph.following(0)
 
 
-def _strip_quotation(text: str) -> str:
-    """Return `text` without quotation marks around it, or at one end if it continues in other blocks."""
+def _strip_quotation_marks(text: str) -> str:
+    """Return `text` without the quotation marks around it.
+
+    A quotation over several blocks may have one at one end.
+    """
     marked = Paragraph(text).marked
     match marked.quoted:
         case [Quoted(start=0) as whole] if whole.end == len(text):
@@ -443,11 +496,13 @@ def _strip_quotation(text: str) -> str:
     return text[start:end].strip()
 
 
-def _without_entities(text: str) -> str:
+def _decode_entities(text: str) -> str:
+    """Return `text` with HTML entities replaced by their characters."""
     return _ENTITY.sub(lambda match: unescape(match[0]), text)
 
 
-def _sentences(part: _AnswerBlock) -> Iterator[Sentence]:
+def _split_sentences(part: _AnswerBlock) -> Iterator[Sentence]:
+    """Yield the sentences of a block with the source numbers they cite."""
     for start, end in part.sentences:
         cited = part.cited(start, end)
         if part.block.heading and not cited:

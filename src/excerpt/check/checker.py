@@ -1,4 +1,4 @@
-"""Check what an answer cites and quotes against the pack it was given and the current vault."""
+"""Check the citations and quotations of an LLM's answer against its pack and the present vault."""
 
 from __future__ import annotations
 
@@ -9,40 +9,48 @@ from functools import cached_property
 from itertools import accumulate
 
 from excerpt.check.answer import Citation, CitedAnswer, Quotation, Sentence
-from excerpt.check.lookup import Lookup
-from excerpt.check.quotations import QuotedSpan, best_alignment, find, longest_part
-from excerpt.check.source_state import SourceComparison, State, compare_source
-from excerpt.check.verdicts import Check, CheckedCitation, CheckedQuotation, CheckedSentence, SourceLines, Verdict
+from excerpt.check.lookup import VaultLookup
+from excerpt.check.quotations import QuotedSpan, find_most_similar, find_quotation, select_longest_part
+from excerpt.check.source_state import SourceComparison, SourceState, compare_source
+from excerpt.check.verdicts import AnswerCheck, CheckedCitation, CheckedQuotation, CheckedSentence, SourceLines, Verdict
 from excerpt.pack.formats.pack_format import PackFile, PackSource
 from excerpt.text.fragments import words_in
 
-ALTERED = 0.8
-"""Least similarity at which a quotation counts as altered instead of invented (docs/design/citations.md)."""
-MAX_CITATIONS = 10_000
-"""Maximum number of valid citations that are listed one by one: 2,000 × [1-999] would be two million."""
-MIN_CITED, MIN_ALONE = 2, 3
-"""Least number of words of an unknown quotation that is called invented, with and without a citation.
+MIN_ALTERED_SIMILARITY = 0.8
+"""Least similarity, 0 to 1, to some text with which a quotation counts as altered, not invented.
 
-Quotation marks around fewer words often set off a word and quote nothing.
+See docs/design/citations.md.
 """
-_MIN_SENTENCE = 3
+MAX_CITATIONS = 10_000
+"""Maximum number of valid citations in the result: an answer with 2,000 times [1-999] has two million."""
+MIN_CITED_WORDS, MIN_UNCITED_WORDS = 2, 3
+"""Least number of words of a quotation that is called invented, with and without a citation.
+
+Quotation marks around fewer words often only emphasise them.
+"""
+_MIN_SENTENCE_WORDS = 3
 
 
-def check_answer(answer: CitedAnswer, pack: PackFile, lookup: Lookup) -> Check:
-    """Check `answer` against `pack` and the vault behind `lookup`. The result is deterministic."""
-    pack = replace(pack, sources=tuple(_with_lines(source, lookup) for source in pack.sources))
+def check_answer(answer: CitedAnswer, pack: PackFile, lookup: VaultLookup) -> AnswerCheck:
+    """Check an answer against the pack that the LLM was given, and the vault that `lookup` searches.
+
+    The result is deterministic.
+    """
+    pack = replace(pack, sources=tuple(_fill_lines(source, lookup) for source in pack.sources))
     checker = _Checker(pack, lookup)
-    quotations = [checker.quotation(quotation) for quotation in answer.quotations]
+    quotations = [checker.check_quotation(quotation) for quotation in answer.quotations]
     own = [citation for citation in answer.citations if not _is_quoted(citation, quotations)]
     cited = _count_citations(own)
-    sentences = [checked_sentence for each in answer.sentences if (checked_sentence := checker.sentence(each))]
+    sentences = [checked_sentence for each in answer.sentences if (checked_sentence := checker.check_sentence(each))]
     uncited = [
-        each for each in answer.sentences if not each.cited and not each.quotes and words_in(each.text) >= _MIN_SENTENCE
+        each
+        for each in answer.sentences
+        if not each.cited and not each.quotes and words_in(each.text) >= _MIN_SENTENCE_WORDS
     ]
-    return Check(
+    return AnswerCheck(
         pack,
         tuple(checker.comparisons.values()),
-        tuple(checker.citations(own, cited)),
+        tuple(checker.check_citations(own, cited)),
         tuple(quotations),
         tuple(sentences),
         tuple(uncited),
@@ -51,17 +59,20 @@ def check_answer(answer: CitedAnswer, pack: PackFile, lookup: Lookup) -> Check:
     )
 
 
-def _with_lines(source: PackSource, lookup: Lookup) -> PackSource:
-    """Return a source that the pack names by a location in an attachment, with the lines that are there now."""
+def _fill_lines(source: PackSource, lookup: VaultLookup) -> PackSource:
+    """Return `source` with line numbers.
+
+    If the pack names it only by a location in an attachment, its lines are those at the location now.
+    """
     if source.line_start:
         return source
-    path = lookup.path(source.path)
-    first = lookup.line_at(path, source.place) if path is not None else 1
+    path = lookup.find_path(source.path)
+    first = lookup.find_line(path, source.place) if path is not None else 1
     return replace(source, line_start=first, line_end=first + source.text.count("\n"))
 
 
 def _count_citations(citations: Iterable[Citation]) -> Counter[int]:
-    """Return how often each number is cited."""
+    """Return the number of citations of each source number."""
     steps: Counter[int] = Counter()
     for named, times in Counter(each for citation in citations for each in citation.ranges).items():
         steps[named.start] += times
@@ -71,7 +82,7 @@ def _count_citations(citations: Iterable[Citation]) -> Counter[int]:
 
 
 def _is_quoted(citation: Citation, quotations: Sequence[CheckedQuotation]) -> bool:
-    """Return whether an apparent citation is part of the quoted note."""
+    """Return whether a citation inside a quotation is really part of the text of the quoted note."""
     if citation.quotation is None:
         return False
     quoted = quotations[citation.quotation]
@@ -80,20 +91,29 @@ def _is_quoted(citation: Citation, quotations: Sequence[CheckedQuotation]) -> bo
 
 @dataclass
 class _Checker:
+    """Checker of the citations, quotations and sentences of one answer."""
+
     pack: PackFile
-    lookup: Lookup
+    lookup: VaultLookup
     _terms_by_text: dict[str, frozenset[str]] = field(default_factory=dict)
     _judgements: dict[Quotation, CheckedQuotation] = field(default_factory=dict)
-    _reversed: CheckedQuotation | None = None  # where the quotation at hand stands but for what turns its meaning
+    _reversed: CheckedQuotation | None = (
+        None  # verdict if the present quotation is only found with its meaning reversed
+    )
 
     @cached_property
     def comparisons(self) -> dict[int, SourceComparison]:
+        """The comparison of each source in the pack with the vault, by source number."""
         return {source.number: compare_source(source, self.lookup) for source in self.pack.sources}
 
     # --- citations ----------------------------------------------------------------------------------------------------
 
-    def citations(self, citations: Iterable[Citation], cited: Mapping[int, int]) -> Iterator[CheckedCitation]:
-        """Yield the numbers of `citations` in order: valid ones up to a limit, the others once each."""
+    def check_citations(self, citations: Iterable[Citation], cited: Mapping[int, int]) -> Iterator[CheckedCitation]:
+        """Yield each source number in `citations`, in order.
+
+        Valid numbers are yielded up to MAX_CITATIONS times in all, numbers that do not hold once each. `cited` has the
+        number of citations by source number.
+        """
         unseen = set(cited)
         room = MAX_CITATIONS
         for citation in citations:
@@ -110,71 +130,74 @@ class _Checker:
 
     # --- quotations ---------------------------------------------------------------------------------------------------
 
-    def quotation(self, quotation: Quotation) -> CheckedQuotation:
-        """Return the verdict on `quotation`, computed once for equal text and citations."""
+    def check_quotation(self, quotation: Quotation) -> CheckedQuotation:
+        """Return the verdict on a quotation. It is computed only once for equal texts and citations."""
         unnumbered = replace(quotation, line=0)
         if unnumbered not in self._judgements:
             self._judgements[unnumbered] = self._with_locations(self._check_cited(unnumbered))
         return replace(self._judgements[unnumbered], quotation=quotation)
 
     def _with_locations(self, checked: CheckedQuotation) -> CheckedQuotation:
-        """Return the quotation with the locations in attachments besides the line numbers."""
+        """Return the checked quotation with locations, such as pages, for lines of attachments."""
 
         def with_location(lines: SourceLines | None) -> SourceLines | None:
-            path = self.lookup.path(lines.path) if lines is not None else None
+            path = self.lookup.find_path(lines.path) if lines is not None else None
             if lines is None or path is None:
                 return lines
-            return replace(lines, place=self.lookup.location(path, lines.line_start, lines.line_end))
+            return replace(lines, place=self.lookup.find_location(path, lines.line_start, lines.line_end))
 
         return replace(checked, place=with_location(checked.place), now=with_location(checked.now))
 
     def _check_cited(self, quotation: Quotation) -> CheckedQuotation:
         if quotation.cited != quotation.beside:
-            whole = self._judge(replace(quotation, readings=quotation.readings[:1], cited=quotation.beside))
+            whole = self._check_readings(replace(quotation, readings=quotation.readings[:1], cited=quotation.beside))
             if whole.verdict is Verdict.TRUE:
                 return whole
-        return self._judge(quotation)
+        return self._check_readings(quotation)
 
-    def _judge(self, quotation: Quotation) -> CheckedQuotation:
+    def _check_readings(self, quotation: Quotation) -> CheckedQuotation:
         cited = [source for number in quotation.cited if (source := self.pack.source(number))]
         others = [source for source in self.pack.sources if source not in cited]
         self._reversed = None
         return (
-            self._in_sources(quotation, cited, Verdict.TRUE)
-            or self._in_sources(quotation, others, Verdict.MISATTRIBUTED if quotation.cited else Verdict.TRUE)
-            or self._in_question(quotation)
-            or self._in_vault(quotation, Verdict.MISATTRIBUTED if quotation.cited else Verdict.TRUE)
+            self._find_in_sources(quotation, cited, Verdict.TRUE)
+            or self._find_in_sources(quotation, others, Verdict.MISATTRIBUTED if quotation.cited else Verdict.TRUE)
+            or self._find_in_question(quotation)
+            or self._find_in_vault(quotation, Verdict.MISATTRIBUTED if quotation.cited else Verdict.TRUE)
             or self._reversed
-            or self._not_found(quotation, [*cited, *others])
+            or self._judge_missing(quotation, [*cited, *others])
         )
 
-    def _in_sources(
+    def _find_in_sources(
         self, quotation: Quotation, sources: Iterable[PackSource], verdict: Verdict
     ) -> CheckedQuotation | None:
         for reading in quotation.readings:
             for source in sources:
-                if passage := find(reading, source.text):
+                if passage := find_quotation(reading, source.text):
                     lines = _source_lines(source.text, passage, source.path, source.line_start, source.number)
                     if passage.turned_by:
                         self._store_reversed(quotation, lines, passage)
                         continue
-                    now = self._present_lines(reading, source, lines)
+                    now = self._find_present_lines(reading, source, lines)
                     if verdict is Verdict.TRUE and now is None:
                         verdict = Verdict.CHANGED
                     return CheckedQuotation(quotation, verdict, lines, passage.differences, now=now)
                 for named in (source.heading, source.path):
-                    if passage := find(reading, named):
+                    if passage := find_quotation(reading, named):
                         lines = SourceLines(source.path, source.line_start, source.line_start, named, source.number)
                         return CheckedQuotation(quotation, verdict, lines, passage.differences)
         return None
 
-    def _present_lines(self, reading: str, source: PackSource, lines: SourceLines) -> SourceLines | None:
-        """Return where a passage found in a source is in the current vault."""
+    def _find_present_lines(self, reading: str, source: PackSource, lines: SourceLines) -> SourceLines | None:
+        """Return the lines of the vault that have a quotation now; None if there are none.
+
+        The pack has its text `reading` at `lines` of `source`.
+        """
         comparison = self.comparisons[source.number]
-        if comparison.state in (State.STANDS, State.MOVED):
+        if comparison.state in (SourceState.STANDS, SourceState.MOVED):
             moved = comparison.line_start - source.line_start
             return SourceLines(comparison.path, lines.line_start + moved, lines.line_end + moved, lines.passage)
-        if comparison.state is State.CHANGED and (passage := find(reading, comparison.text)):
+        if comparison.state is SourceState.CHANGED and (passage := find_quotation(reading, comparison.text)):
             return (
                 None
                 if passage.turned_by
@@ -184,7 +207,7 @@ class _Checker:
         return in_vault[0] if in_vault and not in_vault[1].turned_by else None
 
     def _store_reversed(self, quotation: Quotation, lines: SourceLines, passage: QuotedSpan) -> None:
-        like = best_alignment(quotation.text, lines.passage)
+        like = find_most_similar(quotation.text, lines.passage)
         self._reversed = self._reversed or CheckedQuotation(
             quotation,
             Verdict.ALTERED,
@@ -194,16 +217,16 @@ class _Checker:
             turned_by=passage.turned_by,
         )
 
-    def _in_question(self, quotation: Quotation) -> CheckedQuotation | None:
-        """Return the verdict on a quotation from the question, None for any other."""
+    def _find_in_question(self, quotation: Quotation) -> CheckedQuotation | None:
+        """Return the verdict TRUE if the user's question has the quotation and it cites nothing, else None."""
         if quotation.cited or not self.pack.question:
             return None
-        passage = find(quotation.text, self.pack.question)
+        passage = find_quotation(quotation.text, self.pack.question)
         return CheckedQuotation(quotation, Verdict.TRUE) if passage and not passage.turned_by else None
 
-    def _in_vault(self, quotation: Quotation, verdict: Verdict) -> CheckedQuotation | None:
-        if words_in(quotation.text) < MIN_CITED:
-            return None  # a single word occurs in any vault, and proves nothing
+    def _find_in_vault(self, quotation: Quotation, verdict: Verdict) -> CheckedQuotation | None:
+        if words_in(quotation.text) < MIN_CITED_WORDS:
+            return None  # a single word may occur in any vault by chance
         for reading in quotation.readings:
             if match := self._search_vault(reading):
                 lines, passage = match
@@ -214,64 +237,70 @@ class _Checker:
         return None
 
     def _search_vault(self, reading: str, first: str = "") -> tuple[SourceLines, QuotedSpan] | None:
-        """Return where `reading` is in the vault, preferably in the note `first`.
+        """Return a passage of the vault that has the text `reading`, preferably in the note at the path `first`.
 
-        A passage where an ellipsis leaves out words that reverse the meaning counts only if there is no other.
+        A passage in which an ellipsis leaves out words that reverse the meaning is only returned if there is no other.
         """
         reversed_passage: tuple[SourceLines, QuotedSpan] | None = None
-        for lines in sorted(self.lookup.lines_with(longest_part(reading)), key=lambda lines: lines.path != first):
-            if passage := find(reading, lines.text):
+        for lines in sorted(
+            self.lookup.find_lines_with(select_longest_part(reading)), key=lambda lines: lines.path != first
+        ):
+            if passage := find_quotation(reading, lines.text):
                 match = _source_lines(lines.text, passage, lines.path, lines.line_start), passage
                 if not passage.turned_by:
                     return match
                 reversed_passage = reversed_passage or match
         return reversed_passage
 
-    def _not_found(self, quotation: Quotation, sources: Sequence[PackSource]) -> CheckedQuotation:
-        if words_in(quotation.text) < (MIN_CITED if quotation.cited else MIN_ALONE):
+    def _judge_missing(self, quotation: Quotation, sources: Sequence[PackSource]) -> CheckedQuotation:
+        if words_in(quotation.text) < (MIN_CITED_WORDS if quotation.cited else MIN_UNCITED_WORDS):
             return CheckedQuotation(quotation, Verdict.SHORT, similarity=0.0)
         best: tuple[float, SourceLines | None] = (0.0, None)
-        for text, path, line, number in self._candidates(quotation, sources):
-            like = best_alignment(quotation.text, text)
+        for text, path, line, number in self._similar_texts(quotation, sources):
+            like = find_most_similar(quotation.text, text)
             if like and like.similarity / 100 > best[0]:
                 lines = _source_lines(text, like, path, line, number)
                 best = (like.similarity / 100, lines)
         similarity, nearest = best
-        verdict = Verdict.ALTERED if similarity >= ALTERED else Verdict.INVENTED
+        verdict = Verdict.ALTERED if similarity >= MIN_ALTERED_SIMILARITY else Verdict.INVENTED
         return CheckedQuotation(quotation, verdict, nearest, similarity=similarity)
 
-    def _candidates(
+    def _similar_texts(
         self, quotation: Quotation, sources: Sequence[PackSource]
     ) -> Iterator[tuple[str, str, int, int | None]]:
-        """Yield the texts that may be the original of an altered quotation, most likely first.
+        """Yield texts that an altered quotation may be from, most likely first.
 
-        Each has its path, its first line and, in the pack, the number of its source.
+        Each is a tuple of the text, its path, its first line, and the number of its source (None: not in the pack).
         """
         yield from ((source.text, source.path, source.line_start, source.number) for source in sources)
-        for each in self.lookup.lines_like(quotation.text):
+        for each in self.lookup.find_similar_lines(quotation.text):
             yield each.text, each.path, each.line_start, None
 
     # --- sentences ----------------------------------------------------------------------------------------------------
 
-    def sentence(self, sentence: Sentence) -> CheckedSentence | None:
+    def check_sentence(self, sentence: Sentence) -> CheckedSentence | None:
+        """Return a sentence with its missing words; None if it cites no source of the pack, or quotes."""
         cited = [source for number in sentence.cited if (source := self.pack.source(number))]
         if not cited or sentence.quotes:
             return None
-        words = self.lookup.important_words(sentence.text)
-        has = frozenset().union(*(self._terms(source) for source in cited))
+        words = self.lookup.select_important_words(sentence.text)
+        has = frozenset().union(*(self._source_terms(source) for source in cited))
         missing = [word.surface for word in words if has.isdisjoint(word.terms)]
         numbers = tuple(source.number for source in cited)
         return CheckedSentence(sentence, numbers, tuple(word.surface for word in words), tuple(missing))
 
-    def _terms(self, source: PackSource) -> frozenset[str]:
+    def _source_terms(self, source: PackSource) -> frozenset[str]:
         source_text = f"{source.heading}\n{source.path}, lines {source.line_start}-{source.line_end}\n\n{source.text}"
         if source_text not in self._terms_by_text:
-            self._terms_by_text[source_text] = self.lookup.terms(source_text)
+            self._terms_by_text[source_text] = self.lookup.analyze_terms(source_text)
         return self._terms_by_text[source_text]
 
 
 def _source_lines(text: str, passage: QuotedSpan, path: str, first_line: int, source: int | None = None) -> SourceLines:
-    """Return the location of a passage of `text`, which begins at line `first_line` of the note."""
+    """Return the lines of a passage of `text`, which begins at line `first_line` of the note at `path`.
+
+    `source` is the number of the source in the pack that has the text.
+    """
     quoted_text = text[passage.start : passage.end]
     start = first_line + text.count("\n", 0, passage.start)
     return SourceLines(path, start, start + quoted_text.count("\n"), quoted_text, source)

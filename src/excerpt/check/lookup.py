@@ -1,6 +1,6 @@
-"""The vault as a check reads it: notes by the path that a pack shows, and passages that may contain a text.
+"""Search of a vault for the notes and passages that an answer may cite or quote.
 
-Only the index is read. A path from a pack that is no indexed note is ignored.
+Only the index is read. A path in a pack that is not the path of an indexed note is ignored.
 """
 
 from __future__ import annotations
@@ -18,175 +18,191 @@ from excerpt.locations import location_contains
 from excerpt.model import Fragment, Memory
 from excerpt.pack.memory_fragment import name_of
 from excerpt.search.bm25 import Rows
-from excerpt.search.proximity import phrase_rows, rows_with_words
+from excerpt.search.proximity import find_phrase_rows, find_word_sequence
 from excerpt.text.display import visible_line
 from excerpt.text.words import QueryWord, fold, is_function_word, query_terms, terms_of
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
-    """Lines of a note, from `line_start` on."""
+class NoteExtract:
+    """Lines of a note; `text` begins at line `line_start` of the note at `path`."""
 
     path: str
     line_start: int
     text: str
 
 
-class Lookup(Protocol):
-    """Lookup of notes and passages for a check.
+class VaultLookup(Protocol):
+    """Search of a vault for the notes and passages that a check of an answer needs.
 
     A returned note or passage is only a candidate: the check still compares its text.
     """
 
-    def path(self, visible_path: str) -> str | None:
-        """Return the path of the note that a pack shows as `visible_path`."""
+    def find_path(self, visible_path: str) -> str | None:
+        """Return the path of the note that a pack shows as `visible_path`; None if there is no such note."""
         ...
 
-    def text(self, path: str) -> str: ...
-
-    def location(self, path: str, line_start: int, line_end: int) -> str:
-        """Return the location of lines of an attachment, "" for lines of a note."""
+    def read_note(self, path: str) -> str:
+        """Return the text of the note at `path`."""
         ...
 
-    def line_at(self, path: str, place: str) -> int:
-        """Return the first line at a location, 1 if the location is unknown."""
+    def find_location(self, path: str, line_start: int, line_end: int) -> str:
+        """Return the location, such as a page, of lines of an attachment; "" for lines of a note."""
         ...
 
-    def notes_with_line(self, line: str) -> Iterable[str]:
+    def find_line(self, path: str, place: str) -> int:
+        """Return the first line at the location `place` (such as a page) of an attachment.
+
+        1 if it is unknown.
+        """
+        ...
+
+    def find_notes_with_line(self, line: str) -> Iterable[str]:
         """Return the paths of the notes that may have exactly this line."""
         ...
 
-    def lines_with(self, quotation: str) -> Iterable[Lines]:
-        """Return lines that may contain `quotation`."""
+    def find_lines_with(self, quotation: str) -> Iterable[NoteExtract]:
+        """Yield the passages that may contain `quotation`."""
         ...
 
-    def lines_like(self, quotation: str) -> Iterable[Lines]:
-        """Return the few passages with most of the important words of `quotation`."""
+    def find_similar_lines(self, quotation: str) -> Iterable[NoteExtract]:
+        """Return a few passages: those with most of the important words of `quotation`."""
         ...
 
-    def important_words(self, sentence: str) -> Sequence[QueryWord]:
-        """Return the important words of `sentence`, each once."""
+    def select_important_words(self, sentence: str) -> Sequence[QueryWord]:
+        """Return the words of `sentence` that are neither function words nor common in the vault, each once."""
         ...
 
-    def terms(self, text: str) -> frozenset[str]:
-        """Return the terms of `text`, which has a word of `important_words` if one of its terms is among them."""
+    def analyze_terms(self, text: str) -> frozenset[str]:
+        """Return the terms of `text` in all languages of the vault.
+
+        The text has a word of `select_important_words` if these include one of the terms of the word.
+        """
         ...
 
 
-COMMON = 0.1
-"""Share of all fragments from which a word is common and is ignored."""
-MIN_COMMON = 3
-"""Number of fragments that a word may occur in without being common, whatever their share."""
-_MAX_RESULTS = 50
-_MAX_LIKE = 8
-_MAX_WEIGHED = 200
-_MAX_PROBED = 6  # words at each end of a quotation that is in no fragment, but may span two
-_LANGUAGES = 3
+COMMON_WORD_SHARE = 0.1
+"""Share of all fragments above which a word is common, and is not compared."""
+MAX_RARE_FRAGMENTS = 3
+"""Number of fragments up to which a word is never common, whatever their share of all fragments."""
+_MAX_FRAGMENTS = 50
+_MAX_SIMILAR = 8
+_MAX_CANDIDATES = 200
+_MAX_EDGE_WORDS = 6  # words at each end of a quotation, which are searched alone if it spans two fragments
+_MAX_LANGUAGES = 3
 
 
 class SnapshotLookup:
-    """Lookup in the index of a vault."""
+    """Search of the indexed notes of a vault for a check."""
 
     def __init__(self, snapshot: Corpus) -> None:
         self._snapshot = snapshot
         self._texts: dict[str, str] = {}
-        self._languages = snapshot.languages[:_LANGUAGES]
+        self._languages = snapshot.languages[:_MAX_LANGUAGES]
 
     @cached_property
     def _visible_paths(self) -> dict[str, str]:
-        """Paths by their visible form; if several look alike, the first one that is shown unchanged."""
+        """The paths of all notes by the form in which a pack shows them.
+
+        If several paths look alike, one that is shown unchanged is preferred.
+        """
         paths = sorted(self._snapshot.note_paths(), key=lambda path: (visible_line(path) == path, path))
         return {visible_line(path): path for path in paths}
 
-    def path(self, visible_path: str) -> str | None:
+    def find_path(self, visible_path: str) -> str | None:
         return self._visible_paths.get(visible_line(visible_path))
 
-    def text(self, path: str) -> str:
+    def read_note(self, path: str) -> str:
         if path not in self._texts:
             self._texts[path] = self._snapshot.note_text(path)
         return self._texts[path]
 
-    def location(self, path: str, line_start: int, line_end: int) -> str:
+    def find_location(self, path: str, line_start: int, line_end: int) -> str:
         return self._snapshot.place(path, line_start, line_end)
 
-    def line_at(self, path: str, place: str) -> int:
+    def find_line(self, path: str, place: str) -> int:
         sections = self._snapshot.sections(path)
         return next((each.line_start for each in sections if each.place and location_contains(place, each.place)), 1)
 
-    def notes_with_line(self, line: str) -> Iterable[str]:
-        keys = [key for key, _ in self._snapshot.facets.texts_with(line)][:_MAX_RESULTS]
+    def find_notes_with_line(self, line: str) -> Iterable[str]:
+        keys = [key for key, _ in self._snapshot.facets.texts_with(line)][:_MAX_FRAGMENTS]
         return sorted({fragment.path for fragment in self._snapshot.fragments(keys)})
 
-    def lines_with(self, quotation: str) -> Iterable[Lines]:
-        words = self._query_terms(quotation)
+    def find_lines_with(self, quotation: str) -> Iterable[NoteExtract]:
+        words = self._analyze_words(quotation)
         if not words:
             return
-        probe = min(len(words) // 2, _MAX_PROBED)
+        probe = min(len(words) // 2, _MAX_EDGE_WORDS)
         ends = [quotation[: words[probe - 1].end], quotation[words[-probe].start :]] if probe else []
-        spans = [words, *(core for end in ends if (core := self._query_terms(end)))]
+        spans = [words, *(core for end in ends if (core := self._analyze_words(end)))]
         queries = [CandidateQuery(must=tuple(word.terms for word in core if not word.whole)) for core in spans]
         snapshot = self._snapshot.prefetch(lambda _: queries)
-        rows = phrase_rows(snapshot, quotation, self._query_terms)
+        rows = find_phrase_rows(snapshot, quotation, self._analyze_words)
         if not len(rows):
-            matching = [rows_with_words(snapshot.lexical, core) for core in spans[1:]]
+            matching = [find_word_sequence(snapshot.lexical, core) for core in spans[1:]]
             rows = reduce(np.union1d, matching, rows).astype(np.int32)
-        for fragment in snapshot.fragments(snapshot.table.keys[rows[:_MAX_RESULTS]].tolist()):
+        for fragment in snapshot.fragments(snapshot.table.keys[rows[:_MAX_FRAGMENTS]].tolist()):
             yield self._with_neighbours(fragment)
 
-    def lines_like(self, quotation: str) -> Iterable[Lines]:
-        weighted = self.important_words(quotation)
-        query = CandidateQuery(terms=tuple(term for word in weighted for term in word.terms), limit=_MAX_WEIGHED)
+    def find_similar_lines(self, quotation: str) -> Iterable[NoteExtract]:
+        weighted = self.select_important_words(quotation)
+        query = CandidateQuery(terms=tuple(term for word in weighted for term in word.terms), limit=_MAX_CANDIDATES)
         snapshot = self._snapshot.prefetch(lambda _: [query])
         shares = np.zeros(snapshot.lexical.doc_count, np.float32)
         for word in weighted:
-            share = snapshot.lexical.corpus_size / max(self._count(word), 1)
-            shares[_rows(snapshot, word)] += np.float32(np.log1p(share))
-        best = np.argsort(-shares, kind="stable")[:_MAX_LIKE]
+            share = snapshot.lexical.corpus_size / max(self._count_fragments(word), 1)
+            shares[_find_rows(snapshot, word)] += np.float32(np.log1p(share))
+        best = np.argsort(-shares, kind="stable")[:_MAX_SIMILAR]
         keys = snapshot.table.keys[best[shares[best] > 0]].tolist()
-        return [Lines(each.path, each.line_start, each.text) for each in snapshot.fragments(keys)]
+        return [NoteExtract(each.path, each.line_start, each.text) for each in snapshot.fragments(keys)]
 
-    def important_words(self, sentence: str) -> Sequence[QueryWord]:
-        max_notes = max(self._snapshot.lexical.corpus_size * COMMON, MIN_COMMON)
-        return distinctive_words(
-            self._query_terms(sentence), lambda word: self._count(word) > max_notes, (*self._snapshot.languages, "en")
+    def select_important_words(self, sentence: str) -> Sequence[QueryWord]:
+        max_notes = max(self._snapshot.lexical.corpus_size * COMMON_WORD_SHARE, MAX_RARE_FRAGMENTS)
+        return select_distinctive_words(
+            self._analyze_words(sentence),
+            lambda word: self._count_fragments(word) > max_notes,
+            (*self._snapshot.languages, "en"),
         )
 
-    def terms(self, text: str) -> frozenset[str]:
+    def analyze_terms(self, text: str) -> frozenset[str]:
         return frozenset(term for language in (*self._languages, "") for term in terms_of(text, language)[0])
 
-    def _query_terms(self, text: str) -> Sequence[QueryWord]:
+    def _analyze_words(self, text: str) -> Sequence[QueryWord]:
         return query_terms(text, self._languages)
 
-    def _count(self, word: QueryWord) -> int:
-        """Return the number of fragments that have the word."""
+    def _count_fragments(self, word: QueryWord) -> int:
+        """Return the number of fragments of the vault that have the word."""
         return self._snapshot.count_fragments(word.terms)
 
-    def _with_neighbours(self, fragment: Fragment) -> Lines:
-        """Return the fragment with its neighbours and the lines between.
+    def _with_neighbours(self, fragment: Fragment) -> NoteExtract:
+        """Return the lines from the fragment before to the fragment after the given one.
 
-        A quotation may continue into the next fragment.
+        A quotation may begin in one fragment and end in the next.
         """
         near = self._snapshot.note_fragments(fragment.path, max(fragment.ordinal - 1, 0), fragment.ordinal + 1)
         first, last = near[0].line_start, near[-1].line_end
-        return Lines(fragment.path, first, "\n".join(self.text(fragment.path).split("\n")[first - 1 : last]))
+        return NoteExtract(fragment.path, first, "\n".join(self.read_note(fragment.path).split("\n")[first - 1 : last]))
 
 
 class LookupWithMemories(SnapshotLookup):
-    """Lookup in the index of a vault and among memories, by their names in packs."""
+    """Search of the indexed notes of a vault and of memories (findings that a user keeps) for a check.
+
+    A memory has its name in packs as its path.
+    """
 
     def __init__(self, snapshot: Corpus, memories: Iterable[Memory]) -> None:
         super().__init__(snapshot)
         self._memories = {name_of(memory.id): memory.text.strip("\n") for memory in memories}
 
-    def path(self, visible_path: str) -> str | None:
-        return visible_path if visible_path in self._memories else super().path(visible_path)
+    def find_path(self, visible_path: str) -> str | None:
+        return visible_path if visible_path in self._memories else super().find_path(visible_path)
 
-    def text(self, path: str) -> str:
+    def read_note(self, path: str) -> str:
         memory_text = self._memories.get(path)
-        return super().text(path) if memory_text is None else memory_text
+        return super().read_note(path) if memory_text is None else memory_text
 
 
-def _rows(snapshot: Corpus, word: QueryWord) -> Rows:
+def _find_rows(snapshot: Corpus, word: QueryWord) -> Rows:
     """Return the rows that have the word, ascending."""
     row_sets = [snapshot.lexical.entries(term).rows for term in word.terms]
     return np.unique(np.concatenate(row_sets)).astype(np.int32)
@@ -195,12 +211,13 @@ def _rows(snapshot: Corpus, word: QueryWord) -> Rows:
 _LETTER = re.compile(r"\w")
 
 
-def distinctive_words(
+def select_distinctive_words(
     words: Sequence[QueryWord], is_common: Callable[[QueryWord], bool], languages: Sequence[str]
 ) -> list[QueryWord]:
-    """Return the words, each once, that are neither function words nor common; the parts instead of a compound.
+    """Return the words that are neither function words nor common, each once.
 
-    A compound itself is kept if its parts are not among the words.
+    A compound such as `snake_case` is left out if its parts are among `words`. `is_common` tells whether a word is
+    common in the vault; `languages` are the language codes of the function words.
     """
     parts = {(word.start, word.end) for word in words if not word.whole}
     by_terms: dict[tuple[str, ...], QueryWord] = {}

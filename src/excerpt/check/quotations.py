@@ -1,9 +1,9 @@
-"""Where a quotation is found in a text: literally, nearly, or in something similar.
+"""Search for a quotation in a text: literally, with small differences, or by similarity.
 
-Nearly means the same words in the same order. The differences are reported: white space; signs (kinds of quotation
-marks, dashes and dots, accents composed or not); Markdown markup; capitals; the full stop or comma at the end, which
-belongs to the surrounding sentence; and what an ellipsis leaves out. A quotation begins and ends at word boundaries:
-"able to merge" is not in "unable to merge".
+With small differences means the same words in the same order. The differences are reported: white space; signs (kinds
+of quotation marks, dashes and dots, accents composed or not); Markdown markup; capitals; the full stop or comma at the
+end, which may belong to the sentence around the quotation; and words that an ellipsis leaves out. A quotation begins
+and ends at word boundaries: "able to merge" is not in "unable to merge".
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from excerpt.text.fragments import words_in
 from excerpt.text.words import WIDE_CHARACTERS, denying_words, detect_language, restricting_words
 
 
-class Difference(StrEnum):
-    """A difference between a true quotation and the text."""
+class QuotationDifference(StrEnum):
+    """A kind of difference that a quotation may have from the text it quotes, and still be true."""
 
     SPACE = "white space"
     SIGNS = "signs"
@@ -36,76 +36,94 @@ class Difference(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class QuotedSpan:
-    """A range of characters in a text, `end` exclusive, that holds a quotation (`find`) or is most like one.
+    """The range of characters in a text, `end` exclusive, that has a quotation or is most similar to it.
 
-    `similarity` is 0 to 100. `turned_by` are the words that an ellipsis leaves out and that turn the meaning.
+    `differences` are the differences of the quotation from the text. `turned_by` are words that an ellipsis in the
+    quotation leaves out and that reverse its meaning, such as "not". `similarity` is 0 to 100.
     """
 
     start: int
     end: int
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[QuotationDifference, ...] = ()
     turned_by: tuple[str, ...] = ()
     similarity: float = 100.0
 
 
-_LADDER = (Difference.SPACE, Difference.SIGNS, Difference.MARKUP, Difference.CASE)
+_IGNORABLE_DIFFERENCES = (
+    QuotationDifference.SPACE,
+    QuotationDifference.SIGNS,
+    QuotationDifference.MARKUP,
+    QuotationDifference.CASE,
+)
 _ELLIPSIS = re.compile(r"\s*(?:[\[(]\s*(?:…|\.{3})\s*[\])]|…|\.{3,}|⋯+)\s*")
-_ENDS = ".,;:!?。，、；：！？"
-_MIN_PART = 2
-"""The fewest words on each side of an ellipsis: single words in some order are in any text."""
+_END_SIGNS = ".,;:!?。，、；：！？"
+_MIN_PART_WORDS = 2
+"""Least number of words of each part between ellipses: single words in some order are in any text."""
 _MAX_PARTS = 12
-_MAX_TRIED = 8  # places of a quotation with ellipses, until one leaves out nothing that turns its meaning
+_MAX_ATTEMPTS = 8  # places tried for a quotation with ellipses, until no left-out word reverses its meaning
 _SENTENCE_ENDS = re.compile(r"[.!?]\s|[。！？]|\n\s*\n")
-_MAX_CACHED = 256  # texts, each of some fragments at most
+_MAX_CACHED_TEXTS = 256  # texts, each of some fragments at most
 
 
-def find(quotation: str, text: str) -> QuotedSpan | None:
-    """Return where `quotation` is in `text`, with as few differences as possible; None if it is not."""
+def find_quotation(quotation: str, text: str) -> QuotedSpan | None:
+    """Return the range of `text` that has `quotation`, with as few differences as possible.
+
+    Return None if there is none.
+    """
     if span := _find_exact(quotation, text):
         return span
-    without_end = quotation.rstrip(_ENDS + " \t\n")
+    without_end = quotation.rstrip(_END_SIGNS + " \t\n")
     if without_end != quotation.rstrip() and (span := _find_exact(without_end, text)):
-        return replace(span, differences=(*span.differences, Difference.END))
+        return replace(span, differences=(*span.differences, QuotationDifference.END))
     return _find_parts(quotation, text)
 
 
-def longest_part(quotation: str) -> str:
-    """Return what to look for first: of a quotation with ellipses, the longest part between them."""
+def select_longest_part(quotation: str) -> str:
+    """Return the longest part between the ellipses of a quotation.
+
+    Without an ellipsis, the whole quotation.
+    """
     return max(_ELLIPSIS.split(quotation), key=len)
 
 
-def best_alignment(quotation: str, text: str) -> QuotedSpan | None:
-    """Return the range of `text` most similar to `quotation`, ignoring markup and case; None if either is empty."""
-    needle, _ = _comparable(quotation, frozenset(_LADDER))
-    haystack, offsets = _comparable(text, frozenset(_LADDER))
+def find_most_similar(quotation: str, text: str) -> QuotedSpan | None:
+    """Return the range of `text` most similar to `quotation`, ignoring markup and case.
+
+    Return None if either is empty.
+    """
+    needle, _ = _normalize(quotation, frozenset(_IGNORABLE_DIFFERENCES))
+    haystack, offsets = _normalize(text, frozenset(_IGNORABLE_DIFFERENCES))
     if not needle or not haystack:
         return None
     if len(needle) > len(haystack):
         return QuotedSpan(offsets[0], offsets[-1] + 1, similarity=fuzz.ratio(needle, haystack))
     alignment = fuzz.partial_ratio_alignment(needle, haystack)
     assert alignment is not None
-    start, end = _whole_words(haystack, alignment.dest_start, max(alignment.dest_end, alignment.dest_start + 1))
+    start, end = _extend_to_words(haystack, alignment.dest_start, max(alignment.dest_end, alignment.dest_start + 1))
     return QuotedSpan(offsets[start], offsets[end - 1] + 1, similarity=alignment.score)
 
 
 def _find_exact(needle: str, text: str) -> QuotedSpan | None:
-    for number in range(len(_LADDER) + 1):
-        ignored = _LADDER[:number]
+    for number in range(len(_IGNORABLE_DIFFERENCES) + 1):
+        ignored = _IGNORABLE_DIFFERENCES[:number]
         if offsets := _find_ignoring(needle, text, ignored):
             needed = [each for each in ignored if not _find_ignoring(needle, text, [o for o in ignored if o != each])]
             return QuotedSpan(*offsets, tuple(needed) or ignored[-1:])
     return None
 
 
-def _find_ignoring(needle: str, text: str, ignored: Sequence[Difference]) -> tuple[int, int] | None:
-    pattern, _ = _comparable(needle, frozenset(ignored))
-    haystack, offsets = _comparable(text, frozenset(ignored))
+def _find_ignoring(needle: str, text: str, ignored: Sequence[QuotationDifference]) -> tuple[int, int] | None:
+    pattern, _ = _normalize(needle, frozenset(ignored))
+    haystack, offsets = _normalize(text, frozenset(ignored))
     at = haystack.find(pattern) if pattern.strip() else -1
     while at >= 0:
         last = at + len(pattern)
         start, end = offsets[at], offsets[last - 1] + 1
         if not (
-            _cuts(haystack, at) or _cuts(haystack, last) or _cuts_compound(text, start) or _cuts_compound(text, end)
+            _is_inside_word(haystack, at)
+            or _is_inside_word(haystack, last)
+            or _is_inside_compound(text, start)
+            or _is_inside_compound(text, end)
         ):
             return start, end
         at = haystack.find(pattern, at + 1)
@@ -113,23 +131,27 @@ def _find_ignoring(needle: str, text: str, ignored: Sequence[Difference]) -> tup
 
 
 def _find_parts(quotation: str, text: str) -> QuotedSpan | None:
-    """Return where the parts of a quotation with ellipses are, one after the other."""
-    parts = [part for part in _ELLIPSIS.split(quotation) if part.strip(_ENDS + " \t\n")]
+    """Return the range of `text` that has the parts between a quotation's ellipses in order.
+
+    Return None if there is none. A range in which left-out words reverse the meaning is only returned if there is no
+    other.
+    """
+    parts = [part for part in _ELLIPSIS.split(quotation) if part.strip(_END_SIGNS + " \t\n")]
     if len(parts) == 1 and parts[0] != quotation:
-        return find(parts[0], text)  # dots at an end: the text goes on there, which is no difference
-    if not 2 <= len(parts) <= _MAX_PARTS or any(words_in(part) < _MIN_PART for part in parts):
+        return find_quotation(parts[0], text)  # dots at an end: that the text continues there is not a difference
+    if not 2 <= len(parts) <= _MAX_PARTS or any(words_in(part) < _MIN_PART_WORDS for part in parts):
         return None
     first: QuotedSpan | None = None
     begin = 0
-    for _ in range(_MAX_TRIED):
+    for _ in range(_MAX_ATTEMPTS):
         spans: list[QuotedSpan] = []
         for part in parts:
             after = spans[-1].end if spans else begin
-            span = find(part, text[after:])
+            span = find_quotation(part, text[after:])
             if not span:
                 return first
             spans.append(QuotedSpan(after + span.start, after + span.end, span.differences))
-        passage = _join_spans(spans, text)
+        passage = _merge_parts(spans, text)
         if not passage.turned_by:
             return passage
         first = first or passage
@@ -137,45 +159,49 @@ def _find_parts(quotation: str, text: str) -> QuotedSpan | None:
     return first
 
 
-def _join_spans(spans: Sequence[QuotedSpan], text: str) -> QuotedSpan:
-    """Return the passage that has `spans` and what an ellipsis leaves out between them."""
+def _merge_parts(spans: Sequence[QuotedSpan], text: str) -> QuotedSpan:
+    """Return the range from the first to the last of `spans`, with what the ellipses between them leave out."""
     differences = {each for span in spans for each in span.differences}
     left_out = [_MARKUP.sub("", text[before.end : after.start]) for before, after in pairwise(spans)]
     languages = {detect_language(text), detect_language(text[spans[0].start : spans[-1].end])} - {""}
     return QuotedSpan(
         spans[0].start,
         spans[-1].end,
-        (*(each for each in Difference if each in differences), Difference.ELLIPSIS),
+        (*(each for each in QuotationDifference if each in differences), QuotationDifference.ELLIPSIS),
         tuple(dict.fromkeys(word for gap in left_out for word in _reversing_words(gap, languages))),
     )
 
 
 def _reversing_words(left_out: str, languages: Collection[str]) -> list[str]:
-    """Return the words left out that turn a meaning: negations, and within a sentence such as "unless" and "only"."""
+    """Return the words of a left-out text that reverse a meaning: negations such as "not".
+
+    Within one sentence, restricting words such as "unless" and "only" count as well. `languages` are language codes.
+    """
     words = denying_words(left_out, languages)
     return words if _SENTENCE_ENDS.search(left_out) else [*words, *restricting_words(left_out, languages)]
 
 
-# --- where words end --------------------------------------------------------------------------------------------------
+# --- word boundaries --------------------------------------------------------------------------------------------------
 
 _WORD = re.compile(rf"[^\W{WIDE_CHARACTERS}]")
 _COMPOUND = re.compile(rf"[^\W{WIDE_CHARACTERS}]['’\-‐‑][^\W{WIDE_CHARACTERS}]|\d[.,]\d")
 
 
-def _cuts(text: str, offset: int) -> bool:
-    """Return whether `offset` is inside a word. Scripts without spaces may be cut anywhere."""
+def _is_inside_word(text: str, offset: int) -> bool:
+    """Return whether `offset` is inside a word; in a script without spaces it never is."""
     return 0 < offset < len(text) and bool(_WORD.match(text[offset - 1]) and _WORD.match(text[offset]))
 
 
-def _cuts_compound(text: str, offset: int) -> bool:
-    """Return whether the characters around `offset` are joined: can|'t, non-|empty, 1.|5."""
+def _is_inside_compound(text: str, offset: int) -> bool:
+    """Return whether `offset` is inside a contraction, compound or number, as in can|'t, non-|empty, 1.|5."""
     return any(joint >= 1 and _COMPOUND.fullmatch(text, joint - 1, joint + 2) for joint in (offset - 1, offset))
 
 
-def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
-    while _cuts(text, start):
+def _extend_to_words(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return a range extended to whole words, without spaces at its ends."""
+    while _is_inside_word(text, start):
         start -= 1
-    while _cuts(text, end):
+    while _is_inside_word(text, end):
         end += 1
     while start < end - 1 and text[start] == " ":
         start += 1
@@ -184,9 +210,9 @@ def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
     return start, end
 
 
-# --- what is compared -------------------------------------------------------------------------------------------------
+# --- normalisation ----------------------------------------------------------------------------------------------------
 
-_SIGN = {
+_EQUIVALENT_SIGNS = {
     **dict.fromkeys("“”„‟«»″〝〞〟＂「」『』", '"'),
     **dict.fromkeys("‘’‚‛‹›′＇", "'"),
     **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
@@ -204,52 +230,57 @@ _MARKUP = re.compile(
 )
 
 
-@lru_cache(_MAX_CACHED)
-def _comparable(text: str, ignored: frozenset[Difference]) -> tuple[str, Sequence[int]]:
-    """Return `text` without ignored characters, and the original position of each character."""
+@lru_cache(_MAX_CACHED_TEXTS)
+def _normalize(text: str, ignored: frozenset[QuotationDifference]) -> tuple[str, Sequence[int]]:
+    """Return `text` without the differences in `ignored`, and the original position of each character."""
     characters: list[str] = []
     offsets = array("L")  # a list would take seven times the room
-    for character, offset in _characters(text, ignored):
-        if Difference.SPACE in ignored and character.isspace():
+    for character, offset in _normalized_characters(text, ignored):
+        if QuotationDifference.SPACE in ignored and character.isspace():
             if not characters or characters[-1] == " ":
                 continue
             character = " "  # noqa: PLW2901
         characters.append(character)
         offsets.append(offset)
-    if Difference.SPACE in ignored and characters and characters[-1] == " ":
+    if QuotationDifference.SPACE in ignored and characters and characters[-1] == " ":
         characters.pop()
         offsets.pop()
     return "".join(characters), offsets
 
 
-def _characters(text: str, ignored: frozenset[Difference]) -> Iterator[tuple[str, int]]:
-    for start, end in _clusters(text, ignored):
+def _normalized_characters(text: str, ignored: frozenset[QuotationDifference]) -> Iterator[tuple[str, int]]:
+    for start, end in _compared_ranges(text, ignored):
         composed = text[start:end]
-        if Difference.SIGNS in ignored:
-            composed = unicodedata.normalize("NFC", composed) if len(composed) > 1 else _SIGN.get(composed, composed)
+        if QuotationDifference.SIGNS in ignored:
+            composed = (
+                unicodedata.normalize("NFC", composed)
+                if len(composed) > 1
+                else _EQUIVALENT_SIGNS.get(composed, composed)
+            )
             if composed == "'" and not _is_apostrophe(text, start):
-                composed = '"'  # marks within marks are single, whatever they were
-        if composed == "|" and Difference.MARKUP in ignored:
+                composed = '"'  # a quotation in a quotation has single marks, whatever the original has
+        if composed == "|" and QuotationDifference.MARKUP in ignored:
             composed = " "
-        if Difference.CASE in ignored:
+        if QuotationDifference.CASE in ignored:
             composed = composed.casefold()
         for character in composed:
             yield character, start
 
 
 def _is_apostrophe(text: str, offset: int) -> bool:
-    """Return whether the mark at `offset` is within a word, or means feet."""
+    """Return whether the single mark at `offset` is within a word, or follows a digit (feet)."""
     before, after = text[max(offset - 1, 0) : offset], text[offset + 1 : offset + 2]
     return before.isdigit() or (before.isalnum() and after.isalnum())
 
 
-def _clusters(text: str, ignored: frozenset[Difference]) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of `text` that are compared.
+def _compared_ranges(text: str, ignored: frozenset[QuotationDifference]) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of `text` that are compared as one character.
 
-    With signs ignored a character includes its accents, and with markup ignored Markdown is left out.
+    If SIGNS are ignored, a range includes the accents of its character. If MARKUP is ignored, Markdown markup is
+    skipped.
     """
-    dropped = [m for m in _MARKUP.finditer(text) if m.group()] if Difference.MARKUP in ignored else []
-    is_joining = Difference.SIGNS in ignored and not unicodedata.is_normalized("NFC", text)
+    dropped = [m for m in _MARKUP.finditer(text) if m.group()] if QuotationDifference.MARKUP in ignored else []
+    is_joining = QuotationDifference.SIGNS in ignored and not unicodedata.is_normalized("NFC", text)
     at = 0
     for mark in [*dropped, None]:
         limit = mark.start() if mark else len(text)

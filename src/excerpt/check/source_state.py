@@ -1,4 +1,7 @@
-"""Whether the lines of a pack's source are still in the vault: unchanged, elsewhere, changed, or gone."""
+"""Comparison of a pack's source with the vault: its lines are unchanged, moved, changed, or gone.
+
+A source is a numbered passage of a note in a pack, which an LLM's answer cites.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from excerpt.check.lookup import Lookup
+from excerpt.check.lookup import VaultLookup
 from excerpt.locations import location_contains
 from excerpt.pack.formats.pack_format import PackSource
 from excerpt.text.fragments import words_in
 from excerpt.text.relocate import find_lines, find_replacement, same_lines
 
 
-class State(StrEnum):
-    """What became of a source since it was packed."""
+class SourceState(StrEnum):
+    """The state of a source in the present vault, compared with the pack.
+
+    STANDS: unchanged, at the same lines. MOVED: unchanged, at other lines or in another note. CHANGED: other text at
+    its lines. GONE: neither the text nor the note exists. UNKNOWN: the pack has no source of that number.
+    """
 
     STANDS = "stands"
     MOVED = "moved"
@@ -25,12 +32,12 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SourceComparison:
-    """Where a source's text is now, with the text: unchanged, moved, or changed.
+    """The state of a source, and the lines of the vault that have its text, or the changed text, now.
 
-    A source that is gone has no path. `place` is that of an attachment.
+    `path` is "" if the source is gone. `place` is the location in an attachment, such as a page; "" in a note.
     """
 
-    state: State
+    state: SourceState
     path: str = ""
     line_start: int = 0
     line_end: int = 0
@@ -38,41 +45,44 @@ class SourceComparison:
     place: str = ""
 
 
-_MIN_MOVED = 3
-"""Words of a text from which the same one in another note is taken for it."""
+_MIN_MOVED_WORDS = 3
+"""Least number of words of a source that is searched for in other notes.
+
+A shorter text may occur by chance.
+"""
 
 
-def compare_source(source: PackSource, lookup: Lookup) -> SourceComparison:
-    """Return the present state of `source` in the vault. Only indexed notes are read."""
-    comparison = _compare_source(source, lookup)
+def compare_source(source: PackSource, lookup: VaultLookup) -> SourceComparison:
+    """Compare a source of a pack with the vault. Only indexed notes are read."""
+    comparison = _compare_lines(source, lookup)
     if not comparison.path or not (
-        location := lookup.location(comparison.path, comparison.line_start, comparison.line_end)
+        location := lookup.find_location(comparison.path, comparison.line_start, comparison.line_end)
     ):
         return comparison
-    # A page of an attachment is where it was, whatever lines were read from the pages before it.
+    # A page of an attachment has not moved if only the number of lines read from the pages before it changed.
     same = (
-        comparison.state is State.MOVED
-        and comparison.path == lookup.path(source.path)
+        comparison.state is SourceState.MOVED
+        and comparison.path == lookup.find_path(source.path)
         and location_contains(location, source.place)
     )
-    return replace(comparison, place=location, state=State.STANDS if same else comparison.state)
+    return replace(comparison, place=location, state=SourceState.STANDS if same else comparison.state)
 
 
-def _compare_source(source: PackSource, lookup: Lookup) -> SourceComparison:
+def _compare_lines(source: PackSource, lookup: VaultLookup) -> SourceComparison:
     lines = source.text.split("\n")
     is_cut = source.cut_above, source.cut_below
-    path = lookup.path(source.path)
+    path = lookup.find_path(source.path)
     note: Sequence[str] = ()
     if path is not None:
-        note = lookup.text(path).split("\n")
+        note = lookup.read_note(path).split("\n")
         if at := find_lines(lines, note, source.line_start, is_cut):
-            state = State.STANDS if at == source.line_start else State.MOVED
+            state = SourceState.STANDS if at == source.line_start else SourceState.MOVED
             return SourceComparison(state, path, at, at + len(lines) - 1, source.text)
-    if words_in(source.text) >= _MIN_MOVED:
-        for note_path in lookup.notes_with_line(max(lines, key=len)):
-            if at := find_lines(lines, lookup.text(note_path).split("\n"), source.line_start, is_cut):
-                return SourceComparison(State.MOVED, note_path, at, at + len(lines) - 1, source.text)
+    if words_in(source.text) >= _MIN_MOVED_WORDS:
+        for note_path in lookup.find_notes_with_line(max(lines, key=len)):
+            if at := find_lines(lines, lookup.read_note(note_path).split("\n"), source.line_start, is_cut):
+                return SourceComparison(SourceState.MOVED, note_path, at, at + len(lines) - 1, source.text)
     if path is None:
-        return SourceComparison(State.GONE)
+        return SourceComparison(SourceState.GONE)
     first, last = find_replacement(lines, note, source.line_start) or same_lines(len(lines), note, source.line_start)
-    return SourceComparison(State.CHANGED, path, first, last, "\n".join(note[first - 1 : last]))
+    return SourceComparison(SourceState.CHANGED, path, first, last, "\n".join(note[first - 1 : last]))

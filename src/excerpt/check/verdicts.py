@@ -1,4 +1,4 @@
-"""The results of a check: values for each citation, quotation, sentence and source."""
+"""The results of the check of an answer, for each of its citations, quotations and sentences."""
 
 from __future__ import annotations
 
@@ -8,21 +8,23 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol, TypeVar
 
-from excerpt.check.answer import Citation, Quotation, Sentence, Unchecked
-from excerpt.check.quotations import Difference
-from excerpt.check.source_state import SourceComparison, State
+from excerpt.check.answer import Citation, Quotation, Sentence, UnclearQuotation
+from excerpt.check.quotations import QuotationDifference
+from excerpt.check.source_state import SourceComparison, SourceState
 from excerpt.json_forms import attributes_to_json, to_json_value
 from excerpt.locations import location_to_dict
 from excerpt.pack.formats.pack_format import PackFile, PackSource
 
 
 class Verdict(StrEnum):
-    """The verdict on a quotation.
+    """The verdict on a quotation in an answer.
 
-    TRUE: it is in the cited source, or, without a citation, anywhere in pack or vault. CHANGED: it was there when the
-    pack was made, and is nowhere in the vault now. MISATTRIBUTED: it is elsewhere than cited. ALTERED: something very
-    similar is there, or an ellipsis leaves out what turns its meaning. INVENTED: nothing similar is found. SHORT:
-    nothing either, but so few words may be the answer's own, set off by marks.
+    TRUE: the cited source has it; or it cites no source, and the pack or the vault has it.
+    CHANGED: the pack has it, but the vault no longer does.
+    MISATTRIBUTED: another source or note has it, not the cited one.
+    ALTERED: a very similar text is found, or an ellipsis in the quotation leaves out words that reverse the meaning.
+    INVENTED: no similar text is found.
+    SHORT: no similar text is found, but it has so few words that it may not be a quotation.
     """
 
     TRUE = "true"
@@ -35,10 +37,11 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SourceLines:
-    """Lines of a note, with their text.
+    """The lines of a note in which a passage was found.
 
-    `source` is the number of the pack's source that they were found in, None if found in the vault alone. A place in
-    the pack has the path and lines that the pack gives.
+    `passage` is the text that was found. `source` is the number of the source in the pack that has it; path and lines
+    are then as the pack gives them. `source` is None for a passage found only in the vault. `place` is the location in
+    an attachment, such as a page; "" in a note.
     """
 
     path: str
@@ -51,9 +54,10 @@ class SourceLines:
 
 @dataclass(frozen=True, slots=True)
 class CheckedCitation:
-    """One number of a citation; `comparison` is None if the pack has no such source.
+    """A source number in a citation, such as the 2 of `[1, 2]`, with the state of the source.
 
-    A number that does not hold is listed once, with its first citation, and is cited `times` in all.
+    `comparison` is None if the pack has no source of that number. A number that does not hold is listed only once, with
+    its first citation; the answer cites it `times` times.
     """
 
     citation: Citation
@@ -62,42 +66,46 @@ class CheckedCitation:
     times: int = 1
 
     @property
-    def state(self) -> State:
-        return State.UNKNOWN if self.comparison is None else self.comparison.state
+    def state(self) -> SourceState:
+        """The state of the cited source, UNKNOWN if the pack has no such source."""
+        return SourceState.UNKNOWN if self.comparison is None else self.comparison.state
 
     @property
     def holds(self) -> bool:
-        """Whether the cited text is in the pack and still in the vault."""
-        return self.state in (State.STANDS, State.MOVED)
+        """Whether the pack has the cited source, and the vault still has its text."""
+        return self.state in (SourceState.STANDS, SourceState.MOVED)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedQuotation:
     """A quotation with its verdict.
 
-    `similarity` (0 to 1) is that to the passage at `place`, where it was found, or which is most similar. `differences`
-    are those of a true one. `now` is where it is in the vault, if anywhere. `turned_by` are the words that an ellipsis
-    leaves out there and that turn its meaning.
+    `place` has the passage that was found, or the most similar passage; None without either. `differences` are small
+    differences from a passage that was found. `similarity` to the passage is 0 to 1. `now` is where the vault has the
+    quotation now; None if it does not have it. `turned_by` are words that an ellipsis leaves out and that reverse the
+    meaning, such as "not".
     """
 
     quotation: Quotation
     verdict: Verdict
     place: SourceLines | None = None
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[QuotationDifference, ...] = ()
     similarity: float = 1.0
     now: SourceLines | None = None
     turned_by: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool:
+        """Whether the quotation is true, or too short to be judged."""
         return self.verdict in (Verdict.TRUE, Verdict.SHORT)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedSentence:
-    """How many important words of a sentence that cites but does not quote are in the cited sources.
+    """A sentence that cites sources without quoting them, with its important words.
 
-    That does not make it true: a sentence may have all of its words there and say the opposite.
+    `cited` are the numbers of its sources; `words` are its important words, `missing` those that no cited source has. A
+    sentence without missing words may still be false.
     """
 
     sentence: Sentence
@@ -107,16 +115,17 @@ class CheckedSentence:
 
     @property
     def found(self) -> int:
+        """The number of important words that a cited source has."""
         return len(self.words) - len(self.missing)
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
-    """The result of checking an answer.
+class AnswerCheck:
+    """The result of the check of an answer.
 
-    `comparisons` are those of the pack's sources, in order; `cited` counts the citations of each number, including
-    those beyond the limit of `citations`; `uncited` are the sentences without a citation or quotation; `unchecked` is
-    what may or may not be a quotation.
+    `comparisons` has the comparison of each source in the pack with the vault, in the order of the sources. `sentences`
+    cite but do not quote; `uncited` are sentences without a citation or quotation. `unchecked` are texts that may or
+    may not be quotations. `cited` has the number of citations by source number; `citations` may have fewer (a limit).
     """
 
     pack: PackFile
@@ -125,23 +134,26 @@ class Check:
     quotations: tuple[CheckedQuotation, ...]
     sentences: tuple[CheckedSentence, ...]
     uncited: tuple[Sentence, ...]
-    unchecked: tuple[Unchecked, ...] = ()
+    unchecked: tuple[UnclearQuotation, ...] = ()
     cited: Counter[int] = field(default_factory=Counter)
 
     @property
     def holds(self) -> bool:
-        """Whether every cited source is present and unchanged, and every quotation true."""
+        """Whether all citations and all quotations hold."""
         return all(each.holds for each in self.citations) and all(each.holds for each in self.quotations)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form of `excerpt check`: sources with their state, and at most MAX_TOLD of each finding."""
-        citations, quotations = rarest_first(self.citations), rarest_first(self.quotations)
-        sentences, uncited = self.sentences[:MAX_LISTED], self.uncited[:MAX_LISTED]
-        unchecked = self.unchecked[:MAX_LISTED]
+        """Return the JSON form, which `excerpt check --json` prints.
+
+        It lists at most MAX_LISTED_FINDINGS of each kind of finding, and the number of further ones.
+        """
+        citations, quotations = limit_findings(self.citations), limit_findings(self.quotations)
+        sentences, uncited = self.sentences[:MAX_LISTED_FINDINGS], self.uncited[:MAX_LISTED_FINDINGS]
+        unchecked = self.unchecked[:MAX_LISTED_FINDINGS]
         return {
             "true": self.holds,
             "sources": [
-                _source(source, comparison, self.cited.get(source.number, 0))
+                _source_to_dict(source, comparison, self.cited.get(source.number, 0))
                 for source, comparison in zip(self.pack.sources, self.comparisons, strict=True)
             ],
             "citations": [
@@ -151,7 +163,7 @@ class Check:
                 }
                 for each in citations
             ],
-            "quotations": [_quotation(each) for each in quotations],
+            "quotations": [_quotation_to_dict(each) for each in quotations],
             "sentences": [
                 {
                     **attributes_to_json(each.sentence, "line", "text"),
@@ -173,9 +185,9 @@ class Check:
         }
 
 
-MAX_LISTED = 1_000
-"""The most findings of each kind that are listed: any answer that is read has fewer."""
-_MAX_CITED = 20  # numbers of a quotation
+MAX_LISTED_FINDINGS = 1_000
+"""Maximum number of findings of each kind that are listed: any answer that a person reads has fewer."""
+_MAX_CITED_NUMBERS = 20  # source numbers that are listed for a quotation
 
 
 class _HasVerdict(Protocol):
@@ -186,16 +198,19 @@ class _HasVerdict(Protocol):
 FindingType = TypeVar("FindingType", bound=_HasVerdict)
 
 
-def rarest_first(items: Sequence[FindingType]) -> Sequence[FindingType]:
-    """Return the findings that are listed, in order; if there are more, those that do not hold first."""
-    if len(items) <= MAX_LISTED:
+def limit_findings(items: Sequence[FindingType]) -> Sequence[FindingType]:
+    """Return at most MAX_LISTED_FINDINGS of `items`, in order.
+
+    Items that do not hold are kept before others.
+    """
+    if len(items) <= MAX_LISTED_FINDINGS:
         return items
-    first = sorted(range(len(items)), key=lambda number: items[number].holds)[:MAX_LISTED]
+    first = sorted(range(len(items)), key=lambda number: items[number].holds)[:MAX_LISTED_FINDINGS]
     return [items[number] for number in sorted(first)]
 
 
-def _source(source: PackSource, comparison: SourceComparison, cited: int) -> dict[str, Any]:
-    is_gone = comparison.state is State.GONE
+def _source_to_dict(source: PackSource, comparison: SourceComparison, cited: int) -> dict[str, Any]:
+    is_gone = comparison.state is SourceState.GONE
     return {
         **attributes_to_json(source, "number", "path", "line_start", "line_end"),
         **({"place": location_to_dict(source.place)} if source.place else {}),
@@ -206,11 +221,11 @@ def _source(source: PackSource, comparison: SourceComparison, cited: int) -> dic
     }
 
 
-def _quotation(checked: CheckedQuotation) -> dict[str, Any]:
+def _quotation_to_dict(checked: CheckedQuotation) -> dict[str, Any]:
     quotation = checked.quotation
     return {
         **attributes_to_json(quotation, "line", "kind", "text"),
-        "cited": quotation.cited[:_MAX_CITED],
+        "cited": quotation.cited[:_MAX_CITED_NUMBERS],
         **attributes_to_json(checked, "verdict", "differences"),
         "similarity": round(checked.similarity, 3),
         **attributes_to_json(checked, "place", "now", "turned_by"),

@@ -13,13 +13,13 @@ from difflib import SequenceMatcher, unified_diff
 from itertools import groupby
 
 from excerpt import (
-    Check,
+    AnswerCheck,
     CheckedCitation,
     CheckedQuotation,
     CheckedSentence,
     PackSource,
     SourceLines,
-    State,
+    SourceState,
     Verdict,
 )
 from excerpt.cli.hits import format_share, paint
@@ -37,7 +37,7 @@ _MAX_LINES = 1_000  # any answer that is read has fewer
 _ENDS = " .,;:!?。，"
 
 
-def print_check(check: Check, uncited: bool = False) -> None:
+def print_check(check: AnswerCheck, uncited: bool = False) -> None:
     """Print the findings of a check by line of the answer; with `uncited`, also sentences without a citation."""
     sources = {source.number: source for source in check.pack.sources}
     rows = [_citation_row(each, sources) for each in check.citations if each.comparison]
@@ -107,7 +107,7 @@ def _unknown_rows(citations: Sequence[CheckedCitation], sources: Iterable[int]) 
         numbers = [checked.number for _, checked in run]
         named = f"[{line_range(numbers[0], numbers[-1])}] {'is' if len(numbers) == 1 else 'are'}"
         text = f"{named} not in the pack, which has {have}"
-        yield _TableRow(citation.line, State.UNKNOWN.value, text, colour="red", times=times)
+        yield _TableRow(citation.line, SourceState.UNKNOWN.value, text, colour="red", times=times)
 
 
 def _citation_row(checked: CheckedCitation, sources: dict[int, PackSource]) -> _TableRow:
@@ -117,14 +117,14 @@ def _citation_row(checked: CheckedCitation, sources: dict[int, PackSource]) -> _
     source = sources[checked.number]
     text = f"[{checked.number}] {location(source.path, source.line_start, source.line_end, source.place)}"
     below = [] if source.intact else ["the text in the pack does not match its digest"]
-    if comparison.state is State.MOVED:
+    if comparison.state is SourceState.MOVED:
         below.append(f"now {location(comparison.path, comparison.line_start, comparison.line_end, comparison.place)}")
-    elif comparison.state is State.CHANGED:
+    elif comparison.state is SourceState.CHANGED:
         below.append(
             f"now at {location(comparison.path, comparison.line_start, comparison.line_end, comparison.place)}:"
         )
         below += _differences(source.text, comparison.text)
-    elif comparison.state is State.GONE:
+    elif comparison.state is SourceState.GONE:
         below.append("neither the note nor the text is in the vault")
     return _TableRow(line, state, text, tuple(below), colour, checked.times)
 
@@ -199,7 +199,7 @@ def _format_lines(lines: SourceLines) -> str:
 # --- a sentence -------------------------------------------------------------------------------------------------------
 
 
-def summary_of(check: Check) -> str:
+def summary_of(check: AnswerCheck) -> str:
     """Return a one-line summary of a check."""
     states: Counter[str] = Counter()
     state_by_number = {each.number: each.state.value for each in check.citations}

@@ -12,7 +12,7 @@ from excerpt.text.columns import columns_of, truncate, wrap
 from excerpt.text.display import location, title_and_headings, visible_line
 
 if TYPE_CHECKING:
-    from excerpt import Explanation, NoteExplanation, StrategyRank, WordPart
+    from excerpt import Explanation, NoteExplanation, StrategyRank, WordContribution
 
 _WIDTH = 80
 _WORD = 15
@@ -63,7 +63,7 @@ def _drawn(part: float, max_part: float) -> str:
     return paint(bar(part, max_part, _BAR), fg="yellow" if part < 0 else "cyan")
 
 
-def _word_lines(word: WordPart, width: int) -> Iterator[str]:
+def _word_lines(word: WordContribution, width: int) -> Iterator[str]:
     name = truncate(visible_line(word.word), _WORD - 1)
     name += " " * (_WORD - columns_of(name))
     rarity = f"{word.idf * word.telling:.2f}" if word.fragments else "–"
@@ -94,7 +94,7 @@ def print_note(explanation: NoteExplanation, usual_limit: int) -> None:
         print_line(f"{paint(f'{explained.rank:>3}', fg='cyan')}  {paint(named, bold=True)}")
         lines = location(fragment.path, fragment.line_start, fragment.line_end, fragment.place)
         print_line(f"{INDENT}{paint(lines, fg='green')}")
-        verdict = visible_line(explanation.verdict)
+        verdict = visible_line(explanation.reason)
         for start, end in wrap(verdict, _WIDTH - len(INDENT)):
             print_line(f"{INDENT}{verdict[start:end]}")
     if any(rank.rank is not None for rank in explanation.ranks):

@@ -21,7 +21,7 @@ from excerpt.vault.watched import is_watched
 
 if TYPE_CHECKING:
     from excerpt.pack.savings import Savings, SavingsFile
-    from excerpt.search.usage import Event, UseLog
+    from excerpt.search.usage import UseEvent, UseLog
 
 
 # --- index ------------------------------------------------------------------------------------------------------------
@@ -203,22 +203,22 @@ def learned_command(*, vault: Path | None, clear: bool, as_json: bool) -> int:
 
     Keeps only times and paths, in one file in the state folder.
     """
-    from excerpt.search.usage import UseLog, by_note, written_time
+    from excerpt.search.usage import UseLog, format_time, summarize_by_note
 
     chosen, paths = chosen_vault(vault), user_paths()
     log = UseLog(paths.use_file(chosen))
     if clear:
         return _forget(log, as_json)
     events = log.events()
-    notes = by_note(_at_home(events, paths.index_folder(chosen)))
+    notes = summarize_by_note(_at_home(events, paths.index_folder(chosen)))
     if as_json:
-        rows = [{**to_json_value(note), "last": written_time(note.last)} for note in notes]
+        rows = [{**to_json_value(note), "last": format_time(note.last)} for note in notes]
         print_json({"vault": chosen, "file": log.file, "events": len(events), "notes": rows})
     for note in () if as_json else notes:
         uses = ", ".join(
             format_count(count, noun) for count, noun in ((note.opens, "open"), (note.packs, "pack")) if count
         )
-        print_line(visible_line(f"{note.score:.2f}  {written_time(note.last)[:10]}  {uses:<18}  {note.path}"))
+        print_line(visible_line(f"{note.score:.2f}  {format_time(note.last)[:10]}  {uses:<18}  {note.path}"))
     narrate(
         f"{format_count(len(notes), 'note')}, kept in {log.file}."
         if notes
@@ -231,7 +231,7 @@ def learned_command(*, vault: Path | None, clear: bool, as_json: bool) -> int:
 # `excerpt learned`: show or clear what was learned from the user's opens and packs.
 
 
-def _at_home(events: Sequence[Event], index: Path) -> Sequence[Event]:
+def _at_home(events: Sequence[UseEvent], index: Path) -> Sequence[UseEvent]:
     """Return the events with the current paths of renamed notes; unchanged if there is no readable index."""
     import sqlite3
 

@@ -18,8 +18,8 @@ from excerpt.corpus.facets import UNKNOWN_DAY, Facets, property_name
 from excerpt.corpus.interface import Corpus
 from excerpt.json_forms import dataclass_to_json
 from excerpt.search.engine import Engine
-from excerpt.search.filters import FIRST, LAST, midnight
-from excerpt.search.query import OPERATORS
+from excerpt.search.filters import FIRST_DAY, LAST_DAY, midnight_ns
+from excerpt.search.query import FILTER_OPERATORS
 from excerpt.text.words import fold
 
 # --- branches ---------------------------------------------------------------------------------------------------------
@@ -269,7 +269,7 @@ def _properties(values: Iterable[tuple[str, str, int]]) -> Tree:
 def property_filter_name(name: str) -> str:
     """Return a property's name as written in a filter; "" if it is too long."""
     bare = "-".join(name.split())
-    if _PLAIN_NAME.fullmatch(bare) and fold(bare) not in OPERATORS and len(bare) <= _LONGEST_NAME:
+    if _PLAIN_NAME.fullmatch(bare) and fold(bare) not in FILTER_OPERATORS and len(bare) <= _LONGEST_NAME:
         return bare
     return _quote(name) if len(name) <= _LONGEST_NAME else ""
 
@@ -295,11 +295,11 @@ def _months_modified(facets: Facets) -> Iterator[tuple[int, date]]:
     times = facets.modified
     if not len(times):
         return
-    within = np.clip(times, midnight(FIRST), midnight(LAST))
+    within = np.clip(times, midnight_ns(FIRST_DAY), midnight_ns(LAST_DAY))
     first, last = (datetime.fromtimestamp(int(time) // 1_000_000_000).date() for time in (within.min(), within.max()))
     months = range(first.year * 12 + first.month - 1, last.year * 12 + last.month)
     month_starts = [date(number // 12, number % 12 + 1, 1) for number in months]
-    months_of = np.searchsorted([midnight(day) for day in month_starts], times, side="right") - 1
+    months_of = np.searchsorted([midnight_ns(day) for day in month_starts], times, side="right") - 1
     for note, month in enumerate(np.maximum(months_of, 0).tolist()):
         yield note, month_starts[month]
 
@@ -367,7 +367,7 @@ class VaultMap:
 
 def matches_map(engine: Engine, query: str, values: int | None = VALUES) -> VaultMap:
     """Return the distribution of the matches of `query`; each property lists at most `values` values, None for all."""
-    fragments = engine.matching_by_note(query)
+    fragments = engine.count_matches_by_note(query)
     snapshot = engine.snapshot
     branches = branches_of(snapshot)
     return VaultMap(

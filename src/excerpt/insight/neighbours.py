@@ -23,7 +23,7 @@ from excerpt.insight.similarity import (
     spread,
 )
 from excerpt.search.engine import Engine
-from excerpt.search.prefetch import fragments_of_notes
+from excerpt.search.prefetch import build_note_query
 
 MAX = 5_000
 """The most fragments that a note is compared with: 170 ms to fetch."""
@@ -46,7 +46,7 @@ def prefetch_neighbours(engine: Engine, path: str, line: int | None) -> None:
     """
     if (partial := engine.snapshot.partial) is None:
         return
-    corpus = partial.prefetch(lambda base: [fragments_of_notes(base, [path])])
+    corpus = partial.prefetch(lambda base: [build_note_query(base, [path])])
     origin = origin_of(corpus, path, line)
     candidates = corpus.candidates_by_note(list(_queries(corpus, origin)))
     links = links_from(corpus, origin.note)
@@ -61,7 +61,7 @@ def prefetch_neighbours(engine: Engine, path: str, line: int | None) -> None:
     )
     notes_to_load = order[np.cumsum(corpus.fragment_counts(order)) <= MAX]
     paths = [corpus.table.paths[note] for note in {origin.note, *notes_to_load.tolist()}]
-    engine.use_view(corpus.prefetch(lambda base: [fragments_of_notes(base, paths, MAX)]))
+    engine.use_view(corpus.prefetch(lambda base: [build_note_query(base, paths, MAX)]))
 
 
 def _queries(corpus: Corpus, origin: Origin) -> Iterator[CandidateQuery]:

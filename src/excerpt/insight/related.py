@@ -35,7 +35,7 @@ from excerpt.json_forms import attributes_to_json
 from excerpt.model import Fragment, Signal, Span, signals_to_dict
 from excerpt.search.bm25 import Rows
 from excerpt.search.engine import Engine
-from excerpt.search.highlight import SpanFinder
+from excerpt.search.highlight import TermSpanFinder
 from excerpt.text.words import WIDE_CHARACTERS, fold, terms_of
 
 # --- in common --------------------------------------------------------------------------------------------------------
@@ -77,7 +77,7 @@ class Comparison:
         self._snapshot = snapshot
         self._origin = origin
         self._terms = terms
-        self._finder = SpanFinder()
+        self._finder = TermSpanFinder()
         self._own_rows = spread(origin.rows)
         self._other_rows, owners = rows_of(snapshot, notes)
         self._owners = notes[owners] if len(owners) else owners

@@ -34,18 +34,18 @@ from excerpt.insight.themes import Phrases, phrases_of
 from excerpt.insight.topic import Topic, find_topic
 from excerpt.search.engine import Engine
 from excerpt.search.evidence import analyze_text
-from excerpt.search.filters import allowed, notes_allowed
+from excerpt.search.filters import flag_allowed_notes, flag_allowed_rows
 from excerpt.search.query import (
-    KINDS,
-    OPERATORS,
-    TIMES,
+    DATE_KINDS,
+    FILTER_KINDS,
+    FILTER_OPERATORS,
     Filter,
     FilterKind,
     KnownNames,
     Query,
-    alternatives,
-    conditions,
-    hints,
+    find_conditions,
+    parse_alternatives,
+    suggest_filters,
 )
 from excerpt.text.dates import day_of
 from excerpt.text.words import QueryWord, analyze, fold
@@ -103,7 +103,7 @@ def complete(snapshot: Corpus, operator: str, typed: str, today: date) -> tuple[
     if not operator:
         return _words(snapshot, typed)
     name = fold(operator)
-    if KINDS.get(name) in TIMES:
+    if FILTER_KINDS.get(name) in DATE_KINDS:
         return tuple(_periods(snapshot, name, typed, today))
     prefix = fold(typed).lstrip("=/" if name in ("path", "folder", "in") else "=").strip('"')
     return _matching(completions_of(snapshot, name), prefix)
@@ -258,8 +258,8 @@ def _periods(snapshot: Corpus, name: str, typed: str, today: date) -> Iterator[C
     years = [str(today.year - back) for back in range(5)]
     for period in (*PERIODS, *years):
         if period.startswith(typed.lower()):
-            (query,) = alternatives(f"{name}:{period} ")
-            notes = notes_allowed(query.filters, snapshot.facets, len(snapshot.table.paths), today)
+            (query,) = parse_alternatives(f"{name}:{period} ")
+            notes = flag_allowed_notes(query.filters, snapshot.facets, len(snapshot.table.paths), today)
             yield Completion(f"{name}:{period}", period, int(np.count_nonzero(notes)))
 
 
@@ -269,7 +269,7 @@ def _periods(snapshot: Corpus, name: str, typed: str, today: date) -> Iterator[C
 def _words(snapshot: Corpus, typed: str) -> tuple[Completion, ...]:
     """Return the words of the vault that start with `typed`, and the filters and properties."""
     prefix = fold(typed)
-    names = [Completion(f"{name}:", f"{name}:") for name in sorted(OPERATORS - {"tags", "aliases", "alias"})]
+    names = [Completion(f"{name}:", f"{name}:") for name in sorted(FILTER_OPERATORS - {"tags", "aliases", "alias"})]
     filters = [entry for entry in names if entry.text.startswith(prefix)]
     property_entries = _cached(snapshot, ":", _property_names)
     named = [entry.completion for entry in property_entries if entry.folded.startswith(prefix)]
@@ -358,13 +358,13 @@ def correct(engine: Engine, query: str) -> str:
     corrected_query = query
     for start, end, instead in sorted(_changes(engine, query), reverse=True):
         corrected_query = corrected_query[:start] + instead + corrected_query[end:]
-    return corrected_query if corrected_query != query and engine.matching(corrected_query).any() else ""
+    return corrected_query if corrected_query != query and engine.find_matching_rows(corrected_query).any() else ""
 
 
 def _changes(engine: Engine, query: str) -> Iterator[Change]:
     snapshot, facets = engine.snapshot, engine.snapshot.facets
-    query_conditions = conditions(query, facets.properties, facets.tags)
-    key_hints = hints(query, KnownNames(facets.properties, facets.tags, KINDS))
+    query_conditions = find_conditions(query, facets.properties, facets.tags)
+    key_hints = suggest_filters(query, KnownNames(facets.properties, facets.tags, FILTER_KINDS))
     taken_spans = [(condition.start, condition.end) for condition in query_conditions] + [
         (condition.start, condition.end) for condition in key_hints
     ]
@@ -384,7 +384,7 @@ def _correct_filter(engine: Engine, condition: Filter) -> str:
     alone = Query("", filters=(condition,))
     engine.prefetch([alone])
     snapshot = engine.snapshot
-    rows = allowed(alone, snapshot, partial(analyze_text, snapshot=snapshot), date.today())
+    rows = flag_allowed_rows(alone, snapshot, partial(analyze_text, snapshot=snapshot), date.today())
     if rows is None or rows.any():
         return ""
     entries = {
@@ -469,7 +469,7 @@ class Suggestion:
 def suggestions(engine: Engine, query: str) -> tuple[Suggestion, ...]:
     """Return narrower queries, the most distinctive first, then wider ones; without a query the vault's parts."""
     base = query if query.strip() else EVERYTHING
-    matching = engine.matching_by_note(base)
+    matching = engine.count_matches_by_note(base)
     hits = int(matching.sum())
     topic = find_topic(engine, query) if query.strip() and hits else None
     words = list(_words_of(topic)) if topic is not None else []
@@ -492,7 +492,7 @@ def _without_repeats(suggestions: Sequence[Suggestion]) -> list[Suggestion]:
 
 
 def _count(engine: Engine, query: str) -> int:
-    return int(engine.matching_by_note(query).sum())
+    return int(engine.count_matches_by_note(query).sum())
 
 
 # --- narrower ---------------------------------------------------------------------------------------------------------
@@ -516,7 +516,7 @@ def _filters(engine: Engine, query: str, counts: Counts) -> Iterator[Suggestion]
         # That a note has a property at all is not specific. Branches with the same count mostly have the same notes:
         # nested folders, or tags that go with folders.
         if condition and not condition.endswith(":*") and condition not in query and count not in shown_counts:
-            narrowed = engine.narrowed(query, condition) if query.strip() else f"{condition} "
+            narrowed = engine.add_condition(query, condition) if query.strip() else f"{condition} "
             yield Suggestion(Direction.NARROWER, condition, narrowed, count)
             shown_counts.add(count)
         if len(shown_counts) == NARROWER:
@@ -562,7 +562,7 @@ def _narrow_by_words(engine: Engine, query: str, words: Sequence[str], hits: int
     if 1 < len(plain) <= 4 and all(map(str.isalnum, plain)):
         yield from _if_narrower(engine, f'"{" ".join(plain)}"', f'"{" ".join(plain)}"', hits)
     for word in words[: 2 * WORDS]:
-        yield from _if_narrower(engine, f'"{word}"', engine.narrowed(query, f'"{word}"'), hits)
+        yield from _if_narrower(engine, f'"{word}"', engine.add_condition(query, f'"{word}"'), hits)
 
 
 def _if_narrower(engine: Engine, label: str, query: str, hits: int) -> Iterator[Suggestion]:
@@ -577,7 +577,7 @@ def _if_narrower(engine: Engine, label: str, query: str, hits: int) -> Iterator[
 def _widen_by_removal(engine: Engine, query: str, hits: int) -> Iterator[Suggestion]:
     """Yield the query without one of its conditions, and with its phrases as words."""
     facets = engine.snapshot.facets
-    query_conditions = conditions(query, facets.properties, facets.tags)
+    query_conditions = find_conditions(query, facets.properties, facets.tags)
     for each in query_conditions:
         left = " ".join(f"{query[: each.start].rstrip()} {query[each.end :].lstrip()}".split())
         if left:

@@ -21,7 +21,7 @@ from excerpt.insight.overview_parts import SourceLocation
 from excerpt.kinds import Confidence, Strategy
 from excerpt.model import Fragment
 from excerpt.search.bm25 import Rows
-from excerpt.search.engine import Answer, Engine, Ranking, count_matching
+from excerpt.search.engine import Engine, Ranking, ScoredQuery, count_matching_rows
 
 Floats = npt.NDArray[np.float32]
 Group = TypeVar("Group", bound=Hashable)
@@ -206,8 +206,8 @@ def find_topic(engine: Engine, text: str) -> Topic:
     """Return the fragments about `text`, a query."""
     queries = engine.parse(text)
     engine.prefetch(queries, RANKED, by_words=COUNTED_IN_STORE)
-    answers = [engine.answer(query, queries[0].strategy or Strategy.AUTO, RANKED) for query in queries]
-    ranking = engine.ranking(answers)
+    answers = [engine.score_query(query, queries[0].strategy or Strategy.AUTO, RANKED) for query in queries]
+    ranking = engine.merge_ranking(answers)
     rows = np.unique(np.concatenate([_about(engine, answer) for answer in answers]))
     if len(rows) < MIN_FRAGMENTS:
         rows = np.union1d(rows, _likely(ranking)).astype(np.int32)
@@ -224,7 +224,7 @@ def find_topic(engine: Engine, text: str) -> Topic:
         scores=(scores[order] / np.float32(max_score)).astype(np.float32),
         confidences=tuple(_confidence(ranking, int(at)) for at in chosen[order]),
         query_words=_query_words(answers),
-        matched=count_matching(answers),
+        matched=count_matching_rows(answers),
         answers=_first_hits(ranking) if len(rows) else {},
     )
 
@@ -237,15 +237,15 @@ def _first_hits(ranking: Ranking) -> dict[int, float]:
     return {row: float(ranking.scores[at]) / max_score for at, row in enumerate(first) if is_judged[at]}
 
 
-def _about(engine: Engine, answer: Answer) -> Rows:
+def _about(engine: Engine, answer: ScoredQuery) -> Rows:
     """Return the rows that have most of the topic; for filters alone, all that pass."""
     evidence = answer.evidence
-    if answer.judgement is None:
-        return np.flatnonzero(evidence.allowed).astype(np.int32) if evidence.allowed is not None else _no_rows()
+    if answer.confidences is None:
+        return np.flatnonzero(evidence.is_allowed).astype(np.int32) if evidence.is_allowed is not None else _no_rows()
     weights = np.array([match.idf for match in evidence.matches], np.float32)
     if not weights.sum():
         return _no_rows()
-    rows = np.flatnonzero(evidence.scores.all > 0).astype(np.int32)
+    rows = np.flatnonzero(evidence.scores.all_scores > 0).astype(np.int32)
     present = engine.index.presence(evidence.words, rows, None)
     matching: Rows = rows[(weights / weights.sum()) @ present >= MAX]
     return matching
@@ -258,11 +258,11 @@ def _likely(ranking: Ranking) -> Rows:
 
 
 def _confidence(ranking: Ranking, index: int) -> Confidence | None:
-    judgement = ranking.answers[int(ranking.answer_indices[index])].judgement
-    return judgement.word(int(ranking.positions[index])) if judgement else None
+    confidences = ranking.scored_queries[int(ranking.scored_query_indices[index])].confidences
+    return confidences.label_at(int(ranking.positions[index])) if confidences else None
 
 
-def _query_words(answers: Sequence[Answer]) -> tuple[TopicWord, ...]:
+def _query_words(answers: Sequence[ScoredQuery]) -> tuple[TopicWord, ...]:
     idf_by_terms = {
         frozenset(word.tiers[0].terms): match.idf
         for answer in answers

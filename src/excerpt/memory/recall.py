@@ -25,9 +25,9 @@ from excerpt.memory.stale import SourceCheck, check_source
 from excerpt.memory.store import TRASH, Contents, MemoryStore
 from excerpt.model import Hint, Hit, Memory, Source, Span
 from excerpt.search.engine import Engine, Ranking
-from excerpt.search.evidence import POOL
-from excerpt.search.filters import FIELDS, is_from, notes_allowed
-from excerpt.search.query import MEMORY_KINDS, KnownNames, Query, alternatives, hints
+from excerpt.search.evidence import POOL_SIZE
+from excerpt.search.filters import FILTER_FIELDS, flag_allowed_notes, is_source_path
+from excerpt.search.query import MEMORY_FILTER_KINDS, KnownNames, Query, parse_alternatives, suggest_filters
 from excerpt.search.ranking import SIGNALS
 from excerpt.settings import BoostSettings, Settings, VaultSettings
 from excerpt.text.dates import period_of
@@ -200,8 +200,8 @@ class Recaller:
     def _read(
         self, query: str, properties: Collection[str] = (), tags: Collection[str] | None = None
     ) -> tuple[Query, ...]:
-        self.hints = hints(query, KnownNames(properties, tags, MEMORY_KINDS))
-        return alternatives(query, properties, tags, MEMORY_KINDS)
+        self.hints = suggest_filters(query, KnownNames(properties, tags, MEMORY_FILTER_KINDS))
+        return parse_alternatives(query, properties, tags, MEMORY_FILTER_KINDS)
 
     def _limit_for(self, queries: Sequence[Query], limit: int | None) -> int | None:
         if limit is None and not all(query.is_filter_only for query in queries):
@@ -235,7 +235,7 @@ class Recaller:
         return lambda memory: (
             wanted_tags <= set(memory.tags)
             and (not since or _day(memory.created) >= begin)
-            and (not folder or (memory.source is not None and is_from(fold(memory.source.path), folder)))
+            and (not folder or (memory.source is not None and is_source_path(fold(memory.source.path), folder)))
         )
 
     # --- the index ----------------------------------------------------------------------------------------------------
@@ -297,13 +297,13 @@ def _rank(
     table = engine.snapshot.table
     strategy = queries[0].strategy or settings.search.strategy
     # Ranked memories are cut to `among` afterwards, and listed ones are sorted in another order: both need all.
-    pool = len(table.keys) if among is not None or limit is None else max(POOL, limit)
-    ranking = engine.ranking([engine.answer(query, strategy, pool) for query in queries])
+    pool = len(table.keys) if among is not None or limit is None else max(POOL_SIZE, limit)
+    ranking = engine.merge_ranking([engine.score_query(query, strategy, pool) for query in queries])
     chosen: list[int] = []
     memories: list[Memory] = []
     nearest: list[tuple[int, Memory]] = []
     seen_notes: set[int] = set()
-    listed = all(answer.judgement is None for answer in ranking.answers)
+    listed = all(answer.confidences is None for answer in ranking.scored_queries)
     for at, note in enumerate(table.notes[ranking.rows].tolist()):
         memory = index.notes[note]
         if note in seen_notes or memory is None or (among is not None and memory.id not in among):
@@ -322,7 +322,7 @@ def _rank(
     if listed:
         newest = sorted(memories, key=lambda memory: memory.created, reverse=True)[:limit]
         return [Recalled(memory) for memory in newest]
-    hits = engine.hits(_part(ranking, np.array(chosen, np.intp)), 0, len(chosen))
+    hits = engine.load_hits(_part(ranking, np.array(chosen, np.intp)), 0, len(chosen))
     return [
         Recalled(memory, hit.score, hit.confidence, _spans_in(memory.text, hit), answered)
         for memory, hit in zip(memories, hits, strict=True)
@@ -334,23 +334,23 @@ def _answers(ranking: Ranking, index: int) -> bool:
 
     The engine also lists fragments that are only a little nearer than the rest.
     """
-    answer, row = ranking.answers[ranking.answer_indices[index]], int(ranking.positions[index])
-    if answer.judgement is None or answer.judgement.word(row) is not Confidence.NOTHING:
+    answer, row = ranking.scored_queries[ranking.scored_query_indices[index]], int(ranking.positions[index])
+    if answer.confidences is None or answer.confidences.label_at(row) is not Confidence.NOTHING:
         return True
-    return float(answer.evidence.similarities.at(ranking.rows[index : index + 1])[0]) >= NEAR_IN_MEANING
+    return float(answer.evidence.similarities.cosines_at(ranking.rows[index : index + 1])[0]) >= NEAR_IN_MEANING
 
 
 def _has_a_word(ranking: Ranking, index: int) -> bool:
-    answer, row = ranking.answers[ranking.answer_indices[index]], int(ranking.positions[index])
+    answer, row = ranking.scored_queries[ranking.scored_query_indices[index]], int(ranking.positions[index])
     return bool(answer.scored.values[row, SIGNALS.index("words")] > 0)
 
 
 def _part(ranking: Ranking, indices: npt.NDArray[np.intp]) -> Ranking:
     return Ranking(
-        ranking.answers,
+        ranking.scored_queries,
         ranking.rows[indices],
         ranking.scores[indices],
-        ranking.answer_indices[indices],
+        ranking.scored_query_indices[indices],
         ranking.positions[indices],
     )
 
@@ -434,9 +434,9 @@ def _by_words(queries: Sequence[Query], memories: Sequence[Memory], contents: Co
     facets.tags = {tag: np.array(numbers, np.int32) for tag, numbers in tags.items()}
     matched_ids: set[str] = set()
     for query in queries:
-        if any(condition.kind in FIELDS for condition in query.filters):
+        if any(condition.kind in FILTER_FIELDS for condition in query.filters):
             continue
-        flags = notes_allowed(query.filters, facets, len(memories), today).tolist()
+        flags = flag_allowed_notes(query.filters, facets, len(memories), today).tolist()
         allowed = [memory for memory, is_allowed in zip(memories, flags, strict=True) if is_allowed]
         with_words = contents.with_words(query.words, allowed)
         excluded_matches = (

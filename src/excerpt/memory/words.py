@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from excerpt.model import Memory
-from excerpt.search.query import MEMORY_KINDS, FilterKind, conditions
+from excerpt.search.query import MEMORY_FILTER_KINDS, FilterKind, find_conditions
 from excerpt.text.words import QueryWord, detect_language, query_terms, terms_of
 
 
@@ -17,7 +17,7 @@ def stale_filter(query: str) -> tuple[str, bool | None]:
     It applies to all alternatives.
     """
     stale: bool | None = None
-    for condition in reversed(conditions(query, kinds=MEMORY_KINDS)):
+    for condition in reversed(find_conditions(query, kinds=MEMORY_FILTER_KINDS)):
         if condition.filter is not None and condition.filter.kind is FilterKind.IS:
             stale = not condition.filter.negated
             query = f"{query[: condition.start].rstrip()} {query[condition.end :].lstrip()}".strip()

@@ -31,8 +31,8 @@ from excerpt.pack.formats.markdown_format import MarkdownRenderer
 from excerpt.pack.formats.pack_format import Renderer
 from excerpt.pack.selection import AS_RANKED, Overrides
 from excerpt.pack.source import NoteSource, SourceNotes, notes_of
-from excerpt.search.engine import Engine, count_matching
-from excerpt.search.evidence import POOL
+from excerpt.search.engine import Engine, count_matching_rows, highest_confidence
+from excerpt.search.evidence import POOL_SIZE
 from excerpt.settings import PackSettings
 from excerpt.text.display import line_range
 from excerpt.text.tokens import Tokenizer
@@ -423,15 +423,15 @@ def search_all(engine: Engine, queries: Sequence[str], strategy: Strategy, limit
     if len(queries) == 1:
         return engine.search(queries[0], strategy, limit)
     started = time.perf_counter()
-    answers = []
+    scored_queries = []
     for query in queries:
         alternatives = engine.parse(query)
         used = alternatives[0].strategy or strategy
-        answers += [engine.answer(alternative, used, max(POOL, limit)) for alternative in alternatives]
-    ranking = engine.ranking(answers)
-    hits = engine.hits(ranking, 0, limit)
-    matched = count_matching(answers)
+        scored_queries += [engine.score_query(alternative, used, max(POOL_SIZE, limit)) for alternative in alternatives]
+    ranking = engine.merge_ranking(scored_queries)
+    hits = engine.load_hits(ranking, 0, limit)
+    matched = count_matching_rows(scored_queries)
     elapsed = (time.perf_counter() - started) * 1e3
     query = " | ".join(queries)
-    result = Result(query, strategy, answers[0].strategy, hits, matched, elapsed, engine.snapshot.generation)
-    return replace(result, confidence=engine.confidence(ranking))
+    result = Result(query, strategy, scored_queries[0].strategy, hits, matched, elapsed, engine.snapshot.generation)
+    return replace(result, confidence=highest_confidence(ranking))

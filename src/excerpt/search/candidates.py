@@ -1,4 +1,8 @@
-"""The candidate fragments for a query, each with every signal, whichever list proposed it."""
+"""Selection of the candidate fragments for a query, and computation of all their signals.
+
+A row is the position of a fragment in the arrays of a snapshot; a note number is the position of a note in
+`table.paths`.
+"""
 
 from __future__ import annotations
 
@@ -11,90 +15,97 @@ import numpy.typing as npt
 
 from excerpt.corpus.interface import Corpus
 from excerpt.corpus.names import DIGEST_DTYPE, LENGTH_DTYPE, Digests, NameTerms, digest_texts
-from excerpt.search.bm25 import NO_ROWS, Rows, Word, WordIndex, union
-from excerpt.search.evidence import POOL, Evidence, Flags, Floats, above_mean
-from excerpt.search.proximity import FIELD_STARTS, closeness, flatten_positions
+from excerpt.search.bm25 import NO_ROWS, ExpandedWord, Rows, WordIndex, merge_rows
+from excerpt.search.evidence import POOL_SIZE, Evidence, Flags, Floats, scale_above_mean
+from excerpt.search.proximity import FIELD_STARTS, flatten_positions, score_closeness
 from excerpt.search.ranking import SIGNALS
 
 Longs = npt.NDArray[np.int64]
 
 # --- other names ------------------------------------------------------------------------------------------------------
-# Names of notes besides their titles: how well a query fits the best of them.
+# How well a query fits the best name of a note other than the title.
 
 _MAX_CACHED_LINKS = 20_000
-"""Maximum number of links whose target notes are cached."""
+"""Maximum number of links whose target note numbers are cached."""
 
 
-class OtherNames:
-    """Names of one snapshot's notes besides their titles, read on first use.
+class OtherNoteNames:
+    """The names of the notes in one snapshot, other than their titles, loaded on first use.
 
-    They are aliases, file names and first headings, and the texts of links that lead to the notes.
+    They are a note's own names (aliases, file name, first heading) and the texts of links to the note.
     """
 
     def __init__(self, snapshot: Corpus) -> None:
         self._snapshot = snapshot
-        self._known: dict[int, NameTerms] = {}
+        self._terms_by_note: dict[int, NameTerms] = {}
         self._link_cache: dict[tuple[int, int], int] = {}
 
-    def fits(
-        self, notes: Rows, words: Sequence[Word], extra_words: Sequence[Word], weight: Floats
+    def score_names(
+        self, notes: Rows, words: Sequence[ExpandedWord], extra_words: Sequence[ExpandedWord], weight: Floats
     ) -> tuple[Floats, Floats]:
-        """Return, for each of `notes`, how well its best own name fits the query, and how well the best link text does.
+        """Return how well the best own name, and the best link text, of each note fits the query, 0 to 1.
 
-        The fit is the share of the query that a name covers times the share of the name that the query covers. `notes`
-        are ascending rows of the snapshot's note table, which also hold the links. If all names were one field, the
-        other names of a note would lower the fit of one.
+        The fit is the share of the query that a name covers times the share of the name that the query covers. Each
+        name is scored by itself, so that further names of a note do not lower the fit of a good one. `notes` are note
+        numbers, ascending; only links in these notes count. `weight` is each word's share of the query, 0 to 1.
+        `extra_words` are not searched for, but make a name fit a longer query (see `Evidence`).
         """
         numbers = notes.tolist()
-        missing = [note for note in numbers if note not in self._known]
-        self._known.update(zip(missing, self._snapshot.name_terms(missing), strict=True))
-        names = [self._known[note] for note in numbers]
+        missing = [note for note in numbers if note not in self._terms_by_note]
+        self._terms_by_note.update(zip(missing, self._snapshot.name_terms(missing), strict=True))
+        names = [self._terms_by_note[note] for note in numbers]
         own, link_fits = np.zeros(len(notes), np.float32), np.zeros(len(notes), np.float32)
-        name_numbers, fits = _fit_names(names, _query_terms(words, extra_words), weight)
+        name_numbers, fits = _score_names(names, _digest_query_terms(words, extra_words), weight)
         if not len(name_numbers):
             return own, link_fits
         counts = np.array([len(note_names.lengths) // LENGTH_DTYPE.itemsize for note_names in names])
         ends = np.cumsum(counts)
         name_notes = np.searchsorted(ends, name_numbers, side="right")
-        # The index of the link of its note that has this text; below 0 it is an own name of the note.
+        # The number of the link, within its note, that has this text; negative for an own name of the note.
         link = (
             name_numbers - (ends - counts)[name_notes] - np.array([note_names.own for note_names in names])[name_notes]
         )
         is_own = link < 0
         np.maximum.at(own, name_notes[is_own], fits[is_own])
         link_indices, sole_notes = _match_link_targets(names, name_notes, link)
-        # Best first: an unambiguous link need not be resolved if another one already gives its note as good a name.
+        # Best first: an unambiguous link need not be resolved if its target note already has a name that fits as well.
         order = np.argsort(-fits[link_indices], kind="stable")
         link_indices, sole_notes = link_indices[order], sole_notes[order]
         position_of = {note: position for position, note in enumerate(numbers)}
         links = (name_notes[link_indices], link[link_indices], fits[link_indices], sole_notes)
-        read: dict[int, list[str]] = {}
+        targets_by_note: dict[int, list[str]] = {}
         best = [0.0] * len(notes)
         for position, number, fit, sole_note in zip(*(values.tolist() for values in links), strict=True):
             if sole_note >= 0 and (sole_note == position or fit <= best[sole_note]):
                 continue
-            target = position_of.get(self._target(numbers[position], number, read))
+            target = position_of.get(self._resolve_link(numbers[position], number, targets_by_note))
             if target is not None and target != position and fit > best[target]:
                 best[target] = fit
         return own, np.array(best, np.float32)
 
-    def _target(self, note: int, link: int, read: dict[int, list[str]]) -> int:
-        """Return the number of the target note of a link, -1 for none; `read` caches link targets by note."""
+    def _resolve_link(self, note: int, link: int, targets_by_note: dict[int, list[str]]) -> int:
+        """Return the number of the note to which link number `link` of a note leads, -1 if it leads to no note.
+
+        `targets_by_note` caches the targets of all links of a note, as written, by note number.
+        """
         target = self._link_cache.get((note, link))
         if target is None:
             if len(self._link_cache) >= _MAX_CACHED_LINKS:
                 self._link_cache.clear()
-            if note not in read:
-                read[note] = json.loads(self._known[note].targets)
-            target = self._link_cache[note, link] = self._snapshot.facets.resolve_target(read[note][link], note)
+            if note not in targets_by_note:
+                targets_by_note[note] = json.loads(self._terms_by_note[note].targets)
+            target = self._link_cache[note, link] = self._snapshot.facets.resolve_target(
+                targets_by_note[note][link], note
+            )
         return target
 
 
 @dataclass(frozen=True, slots=True)
-class _QueryTerms:
-    """The terms of a query in the form stored for names, ascending.
+class _QueryTermDigests:
+    """The digests of a query's terms, ascending, as they are stored for names.
 
-    `shares` (terms x words) is the share of each term in each word; unasked terms only make a name fit a longer query.
+    `shares` (terms x words) is how well each term matches each query word, 0 to 1. `extra_words` flags the terms that
+    match no word, and only make a name fit a longer query.
     """
 
     terms: Digests
@@ -102,7 +113,7 @@ class _QueryTerms:
     extra_words: Flags
 
 
-def _query_terms(words: Sequence[Word], extra_words: Sequence[Word]) -> _QueryTerms:
+def _digest_query_terms(words: Sequence[ExpandedWord], extra_words: Sequence[ExpandedWord]) -> _QueryTermDigests:
     shares: dict[str, Floats] = {}
     for position, word in enumerate(words):
         for tier in word.tiers:
@@ -114,17 +125,17 @@ def _query_terms(words: Sequence[Word], extra_words: Sequence[Word]) -> _QueryTe
     none = np.zeros(len(words), np.float32)
     digests = digest_texts(terms)
     order = np.argsort(digests)
-    return _QueryTerms(
+    return _QueryTermDigests(
         digests[order],
         np.array([shares.get(term, none) for term in terms], np.float32).reshape(len(terms), len(words))[order],
         np.array([term in extra for term in terms], np.bool_)[order],
     )
 
 
-def _fit_names(names: Sequence[NameTerms], query: _QueryTerms, weight: Floats) -> tuple[Longs, Floats]:
-    """Return the indices of the names that fit a query, in the order of the notes, and how well each fits.
+def _score_names(names: Sequence[NameTerms], query: _QueryTermDigests, weight: Floats) -> tuple[Longs, Floats]:
+    """Return the indices of the names that have a term of the query, and how well each fits, 0 to 1.
 
-    `weight` is each word's share of the query.
+    An index counts the names of all notes, one note after the other. `weight` is each word's share of the query.
     """
     lengths = np.frombuffer(b"".join([note_names.lengths for note_names in names]), LENGTH_DTYPE)
     terms = np.frombuffer(b"".join([note_names.terms for note_names in names]), DIGEST_DTYPE)
@@ -146,10 +157,11 @@ def _fit_names(names: Sequence[NameTerms], query: _QueryTerms, weight: Floats) -
 
 
 def _match_link_targets(names: Sequence[NameTerms], name_notes: Longs, link: Longs) -> tuple[Longs, Longs]:
-    """Return the links that may lead to one of the notes, and the position of that note, -1 if several have the name.
+    """Return the indices of the links that may lead to a note in `names`, and the position of that note.
 
-    Links are given by the positions of their notes among `names` and their numbers there (below 0: no link). A link
-    whose target is the file name of none of the notes leads to none of them.
+    `name_notes` is the position in `names` of the note that has each link, and `link` the number of the link within
+    that note (negative: not a link). Links are compared with notes by file name. The position is -1 if several notes
+    have that file name.
     """
     files = np.frombuffer(b"".join([note_names.files for note_names in names]), DIGEST_DTYPE)
     ends = np.cumsum([len(note_names.files) // DIGEST_DTYPE.itemsize for note_names in names])
@@ -167,74 +179,86 @@ def _match_link_targets(names: Sequence[NameTerms], name_notes: Longs, link: Lon
 
 # --- candidates -------------------------------------------------------------------------------------------------------
 
-NOTE_WEIGHTS = (1.0, 0.5, 0.25)
-"""Weights of the best, second and third fragment of a note in the score of the note."""
+NOTE_RANK_WEIGHTS = (1.0, 0.5, 0.25)
+"""Weights of the best, second and third fragment of a note in the signal `note`."""
 MAX_ATTACHMENT_WORDS = 2.0
-"""Maximum of the words signal of an attachment; a note's is 1, so that a question that only a book answers finds it."""
-COMMON = float(np.log(2))
-"""The idf of a word in half of all fragments: its positions say nothing, and are too many to read."""
+"""Maximum of the signal `words` in an attachment.
+
+In a note it is 1. The higher maximum lets a fragment of a book be first if the book answers a question better.
+"""
+MIN_POSITION_IDF = float(np.log(2))
+"""The idf of a word that half of all fragments have.
+
+A more common word has no proximity: its positions mean little, and are too many to read.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Rows, ascending, with their signals (rows x SIGNALS, each 0 to 1, except for MAX_OF_NOTES) and plain cosines.
+    """The candidate rows for a query, ascending, with their signals and their cosines to the query.
 
-    `named` flags the rows of notes that the query names.
+    `signals` is rows x SIGNALS, each 0 to 1 (`words` up to MAX_ATTACHMENT_WORDS). `is_named` flags the rows of notes
+    whose title, file name or alias is the query.
     """
 
     rows: Rows
     signals: Floats
     cosines: Floats
-    named: Flags
+    is_named: Flags
 
 
 class CandidateGenerator:
-    """Generator of the candidates from one snapshot."""
+    """Generator of candidate fragments from one snapshot."""
 
-    def __init__(self, snapshot: Corpus, index: WordIndex, names: OtherNames) -> None:
+    def __init__(self, snapshot: Corpus, index: WordIndex, names: OtherNoteNames) -> None:
         self._snapshot = snapshot
         self._index = index
         self._names = names
 
-    def generate(self, evidence: Evidence, pool: int = POOL) -> Candidates:
-        """Return the best `pool` fragments by words and by meaning, and those of notes that the query names."""
-        nearest = evidence.similarities.best(pool) if evidence.trust else NO_ROWS
-        rows = union(evidence.scores.best(pool), nearest, evidence.named)
-        named = np.zeros(len(rows), np.bool_)
-        named[np.searchsorted(rows, evidence.named)] = True
+    def generate(self, evidence: Evidence, pool: int = POOL_SIZE) -> Candidates:
+        """Return the candidates: the best `pool` rows by words, as many by meaning, and all rows of named notes.
+
+        A note is named if its title, file name or alias is the query.
+        """
+        nearest = evidence.similarities.top_rows(pool) if evidence.meaning_factor else NO_ROWS
+        rows = merge_rows(evidence.scores.top_rows(pool), nearest, evidence.named_rows)
+        is_named = np.zeros(len(rows), np.bool_)
+        is_named[np.searchsorted(rows, evidence.named_rows)] = True
         return Candidates(
             rows=rows,
             # Rounded, so that fragments with the same words have equal scores and are ordered by path and line.
-            signals=np.round(self._signals(evidence, rows), 6),
-            cosines=evidence.similarities.at(rows),
-            named=named,
+            signals=np.round(self._compute_signals(evidence, rows), 6),
+            cosines=evidence.similarities.cosines_at(rows),
+            is_named=is_named,
         )
 
-    def _signals(self, evidence: Evidence, rows: Rows) -> Floats:
+    def _compute_signals(self, evidence: Evidence, rows: Rows) -> Floats:
         rarity = np.array([match.idf for match in evidence.matches], np.float32)
         weight = rarity / max(float(rarity.sum()), 1e-9)
         notes = self._snapshot.table.notes[rows]
-        scores = evidence.scores.at(rows)
-        # The highest score of all rows is among the candidates. Shares are of the highest score of a note: that of an
-        # attachment may be up to twice as high, and does not lower those of notes.
+        scores = evidence.scores.scores_at(rows)
+        # The highest score of all rows is among the candidates. Scores are divided by the highest score of a note, so
+        # that a higher score of an attachment does not lower the signals of notes.
         is_note_row = self._snapshot.is_note_row
         is_note = np.ones(len(rows), np.bool_) if is_note_row is None else is_note_row[rows]
         words = np.minimum(scores / _top_value(scores, is_note), MAX_ATTACHMENT_WORDS)
-        anywhere, title, heading, above = self._index.presence_in(
+        anywhere, title, heading, above = self._index.presence_by_field(
             evidence.words, rows, (None, "title", "heading", "above")
         )
-        other_title, other_heading, other_above = self._index.presence_in(
+        other_title, other_heading, other_above = self._index.presence_by_field(
             evidence.extra_words, rows, ("title", "heading", "above")
         )
         outline, other_outline = np.maximum(above, heading), np.maximum(other_above, other_heading)
-        names, anchor_fits = self._name_fits(evidence, weight, notes)
-        names = np.maximum(names, self._fit(weight, title, other_title, rows, ("title",)))
-        first = self._first_rows(notes)
-        unique = union(first)
-        intro_scores = evidence.scores.at(unique)[np.searchsorted(unique, first)]
-        # Loads all requested ones at once.
-        evidence.similarities.at(np.concatenate((rows, first, *_neighbour_rows(rows, len(evidence.similarities)))))
-        cosines = evidence.similarities.at(rows)
+        names, anchor_fits = self._score_note_names(evidence, weight, notes)
+        names = np.maximum(names, self._score_field_coverage(weight, title, other_title, rows, ("title",)))
+        first = self._find_first_rows(notes)
+        unique = merge_rows(first)
+        intro_scores = evidence.scores.scores_at(unique)[np.searchsorted(unique, first)]
+        # Loads the cosines of all rows that are needed below at once.
+        evidence.similarities.cosines_at(
+            np.concatenate((rows, first, *_neighbour_rows(rows, len(evidence.similarities))))
+        )
+        cosines = evidence.similarities.cosines_at(rows)
         mean = evidence.similarities.mean
         nearest = float(cosines[is_note].max(initial=mean))
         if nearest <= mean:
@@ -244,81 +268,96 @@ class CandidateGenerator:
             "coverage": weight @ anywhere,
             "title": names,
             "anchor": np.maximum(anchor_fits - names, 0),
-            "heading": self._fit(weight, heading, other_heading, rows, ("heading",)),
-            "outline": self._fit(weight, outline, other_outline, rows, ("above", "heading")),
-            "note": _note_shares(words, notes, is_note),
+            "heading": self._score_field_coverage(weight, heading, other_heading, rows, ("heading",)),
+            "outline": self._score_field_coverage(weight, outline, other_outline, rows, ("above", "heading")),
+            "note": _score_notes(words, notes, is_note),
             "intro_words": np.minimum(intro_scores / _top_value(intro_scores, is_note), 1),
-            "proximity": self._proximity(evidence, rarity, rows),
-            "meaning": self._meaning(evidence, rows, nearest),
-            "intro_meaning": self._meaning(evidence, first, nearest),
-            "coherence": self._coherence(evidence, rows, notes, nearest),
+            "proximity": self._score_proximity(evidence, rarity, rows),
+            "meaning": self._score_meaning(evidence, rows, nearest),
+            "intro_meaning": self._score_meaning(evidence, first, nearest),
+            "coherence": self._score_coherence(evidence, rows, notes, nearest),
         }
         return np.stack([signals[name] for name in SIGNALS], axis=1).astype(np.float32)
 
     @staticmethod
-    def _meaning(evidence: Evidence, rows: Rows, nearest: float) -> Floats:
+    def _score_meaning(evidence: Evidence, rows: Rows, nearest: float) -> Floats:
         similarities = evidence.similarities
-        return above_mean(similarities.at(rows), similarities.mean, nearest) * np.float32(evidence.trust)
+        return scale_above_mean(similarities.cosines_at(rows), similarities.mean, nearest) * np.float32(
+            evidence.meaning_factor
+        )
 
-    def _coherence(self, evidence: Evidence, rows: Rows, notes: Rows, nearest: float) -> Floats:
-        """Return how near in meaning the nearer neighbour of each row in its note is.
+    def _score_coherence(self, evidence: Evidence, rows: Rows, notes: Rows, nearest: float) -> Floats:
+        """Return, for each row, how near in meaning to the query the nearer neighbour is, 0 to 1.
 
-        A high value means a passage among others on the same subject, a low one a stray passage.
+        The neighbours are the fragments before and after the row in the same note. A low value means that the passage
+        is alone with its subject. `notes` is the note number of each row, `nearest` the highest cosine.
         """
         table = self._snapshot.table.notes
         nearer = np.zeros(len(rows), np.float32)
         for neighbours in _neighbour_rows(rows, len(evidence.similarities)):
             same_note = np.flatnonzero((table[neighbours] == notes) & (neighbours != rows))
-            nearer[same_note] = np.maximum(nearer[same_note], self._meaning(evidence, neighbours[same_note], nearest))
+            nearer[same_note] = np.maximum(
+                nearer[same_note], self._score_meaning(evidence, neighbours[same_note], nearest)
+            )
         return nearer
 
-    def _fit(self, weight: Floats, present: Floats, extra: Floats, rows: Rows, fields: tuple[str, ...]) -> Floats:
-        """Return the share of the query that short fields cover, times the share of them that the query covers."""
+    def _score_field_coverage(
+        self, weight: Floats, present: Floats, extra: Floats, rows: Rows, fields: tuple[str, ...]
+    ) -> Floats:
+        """Return how well short `fields`, such as the title, of each row fit the query, 0 to 1.
+
+        It is the share of the query that the fields cover times the share of the fields that the query covers.
+
+        `present` and `extra` (words x rows) are how well these fields have each query word, and each extra word.
+        """
         lexical = self._snapshot.lexical
         lengths = np.maximum(sum(lexical.lengths(field)[rows] for field in fields), 1)
         precision = np.minimum((present.sum(axis=0) + extra.sum(axis=0)) / lengths, 1)
         covered: Floats = (weight @ present) * precision
         return covered
 
-    def _name_fits(self, evidence: Evidence, weight: Floats, notes: Rows) -> tuple[Floats, Floats]:
-        """Return how well the query fits the best other name of each row's note, and its best link text."""
-        unique = union(notes)
+    def _score_note_names(self, evidence: Evidence, weight: Floats, notes: Rows) -> tuple[Floats, Floats]:
+        """Return `OtherNoteNames.score_names` for the note of each row, given by the note numbers `notes`."""
+        unique = merge_rows(notes)
         positions = np.searchsorted(unique, notes)
-        own_fits, link_fits = self._names.fits(unique, evidence.words, evidence.extra_words, weight)
+        own_fits, link_fits = self._names.score_names(unique, evidence.words, evidence.extra_words, weight)
         return own_fits[positions], link_fits[positions]
 
-    def _first_rows(self, notes: Rows) -> Rows:
-        """Return the row of the first fragment of each note."""
+    def _find_first_rows(self, notes: Rows) -> Rows:
+        """Return, for each note number in `notes`, the row of the first fragment of the note."""
         table = self._snapshot.table
         return np.searchsorted(table.keys, table.first_keys[notes]).astype(np.int32)
 
-    def _proximity(self, evidence: Evidence, rarity: Floats, rows: Rows) -> Floats:
+    def _score_proximity(self, evidence: Evidence, rarity: Floats, rows: Rows) -> Floats:
         plain = [(word, float(idf)) for word, idf in zip(evidence.words, rarity, strict=True) if not word.whole]
-        rare = [(word, idf) for word, idf in plain if idf > COMMON]
+        rare = [(word, idf) for word, idf in plain if idf > MIN_POSITION_IDF]
         plain = rare if len(rare) > 1 else plain
         if len(plain) < 2:
             return np.zeros(len(rows), np.float32)
         lexical = self._snapshot.lexical
         lines = [flatten_positions(lexical, FIELD_STARTS, self._index.best_terms(word), rows) for word, _ in plain]
-        return closeness(lines, [idf for _, idf in plain], [word.position for word, _ in plain], len(rows))
+        return score_closeness(lines, [idf for _, idf in plain], [word.position for word, _ in plain], len(rows))
 
 
 def _neighbour_rows(rows: Rows, count: int) -> tuple[Rows, Rows]:
-    """Return the rows before and after each of `rows`; the first and last of `count` are their own neighbours."""
+    """Return the rows before, and the rows after, each of `rows`, limited to 0 and `count` - 1."""
     return np.maximum(rows - 1, 0), np.minimum(rows + 1, count - 1)
 
 
 def _top_value(values: Floats | npt.NDArray[np.float64], is_note: Flags) -> float:
-    """Return the highest value among the rows of notes, or among all rows if there are no notes."""
+    """Return the highest of the `values` that `is_note` flags, else the highest of all; at least 1e-9."""
     return max(float(values[is_note].max(initial=0.0)) or float(values.max(initial=0.0)), 1e-9)
 
 
-def _note_shares(words: Floats, notes: Rows, is_note: Flags) -> Floats:
-    """Return, for each row, how well its note's best fragments match by words, as a share of the best note's."""
+def _score_notes(words: Floats, notes: Rows, is_note: Flags) -> Floats:
+    """Return, for each row, how well the best fragments of its note match by words, 0 to 1.
+
+    `words` is the signal `words` of each row, `notes` the note number of each row.
+    """
     order = np.lexsort((-words, notes))
     first = np.flatnonzero(np.diff(notes[order], prepend=-1))
     ranks = np.arange(len(order)) - np.repeat(first, np.diff(first, append=len(order)))
-    counts = np.array([*NOTE_WEIGHTS, 0.0], np.float32)[np.minimum(ranks, len(NOTE_WEIGHTS))]
+    counts = np.array([*NOTE_RANK_WEIGHTS, 0.0], np.float32)[np.minimum(ranks, len(NOTE_RANK_WEIGHTS))]
     sums = np.bincount(notes[order], counts * words[order]) if len(order) else np.zeros(0)
     note_sums = np.asarray(sums[notes], np.float64)
     shares: Floats = np.minimum(note_sums / _top_value(note_sums, is_note), 1).astype(np.float32)

@@ -13,7 +13,7 @@ likely.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,12 +23,12 @@ from excerpt.kinds import Confidence, Strategy
 from excerpt.search.bm25 import Rows
 from excerpt.search.candidates import Candidates
 from excerpt.search.evidence import Evidence
-from excerpt.search.ranking import SIGNALS, primary_strategy, weighted, weights_for
+from excerpt.search.ranking import SIGNALS, primary_strategy, sum_weighted_signals, weights_for
 
 Floats = npt.NDArray[np.float32]
 
 FEATURES = ("coverage", "evidence", "named", "words", "lead")
-"""The features of the likelihood, in the order of the columns of `likelihood_features`."""
+"""The features of the likelihood, in the order of the columns of `compute_features`."""
 _WEIGHTS = np.array((3.54, 2.80, 3.08, -0.90, 3.31), np.float32)
 _INTERCEPTS: Mapping[Strategy, float] = {Strategy.ADAPTIVE: -5.38, Strategy.PROXIMITY: -4.57, Strategy.SEMANTIC: -3.75}
 """The intercept by the primary strategy for that many words (`ranking.primary_strategy`).
@@ -36,47 +36,48 @@ _INTERCEPTS: Mapping[Strategy, float] = {Strategy.ADAPTIVE: -5.38, Strategy.PROX
 One or two words are soon found by chance, those of a question hardly ever.
 """
 _MIN_LEAD, _MAX_LEAD = -3.0, 1.1
-"""Bounds of the feature `lead`: a fragment far behind is no better than one without a score, and three times the score
-of the next one is as far ahead as a fragment can be."""
+"""Bounds of the feature `lead`; the upper one is about three times the score of the next fragment."""
 
-STRONG, LIKELY, WEAK = 0.88, 0.55, 0.108
+STRONG_LIKELIHOOD, LIKELY_LIKELIHOOD, WEAK_LIKELIHOOD = 0.88, 0.55, 0.108
 """The likelihood from which each label is used.
 
-Of 4,510 questions asked of vaults without an answer, 1 in 100 is called strong and 1 in 20 strong or likely. Below WEAK
-are 2 in 100 of the questions that the vault answers, and 65 of those that it does not.
+Of 4,510 questions asked of vaults without an answer, 1 in 100 is called strong and 1 in 20 strong or likely. Below
+WEAK_LIKELIHOOD are 2 in 100 of the questions that the vault answers, and 65 of those that it does not.
 """
-ALL_WORDS = 0.9
+MIN_WEAK_COVERAGE = 0.9
 """The share of a query from which a fragment is never "nothing": it has the words, however common they are."""
 JUDGED_HITS = 5
 """The number of first hits by which a result is judged."""
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class ConfidenceTable:
     """For fragments in some order: how likely each answers, and the share of the query that it has, 0 to 1."""
 
     likelihoods: Floats
     coverage: Floats
 
-    def word(self, position: int) -> Confidence:
+    def label_at(self, position: int) -> Confidence:
         """Return the confidence of the fragment at a position."""
         return confidence_label(float(self.likelihoods[position]), float(self.coverage[position]))
 
 
-def judge(evidence: Evidence, candidates: Candidates, rows: Rows, notes: Rows) -> Judgement:
+def judge_confidence(evidence: Evidence, candidates: Candidates, rows: Rows, notes: Rows) -> ConfidenceTable:
     """Return the confidence of each of `rows`, which are among the candidates, whose notes are `notes`.
 
     If the query is the name of the note, it is certain.
     """
-    features = likelihood_features(evidence, candidates, rows, notes)
-    is_certain = candidates.named[np.searchsorted(candidates.rows, rows)]
-    likelihoods = likelihood(features, primary_strategy(evidence.word_count))
-    if evidence.whole is not None:
-        likelihoods = np.where(evidence.whole[rows], np.maximum(likelihoods, np.float32(LIKELY)), likelihoods)
-    return Judgement(np.where(is_certain, np.float32(1), likelihoods), features[:, FEATURES.index("coverage")])
+    features = compute_features(evidence, candidates, rows, notes)
+    is_certain = candidates.is_named[np.searchsorted(candidates.rows, rows)]
+    likelihoods = estimate_likelihood(features, primary_strategy(evidence.word_count))
+    if evidence.has_exact_words is not None:
+        likelihoods = np.where(
+            evidence.has_exact_words[rows], np.maximum(likelihoods, np.float32(LIKELY_LIKELIHOOD)), likelihoods
+        )
+    return ConfidenceTable(np.where(is_certain, np.float32(1), likelihoods), features[:, FEATURES.index("coverage")])
 
 
-def likelihood_features(evidence: Evidence, candidates: Candidates, rows: Rows, notes: Rows) -> Floats:
+def compute_features(evidence: Evidence, candidates: Candidates, rows: Rows, notes: Rows) -> Floats:
     """Return the features of the likelihood (rows x FEATURES) of `rows`; `notes` are the notes of the candidates.
 
     They are the share of the query that the fragment has, by rarity; ln(1 + the idf of the words it has, in units of
@@ -104,7 +105,7 @@ def _leads(evidence: Evidence, candidates: Candidates, notes: Rows) -> Floats:
     The score is the one of `auto` without boosts, so that confidence depends on nothing but the query and the notes.
     """
     weights = weights_for(primary_strategy(evidence.word_count))
-    scores = weighted(candidates.rows, candidates.signals, weights, notes).scores
+    scores = sum_weighted_signals(candidates.rows, candidates.signals, weights, notes).scores
     if len(scores) == 0:
         return scores
     first = int(np.argmax(scores))
@@ -115,7 +116,7 @@ def _leads(evidence: Evidence, candidates: Candidates, notes: Rows) -> Floats:
     return leads
 
 
-def likelihood(features: Floats, primary: Strategy) -> Floats:
+def estimate_likelihood(features: Floats, primary: Strategy) -> Floats:
     """Return how likely each fragment answers the query, 0 to 1, from its features (rows x FEATURES).
 
     `primary` is the primary strategy for the number of words in the query.
@@ -126,13 +127,8 @@ def likelihood(features: Floats, primary: Strategy) -> Floats:
 
 def confidence_label(value: float, coverage: float) -> Confidence:
     """Return the label for this likelihood and share of the query."""
-    if value >= STRONG:
+    if value >= STRONG_LIKELIHOOD:
         return Confidence.STRONG
-    if value >= LIKELY:
+    if value >= LIKELY_LIKELIHOOD:
         return Confidence.LIKELY
-    return Confidence.WEAK if value >= WEAK or coverage >= ALL_WORDS else Confidence.NOTHING
-
-
-def highest(labels: Sequence[Confidence]) -> Confidence:
-    """Return the highest of some labels; NOTHING if there are none."""
-    return min(labels, key=list(Confidence).index, default=Confidence.NOTHING)
+    return Confidence.WEAK if value >= WEAK_LIKELIHOOD or coverage >= MIN_WEAK_COVERAGE else Confidence.NOTHING

@@ -1,4 +1,8 @@
-"""The engine: `Engine.search` returns the hits for a query. It is the only entry point to the search."""
+"""The search engine. `Engine.search` returns the hits for a query.
+
+A row is the position of a fragment in the arrays of a snapshot, which is one state of a vault's index. A note number
+is the position of a note in `table.paths`.
+"""
 
 from __future__ import annotations
 
@@ -16,387 +20,460 @@ from excerpt.corpus.interface import CandidateQuery, Corpus
 from excerpt.kinds import Confidence, Strategy
 from excerpt.model import Hit, Result, Signal, Span
 from excerpt.search.bm25 import Rows, WordIndex
-from excerpt.search.candidates import CandidateGenerator, Candidates, OtherNames
-from excerpt.search.confidence import JUDGED_HITS, Judgement, highest, judge
-from excerpt.search.evidence import POOL, Evidence, Flags, gather
-from excerpt.search.filters import FIELDS, newest_first
-from excerpt.search.highlight import Marker, Marks, all_marks, marks_of
-from excerpt.search.prefetch import candidate_query, fragments_of_notes
-from excerpt.search.query import KINDS, FilterKind, KnownNames, Query, alternatives, hints, narrowed
+from excerpt.search.candidates import CandidateGenerator, Candidates, OtherNoteNames
+from excerpt.search.confidence import JUDGED_HITS, ConfidenceTable, judge_confidence
+from excerpt.search.evidence import POOL_SIZE, Evidence, Flags, gather_evidence
+from excerpt.search.filters import FILTER_FIELDS, sort_newest_first
+from excerpt.search.highlight import HighlightFinder, HighlightTerms, merge_highlight_terms, select_highlight_terms
+from excerpt.search.prefetch import build_candidate_query, build_note_query
+from excerpt.search.query import (
+    FILTER_KINDS,
+    FilterKind,
+    KnownNames,
+    Query,
+    add_condition,
+    parse_alternatives,
+    suggest_filters,
+)
 from excerpt.search.ranking import (
     SIGNALS,
-    WEIGHTS,
+    STRATEGY_WEIGHTS,
     Boosts,
     Floats,
-    Scored,
+    ScoredFragments,
     active_strategy,
-    add_attachments,
-    add_name,
-    list_unranked,
+    add_attachment_signal,
+    add_name_signal,
+    fuse_reciprocal_ranks,
     primary_strategy,
-    reciprocal,
-    weighted,
+    score_by_position,
+    sum_weighted_signals,
     weights_for,
 )
 from excerpt.search.usage import UseLog
 from excerpt.settings import Fusion, Settings
 
 TOP_HITS, LISTED_HITS = 10, 50
-"""Ranges of the limit per note.
+"""The numbers of first hits in which the hits of one note are limited.
 
-Among the first FIRST hits at most `search.per_note` are of one note, among the first LISTED at most twice as many,
-unless nothing else matched.
+The first TOP_HITS hits have at most `search.per_note` (a setting) of one note, and the first LISTED_HITS at most twice
+as many. Hits beyond the limit move behind other notes' hits, so nothing is lost if no other note matches.
 """
 
-Order = npt.NDArray[np.intp]
+IndexArray = npt.NDArray[np.intp]
+"""An array of positions in another array."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """The result for one query without alternatives.
+class ScoredQuery:
+    """A parsed query with its scored fragments.
 
-    It has the strategy that answered, the evidence for each row, fragments with scores and confidence (None for filters
-    alone), and what to highlight.
+    A text such as `a | b` has several such queries, its alternatives. `strategy` is the one that scored the fragments;
+    `scored` has them in the order of their rows. `confidences` tells how likely each fragment of `scored` answers the
+    query; None if the query has only filters.
     """
 
     strategy: Strategy
     evidence: Evidence
-    scored: Scored
-    judgement: Judgement | None
-    marks: Marks
+    scored: ScoredFragments
+    confidences: ConfidenceTable | None
+    highlight_terms: HighlightTerms
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The fragments of `answers`, best first.
+    """The fragments of all alternatives of a query text, best first.
 
-    Each has its row, its score, the index of its answer, and its position in the answer's `scored`.
+    The four arrays are parallel, one element for each fragment: its row; its score; the index, in `scored_queries`, of
+    the alternative that scored it highest; and its position in that alternative's `scored`.
     """
 
-    answers: tuple[Answer, ...]
+    scored_queries: tuple[ScoredQuery, ...]
     rows: Rows
     scores: Floats
-    answer_indices: Order
-    positions: Order
+    scored_query_indices: IndexArray
+    positions: IndexArray
 
 
 class Engine:
-    """Search in one snapshot, from one thread at a time.
+    """Search engine for one snapshot (state of a vault's index), for use from one thread at a time.
 
-    `use` is the log of notes that the user opened and packed in this vault; `today` returns the day that dates such as
-    `modified:7d` count from.
+    `use_log` lists which notes of this vault the user opened or packed; None gives no boost for use. `today` returns
+    the day from which relative dates such as `modified:7d` count.
     """
 
     def __init__(
         self,
         snapshot: Corpus,
         settings: Settings,
-        use: UseLog | None = None,
+        use_log: UseLog | None = None,
         today: Callable[[], date] = date.today,
     ) -> None:
         self._settings = settings
-        self._use = use
+        self._use_log = use_log
         self._today = today
-        self._marker = Marker()
-        self._marks: tuple[str, Marks] | None = None
-        self._partly_marked: tuple[Result, Ranking, int] | None = None
+        self._highlight_finder = HighlightFinder()
+        self._highlight_terms: tuple[str, HighlightTerms] | None = None
+        self._partly_highlighted: tuple[Result, Ranking, int] | None = None
         self._prefetched: frozenset[Query] = frozenset()
-        self._open_generation(snapshot)
+        self._use_generation(snapshot)
 
-    def renew(self) -> Corpus:
-        """Use what was pushed to the store since, and return the corpus.
+    def refresh_snapshot(self) -> Corpus:
+        """Use the newest state of a store (a copy of the index in a database), and return the snapshot in use.
 
-        A newer index is opened as another engine instead.
+        An index on disk keeps its snapshot: a newer index needs a new engine.
         """
         newer = self.snapshot.reopen()
         if newer is not self.snapshot:
             self._prefetched = frozenset()
-            self._open_generation(newer)
+            self._use_generation(newer)
         return self.snapshot
 
-    def _open_generation(self, snapshot: Corpus) -> None:
-        """Use another generation from now on."""
-        self._names = OtherNames(snapshot)
-        self._boosts = Boosts(snapshot, self._settings.search.boosts, self._use)
+    def _use_generation(self, snapshot: Corpus) -> None:
+        """Use a snapshot of another generation (number of a committed state), and drop what was cached."""
+        self._names = OtherNoteNames(snapshot)
+        self._boosts = Boosts(snapshot, self._settings.search.boosts, self._use_log)
         self._set_view(snapshot)
 
     def _set_view(self, snapshot: Corpus) -> None:
-        """Use another view of the same generation."""
+        """Use a snapshot of the same generation in which other fragments are loaded."""
         self.snapshot = snapshot
         self.index = WordIndex(snapshot.lexical, lambda: snapshot.is_note_row)
-        self._proposer = CandidateGenerator(snapshot, self.index, self._names)
+        self._candidate_generator = CandidateGenerator(snapshot, self.index, self._names)
 
     def prefetch(
-        self, queries: Sequence[Query], pool: int = POOL, *, by_words: int = 0, notes: Collection[str] = ()
+        self, queries: Sequence[Query], pool: int = POOL_SIZE, *, by_words: int = 0, notes: Collection[str] = ()
     ) -> None:
-        """Load the fragments that `queries` need from a store; does nothing for an index.
+        """Load the fragments that `queries` need from a store; an index on disk has all fragments loaded.
 
-        Loads the best `pool` of each query (or `by_words`, whichever is more) and all fragments of `notes`, by path.
+        For each query, the best `pool` fragments by meaning and the best `pool` (or `by_words`, if that is more) by
+        words are loaded. `notes` are paths of notes of which every fragment is loaded.
         """
         if self._prefetched.issuperset(queries) and not (by_words or notes):
             return
 
         def requests(base: Corpus) -> list[CandidateQuery]:
             today = self._today()
-            needed = [candidate_query(query, base, self._settings, today, pool, by_words=by_words) for query in queries]
-            return [*needed, fragments_of_notes(base, notes)] if notes else needed
+            needed = [
+                build_candidate_query(query, base, self._settings, today, pool, by_words=by_words) for query in queries
+            ]
+            return [*needed, build_note_query(base, notes)] if notes else needed
 
         self.use_view(self.snapshot.prefetch(requests))
         self._prefetched = frozenset(queries)
 
     def use_view(self, view: Corpus) -> None:
-        """Use the fragments of `view`, another view of the same vault, until others are prefetched."""
+        """Use `view`, a snapshot of the same vault with other fragments loaded, until the next `prefetch`."""
         if view is not self.snapshot:
             is_same = view.generation == self.snapshot.generation
-            (self._set_view if is_same else self._open_generation)(view)
+            (self._set_view if is_same else self._use_generation)(view)
         self._prefetched = frozenset()
 
     def warm(self) -> None:
-        """Load what the first queries would otherwise have to load."""
-        for step in self.warming():
+        """Load all data that the first query would otherwise have to load."""
+        for step in self.warm_steps():
             step()
 
-    def warming(self) -> tuple[Callable[[], object], ...]:
-        """Return the steps of `warm`, the most needed first; queries may be answered between them."""
-        return lambda: self.search("a"), *self._preparing()
+    def warm_steps(self) -> tuple[Callable[[], object], ...]:
+        """Return the steps of `warm` as functions to call in order.
 
-    def prepare(self) -> None:
-        """Do the part of `warm` that does not need the model, which only one thread may use.
-
-        So it may run in another thread before the one that searches.
+        Queries may be answered between two steps.
         """
-        for step in self._preparing():
+        return lambda: self.search("a"), *self._warm_steps_without_model()
+
+    def warm_without_model(self) -> None:
+        """Do all steps of `warm` except the one that uses the embedding model.
+
+        Only one thread may use the model. These steps may therefore run in another thread than later searches.
+        """
+        for step in self._warm_steps_without_model():
             step()
 
-    def _preparing(self) -> tuple[Callable[[], object], ...]:
-        steps = (self._read_vectors, self.index.warm, self.snapshot.lexical.check, self._warm_positions)
-        links = (self._read_links,) if self._settings.search.boosts.links else ()
+    def _warm_steps_without_model(self) -> tuple[Callable[[], object], ...]:
+        steps = (self._load_vectors, self.index.warm, self.snapshot.lexical.check, self._load_tables)
+        links = (self._load_links,) if self._settings.search.boosts.links else ()
         return *steps, *links
 
-    def _read_vectors(self) -> None:
+    def _load_vectors(self) -> None:
         _ = self.snapshot.vectors
 
-    def _warm_positions(self) -> None:
+    def _load_tables(self) -> None:
         _ = self.snapshot.table, self.snapshot.languages, self.snapshot.facets.modified
 
-    def _read_links(self) -> None:
+    def _load_links(self) -> None:
         _ = self.snapshot.facets.links
 
     def search(
-        self, query: str, strategy: Strategy | None = None, limit: int | None = None, *, marked: int | None = None
+        self,
+        query: str,
+        strategy: Strategy | None = None,
+        limit: int | None = None,
+        *,
+        highlight_count: int | None = None,
     ) -> Result:
-        """Return the fragments that answer `query`, best first, ties by path and line.
+        """Return at most `limit` fragments that answer `query`, best first, ties by path and line.
 
-        `strategy` and `limit` default to the settings'; a strategy forced in the query takes precedence. The first
-        `marked` hits have spans, by default all; `all_marked` adds the rest. No query is invalid; one without a word or
-        filter finds nothing. With several alternatives, a fragment has its best score, and the first alternative names
-        the strategy.
+        `strategy` and `limit` default to the settings. A strategy prefix in the query, such as `!s`, takes precedence.
+        The first `highlight_count` hits have spans to highlight (None: all hits); `highlight_all` adds the others. No
+        query is invalid; a query without words and filters finds nothing. With several alternatives (`a | b`), the
+        score of a fragment is its highest, and the result's strategy is that of the first alternative.
         """
         start = time.perf_counter()
         queries = self.parse(query)
         self._prefetched = frozenset()
-        self.prefetch(queries, max(POOL, limit or self._settings.search.limit))
+        self.prefetch(queries, max(POOL_SIZE, limit or self._settings.search.limit))
         requested = queries[0].strategy or strategy or self._settings.search.strategy
         limit = self._settings.search.limit if limit is None else limit
-        answers = [self.answer(query_alternative, requested, max(POOL, limit)) for query_alternative in queries]
-        self._marks = query, all_marks(answer.marks for answer in answers)
-        ranking = self.ranking(answers)
-        hits = self.hits(ranking, 0, limit, marked=marked)
-        matched = count_matching(answers)
+        scored_queries = [
+            self.score_query(query_alternative, requested, max(POOL_SIZE, limit)) for query_alternative in queries
+        ]
+        self._highlight_terms = (
+            query,
+            merge_highlight_terms(scored_query.highlight_terms for scored_query in scored_queries),
+        )
+        ranking = self.merge_ranking(scored_queries)
+        hits = self.load_hits(ranking, 0, limit, highlight_count=highlight_count)
+        matched = count_matching_rows(scored_queries)
         elapsed = (time.perf_counter() - start) * 1e3
         facets = self.snapshot.facets
-        query_hints = hints(query, KnownNames(facets.properties, facets.tags, KINDS))
+        query_hints = suggest_filters(query, KnownNames(facets.properties, facets.tags, FILTER_KINDS))
         result = Result(
             query,
             requested,
-            answers[0].strategy,
+            scored_queries[0].strategy,
             hits,
             matched,
             elapsed,
             self.snapshot.generation,
             query_hints,
-            self.confidence(ranking),
+            highest_confidence(ranking),
         )
-        # The last answers hold arrays of the whole vault.
-        self._partly_marked = (result, ranking, marked) if marked is not None and marked < len(hits) else None
+        # A ranking holds arrays of the whole vault, so it is only kept if spans are missing.
+        self._partly_highlighted = (
+            (result, ranking, highlight_count) if highlight_count is not None and highlight_count < len(hits) else None
+        )
         return result
 
-    def all_marked(self, result: Result) -> Result:
-        """Return the result with spans in all hits if it is that of the last search, else unchanged."""
-        if self._partly_marked is None or self._partly_marked[0] is not result:
+    def highlight_all(self, result: Result) -> Result:
+        """Return `result` with spans to highlight in every hit; unchanged unless the last search returned it."""
+        if self._partly_highlighted is None or self._partly_highlighted[0] is not result:
             return result
-        _, ranking, first = self._partly_marked
-        self._partly_marked = None
-        return replace(result, hits=result.hits[:first] + self.hits(ranking, first, len(result.hits)))
+        _, ranking, first = self._partly_highlighted
+        self._partly_highlighted = None
+        return replace(result, hits=result.hits[:first] + self.load_hits(ranking, first, len(result.hits)))
 
     def parse(self, query: str) -> tuple[Query, ...]:
-        """Parse the query into alternatives, with the properties and tags of this vault."""
+        """Parse a query text into its alternatives (`a | b`), using the properties and tags of this vault."""
         facets = self.snapshot.facets
-        return alternatives(query, facets.properties, facets.tags)
+        return parse_alternatives(query, facets.properties, facets.tags)
 
-    def narrowed(self, query: str, condition: str) -> str:
-        """Return the query with `condition` as one more filter in each of its alternatives."""
+    def add_condition(self, query: str, condition: str) -> str:
+        """Return the query text with the filter `condition` (such as `tag:work`) added to each alternative."""
         facets = self.snapshot.facets
-        return narrowed(query, condition, facets.properties, facets.tags)
+        return add_condition(query, condition, facets.properties, facets.tags)
 
-    def matching(self, query: str) -> Flags:
-        """Return flags of the rows that match any alternative of the query: as many as `Result.matched` counts."""
-        queries = self.parse(query)
-        self.prefetch(queries)
-        evidences = [gather(one, self.snapshot, self.index, self._settings, self._today()) for one in queries]
-        return reduce(np.logical_or, [evidence.matching for evidence in evidences])
+    def find_matching_rows(self, query: str) -> Flags:
+        """Return a flag for each row: whether it matches any alternative of the query.
 
-    def matching_by_note(self, query: str) -> npt.NDArray[np.int64]:
-        """Return, for each note of the vault, the number of its fragments that match the query.
-
-        A store counts all fragments with the query's words, but of phrases and parts of names only the loaded ones.
+        `Result.matched` is the number of set flags.
         """
         queries = self.parse(query)
         self.prefetch(queries)
-        evidences = [gather(parsed, self.snapshot, self.index, self._settings, self._today()) for parsed in queries]
+        evidences = [gather_evidence(one, self.snapshot, self.index, self._settings, self._today()) for one in queries]
+        return reduce(np.logical_or, [evidence.is_match for evidence in evidences])
+
+    def count_matches_by_note(self, query: str) -> npt.NDArray[np.int64]:
+        """Return, for each note of the vault, the number of its fragments that match the query.
+
+        If only some fragments are loaded from a store, the store counts the others that have the query's words. For
+        phrases and for filters of single fragments, only loaded fragments are counted.
+        """
+        queries = self.parse(query)
+        self.prefetch(queries)
+        evidences = [
+            gather_evidence(parsed, self.snapshot, self.index, self._settings, self._today()) for parsed in queries
+        ]
         table = self.snapshot.table
         counts = np.zeros(len(table.paths), np.int64)
-        matching = reduce(np.logical_or, [evidence.matching for evidence in evidences])
+        matching = reduce(np.logical_or, [evidence.is_match for evidence in evidences])
         if (partial := self.snapshot.partial) is not None:
             counted: list[CandidateQuery] = []
             for parsed, evidence in zip(queries, evidences, strict=True):
-                needed = candidate_query(parsed, partial, self._settings, self._today(), POOL)
-                if countable := _countable(parsed, needed, evidence):
+                needed = build_candidate_query(parsed, partial, self._settings, self._today(), POOL_SIZE)
+                if countable := _counting_query(parsed, needed, evidence):
                     counted.append(countable)
-                    matching &= ~_matching_rows(evidence)
+                    matching &= ~_flag_countable_rows(evidence)
             counts += partial.matching_by_note(counted)
         counts += np.bincount(table.notes[matching], minlength=len(counts))
         return counts
 
-    def marks(self, query: str) -> Marks:
-        """Return what to highlight for a query; cached for the last one."""
-        if self._marks is None or self._marks[0] != query:
-            self._marks = query, all_marks(marks_of(self.candidates(one)[0]) for one in self.parse(query))
-        return self._marks[1]
+    def highlight_terms(self, query: str) -> HighlightTerms:
+        """Return the terms to highlight for a query text. The terms of the last query are cached."""
+        if self._highlight_terms is None or self._highlight_terms[0] != query:
+            self._highlight_terms = (
+                query,
+                merge_highlight_terms(
+                    select_highlight_terms(self.find_candidates(one)[0]) for one in self.parse(query)
+                ),
+            )
+        return self._highlight_terms[1]
 
-    def spans(self, text: str, query: str, language: str) -> tuple[Span, ...]:
-        """Return the ranges of `text`, in `language`, to highlight for a query, ascending."""
-        return self._marker.spans(text, self.marks(query), language)
+    def find_spans(self, text: str, query: str, language: str) -> tuple[Span, ...]:
+        """Return the ranges of `text` to highlight for a query, ascending. `language` is a code such as "en"."""
+        return self._highlight_finder.find_in_text(text, self.highlight_terms(query), language)
 
     # --- from the query to scores -------------------------------------------------------------------------------------
 
-    def candidates(self, query: Query, pool: int = POOL) -> tuple[Evidence, Candidates]:
-        """Return the evidence for each row, and the candidates with every signal."""
-        self.prefetch([query], pool)
-        evidence = gather(query, self.snapshot, self.index, self._settings, self._today())
-        return evidence, self._proposer.generate(evidence, pool)
+    def find_candidates(self, query: Query, pool: int = POOL_SIZE) -> tuple[Evidence, Candidates]:
+        """Return the evidence for all rows, and the best rows by words and by meaning with their signals.
 
-    def answer(self, query: Query, strategy: Strategy, pool: int = POOL) -> Answer:
-        """Return all candidates of one query, scored; `strategy` takes precedence over the strategy forced in it."""
-        return self.score_candidates(query, *self.candidates(query, pool), strategy, pool)
+        `pool` is the number of candidates by words, and by meaning.
+        """
+        self.prefetch([query], pool)
+        evidence = gather_evidence(query, self.snapshot, self.index, self._settings, self._today())
+        return evidence, self._candidate_generator.generate(evidence, pool)
+
+    def score_query(self, query: Query, strategy: Strategy, pool: int = POOL_SIZE) -> ScoredQuery:
+        """Return the scored candidates of one query.
+
+        A strategy prefix in `query` is ignored, `strategy` is used.
+        """
+        return self.score_candidates(query, *self.find_candidates(query, pool), strategy, pool)
 
     def score_candidates(
         self, query: Query, evidence: Evidence, candidates: Candidates, strategy: Strategy, pool: int
-    ) -> Answer:
-        """Score the candidates of one query; if there is nothing to rank by, list `pool` of the allowed rows."""
-        primary = self._primary(strategy, evidence, candidates)
-        scored = self._scored(strategy, primary, candidates)
+    ) -> ScoredQuery:
+        """Score the candidates of one query.
+
+        If there is nothing to rank by, `pool` of the rows that pass the filters are listed instead, newest note first.
+        """
+        primary = self._choose_strategy(strategy, evidence, candidates)
+        scored = self._score_rows(strategy, primary, candidates)
         # Nothing to rank by: only filters, a part of a word in quotation marks, or symbols.
         unranked = query.phrases or not evidence.words
-        if evidence.allowed is not None and unranked and not (scored.scores > 0).any():
-            rows = newest_first(evidence.allowed, self.snapshot)
-            return Answer(primary, evidence, list_unranked(rows[:pool]), None, marks_of(evidence))
-        judgement = judge(evidence, candidates, scored.rows, self.snapshot.table.notes[candidates.rows])
-        return Answer(primary, evidence, scored, judgement, marks_of(evidence))
+        if evidence.is_allowed is not None and unranked and not (scored.scores > 0).any():
+            rows = sort_newest_first(evidence.is_allowed, self.snapshot)
+            return ScoredQuery(
+                primary, evidence, score_by_position(rows[:pool]), None, select_highlight_terms(evidence)
+            )
+        confidences = judge_confidence(evidence, candidates, scored.rows, self.snapshot.table.notes[candidates.rows])
+        return ScoredQuery(primary, evidence, scored, confidences, select_highlight_terms(evidence))
 
     @staticmethod
-    def _primary(strategy: Strategy, evidence: Evidence, candidates: Candidates) -> Strategy:
+    def _choose_strategy(strategy: Strategy, evidence: Evidence, candidates: Candidates) -> Strategy:
         return active_strategy(
             primary_strategy(evidence.word_count) if strategy is Strategy.AUTO else strategy,
             words_found=bool(candidates.signals[:, SIGNALS.index("words")].any()),
             meaning_found=bool(candidates.signals[:, SIGNALS.index("meaning")].any()),
         )
 
-    def _scored(self, strategy: Strategy, primary: Strategy, candidates: Candidates) -> Scored:
+    def _score_rows(self, strategy: Strategy, primary: Strategy, candidates: Candidates) -> ScoredFragments:
         notes = self.snapshot.table.notes[candidates.rows]
         if self._settings.search.fusion is Fusion.RRF and strategy in (Strategy.AUTO, Strategy.HYBRID):
-            return add_name(reciprocal(candidates.rows, candidates.signals), candidates.named, notes)
-        weights = weights_for(primary) if strategy is Strategy.AUTO else WEIGHTS[primary]
-        scored = weighted(candidates.rows, candidates.signals, weights, notes)
+            return add_name_signal(
+                fuse_reciprocal_ranks(candidates.rows, candidates.signals), candidates.is_named, notes
+            )
+        weights = weights_for(primary) if strategy is Strategy.AUTO else STRATEGY_WEIGHTS[primary]
+        scored = sum_weighted_signals(candidates.rows, candidates.signals, weights, notes)
         # A boost must not list a row that does not match: rows without a score are removed before boosts are added.
         scored = scored.select(np.flatnonzero(scored.scores > 0))
-        boosted = self._boosts.add(scored, self._notes(scored))
-        attached = self.snapshot.table.is_attachment[self._notes(boosted)]
-        boosted = add_attachments(boosted, attached, self._settings.vault.attachments.weight)
-        return add_name(boosted, candidates.named[np.searchsorted(candidates.rows, scored.rows)], self._notes(scored))
+        boosted = self._boosts.add_signals(scored, self._note_numbers(scored))
+        is_attachment = self.snapshot.table.is_attachment[self._note_numbers(boosted)]
+        boosted = add_attachment_signal(boosted, is_attachment, self._settings.vault.attachments.weight)
+        return add_name_signal(
+            boosted, candidates.is_named[np.searchsorted(candidates.rows, scored.rows)], self._note_numbers(scored)
+        )
 
-    def _notes(self, scored: Scored) -> Rows:
+    def _note_numbers(self, scored: ScoredFragments) -> Rows:
         return self.snapshot.table.notes[scored.rows]
 
     # --- from scores to hits ------------------------------------------------------------------------------------------
 
-    def ranking(self, answers: Sequence[Answer]) -> Ranking:
-        """Merge the fragments of several answers, each with its best score; ties go to the first answer."""
-        rows = np.concatenate([answer.scored.rows for answer in answers])
-        scores = np.concatenate([answer.scored.scores for answer in answers])
-        answer_indices = np.repeat(np.arange(len(answers)), [len(answer.scored.rows) for answer in answers])
-        positions = np.concatenate([np.arange(len(answer.scored.rows)) for answer in answers])
-        if len(answers) > 1:
-            best_first = np.lexsort((answer_indices, -scores, rows))
+    def merge_ranking(self, scored_queries: Sequence[ScoredQuery]) -> Ranking:
+        """Merge the scored fragments of several alternatives into one list, best first.
+
+        A fragment of several alternatives keeps its highest score; ties go to the first alternative.
+        """
+        rows = np.concatenate([scored_query.scored.rows for scored_query in scored_queries])
+        scores = np.concatenate([scored_query.scored.scores for scored_query in scored_queries])
+        scored_query_indices = np.repeat(
+            np.arange(len(scored_queries)), [len(scored_query.scored.rows) for scored_query in scored_queries]
+        )
+        positions = np.concatenate([np.arange(len(scored_query.scored.rows)) for scored_query in scored_queries])
+        if len(scored_queries) > 1:
+            best_first = np.lexsort((scored_query_indices, -scores, rows))
             unique = best_first[np.flatnonzero(np.diff(rows[best_first], prepend=-1))]
-            rows, scores, answer_indices, positions = (
+            rows, scores, scored_query_indices, positions = (
                 rows[unique],
                 scores[unique],
-                answer_indices[unique],
+                scored_query_indices[unique],
                 positions[unique],
             )
-        order = self._order(rows, scores)
-        return Ranking(tuple(answers), rows[order], scores[order], answer_indices[order], positions[order])
+        order = self._sort_best_first(rows, scores)
+        return Ranking(tuple(scored_queries), rows[order], scores[order], scored_query_indices[order], positions[order])
 
-    def _order(self, rows: Rows, scores: Floats) -> Order:
+    def _sort_best_first(self, rows: Rows, scores: Floats) -> IndexArray:
         table = self.snapshot.table
         order = np.lexsort((table.lines[rows], table.notes[rows], -scores))
         order = order[scores[order] > 0]
         per_note = self._settings.search.per_note
-        return spread(order, table.notes[rows], per_note, 2 * per_note)
+        return limit_hits_per_note(order, table.notes[rows], per_note, 2 * per_note)
 
-    @staticmethod
-    def confidence(ranking: Ranking) -> Confidence | None:
-        """Return the highest confidence among the first JUDGED_HITS, None if they are listed by filters alone."""
-        indices, positions = ranking.answer_indices[:JUDGED_HITS].tolist(), ranking.positions[:JUDGED_HITS].tolist()
-        judgements = [ranking.answers[index].judgement for index in indices]
-        judged = zip(judgements, positions, strict=True)
-        labels = [judgement.word(position) for judgement, position in judged if judgement is not None]
-        return highest(labels) if labels or not len(ranking.rows) else None
+    def load_hits(
+        self, ranking: Ranking, first: int, last: int, *, highlight_count: int | None = None
+    ) -> tuple[Hit, ...]:
+        """Load the fragments from position `first` to `last` (exclusive) of a ranking as hits.
 
-    def hits(self, ranking: Ranking, first: int, last: int, *, marked: int | None = None) -> tuple[Hit, ...]:
-        """Return the hits from rank `first` to `last` (exclusive), with texts, and with spans in the first `marked`.
-
-        By default all have spans.
+        The first `highlight_count` of these hits have spans to highlight (None: all of them).
         """
         table = self.snapshot.table
         rows = ranking.rows[first:last]
         fragments = self.snapshot.fragments(table.keys[rows].tolist())
         scores, notes = ranking.scores[first:last].tolist(), table.notes[rows].tolist()
-        answer_indices, positions = ranking.answer_indices[first:last].tolist(), ranking.positions[first:last].tolist()
+        scored_query_indices, positions = (
+            ranking.scored_query_indices[first:last].tolist(),
+            ranking.positions[first:last].tolist(),
+        )
         modified = (self.snapshot.facets.modification_times(table.notes[rows]) // 10**9).tolist()
         signals = [
-            iter(_signals(answer.scored, ranking.positions[first:last][ranking.answer_indices[first:last] == number]))
-            for number, answer in enumerate(ranking.answers)
+            iter(
+                _build_signals(
+                    scored_query.scored,
+                    ranking.positions[first:last][ranking.scored_query_indices[first:last] == number],
+                )
+            )
+            for number, scored_query in enumerate(ranking.scored_queries)
         ]
-        columns = zip(fragments, scores, answer_indices, positions, notes, modified, strict=True)
+        columns = zip(fragments, scores, scored_query_indices, positions, notes, modified, strict=True)
         hits: list[Hit] = []
         for fragment, score, number, position, note, modified_date in columns:
-            answer = ranking.answers[number]
-            is_marked = marked is None or len(hits) < marked
-            confidence = answer.judgement.word(position) if answer.judgement else None
-            spans = self._marker.spans(fragment.text, answer.marks, table.languages[note]) if is_marked else ()
-            named = self._marker.named(fragment, answer.marks, table.languages[note]) if is_marked else ()
+            scored_query = ranking.scored_queries[number]
+            is_marked = highlight_count is None or len(hits) < highlight_count
+            confidence = scored_query.confidences.label_at(position) if scored_query.confidences else None
+            spans = (
+                self._highlight_finder.find_in_text(fragment.text, scored_query.highlight_terms, table.languages[note])
+                if is_marked
+                else ()
+            )
+            named = (
+                self._highlight_finder.find_in_names(fragment, scored_query.highlight_terms, table.languages[note])
+                if is_marked
+                else ()
+            )
             hits.append(Hit(fragment, score, next(signals[number]), spans, confidence, named, modified_date))
         return tuple(hits)
 
 
-def _countable(query: Query, needed: CandidateQuery, evidence: Evidence) -> CandidateQuery | None:
-    """Return what a partial corpus can count for a query, None if each fragment has to be examined.
+def _counting_query(query: Query, needed: CandidateQuery, evidence: Evidence) -> CandidateQuery | None:
+    """Return the query whose matches a store can count.
 
-    The result selects the fragments with any of its words, or without words all that pass its filters.
+    Return None if they cannot be counted without loading them. The returned query selects the fragments with any word
+    of `query`, or, if `query` has no words, all fragments that pass its filters. `needed` is the query for loading the
+    candidates, `evidence` that for the loaded rows.
     """
-    filters_fragments = any(filter_.kind in FIELDS or filter_.kind is FilterKind.PAGE for filter_ in query.filters)
+    filters_fragments = any(
+        filter_.kind in FILTER_FIELDS or filter_.kind is FilterKind.PAGE for filter_ in query.filters
+    )
     if filters_fragments or query.phrases or query.excluded_phrases or len(needed.must_not) < len(query.excluded):
         return None
     terms = [
@@ -408,42 +485,63 @@ def _countable(query: Query, needed: CandidateQuery, evidence: Evidence) -> Cand
     return replace(needed, terms=tuple(terms)) if terms or (query.filters and not evidence.words) else None
 
 
-def _matching_rows(evidence: Evidence) -> Flags:
-    """Return flags of the rows that match by words; of all allowed rows if the query has no words."""
-    has_words = evidence.scores.matching() if evidence.words else np.ones(len(evidence.matching), np.bool_)
-    return has_words if evidence.allowed is None else has_words & evidence.allowed
+def _flag_countable_rows(evidence: Evidence) -> Flags:
+    """Return a flag for each row: whether `_counting_query` selects it."""
+    has_words = evidence.scores.flag_matching_rows() if evidence.words else np.ones(len(evidence.is_match), np.bool_)
+    return has_words if evidence.is_allowed is None else has_words & evidence.is_allowed
 
 
-def count_matching(answers: Sequence[Answer]) -> int:
-    """Return the number of rows that match by any of the answers."""
-    return int(np.count_nonzero(reduce(np.logical_or, [answer.evidence.matching for answer in answers])))
+def highest_confidence(ranking: Ranking) -> Confidence | None:
+    """Return the highest confidence among the first JUDGED_HITS fragments, None if they are listed by filters alone.
+
+    It is NOTHING for an empty ranking.
+    """
+    if not len(ranking.rows):
+        return Confidence.NOTHING
+    tables = [
+        ranking.scored_queries[index].confidences for index in ranking.scored_query_indices[:JUDGED_HITS].tolist()
+    ]
+    judged = zip(tables, ranking.positions[:JUDGED_HITS].tolist(), strict=True)
+    labels = [table.label_at(position) for table, position in judged if table is not None]
+    return min(labels, key=list(Confidence).index, default=None)
 
 
-# Signal's own constructor is in Python, and three times as slow: an answer has hundreds of signals.
-_signal = cast("Callable[[tuple[str, float, float, float]], Signal]", partial(tuple.__new__, Signal))
+def count_matching_rows(scored_queries: Sequence[ScoredQuery]) -> int:
+    """Return the number of rows that match at least one of the queries."""
+    return int(
+        np.count_nonzero(reduce(np.logical_or, [scored_query.evidence.is_match for scored_query in scored_queries]))
+    )
 
 
-def _signals(scored: Scored, positions: Order) -> list[tuple[Signal, ...]]:
-    """Return the signals of the fragments at some positions."""
+# Signal's own constructor is in Python, and three times as slow: a result has hundreds of signals.
+_make_signal = cast("Callable[[tuple[str, float, float, float]], Signal]", partial(tuple.__new__, Signal))
+
+
+def _build_signals(scored: ScoredFragments, positions: IndexArray) -> list[tuple[Signal, ...]]:
+    """Return the signals of each fragment at `positions` of `scored`."""
     values, weights = scored.values[positions].astype(np.float64), scored.weights.astype(np.float64)
     columns = zip(values.tolist(), (values * weights).tolist(), strict=True)
     weighing = weights.tolist()
     return [
-        tuple(map(_signal, zip(scored.names, row_values, weighing, parts, strict=True)))
+        tuple(map(_make_signal, zip(scored.names, row_values, weighing, parts, strict=True)))
         for row_values, parts in columns
     ]
 
 
-def spread(order: Order, notes: Rows, first: int, listed: int) -> Order:
-    """Limit the fragments of one note to `first` among the TOP_HITS and `listed` among the LISTED_HITS; 0 is no limit.
+def limit_hits_per_note(order: IndexArray, notes: Rows, top_limit: int, listed_limit: int) -> IndexArray:
+    """Return `order` with at most some hits of one note among the first hits.
 
-    The others are moved behind.
+    Further hits are moved behind. `order` are positions in `notes`, best first; `notes` are the note numbers.
+    `top_limit` applies to the first TOP_HITS hits and `listed_limit` to the first LISTED_HITS; 0 is no limit.
     """
-    return _limit_per_note(_limit_per_note(order, notes, listed, LISTED_HITS), notes, first, TOP_HITS)
+    return _limit_first_hits(_limit_first_hits(order, notes, listed_limit, LISTED_HITS), notes, top_limit, TOP_HITS)
 
 
-def _limit_per_note(order: Order, notes: Rows, limit: int, window: int) -> Order:
-    """Return `order` with at most `limit` hits of one note among the first `window`; the others are moved behind."""
+def _limit_first_hits(order: IndexArray, notes: Rows, limit: int, window: int) -> IndexArray:
+    """Return `order` with at most `limit` hits of one note among the first `window`.
+
+    Further hits are moved behind.
+    """
     if not limit:
         return order
     first: list[int] = []
@@ -462,22 +560,23 @@ def _limit_per_note(order: Order, notes: Rows, limit: int, window: int) -> Order
 
 
 def search_by_strategy(engine: Engine, text: str, limit: int) -> tuple[Result, ...]:
-    """Return the result of `Engine.search` under each strategy, in order, without spans.
+    """Return what `Engine.search` returns under each strategy, in the order of `Strategy`, without spans.
 
-    A strategy forced in the query is ignored. Evidence is collected once; each result's time is that of its ranking.
+    A strategy prefix in `text` is ignored. The evidence is collected only once. `elapsed_ms` of a result is therefore
+    only the time for scoring and ranking.
     """
-    pool = max(POOL, limit)
-    candidates = [(query, *engine.candidates(query, pool)) for query in engine.parse(text)]
+    pool = max(POOL_SIZE, limit)
+    candidates = [(query, *engine.find_candidates(query, pool)) for query in engine.parse(text)]
     results: list[Result] = []
     for strategy in Strategy:
         start = time.perf_counter()
-        answers = [
+        scored_queries = [
             engine.score_candidates(query, evidence, rows, strategy, pool) for query, evidence, rows in candidates
         ]
-        ranking = engine.ranking(answers)
-        hits = engine.hits(ranking, 0, limit, marked=0)
+        ranking = engine.merge_ranking(scored_queries)
+        hits = engine.load_hits(ranking, 0, limit, highlight_count=0)
         elapsed = (time.perf_counter() - start) * 1e3
-        matched = count_matching(answers)
-        result = Result(text, strategy, answers[0].strategy, hits, matched, elapsed, engine.snapshot.generation)
-        results.append(replace(result, confidence=engine.confidence(ranking)))
+        matched = count_matching_rows(scored_queries)
+        result = Result(text, strategy, scored_queries[0].strategy, hits, matched, elapsed, engine.snapshot.generation)
+        results.append(replace(result, confidence=highest_confidence(ranking)))
     return tuple(results)

@@ -1,4 +1,7 @@
-"""The evidence for each row of the index: the query words that it has, and its similarity in meaning."""
+"""Evidence of a query about each row: the query words that it has, and its similarity in meaning.
+
+A row is the position of a fragment in the arrays of a snapshot, which is one state of a vault's index.
+"""
 
 from __future__ import annotations
 
@@ -13,20 +16,23 @@ import numpy.typing as npt
 
 from excerpt.corpus.interface import Corpus
 from excerpt.search import filters
-from excerpt.search.bm25 import NO_ROWS, Match, Rows, Tier, Word, WordIndex, total, union
-from excerpt.search.proximity import rows_with_words
+from excerpt.search.bm25 import NO_ROWS, ExpandedWord, Rows, TermTier, WordIndex, WordMatches, merge_rows, sum_scores
+from excerpt.search.proximity import find_word_sequence
 from excerpt.search.query import Query
 from excerpt.settings import Settings
 from excerpt.text.words import QueryWord, fold, is_function_word, query_terms, terms_of
 
 # --- highest rows -----------------------------------------------------------------------------------------------------
-# The rows of the highest values, to which a list of candidates is cut.
+# Selection of the rows with the highest values, which become candidates.
 
-_STRIPE = 64
+_STRIPE_LENGTH = 64  # values of which only the highest is compared to find a floor
 
 
 def top_k(values: npt.NDArray[np.float32], size: int, above: float) -> npt.NDArray[np.int32]:
-    """Return the rows of the `size` highest values above a floor, ascending; ties go to the lower row."""
+    """Return the rows of the `size` highest values greater than `above`, ascending.
+
+    Ties go to the lower row.
+    """
     lowest = np.nextafter(np.float32(above), np.float32(np.inf))
     lowest = max(lowest, _top_k_floor(values, size, lowest))
     rows = np.flatnonzero(values >= lowest).astype(np.int32)
@@ -40,34 +46,42 @@ def top_k(values: npt.NDArray[np.float32], size: int, above: float) -> npt.NDArr
 
 
 def _top_k_floor(values: npt.NDArray[np.float32], size: int, default: np.float32) -> np.float32:
-    """Return a lower bound of the `size` highest values; `default` if there are too few values."""
-    stripes = len(values) // _STRIPE
+    """Return a value that none of the `size` highest values is below.
+
+    Return `default` if there are too few values.
+    """
+    stripes = len(values) // _STRIPE_LENGTH
     if stripes <= size:
         return default
     # At least `size` stripes have a value of at least this, so no lower value is among the highest.
-    stripe_tops = values[: stripes * _STRIPE].reshape(_STRIPE, stripes).max(axis=0)
+    stripe_tops = values[: stripes * _STRIPE_LENGTH].reshape(_STRIPE_LENGTH, stripes).max(axis=0)
     floor: np.float32 = np.partition(stripe_tops, stripes - size)[stripes - size]
     return floor
 
 
 # --- meaning ----------------------------------------------------------------------------------------------------------
-# Meaning: how far the similarity of a fragment to the query is above the vault's mean, and its reliability.
+# How much nearer in meaning to the query a fragment is than the mean of the vault, and how well the model reads a
+# query.
 
 
-def above_mean(similarities: Floats, mean: float, top_k: float) -> Floats:
-    """Scale cosines to 1 for the highest and 0 for the vault's mean and below.
+def scale_above_mean(similarities: Floats, mean: float, highest: float) -> Floats:
+    """Scale cosines linearly: `highest` becomes 1, and the vault's `mean` and anything below it becomes 0.
 
-    All cosines of a static model are high; only the difference to the mean is meaningful.
+    All cosines of a static model are high; only the difference from the mean is meaningful.
     """
-    spread = top_k - mean
+    spread = highest - mean
     if spread <= 1e-6:
         return np.zeros(len(similarities), np.float32)
     above: Floats = (similarities - np.float32(mean)) / np.float32(spread)
     return np.clip(above, 0.0, 1.0)
 
 
-def trust_in_meaning(text: str, languages: Sequence[str]) -> float:
-    """Return the share of letters of `text` that the English model reads, halved in a vault of another language."""
+def compute_meaning_factor(text: str, languages: Sequence[str]) -> float:
+    """Return the factor, 0 to 1, by which the signals of meaning count for the query `text`.
+
+    It is the share of Latin letters, since the English model reads no others. It is halved if `languages`, the vault's
+    languages by frequency, does not begin with "en".
+    """
     letters = [c for c in text if c.isalpha()]
     latin = sum(c < "\u0250" for c in letters)
     share = latin / len(letters) if letters else 1.0
@@ -78,101 +92,111 @@ Floats = npt.NDArray[np.float32]
 
 
 # --- evidence ---------------------------------------------------------------------------------------------------------
-# Whole arrays, one number per row, before the selection of candidates. Rows that the query's filters exclude have no
-# evidence at all, so that the candidates are the best of the allowed rows, not the allowed ones of the best.
+# Arrays with one number for each row, from which the candidates are selected. Rows that the query's filters exclude
+# have no evidence at all. So the candidates are the best rows that pass the filters.
 
 Flags = npt.NDArray[np.bool_]
 
 _MIN_SKIP_RATIO = 16
-"""Common words are scored in all rows until at most one in this number of rows can be among the best."""
+"""Common words are scored in all rows unless at most one row in this number can be among the best."""
 
 
-class Scores:
-    """The BM25F sum of each of `count` rows, computed as far as needed; 0 where `allowed` is not set.
+class WordScores:
+    """The BM25F score of each row, computed only as far as needed.
 
-    The best rows are found without scoring the commonest words in all their rows (MaxScore; Turtle and Flood, 1995): a
-    row is skipped if even the maximum score of these words cannot bring it among the best. Sums are always in the order
-    of the query's words, so that they are equal to the last bit either way.
+    Rows that the filters exclude have score 0. The best rows are found without scoring the commonest words in all their
+    rows (MaxScore; Turtle and Flood, 1995): a row is skipped if even the maximum score of these words cannot bring it
+    among the best. Scores are summed in the order of the query's words in every case, so that skipping does not change
+    a bit of them.
     """
 
     def __init__(
-        self, matches: Sequence[Match], count: int, allowed: Flags | None = None, notes: Flags | None = None
+        self, matches: Sequence[WordMatches], count: int, is_allowed: Flags | None = None, is_note: Flags | None = None
     ) -> None:
-        """Create the scores from word matches; `notes` flags the rows of notes, None if all are.
+        """Create the scores of `count` rows from the matches of each query word.
 
-        Notes then supply as many candidates as without attachments.
+        `is_allowed` flags the rows that pass the filters (None: all). `is_note` flags the rows of notes, as opposed to
+        attachments (None: all); with attachments, `top_rows` selects rows of both.
         """
         self._matches = matches
-        self._notes = notes
+        self._is_note = is_note
         self._count = count
-        self._allowed = allowed
+        self._is_allowed = is_allowed
 
     def __len__(self) -> int:
         return self._count
 
     @cached_property
-    def all(self) -> Floats:
-        """Scores of all rows."""
-        scores = total(self._matches, self._count)
-        if self._allowed is not None:
-            scores[~self._allowed] = 0.0
+    def all_scores(self) -> Floats:
+        """The scores of all rows."""
+        scores = sum_scores(self._matches, self._count)
+        if self._is_allowed is not None:
+            scores[~self._is_allowed] = 0.0
         return scores
 
-    def at(self, rows: Rows) -> Floats:
-        """Return the scores of some rows, which are ascending."""
-        if self._allowed is not None or all(match.term_match.is_computed for match in self._matches):
-            scores_at_rows: Floats = self.all[rows]
+    def scores_at(self, rows: Rows) -> Floats:
+        """Return the scores of `rows`, which must be ascending."""
+        if self._is_allowed is not None or all(match.term_matches.is_computed for match in self._matches):
+            scores_at_rows: Floats = self.all_scores[rows]
             return scores_at_rows
         scores = np.zeros(len(rows), np.float32)
         for match in self._matches:
-            scores += match.gain_at(rows)
+            scores += match.scores_at(rows)
         return scores
 
-    def best(self, size: int) -> Rows:
+    def top_rows(self, size: int) -> Rows:
         """Return the rows of the `size` highest positive scores, ascending; ties go to the lower row.
 
-        With attachments, as many rows of notes and as many of attachments.
+        With attachments, return up to `size` rows of notes and up to `size` rows of attachments.
         """
-        if self._notes is not None:
-            return union(*(top_k(np.where(is_kind, self.all, 0), size, 0.0) for is_kind in (self._notes, ~self._notes)))
-        rows = self._possible(size) if self._allowed is None else None
-        return top_k(self.all, size, 0.0) if rows is None else rows[top_k(self.at(rows), size, 0.0)]
+        if self._is_note is not None:
+            return merge_rows(
+                *(
+                    top_k(np.where(is_kind, self.all_scores, 0), size, 0.0)
+                    for is_kind in (self._is_note, ~self._is_note)
+                )
+            )
+        rows = self._select_possible_rows(size) if self._is_allowed is None else None
+        return top_k(self.all_scores, size, 0.0) if rows is None else rows[top_k(self.scores_at(rows), size, 0.0)]
 
-    def matching(self) -> Flags:
-        """Return flags of the rows that have a score, whether they are allowed or not."""
+    def flag_matching_rows(self) -> Flags:
+        """Return a flag for each row: whether it has a word of the query. Filters are ignored."""
         flags = np.zeros(self._count, np.bool_)
         for match in self._matches:
             if match.idf > 0:
-                match.term_match.mark(flags)
+                match.term_matches.mark(flags)
         return flags
 
-    def _possible(self, size: int) -> Rows | None:
-        """Return rows, ascending, that include the `size` highest; None if that needs all scores."""
-        common = [match for match in self._matches if not match.term_match.is_computed]
-        common.sort(key=lambda match: match.max_gain)
-        scores = total([match for match in self._matches if match.term_match.is_computed], self._count)
+    def _select_possible_rows(self, size: int) -> Rows | None:
+        """Return rows, ascending, among which are the `size` best.
+
+        Return None if all rows must be scored to find them.
+        """
+        common = [match for match in self._matches if not match.term_matches.is_computed]
+        common.sort(key=lambda match: match.max_score)
+        scores = sum_scores([match for match in self._matches if match.term_matches.is_computed], self._count)
         while common:
             top_floor = float(_top_k_floor(scores, size, np.float32(0)))
             # Sums in another order differ in their last bits.
-            floor = 0.999 * top_floor - sum(match.max_gain for match in common)
+            floor = 0.999 * top_floor - sum(match.max_score for match in common)
             rows = np.flatnonzero(scores >= floor).astype(np.int32) if floor > 0 else None
             if rows is not None and len(rows) * _MIN_SKIP_RATIO <= self._count:
                 return rows
             match = common.pop()
-            scores[match.rows] += match.gain
+            scores[match.rows] += match.scores
         return None
 
 
-class Similarities:
-    """The cosine of each row to a text, computed as far as needed, and their mean.
+class QuerySimilarities:
+    """The cosine of each row to a query text, computed only as far as needed, and the mean cosine.
 
-    All are equal for a text without meaning to the model. With many rows, the nearest are found by an approximate
-    product with all and the exact one with possible candidates: the same rows and cosines in half of the time. The mean
-    is then that of the vectors, without the rounding of each cosine.
+    If the text is empty, all cosines are 0. In a large vault, approximate cosines of all rows select possible
+    candidates, of which exact cosines are computed: the same rows and cosines in half of the time. The mean is then
+    computed from the mean vector.
     """
 
     def __init__(self, text: str, snapshot: Corpus) -> None:
-        self._notes = snapshot.is_note_row
+        self._is_note = snapshot.is_note_row
         self._matrix = snapshot.vectors if text.strip() else None
         self._query = snapshot.embedder.embed([text])[0] if text.strip() else np.zeros(0, np.float32)
         self._values = np.zeros(snapshot.lexical.doc_count, np.float32)
@@ -184,10 +208,10 @@ class Similarities:
         if not snapshot.is_complete:
             self._values = self._matrix.similarities(self._query)
             self.mean = self._matrix.mean_similarity(self._query)
-        elif self._notes is not None:
+        elif self._is_note is not None:
             self._values = self._matrix.similarities(self._query)
-            self.mean = float(self._values[self._notes].mean(dtype=np.float64))
-        elif len(self._values) > _STRIPE * POOL:
+            self.mean = float(self._values[self._is_note].mean(dtype=np.float64))
+        elif len(self._values) > _STRIPE_LENGTH * POOL_SIZE:
             self._values, self._max_error = self._matrix.approximate_similarities(self._query)
             self._exact = np.zeros(len(self._values), np.bool_)
             self.mean = self._matrix.mean_similarity(self._query)
@@ -199,154 +223,167 @@ class Similarities:
     def __len__(self) -> int:
         return len(self._values)
 
-    def limit_to_rows(self, allowed: Flags) -> None:
-        """Set the other rows to the mean."""
-        self.all[~allowed] = self.mean
+    def limit_to_rows(self, is_allowed: Flags) -> None:
+        """Set the cosines of rows that `is_allowed` does not flag to the mean, so that they are no candidates."""
+        self.all_cosines[~is_allowed] = self.mean
 
     @property
-    def all(self) -> Floats:
-        """Cosines of all rows."""
+    def all_cosines(self) -> Floats:
+        """The exact cosines of all rows."""
         if self._exact is not None and self._matrix is not None:
             self._values, self._exact, self._max_error = self._matrix.similarities(self._query), None, 0.0
         return self._values
 
-    def at(self, rows: Rows) -> Floats:
-        """Return the cosines of some rows."""
+    def cosines_at(self, rows: Rows) -> Floats:
+        """Return the exact cosines of `rows`, which may be in any order."""
         if self._exact is not None and self._matrix is not None:
             inexact = rows[~self._exact[rows]]
             if len(inexact):
-                inexact = union(inexact)
+                inexact = merge_rows(inexact)
                 self._values[inexact] = self._matrix.similarities_at(self._query, inexact)
                 self._exact[inexact] = True
         cosines: Floats = self._values[rows]
         return cosines
 
-    def best(self, size: int) -> Rows:
+    def top_rows(self, size: int) -> Rows:
         """Return the rows of the `size` highest cosines above the mean, ascending; ties go to the lower row.
 
-        With attachments, as many rows of notes and as many of attachments.
+        With attachments, return up to `size` rows of notes and up to `size` rows of attachments.
         """
-        if self._notes is not None:
-            parts = (np.where(is_kind, self._values, np.float32(-1)) for is_kind in (self._notes, ~self._notes))
-            return union(*(top_k(values, size, self.mean) for values in parts))
+        if self._is_note is not None:
+            parts = (np.where(is_kind, self._values, np.float32(-1)) for is_kind in (self._is_note, ~self._is_note))
+            return merge_rows(*(top_k(values, size, self.mean) for values in parts))
         if self._exact is None:
             return top_k(self._values, size, self.mean)
-        # Two values may be off in opposite directions: the lowest of the highest, and the one compared with it.
+        # Two compared cosines may have errors in opposite directions.
         threshold = float(_top_k_floor(self._values, size, np.float32(-1))) - 2 * self._max_error
         rows = np.flatnonzero(self._values >= np.float32(threshold)).astype(np.int32)
-        return rows[top_k(self.at(rows), size, self.mean)]
+        return rows[top_k(self.cosines_at(rows), size, self.mean)]
 
 
-POOL = 200
-"""Number of candidates by words and by meaning; all are scored by all signals.
+POOL_SIZE = 200
+"""Default number of candidates by words, and of candidates by meaning.
 
-The POOL fragments of the whole vault that are nearest in meaning match without having a word of the query.
+All candidates are scored by all signals. The POOL_SIZE fragments of the whole vault that are nearest in meaning match
+even without a word of the query.
 """
 
 MAX_LANGUAGES = 4
-"""Maximum number of languages whose stems a query is searched with: the commonest of the vault."""
+"""Maximum number of languages in which query words are stemmed: the commonest languages of the vault."""
 
-RARE_SHARE, RARE_COUNT = 0.01, 10
-"""An exact word is rare if at most this share, or this number, of all fragments have it."""
-LONGEST = 100
-"""Maximum length of an exact word; longer ones are data."""
+RARE_WORD_SHARE, RARE_WORD_COUNT = 0.01, 10
+"""An exact word (such as a code) is rare if at most this share, or this number, of fragments have it."""
+MAX_EXACT_WORD_LENGTH = 100
+"""Maximum number of characters of an exact word; a longer word is data, not a name."""
 
 _PUNCTUATION = ".,;:!?()[]{}<>'`*"
 # A code (E0308, 0x80070005, 1.0.21), words joined by symbols (settings.json, std::vector, snake_case), camelCase,
 # Verb-Noun.
-_EXACT = re.compile(
+_EXACT_WORD = re.compile(
     r"(?!\d+(?:s|st|nd|rd|th)$)(?=.*[A-Za-z])(?=.*\d)[\w.\-]+|\d+(?:\.\d+){2,}|.*\w(?:[_.\\]|::)+\w\w.*|.*[a-z][A-Z].*"
     r"|[A-Z]\w+-[A-Z]\w+",
     re.ASCII,
 )
 
-FUNCTION_WORD = 0.3
-"""Weight of a word like "the" in a language other than the model's."""
+FUNCTION_WORD_WEIGHT = 0.3
+"""Weight, 0 to 1, of a word like "the" in a vault whose language is not English."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The evidence for each row.
+    """The evidence that one query collects about all rows.
 
-    `matches` belong to `words`; `scores` are their BM25F sums and `similarities` the cosines; `trust` is how far the
-    model reads the query's language. `extra_words` are terms of the query's text, analyzed like a note, that are not
-    searched for: single characters besides pairs, parts of compounds that only match as a whole. A title with them is
-    not taken to be longer than the query. `named` are the rows of notes that the query names; `word_count` is the
-    number of words for a reader. `allowed` are the rows that may be hits, None for all. `matching` are those of them
-    that match: that have a word of the query, are of a note that it names, or are among the POOL nearest in meaning of
-    the whole vault. If the query has a phrase, or filters only, all allowed rows match. Whether a row matches does not
-    depend on filters, so that they partition the matches; a list with a filter may continue with the nearest rows that
-    it allows. `whole` flags the rows that have all phrases and exact words of the query as typed; None if it has none.
-    `corpus_size` is the number of fragments in the vault, of which there may be fewer rows.
+    `words`: the query words with the terms that match each word; `matches` has the matching rows of each.
+    `extra_words`: terms of the query text that are not searched for, such as single characters beside pairs, and parts
+    of compounds that only match as a whole. A title with such terms does not count as longer than the query.
+    `scores`: the BM25F score of each row. `similarities`: the cosine of each row to the query.
+    `meaning_factor`: the factor, 0 to 1, for the signals of meaning.
+    `named_rows`: the rows of notes whose title, file name or alias is the query.
+    `word_count`: the number of words that a person would count.
+    `is_allowed` flags the rows that pass the filters; None if all do.
+    `is_match` flags the rows that pass the filters and match: they have a word of the query, belong to a named note, or
+    are among the POOL_SIZE nearest in meaning of the whole vault. If the query has a phrase, or only filters, all
+    allowed rows match. Filters therefore partition the matches of a query. The list of hits may also have rows that do
+    not match: the nearest allowed ones.
+    `has_exact_words` flags the rows that have all phrases and exact words (such as codes) of the query as typed; None
+    if the query has none.
+    `corpus_size`: the number of fragments in the vault; there are fewer rows if not all are loaded.
     """
 
-    words: tuple[Word, ...]
-    extra_words: tuple[Word, ...]
-    matches: tuple[Match, ...]
-    scores: Scores
-    similarities: Similarities
-    trust: float
-    named: Rows
+    words: tuple[ExpandedWord, ...]
+    extra_words: tuple[ExpandedWord, ...]
+    matches: tuple[WordMatches, ...]
+    scores: WordScores
+    similarities: QuerySimilarities
+    meaning_factor: float
+    named_rows: Rows
     word_count: int
-    allowed: Flags | None
-    matching: Flags
-    whole: Flags | None
+    is_allowed: Flags | None
+    is_match: Flags
+    has_exact_words: Flags | None
     corpus_size: int
 
 
-def gather(query: Query, snapshot: Corpus, index: WordIndex, settings: Settings, today: date) -> Evidence:
-    """Collect the evidence for one query; its relative dates count from `today`."""
+def gather_evidence(query: Query, snapshot: Corpus, index: WordIndex, settings: Settings, today: date) -> Evidence:
+    """Collect the evidence of one query about all rows.
+
+    Its relative dates, such as `7d`, count from `today`.
+    """
     query_words = analyze_text(query.words, snapshot)
     words = index.expand(query_words, open_word=query.open_word, fuzzy_threshold=settings.search.fuzzy_threshold)
     shares = _language_weights(words, snapshot)
-    matches = tuple(index.match(word).damped(share) for word, share in zip(words, shares, strict=True))
-    similarities = Similarities(query.words if query_words else "", snapshot)
-    trust = 1.0 if settings.embedding.multilingual else trust_in_meaning(query.words, snapshot.languages)
-    named = _named_rows(query.words, snapshot) if query_words else NO_ROWS
-    allowed = filters.allowed(query, snapshot, lambda text: analyze_text(text, snapshot), today)
-    scores = Scores(matches, snapshot.lexical.doc_count, allowed, snapshot.is_note_row)
-    matching = scores.matching()
-    matching[named] = True
-    matching[similarities.best(POOL) if trust else NO_ROWS] = True
-    if allowed is not None:
-        similarities.limit_to_rows(allowed)
-        named = named[allowed[named]]
-        matching = matching & allowed if words and not query.phrases else allowed
+    matches = tuple(index.match(word).with_share(share) for word, share in zip(words, shares, strict=True))
+    similarities = QuerySimilarities(query.words if query_words else "", snapshot)
+    meaning_factor = 1.0 if settings.embedding.multilingual else compute_meaning_factor(query.words, snapshot.languages)
+    named_rows = _find_named_rows(query.words, snapshot) if query_words else NO_ROWS
+    is_allowed = filters.flag_allowed_rows(query, snapshot, lambda text: analyze_text(text, snapshot), today)
+    scores = WordScores(matches, snapshot.lexical.doc_count, is_allowed, snapshot.is_note_row)
+    is_match = scores.flag_matching_rows()
+    is_match[named_rows] = True
+    is_match[similarities.top_rows(POOL_SIZE) if meaning_factor else NO_ROWS] = True
+    if is_allowed is not None:
+        similarities.limit_to_rows(is_allowed)
+        named_rows = named_rows[is_allowed[named_rows]]
+        is_match = is_match & is_allowed if words and not query.phrases else is_allowed
     return Evidence(
         words=words,
-        extra_words=_extra_words(query.words, words, snapshot),
+        extra_words=_find_extra_words(query.words, words, snapshot),
         matches=matches,
         scores=scores,
         similarities=similarities,
-        trust=trust,
-        named=named,
+        meaning_factor=meaning_factor,
+        named_rows=named_rows,
         word_count=count_words(query_words),
-        allowed=allowed,
-        matching=matching,
-        whole=_whole_rows(query, snapshot, allowed),
+        is_allowed=is_allowed,
+        is_match=is_match,
+        has_exact_words=_flag_rows_with_exact_words(query, snapshot, is_allowed),
         corpus_size=snapshot.lexical.corpus_size,
     )
 
 
 def analyze_text(text: str, snapshot: Corpus) -> list[QueryWord]:
-    """Return the words of `text`, stemmed in the vault's commonest languages."""
+    """Return the words of `text` with their terms: stems in the vault's MAX_LANGUAGES commonest languages."""
     return query_terms(text, snapshot.languages[:MAX_LANGUAGES])
 
 
-def exact_words(text: str) -> list[str]:
-    """Return the words of `text` that are written as names: codes, file names, identifiers."""
+def find_exact_words(text: str) -> list[str]:
+    """Return the words of `text` that are codes, file names or identifiers; these only match as typed."""
     stripped = (word.strip(_PUNCTUATION) for word in text.split())
-    return [word for word in stripped if len(word) <= LONGEST and word.isascii() and _EXACT.fullmatch(word)]
+    return [
+        word
+        for word in stripped
+        if len(word) <= MAX_EXACT_WORD_LENGTH and word.isascii() and _EXACT_WORD.fullmatch(word)
+    ]
 
 
-def _whole_rows(query: Query, snapshot: Corpus, allowed: Flags | None) -> Flags | None:
-    """Return the rows that have all phrases and exact words of a query as typed; None if it has none.
+def _flag_rows_with_exact_words(query: Query, snapshot: Corpus, is_allowed: Flags | None) -> Flags | None:
+    """Return a flag for each row: whether it has all phrases and exact words of a query as typed.
 
-    No row is returned if a word is in no row or in very many.
+    Return None if the query has neither. No flag is set if one of the exact words is in no fragment or is not rare.
     """
     if query.phrases:  # all allowed rows have them
-        return allowed
-    if not (exact := exact_words(query.words)):
+        return is_allowed
+    if not (exact := find_exact_words(query.words)):
         return None
     count = snapshot.lexical.doc_count
     match_counts = np.zeros(count, np.intp)
@@ -354,11 +391,11 @@ def _whole_rows(query: Query, snapshot: Corpus, allowed: Flags | None) -> Flags 
         words = analyze_text(word, snapshot)
         # `iOS` is searched as a whole: texts without it may have its parts.
         words = [part for part in words if part.end - part.start == len(word)][:1] or words
-        rows = rows_with_words(snapshot.lexical, words) if words else NO_ROWS
+        rows = find_word_sequence(snapshot.lexical, words) if words else NO_ROWS
         terms = words[0].terms if len(words) == 1 else ()
         known = snapshot.lexical.counts(terms) if terms else None
         count_of_word = len(rows) if known is None else max(len(rows), known.fragments)
-        if not 0 < count_of_word <= max(RARE_COUNT, RARE_SHARE * snapshot.lexical.corpus_size):
+        if not 0 < count_of_word <= max(RARE_WORD_COUNT, RARE_WORD_SHARE * snapshot.lexical.corpus_size):
             return np.zeros(count, np.bool_)
         match_counts[rows] += 1
     has_all: Flags = match_counts == len(exact)
@@ -366,7 +403,10 @@ def _whole_rows(query: Query, snapshot: Corpus, allowed: Flags | None) -> Flags 
 
 
 def count_words(words: Sequence[QueryWord]) -> int:
-    """Return the number of words for a reader: a compound is one, and two overlapping characters are one."""
+    """Return the number of words that a person would count: a compound is one word.
+
+    Of overlapping character pairs in a script without spaces, each further pair counts half a word.
+    """
     count, end, whole_end = 0.0, 0, 0
     for word in words:
         if word.start < whole_end:
@@ -378,21 +418,21 @@ def count_words(words: Sequence[QueryWord]) -> int:
     return int(count + 0.5)
 
 
-def _language_weights(words: Sequence[Word], snapshot: Corpus) -> list[float]:
-    """Return the weight of each word in general language, 0 to 1.
+def _language_weights(words: Sequence[ExpandedWord], snapshot: Corpus) -> list[float]:
+    """Return the importance, 0 to 1, that each word has in its language, whatever its rarity in the vault.
 
-    In a small vault the function words of a question are as rare as its nouns. The model knows the weight of English
-    words; for other languages a list of the commonest words is used.
+    In a small vault the function words of a question are as rare as its nouns. The model has weights of English words;
+    for other languages, the words in a list of function words get FUNCTION_WORD_WEIGHT.
     """
     languages = snapshot.languages[:MAX_LANGUAGES]
     if not languages or languages[0] == "en":
         plain = [word.surface for word in words if word.surface.isascii() and word.surface.isalpha()]
         known = dict(zip(plain, snapshot.embedder.word_weights(plain).tolist(), strict=True))
         return [known.get(word.surface, 1.0) for word in words]
-    return [FUNCTION_WORD if is_function_word(fold(word.surface), languages) else 1.0 for word in words]
+    return [FUNCTION_WORD_WEIGHT if is_function_word(fold(word.surface), languages) else 1.0 for word in words]
 
 
-def _extra_words(text: str, words: Sequence[Word], snapshot: Corpus) -> tuple[Word, ...]:
+def _find_extra_words(text: str, words: Sequence[ExpandedWord], snapshot: Corpus) -> tuple[ExpandedWord, ...]:
     query_terms = {term for word in words for term in word.terms}
     extra = {
         term
@@ -400,9 +440,9 @@ def _extra_words(text: str, words: Sequence[Word], snapshot: Corpus) -> tuple[Wo
         for term in terms_of(text, language)[0]
         if term not in query_terms
     }
-    return tuple(Word(term, (Tier((term,), 1.0),), 0) for term in sorted(extra))
+    return tuple(ExpandedWord(term, (TermTier((term,), 1.0),), 0) for term in sorted(extra))
 
 
-def _named_rows(text: str, snapshot: Corpus) -> Rows:
+def _find_named_rows(text: str, snapshot: Corpus) -> Rows:
     notes = snapshot.notes_named(text)
     return np.flatnonzero(np.isin(snapshot.table.notes, notes)).astype(np.int32) if notes else NO_ROWS

@@ -1,6 +1,6 @@
-"""Explanation of the rank of a hit: its signals, and what each word of the query contributed.
+"""Explanation of the rank of a hit: its signals, and what each query word contributes.
 
-All numbers are the engine's own, computed once more: nothing is estimated, and the parts add up to the score.
+All numbers are computed again as the search does: nothing is estimated, and the parts add up to the score.
 """
 
 from __future__ import annotations
@@ -17,15 +17,18 @@ import numpy as np
 from excerpt.corpus.tables import TermPostings
 from excerpt.json_forms import attributes_to_json
 from excerpt.model import Hit, Result
-from excerpt.search.bm25 import FIELDS, PARTIAL, Match, Rows, Tier, Word, WordIndex
+from excerpt.search.bm25 import FIELD_WEIGHTS, PREFIX_SHARE, ExpandedWord, Rows, TermTier, WordIndex, WordMatches
 from excerpt.search.engine import Engine
-from excerpt.search.evidence import POOL, Evidence
+from excerpt.search.evidence import POOL_SIZE, Evidence
 from excerpt.search.ranking import Floats
 from excerpt.text.words import chunks_of
 
 
 class TermLikeness(StrEnum):
-    """How a term of the vault resembles a word of the query."""
+    """How a term of the vault resembles a word of the query.
+
+    EXACT: it is a stem of the word. BEGINS: it begins with the word. SPELLED: it is spelled similarly.
+    """
 
     EXACT = "exact"
     BEGINS = "begins like"
@@ -34,7 +37,10 @@ class TermLikeness(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TermVariant:
-    """Terms of the vault that match a word, and their weight relative to the word itself, 0 to 1."""
+    """Terms of the vault that match a query word equally well.
+
+    `share` is the factor for their score, 0 to 1.
+    """
 
     likeness: TermLikeness
     terms: tuple[str, ...]
@@ -43,19 +49,21 @@ class TermVariant:
 
 @dataclass(frozen=True, slots=True)
 class FieldCount:
-    """The number of occurrences of a word in one field of a fragment."""
+    """The number of occurrences of a word in one field of a fragment, such as "title"."""
 
     field: str
     count: int
 
 
 @dataclass(frozen=True, slots=True)
-class WordPart:
-    """A word of the query and its matches in a fragment.
+class WordContribution:
+    """What a word of the query contributes to the score of one fragment.
 
-    In a script without spaces, it is a run of characters that the fragment has or lacks together. `fragments` is the
-    number of fragments in the vault that have it; `idf` is its rarity and `telling` the weight of that, 0 to 1. `here`
-    are the terms by which this fragment has it, `part` is what they add to the signal `words`.
+    In a script without spaces, the word is a run of characters that the fragment has or lacks together.
+    `stands_for`: the terms of the vault that match the word. `fragments`: the number of fragments in the vault that
+    have one of these terms. `idf`: the rarity of the word. `telling`: the weight of the idf, 0 to 1, low for a word
+    such as "the". `here`: the terms that this fragment has; empty if it lacks the word. `places`: where they occur.
+    `part`: what the word adds to the weighted signal `words` of the fragment.
     """
 
     word: str
@@ -69,18 +77,19 @@ class WordPart:
 
     @property
     def is_missing(self) -> bool:
+        """Whether the fragment does not have the word."""
         return not self.here
 
     @property
     def where(self) -> tuple[str, ...]:
-        """The fields of the fragment that have the word, as text."""
+        """The fields of the fragment that have the word, with its number of occurrences, as texts: "title 1"."""
         if self.is_missing:
             return ("not here" if self.fragments else "nowhere in the vault",)
         return tuple(f"{place.field} {place.count}" for place in self.places)
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Notes beside the figures: the variants that match, and that the word has less weight."""
+        """Sentences to show beside the figures: which similar terms match, and that the word has a low weight."""
         remarks: list[str] = []
         for like in self.stands_for:
             if like.likeness is not TermLikeness.EXACT:
@@ -93,16 +102,20 @@ class WordPart:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The explanation of a hit. `rank` counts from 1; `share` is its score as a share of the first hit's, 0 to 1."""
+    """The explanation of a hit.
+
+    `rank` counts from 1. `share` is the score of the hit divided by the score of the first hit, 0 to 1. `words` has
+    what each word of the query contributes.
+    """
 
     hit: Hit
     rank: int
     share: float
-    words: tuple[WordPart, ...]
+    words: tuple[WordContribution, ...]
 
     @property
-    def missing_words(self) -> tuple[WordPart, ...]:
-        """The words that the fragment does not have, rarest first."""
+    def missing_words(self) -> tuple[WordContribution, ...]:
+        """The query words that the fragment does not have, those with the highest weighted idf first."""
         missing = (word for word in self.words if word.is_missing)
         return tuple(sorted(missing, key=lambda word: -word.idf * word.telling))
 
@@ -112,8 +125,12 @@ class Explanation:
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
-    """The value of a signal for a fragment, and the mean for the hits above it; `cost` is the difference in score."""
+class SignalGap:
+    """The difference between a fragment and the hits above it in one signal.
+
+    `value` is the value of the signal for the fragment, `above` its mean for the hits above. `cost` is how much lower
+    the score of the fragment is because of the difference.
+    """
 
     signal: str
     value: float
@@ -122,94 +139,102 @@ class Gap:
 
 
 def explain_hits(engine: Engine, result: Result, first: int = 0, last: int | None = None) -> tuple[Explanation, ...]:
-    """Explain the hits of a result from rank `first` up to `last` (exclusive).
+    """Return the explanations of the hits of a result from position `first` to `last`.
 
-    Words are left out if the engine has another generation than the result.
+    `last` is exclusive (None: all hits). The explanations have no words if the engine's snapshot has another generation
+    (number of a committed state) than the result.
     """
     top = result.hits[0].score if result.hits else 0.0
     hits = result.hits[first:last]
-    readers: dict[str, WordReader] = {}
+    explainers: dict[str, WordExplainer] = {}
     if hits and result.generation == engine.snapshot.generation:
-        readers = _readers(engine, result)
+        explainers = _explainers_by_fragment(engine, result)
     ranked = enumerate(hits, first + 1)
-    return tuple(explained(readers.get(hit.fragment.id), hit, rank, top) for rank, hit in ranked)
+    return tuple(explain_hit(explainers.get(hit.fragment.id), hit, rank, top) for rank, hit in ranked)
 
 
-def _readers(engine: Engine, result: Result) -> dict[str, WordReader]:
-    """Return the reader of the best alternative of each hit, by fragment id."""
-    pool = max(POOL, len(result.hits))
-    ranking = engine.ranking(
-        [engine.answer(query, result.requested_strategy, pool) for query in engine.parse(result.query)]
+def _explainers_by_fragment(engine: Engine, result: Result) -> dict[str, WordExplainer]:
+    """Return, by fragment id of each hit, the explainer of the alternative that scored it highest."""
+    pool = max(POOL_SIZE, len(result.hits))
+    ranking = engine.merge_ranking(
+        [engine.score_query(query, result.requested_strategy, pool) for query in engine.parse(result.query)]
     )
-    readers = [WordReader(engine, answer.evidence) for answer in ranking.answers]
-    answer_by_row = dict(zip(ranking.rows.tolist(), ranking.answer_indices.tolist(), strict=True))
+    explainers = [WordExplainer(engine, answer.evidence) for answer in ranking.scored_queries]
+    answer_by_row = dict(zip(ranking.rows.tolist(), ranking.scored_query_indices.tolist(), strict=True))
     rows = np.searchsorted(engine.snapshot.table.keys, [hit.fragment.key for hit in result.hits]).tolist()
     pairs = zip(result.hits, rows, strict=True)
-    return {hit.fragment.id: readers[answer_by_row[row]] for hit, row in pairs if row in answer_by_row}
+    return {hit.fragment.id: explainers[answer_by_row[row]] for hit, row in pairs if row in answer_by_row}
 
 
-def explained(reader: WordReader | None, hit: Hit, rank: int, top: float) -> Explanation:
-    """Return the explanation of a hit of this rank in a list whose first score is `top`.
+def explain_hit(explainer: WordExplainer | None, hit: Hit, rank: int, top: float) -> Explanation:
+    """Return the explanation of a hit with its `rank`, counted from 1.
 
-    Without a reader it has no words.
+    `top` is the score of the first hit. Without an `explainer`, the explanation has no words.
     """
-    words = reader.parts(hit) if reader is not None else ()
+    words = explainer.explain_words(hit) if explainer is not None else ()
     return Explanation(hit, rank, hit.score / top if top > 0 else 0.0, words)
 
 
 @dataclass(frozen=True, slots=True)
 class _ExplainedWord:
-    """The data of a query word in all fragments: the rows that have it, its scores (`match`), and its positions."""
+    """A query word with its matches in all fragments.
 
-    part: WordPart
+    `part` is its contribution without a fragment. `rows` are the rows that have the word, `match` has their scores.
+    `postings` are triples of field, term and the postings of the term in the field.
+    """
+
+    part: WordContribution
     rows: Rows
-    match: Match
+    match: WordMatches
     postings: tuple[tuple[str, str, TermPostings], ...]
 
 
-class WordReader:
-    """Reader of the occurrences of one query's words in fragments."""
+class WordExplainer:
+    """Explainer of what each word of one query contributes to the scores of fragments."""
 
     def __init__(self, engine: Engine, evidence: Evidence) -> None:
         self._keys = engine.snapshot.table.keys
         pairs = zip(evidence.words, evidence.matches, strict=True)
         self._words = [_explain_word(engine, word, match) for word, match in pairs]
-        self._runs = _runs(evidence.words)
+        self._ngram_groups = _group_runs(evidence.words)
 
-    def parts(self, hit: Hit) -> tuple[WordPart, ...]:
-        """Return what each word contributed to a hit; together they make up the signal `words`."""
+    def explain_words(self, hit: Hit) -> tuple[WordContribution, ...]:
+        """Return what each query word contributes to a hit; the parts add up to its weighted signal `words`."""
         row = int(np.searchsorted(self._keys, hit.fragment.key))
-        gains = [_at(word.match.rows, word.match.gain, row) for word in self._words]
+        gains = [_value_at(word.match.rows, word.match.scores, row) for word in self._words]
         total = sum(gains)
         part = next((signal.part for signal in hit.signals if signal.name == "words"), 0.0)
-        parts: list[WordPart] = []
+        parts: list[WordContribution] = []
         for word, gain in zip(self._words, gains, strict=True):
             terms, field_counts = _count_fields(word.postings, row)
             word_part = part * gain / total if total else 0.0
             parts.append(replace(word.part, here=terms, places=field_counts, part=word_part))
-        return tuple(part for run in self._runs for part in self._merge_run(run, parts))
+        return tuple(part for run in self._ngram_groups for part in self._merge_run(run, parts))
 
-    def _merge_run(self, run: Sequence[int], parts: Sequence[WordPart]) -> Iterator[WordPart]:
-        """Yield the parts of a run of characters as words.
+    def _merge_run(self, run: Sequence[int], parts: Sequence[WordContribution]) -> Iterator[WordContribution]:
+        """Yield the contributions of a run of overlapping n-grams (Chinese, for example), joined to words.
 
-        Characters that the fragment has together are one word; a missing part is listed only if none of its characters
-        is present.
+        `run` are indices of `parts`. N-grams that follow each other in the fragment are joined; a missing n-gram is
+        left out if one that overlaps it is present.
         """
-        size = _gram_size(parts[run[0]].word)
+        size = _ngram_size(parts[run[0]].word)
         present = {at for at in run if parts[at].here}
         shown = [at for at in run if at in present or not present.intersection(range(at - size + 1, at + size))]
         for _, group in groupby(enumerate(shown), lambda pair: pair[1] - pair[0]):
             chain = [at for _, at in group]
-            yield parts[chain[0]] if len(chain) == 1 else self._merge_words(chain, [parts[at] for at in chain])
+            yield (parts[chain[0]] if len(chain) == 1 else self._merge_words(chain, [parts[at] for at in chain]))
 
-    def _merge_words(self, chain: Sequence[int], parts: Sequence[WordPart]) -> WordPart:
-        """Merge overlapping runs of characters into one word."""
+    def _merge_words(self, chain: Sequence[int], parts: Sequence[WordContribution]) -> WordContribution:
+        """Join overlapping n-grams to one word, and return its contribution.
+
+        `parts` are the contributions of the n-grams, `chain` the indices of the n-grams among the query words.
+        """
         fragments = len(reduce(np.intersect1d, (self._words[at].rows for at in chain)))
         terms = tuple(term for part in parts for like in part.stands_for for term in like.terms)
         counts = [{entry.field: entry.count for entry in part.places} for part in parts]
-        fewest = ((field, min(count.get(field, 0) for count in counts)) for field in FIELDS)
-        return WordPart(
-            word=reduce(_overlaid, (part.word for part in parts)),
+        fewest = ((field, min(count.get(field, 0) for count in counts)) for field in FIELD_WEIGHTS)
+        return WordContribution(
+            word=reduce(_join_overlapping, (part.word for part in parts)),
             stands_for=(TermVariant(TermLikeness.EXACT, terms, 1.0),) if fragments else (),
             fragments=fragments,
             idf=max(part.idf for part in parts),
@@ -220,43 +245,47 @@ class WordReader:
         )
 
 
-def query_words(words: Sequence[Word]) -> tuple[str, ...]:
-    """Return the words of a query as a reader counts them."""
-    return tuple(reduce(_overlaid, (words[at].surface for at in run)) for run in _runs(words))
+def join_query_words(words: Sequence[ExpandedWord]) -> tuple[str, ...]:
+    """Return the words of a query as a person would count them, with overlapping n-grams joined."""
+    return tuple(reduce(_join_overlapping, (words[at].surface for at in run)) for run in _group_runs(words))
 
 
-def _runs(words: Sequence[Word]) -> list[list[int]]:
-    """Group words by position, with the overlapping runs of a script without spaces together."""
+def _group_runs(words: Sequence[ExpandedWord]) -> list[list[int]]:
+    """Return groups of indices of `words`: overlapping n-grams of a script without spaces are one group."""
     runs: list[list[int]] = []
     for at, word in enumerate(words):
         before = words[at - 1]
-        follows = at and word.position == before.position + 1 and _gram_size(before.surface) and len(before.surface) > 1
-        if follows and _overlap(before.surface, word.surface):
+        follows = (
+            at and word.position == before.position + 1 and _ngram_size(before.surface) and len(before.surface) > 1
+        )
+        if follows and _count_overlap(before.surface, word.surface):
             runs[-1].append(at)
         else:
             runs.append([at])
     return runs
 
 
-def _gram_size(surface: str) -> int:
-    """Return the n-gram size of the script of a word, 0 for scripts with spaces."""
+def _ngram_size(surface: str) -> int:
+    """Return the number of characters of an n-gram in the script of a word; 0 for a script with spaces."""
     return next((size for _, size in chunks_of(surface)), 0)
 
 
-def _overlap(before: str, after: str) -> int:
+def _count_overlap(before: str, after: str) -> int:
+    """Return the number of characters with which `before` ends and `after` begins, less than all of `after`."""
     return next((count for count in range(len(after) - 1, 0, -1) if before.endswith(after[:count])), 0)
 
 
-def _overlaid(before: str, after: str) -> str:
-    return before + after[_overlap(before, after) :]
+def _join_overlapping(before: str, after: str) -> str:
+    """Return `before` followed by the part of `after` that does not overlap it."""
+    return before + after[_count_overlap(before, after) :]
 
 
-def _explain_word(engine: Engine, word: Word, match: Match) -> _ExplainedWord:
+def _explain_word(engine: Engine, word: ExpandedWord, match: WordMatches) -> _ExplainedWord:
     plain = engine.index.match(word)
     lexical = engine.snapshot.lexical
-    part = WordPart(
+    part = WordContribution(
         word=word.surface,
-        stands_for=_variants(word, engine.index),
+        stands_for=_find_variants(word, engine.index),
         fragments=len(plain.rows),
         idf=plain.idf,
         telling=match.idf / plain.idf if plain.idf else 1.0,
@@ -264,39 +293,42 @@ def _explain_word(engine: Engine, word: Word, match: Match) -> _ExplainedWord:
         places=(),
         part=0.0,
     )
-    postings = tuple((field, term, lexical.postings(field, term)) for term in word.terms for field in FIELDS)
+    postings = tuple((field, term, lexical.postings(field, term)) for term in word.terms for field in FIELD_WEIGHTS)
     return _ExplainedWord(part, plain.rows, match, tuple(found for found in postings if len(found[2].rows)))
 
 
-def _variants(word: Word, index: WordIndex) -> tuple[TermVariant, ...]:
-    """Return the variants of a word that occur in the vault."""
+def _find_variants(word: ExpandedWord, index: WordIndex) -> tuple[TermVariant, ...]:
+    """Return the tiers of terms for a word that occur in the vault, exact terms first."""
     variants: list[TermVariant] = []
     for number, tier in enumerate(word.tiers):
-        if len(index.match(Word(word.surface, (replace(tier, share=1.0),), word.position)).rows):
-            variants.append(TermVariant(_likeness(number, tier), tier.terms, tier.share))
+        if len(index.match(ExpandedWord(word.surface, (replace(tier, share=1.0),), word.position)).rows):
+            variants.append(TermVariant(_classify_variant(number, tier), tier.terms, tier.share))
     return tuple(variants)
 
 
-def _likeness(number: int, tier: Tier) -> TermLikeness:
+def _classify_variant(number: int, tier: TermTier) -> TermLikeness:
     if number == 0:
         return TermLikeness.EXACT
-    return TermLikeness.BEGINS if tier.share == PARTIAL else TermLikeness.SPELLED
+    return TermLikeness.BEGINS if tier.share == PREFIX_SHARE else TermLikeness.SPELLED
 
 
 def _count_fields(
     postings: Sequence[tuple[str, str, TermPostings]], row: int
 ) -> tuple[tuple[str, ...], tuple[FieldCount, ...]]:
-    """Return the terms by which a row has a word, and the number of occurrences by field."""
+    """Return the terms of a word that a row has, and the number of their occurrences by field.
+
+    `postings` are triples of field, term and the postings of the term in the field.
+    """
     terms: dict[str, None] = {}
     counts: dict[str, int] = {}
     for field, term, term_postings in postings:
-        if count := int(_at(term_postings.rows, term_postings.tf, row)):
+        if count := int(_value_at(term_postings.rows, term_postings.tf, row)):
             terms[term] = None
             counts[field] = counts.get(field, 0) + count
-    return tuple(terms), tuple(FieldCount(field, counts[field]) for field in FIELDS if field in counts)
+    return tuple(terms), tuple(FieldCount(field, counts[field]) for field in FIELD_WEIGHTS if field in counts)
 
 
-def _at(rows: Rows, values: Floats, row: int) -> float:
-    """Return the value of a row, 0 if it is not in the ascending `rows`."""
+def _value_at(rows: Rows, values: Floats, row: int) -> float:
+    """Return the element of `values` that belongs to `row`; 0 if `row` is not in the ascending `rows`."""
     at = int(np.searchsorted(rows, row))
     return float(values[at]) if at < len(rows) and rows[at] == row else 0.0

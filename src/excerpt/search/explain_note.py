@@ -1,6 +1,6 @@
-"""Explanation of a note's rank: its rank under each strategy, and the signals in which the hits above are better.
+"""Explanation of a note's rank, under each strategy and compared with the hits above.
 
-All numbers are the engine's own, computed again: nothing is estimated.
+All numbers are computed again as the search does: nothing is estimated.
 """
 
 from __future__ import annotations
@@ -22,26 +22,27 @@ from excerpt.kinds import Strategy
 from excerpt.model import Fragment, Hit, Signal
 from excerpt.search.bm25 import Rows
 from excerpt.search.candidates import Candidates
-from excerpt.search.engine import Answer, Engine, Ranking
-from excerpt.search.evidence import POOL, Evidence, analyze_text
-from excerpt.search.explain import Explanation, Gap, WordReader, explained, query_words
-from excerpt.search.filters import allowed
+from excerpt.search.engine import Engine, Ranking, ScoredQuery
+from excerpt.search.evidence import POOL_SIZE, Evidence, analyze_text
+from excerpt.search.explain import Explanation, SignalGap, WordExplainer, explain_hit, join_query_words
+from excerpt.search.filters import flag_allowed_rows
 from excerpt.search.query import Filter, FilterKind, Query
-from excerpt.search.ranking import add_name, reciprocal
-from excerpt.search.verdict import verdict
+from excerpt.search.ranking import add_name_signal, fuse_reciprocal_ranks
+from excerpt.search.verdict import describe_rank
 
-COMPARED = 10
-"""Number of hits above a note that it is compared with: the first ones, which a reader looks at."""
+MAX_COMPARED_HITS = 10
+"""Maximum number of first hits above a note that are compared with the note."""
 RRF = "rrf"
-"""The name of reciprocal rank fusion, listed with the strategies in `NoteExplanation.ranks`."""
+"""The name of reciprocal rank fusion, which is listed with the strategies in `NoteExplanation.ranks`."""
 _NO_SIGNAL = Signal("", 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class StrategyRank:
-    """The rank of a note under one strategy, by its best fragment, which begins at `line`.
+    """The rank of a note under one strategy: that of its best fragment, which begins at `line`.
 
-    `primary` is the strategy that answered. `rank`, `score` and `line` are None if no fragment of the note is listed.
+    `primary` is the strategy that ranked the hits, for example one that `auto` chose. `rank` counts from 1. `rank`,
+    `score` and `line` are None if no fragment of the note is listed.
     """
 
     strategy: str
@@ -52,7 +53,11 @@ class StrategyRank:
 
 
 class AbsenceKind(StrEnum):
-    """Why a note is not listed."""
+    """Why a note is not listed.
+
+    UNKNOWN: the index has no such note. SKIPPED: its file could not be indexed. EMPTY: it has no text. EXCLUDED: a
+    filter or exclusion of the query excludes it. UNMATCHED: no passage matches the query.
+    """
 
     UNKNOWN = "unknown"
     SKIPPED = "skipped"
@@ -65,8 +70,8 @@ class AbsenceKind(StrEnum):
 class Absence:
     """The reason why a note is not listed.
 
-    `reason` is a sentence that may contain vault text. `near` are paths of notes with a similar name, nearest first, if
-    none has that name.
+    `reason` is a sentence, which may contain text from the vault. If no note has the given name, `near` has the paths
+    of up to three notes with similar names, most similar first.
     """
 
     kind: AbsenceKind
@@ -76,36 +81,37 @@ class Absence:
 
 @dataclass(frozen=True, slots=True)
 class NoteExplanation:
-    """Why a note has its rank under the requested strategy, or is not listed.
+    """The explanation why a note has its rank under the requested strategy, or is not listed.
 
-    `explanation` is that of its best fragment; `gaps` are to the first `compared` hits above it, largest first, and add
-    up to the difference of scores. `from_limit` is the least limit of a search that lists it.
+    `note` is the name that was given, `path` the path of the note found. `explanation` explains the best fragment of
+    the note. `gaps` are its differences from the first `compared` hits above, largest first; their costs add up to the
+    difference in score. `from_limit` is the least limit with which a search lists the note.
     """
 
     query: str
-    asked: Strategy
+    requested_strategy: Strategy
     note: str
     path: str | None = None
     absence: Absence | None = None
     ranks: tuple[StrategyRank, ...] = ()
     explanation: Explanation | None = None
-    gaps: tuple[Gap, ...] = ()
+    gaps: tuple[SignalGap, ...] = ()
     compared: int = 0
     from_limit: int | None = None
 
     @property
-    def verdict(self) -> str:
-        """One sentence on why the note has its rank or is not listed."""
+    def reason(self) -> str:
+        """A sentence that says why the note has its rank or is not listed; empty if neither is known."""
         if self.explanation is None:
             return self.absence.reason if self.absence is not None else ""
-        return verdict(self.explanation, self.gaps, self.compared)
+        return describe_rank(self.explanation, self.gaps, self.compared)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form of `excerpt search --why`: the explanation inside its hit, missing words apart."""
+        """Return the JSON form, which `excerpt search --why --json` prints."""
         explanation = self.explanation
         return {
             "query": self.query,
-            "strategy": self.asked,
+            "strategy": self.requested_strategy,
             **attributes_to_json(self, "note", "path", "absence", "from_limit", "ranks", "compared", "gaps"),
             "missing": [] if explanation is None else [word.word for word in explanation.missing_words],
             "hit": None if explanation is None else {**explanation.hit.to_dict(), "explanation": explanation.to_dict()},
@@ -113,15 +119,15 @@ class NoteExplanation:
 
 
 def explain_note(engine: Engine, text: str, note: str, strategy: Strategy) -> NoteExplanation:
-    """Return the explanation of the rank of `note` (a path, title, file name or alias) for the query `text`.
+    """Explain the rank of `note` (a path, title, file name or alias) in the results for the query `text`.
 
-    Of several notes with that name, the best ranked is explained.
+    If several notes have that name, the one with the best rank is explained.
     """
     queries = engine.parse(text)
     explanation = NoteExplanation(text, queries[0].strategy or strategy, note)
     numbers = _find_notes(engine.snapshot, note)
     if not numbers:
-        return _unknown(engine.snapshot, explanation)
+        return _explain_unknown_note(engine.snapshot, explanation)
     paths = [engine.snapshot.table.paths[number] for number in numbers]
     explanation = replace(explanation, path=paths[0])
     engine.prefetch(queries, notes=paths)
@@ -129,42 +135,51 @@ def explain_note(engine: Engine, text: str, note: str, strategy: Strategy) -> No
     rows = np.flatnonzero(np.isin(table.notes, numbers)).astype(np.int32)
     if not len(rows):
         return replace(explanation, absence=Absence(AbsenceKind.EMPTY, f"{explanation.path} has no text to search."))
-    return _locate(engine, explanation, queries, rows)
+    return _explain_rows(engine, explanation, queries, rows)
 
 
 def explain_fragment(engine: Engine, text: str, fragment: Fragment, strategy: Strategy) -> NoteExplanation:
-    """Return the explanation for one fragment, as `explain_note` does for a note.
+    """Explain the rank of one fragment for the query `text`, as `explain_note` does for a note.
 
-    It is absent if it is not in the engine's generation.
+    If the snapshot no longer has the fragment, the explanation has an absence of kind UNKNOWN.
     """
     queries = engine.parse(text)
     explanation = NoteExplanation(text, queries[0].strategy or strategy, fragment.path, fragment.path)
     current = engine.snapshot.fragment(fragment.id)
     if current is None:
-        return replace(explanation, absence=Absence(AbsenceKind.UNKNOWN, f"{fragment.path} has changed since."))
+        return replace(
+            explanation,
+            absence=Absence(AbsenceKind.UNKNOWN, f"{fragment.path} has changed since the search. Search again."),
+        )
     engine.prefetch(queries, notes=[fragment.path])
     rows = np.searchsorted(engine.snapshot.table.keys, [current.key]).astype(np.int32)
-    return _locate(engine, explanation, queries, rows)
+    return _explain_rows(engine, explanation, queries, rows)
 
 
-def _locate(engine: Engine, explanation: NoteExplanation, queries: Sequence[Query], rows: Rows) -> NoteExplanation:
-    results = [engine.candidates(query) for query in queries]
-    pool = max(POOL, min(_pool_for(evidence, rows) for evidence, _ in results))
-    if pool > POOL:
-        results = [engine.candidates(query, pool) for query in queries]
-    grounds = [_Ground(query, *result, pool) for query, result in zip(queries, results, strict=True)]
-    ranking = _ranking(engine, grounds, explanation.asked)
-    explanation = replace(explanation, ranks=tuple(_ranks_of(engine, grounds, rows)))
+def _explain_rows(
+    engine: Engine, explanation: NoteExplanation, queries: Sequence[Query], rows: Rows
+) -> NoteExplanation:
+    results = [engine.find_candidates(query) for query in queries]
+    pool = max(POOL_SIZE, min(_pool_size_for(evidence, rows) for evidence, _ in results))
+    if pool > POOL_SIZE:
+        results = [engine.find_candidates(query, pool) for query in queries]
+    alternative_candidates = [
+        _AlternativeCandidates(query, *result, pool) for query, result in zip(queries, results, strict=True)
+    ]
+    ranking = _rank_alternatives(engine, alternative_candidates, explanation.requested_strategy)
+    explanation = replace(explanation, ranks=tuple(_rank_under_all(engine, alternative_candidates, rows)))
     positions = np.flatnonzero(np.isin(ranking.rows, rows))
     if not len(positions):
-        return replace(explanation, absence=_absence(engine, queries, ranking.answers, explanation.path or "", rows))
+        return replace(
+            explanation, absence=_explain_absence(engine, queries, ranking.scored_queries, explanation.path or "", rows)
+        )
     explanation = _explain_position(engine, explanation, ranking, int(positions[0]))
-    return replace(explanation, from_limit=max(int(positions[0]) + 1, pool if pool > POOL else 1))
+    return replace(explanation, from_limit=max(int(positions[0]) + 1, pool if pool > POOL_SIZE else 1))
 
 
 @dataclass(frozen=True, slots=True)
-class _Ground:
-    """One alternative of a query with its evidence and candidates, `pool` by words and `pool` by meaning."""
+class _AlternativeCandidates:
+    """An alternative of a query text with its evidence, and `pool` candidates by words and by meaning each."""
 
     query: Query
     evidence: Evidence
@@ -172,67 +187,87 @@ class _Ground:
     pool: int
 
 
-def _ranking(engine: Engine, grounds: Sequence[_Ground], strategy: Strategy) -> Ranking:
-    return engine.ranking(
-        [engine.score_candidates(g.query, g.evidence, g.candidates, strategy, g.pool) for g in grounds]
+def _rank_alternatives(
+    engine: Engine, alternative_candidates: Sequence[_AlternativeCandidates], strategy: Strategy
+) -> Ranking:
+    return engine.merge_ranking(
+        [engine.score_candidates(g.query, g.evidence, g.candidates, strategy, g.pool) for g in alternative_candidates]
     )
 
 
 def _explain_position(engine: Engine, explanation: NoteExplanation, ranking: Ranking, position: int) -> NoteExplanation:
-    (hit,) = engine.hits(ranking, position, position + 1)
-    evidence = ranking.answers[ranking.answer_indices[position]].evidence
-    above = engine.hits(ranking, 0, min(position, COMPARED))
+    (hit,) = engine.load_hits(ranking, position, position + 1)
+    evidence = ranking.scored_queries[ranking.scored_query_indices[position]].evidence
+    above = engine.load_hits(ranking, 0, min(position, MAX_COMPARED_HITS))
     return replace(
         explanation,
         path=hit.fragment.path,
-        explanation=explained(WordReader(engine, evidence), hit, position + 1, float(ranking.scores[0])),
-        gaps=_gaps(hit, above),
+        explanation=explain_hit(WordExplainer(engine, evidence), hit, position + 1, float(ranking.scores[0])),
+        gaps=_compute_gaps(hit, above),
         compared=len(above),
     )
 
 
-def _pool_for(evidence: Evidence, rows: Rows) -> int:
-    """Return the number of candidates by words or meaning that includes one of `rows`, or else all allowed rows."""
+def _pool_size_for(evidence: Evidence, rows: Rows) -> int:
+    """Return the least pool size with which one of `rows` is a candidate by words or meaning.
+
+    If none matches by either, return the number of rows that pass the filters, 0 without filters.
+    """
     needed = [
         int(np.count_nonzero(values >= values[rows].max()))
-        for values, floor in ((evidence.scores.all, 0.0), (evidence.similarities.all, evidence.similarities.mean))
+        for values, floor in (
+            (evidence.scores.all_scores, 0.0),
+            (evidence.similarities.all_cosines, evidence.similarities.mean),
+        )
         if values[rows].max() > np.float32(floor)
     ]
-    allowed_count = 0 if evidence.allowed is None else int(np.count_nonzero(evidence.allowed))
+    allowed_count = 0 if evidence.is_allowed is None else int(np.count_nonzero(evidence.is_allowed))
     return min(needed, default=allowed_count)
 
 
-def _gaps(own: Hit, above: Sequence[Hit]) -> tuple[Gap, ...]:
+def _compute_gaps(own: Hit, above: Sequence[Hit]) -> tuple[SignalGap, ...]:
     if not above:
         return ()
     own_signals = {signal.name: signal for signal in own.signals}
     other_signals = [{signal.name: signal for signal in hit.signals} for hit in above]
-    gaps: list[Gap] = []
+    gaps: list[SignalGap] = []
     for name in dict.fromkeys((*own_signals, *(name for signals in other_signals for name in signals))):
         own_signal, others = (
             own_signals.get(name, _NO_SIGNAL),
             [signals.get(name, _NO_SIGNAL) for signals in other_signals],
         )
         value, part = (sum(values) / len(above) for values in zip(*((s.value, s.part) for s in others), strict=True))
-        gaps.append(Gap(name, own_signal.value, value, part - own_signal.part))
+        gaps.append(SignalGap(name, own_signal.value, value, part - own_signal.part))
     return tuple(sorted(gaps, key=lambda gap: -gap.cost))
 
 
-def _ranks_of(engine: Engine, grounds: Sequence[_Ground], rows: Rows) -> Iterator[StrategyRank]:
-    """Yield the rank under every strategy, and under reciprocal rank fusion of the same lists."""
+def _rank_under_all(
+    engine: Engine, alternative_candidates: Sequence[_AlternativeCandidates], rows: Rows
+) -> Iterator[StrategyRank]:
+    """Yield the rank of the best of `rows` under each strategy, then under reciprocal rank fusion."""
     for strategy in Strategy:
-        ranking = _ranking(engine, grounds, strategy)
-        yield _rank_under(engine, strategy, ranking.answers[0].strategy, ranking, rows)
-    yield _rank_under(engine, RRF, RRF, engine.ranking([_reciprocal(engine, ground) for ground in grounds]), rows)
+        ranking = _rank_alternatives(engine, alternative_candidates, strategy)
+        yield _rank_under(engine, strategy, ranking.scored_queries[0].strategy, ranking, rows)
+    yield _rank_under(
+        engine,
+        RRF,
+        RRF,
+        engine.merge_ranking([_fuse_ranks(engine, alternative) for alternative in alternative_candidates]),
+        rows,
+    )
 
 
-def _reciprocal(engine: Engine, ground: _Ground) -> Answer:
-    answer = engine.score_candidates(ground.query, ground.evidence, ground.candidates, Strategy.HYBRID, ground.pool)
-    if answer.judgement is None:  # listed, not ranked
+def _fuse_ranks(engine: Engine, alternative: _AlternativeCandidates) -> ScoredQuery:
+    answer = engine.score_candidates(
+        alternative.query, alternative.evidence, alternative.candidates, Strategy.HYBRID, alternative.pool
+    )
+    if answer.confidences is None:  # listed, not ranked
         return answer
-    candidates = ground.candidates
-    scored = reciprocal(candidates.rows, candidates.signals)
-    return replace(answer, scored=add_name(scored, candidates.named, engine.snapshot.table.notes[candidates.rows]))
+    candidates = alternative.candidates
+    scored = fuse_reciprocal_ranks(candidates.rows, candidates.signals)
+    return replace(
+        answer, scored=add_name_signal(scored, candidates.is_named, engine.snapshot.table.notes[candidates.rows])
+    )
 
 
 def _rank_under(engine: Engine, strategy: str, primary: str, ranking: Ranking, rows: Rows) -> StrategyRank:
@@ -244,18 +279,18 @@ def _rank_under(engine: Engine, strategy: str, primary: str, ranking: Ranking, r
     return StrategyRank(str(strategy), str(primary), at + 1, float(ranking.scores[at]), line)
 
 
-# --- a note that is not there -----------------------------------------------------------------------------------------
+# --- notes that are not listed ----------------------------------------------------------------------------------------
 
 
 def _find_notes(snapshot: Corpus, note: str) -> list[int]:
-    """Return the notes with that path, else file name, else title or alias, as positions in `table.paths`."""
+    """Return the numbers of the notes with the path or file name `note`, else with this title or alias."""
     path = snapshot.facets.targets.resolve(note, "") if note.strip() else None
     if path:
         return [snapshot.facets.numbers[path]]
     return list(snapshot.notes_named(note))
 
 
-def _unknown(snapshot: Corpus, explanation: NoteExplanation) -> NoteExplanation:
+def _explain_unknown_note(snapshot: Corpus, explanation: NoteExplanation) -> NoteExplanation:
     name = explanation.note.casefold()
     for skipped in snapshot.skipped:
         skipped_path = PurePosixPath(skipped.path)
@@ -273,48 +308,56 @@ def _unknown(snapshot: Corpus, explanation: NoteExplanation) -> NoteExplanation:
     )
 
 
-def _absence(engine: Engine, queries: Sequence[Query], answers: Sequence[Answer], path: str, rows: Rows) -> Absence:
-    """Return why none of a note's rows is in the answer, for all alternatives of the query."""
+def _explain_absence(
+    engine: Engine, queries: Sequence[Query], answers: Sequence[ScoredQuery], path: str, rows: Rows
+) -> Absence:
+    """Return why none of the `rows` of the note at `path` is a hit of any alternative of the query."""
     pairs = zip(queries, answers, strict=True)
-    reasons = list(dict.fromkeys(_absence_from(engine, query, answer, path, rows) for query, answer in pairs))
+    reasons = list(dict.fromkeys(_explain_absence_from(engine, query, answer, path, rows) for query, answer in pairs))
     kind = next((absence.kind for absence in reasons if absence.kind is not AbsenceKind.EXCLUDED), reasons[0].kind)
     return Absence(kind, " ".join(absence.reason for absence in reasons))
 
 
-def _absence_from(engine: Engine, query: Query, answer: Answer, path: str, rows: Rows) -> Absence:
-    if excluded := _excluded_by(engine.snapshot, query, rows):
+def _explain_absence_from(engine: Engine, query: Query, answer: ScoredQuery, path: str, rows: Rows) -> Absence:
+    if excluded := _find_failed_conditions(engine.snapshot, query, rows):
         return Absence(AbsenceKind.EXCLUDED, f"{path} is excluded by {' and '.join(excluded)}.")
     evidence = answer.evidence
-    if evidence.scores.all[rows].any():
+    if evidence.scores.all_scores[rows].any():
         return Absence(
-            AbsenceKind.UNMATCHED, f"{path} has words of the query, but {answer.strategy} does not count words."
+            AbsenceKind.UNMATCHED,
+            f"{path} has words of the query, but the strategy {answer.strategy} does not count words.",
         )
-    is_near = bool((evidence.similarities.at(rows) > np.float32(evidence.similarities.mean)).any())
+    is_near = bool((evidence.similarities.cosines_at(rows) > np.float32(evidence.similarities.mean)).any())
     meaning_reason = (
-        f"{answer.strategy} does not count meaning" if is_near else "no passage is near the query in meaning"
+        f"the strategy {answer.strategy} does not count meaning"
+        if is_near
+        else "none of its passages is near the query in meaning"
     )
-    words = [f"“{word}”" for word in query_words(evidence.words)]
+    words = [f"“{word}”" for word in join_query_words(evidence.words)]
     lacks = f"{words[0]} is in no passage" if len(words) == 1 else f"None of {', '.join(words)} is in a passage"
     return Absence(AbsenceKind.UNMATCHED, f"{lacks} of {path}, and {meaning_reason}.")
 
 
-def _excluded_by(snapshot: Corpus, query: Query, rows: Rows) -> list[str]:
-    """Return the conditions that none of `rows` meets; all conditions if each is met by some row."""
-    parse_words = partial(analyze_text, snapshot=snapshot)
+def _find_failed_conditions(snapshot: Corpus, query: Query, rows: Rows) -> list[str]:
+    """Return, as texts, the conditions of a query that none of `rows` meets.
+
+    If each condition is met by some row, but no row meets all, return all conditions. If a row meets all, return none.
+    """
+    analyze_words = partial(analyze_text, snapshot=snapshot)
 
     def has_allowed_row(conditions: Query) -> bool:
-        flags = allowed(conditions, snapshot, parse_words, date.today())
+        flags = flag_allowed_rows(conditions, snapshot, analyze_words, date.today())
         return flags is None or bool(flags[rows].any())
 
-    conditions = list(_conditions(query))
+    conditions = list(_split_conditions(query))
     failed = [label for label, condition in conditions if not has_allowed_row(condition)]
     return failed or ([] if has_allowed_row(query) else [label for label, _ in conditions])
 
 
-def _conditions(query: Query) -> Iterator[tuple[str, Query]]:
-    """Yield each condition of a query as a query of its own, with its text as it may be typed."""
+def _split_conditions(query: Query) -> Iterator[tuple[str, Query]]:
+    """Yield each condition of a query: its text, and a query that has only this condition."""
     for filter_ in query.filters:
-        yield _typed(filter_), Query("", filters=(filter_,))
+        yield _format_filter(filter_), Query("", filters=(filter_,))
     for phrase in query.phrases:
         yield f'"{phrase}"', Query("", phrases=(phrase,))
     for word in query.excluded:
@@ -323,7 +366,7 @@ def _conditions(query: Query) -> Iterator[tuple[str, Query]]:
         yield f'-"{phrase}"', Query("", excluded_phrases=(phrase,))
 
 
-def _typed(filter_: Filter) -> str:
+def _format_filter(filter_: Filter) -> str:
     name = filter_.name if filter_.kind is FilterKind.PROPERTY else str(filter_.kind)
     value = f'"{filter_.value}"' if " " in filter_.value else filter_.value
     return f"{'-' if filter_.negated else ''}{name}:{value}"

@@ -1,4 +1,4 @@
-"""Positions of a query's words in the fragments shown."""
+"""Positions of a query's words in the fragments shown, for highlighting."""
 
 from __future__ import annotations
 
@@ -10,94 +10,108 @@ from functools import lru_cache
 
 from excerpt.kinds import Strategy
 from excerpt.model import Fragment, Span
-from excerpt.search.bm25 import Word
+from excerpt.search.bm25 import ExpandedWord
 from excerpt.search.evidence import Evidence
 from excerpt.search.ranking import primary_strategy
 from excerpt.text.words import WIDE_CHARACTERS, analyze, stem
 
 # --- spans ------------------------------------------------------------------------------------------------------------
-# Positions of the matches in a fragment's text, for highlighting.
+# Search for the terms of a query in texts.
 #
-# Fifty fragments are marked for every letter typed, so they are not analyzed each time: the analysis of each word is
-# cached, and characters of scripts without spaces are searched unchanged.
+# Fifty fragments are highlighted for every letter typed, so texts are not analyzed each time: the analysis of each word
+# is cached, and characters of scripts without spaces are searched unchanged.
 
-_WIDE = re.compile(f"[{WIDE_CHARACTERS}]")
-# Text between blanks and characters of scripts without spaces: no term extends over either.
+_UNSPACED_CHARACTER = re.compile(f"[{WIDE_CHARACTERS}]")
+# Text between white space and characters of scripts without spaces: no term extends over either.
 _TOKEN = re.compile(rf"[^\s{WIDE_CHARACTERS}]+")
 _NOT_ASCII = re.compile(r"(?<!\S)[^\s\x80-\U0010ffff]*[^\x00-\x7f]\S*")
-# In plain text, between most punctuation as well. This only makes it faster.
-_PLAIN = r"""[^\s!"$%()*,:;<=>?\[\]^`{|}~]"""
-_TOKEN_END = re.compile(rf"{_PLAIN}*")
-_PLAIN_CHARACTERS = frozenset(c for c in map(chr, range(128)) if re.match(_PLAIN, c))
+# In plain ASCII text, most punctuation separates tokens as well, which makes the search faster.
+_PLAIN_CHARACTER = r"""[^\s!"$%()*,:;<=>?\[\]^`{|}~]"""
+_TOKEN_END = re.compile(rf"{_PLAIN_CHARACTER}*")
+_PLAIN_CHARACTERS = frozenset(c for c in map(chr, range(128)) if re.match(_PLAIN_CHARACTER, c))
 _LETTERS_END = re.compile(r"[a-z0-9]*")
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
-_EDGES = "-./\\@&'"  # no term begins or ends with these
-# An English stem begins like its word, up to its last letter (using, use; try, tri), but for die, lie, tie (dying).
-_KEEPS_BEGINNING = frozenset({"en", ""})
-_BONDS = "-_.'&+"  # left out of some compounds' terms
-_JOINERS = _BONDS + "/\\@#"  # occur within compounds
-_WITHOUT_BONDS = str.maketrans("", "", _BONDS)
+_TRAILING_MARKS = "-./\\@&'"  # no term begins or ends with these
+# Languages in which a stem without its last letter begins the word: using, use; try, tri; not dying, die.
+_STEM_KEEPS_BEGINNING = frozenset({"en", ""})
+_DROPPED_JOINERS = "-_.'&+"  # left out of some compounds' terms
+_JOINERS = _DROPPED_JOINERS + "/\\@#"  # occur within compounds
+_DROP_JOINERS = str.maketrans("", "", _DROPPED_JOINERS)
 _FIRST_WITHOUT_SPACES = "\u0e01"  # Thai; all scripts written without spaces come after it
-_LONGEST_GROUP = 3  # characters of the longest term of a script without spaces
+_MAX_NGRAM = 3  # characters of the longest term of a script without spaces
 _MAX_CACHED = 50_000
 _MAX_CACHED_LENGTH = 64
 
 _NEEDS_ANALYSIS = "odd"
 _ANY_PART = ("",)
-_NOTHING = re.compile(r"(?!)")
+_NO_MATCH = re.compile(r"(?!)")
 
-Piece = tuple[str, int, int]
+TermRange = tuple[str, int, int]
+"""A term with its start and end (exclusive) in a token."""
 SpanList = list[tuple[int, int]]
+"""Ranges of characters: start and end (exclusive)."""
 
 
-class SpanFinder:
-    """Finder of matched words. Caches the analysis of the texts' words, and which of them match the last terms."""
+class TermSpanFinder:
+    """Finder of the places of terms in texts.
+
+    Caches the analysis of the words in the texts, and which words match the terms of the last call.
+    """
 
     def __init__(self) -> None:
-        self._pieces: dict[tuple[str, str], tuple[Piece, ...]] = {}
-        self._terms: frozenset[str] = frozenset()
-        self._shortest: tuple[str, ...] = ()
-        self._longer: tuple[str, ...] = ()
+        self._term_ranges: dict[tuple[str, str], tuple[TermRange, ...]] = {}
+        self._current_terms: frozenset[str] = frozenset()
+        self._shortest_beginnings: tuple[str, ...] = ()
+        self._longer_beginnings: tuple[str, ...] = ()
         self._compound_parts: tuple[str, ...] = ()
-        self._known: dict[tuple[str, str], SpanList] = {}
-        self._words: dict[str, dict[str, bool | str]] = {}
+        self._known_tokens: dict[tuple[str, str], SpanList] = {}
+        self._known_words: dict[str, dict[str, bool | str]] = {}
 
     def find(self, text: str, terms: frozenset[str], language: str) -> tuple[Span, ...]:
-        """Return where `terms` are in `text`, which is in `language`; ascending, overlapping ranges merged."""
-        if terms != self._terms:
-            self._terms = terms
-            beginnings = sorted({_beginning(term) for term in terms} - {""})
-            self._shortest = _shortest(beginnings)
-            self._longer = tuple(beginning for beginning in beginnings if beginning not in self._shortest)
-            self._compound_parts = tuple({part for beginning in beginnings for part in _before_joiners(beginning)})
-            self._known, self._words = {}, {}
+        """Return where `terms` are in `text`, ascending, with overlapping and adjacent ranges merged.
+
+        `language` is the code of the text's language, such as "en", or "" if unknown.
+        """
+        if terms != self._current_terms:
+            self._current_terms = terms
+            beginnings = sorted({_shared_beginning(term) for term in terms} - {""})
+            self._shortest_beginnings = _drop_extensions(beginnings)
+            self._longer_beginnings = tuple(
+                beginning for beginning in beginnings if beginning not in self._shortest_beginnings
+            )
+            self._compound_parts = tuple(
+                {part for beginning in beginnings for part in _beginnings_before_joiners(beginning)}
+            )
+            self._known_tokens, self._known_words = {}, {}
         if text.isascii():
-            if language in _KEEPS_BEGINNING:
-                return merged(self._spans_in_ascii(text, language))
-            return merged(self._spans_in_tokens(text, _TOKEN.finditer(text), language))
-        if language in _KEEPS_BEGINNING and not _WIDE.search(text):
+            if language in _STEM_KEEPS_BEGINNING:
+                return merge_ranges(self._spans_in_ascii(text, language))
+            return merge_ranges(self._spans_in_tokens(text, _TOKEN.finditer(text), language))
+        if language in _STEM_KEEPS_BEGINNING and not _UNSPACED_CHARACTER.search(text):
             spans = self._spans_in_tokens(text, _NOT_ASCII.finditer(text), language)
-            return merged(spans + self._spans_in_ascii(_NOT_ASCII.sub(_blank, text), language))
+            return merge_ranges(spans + self._spans_in_ascii(_NOT_ASCII.sub(_to_spaces, text), language))
         spans = self._spans_in_tokens(text, _TOKEN.finditer(text), language)
-        spans += _characters(text, frozenset(term for term in terms if _WIDE.search(term)), language)
-        return merged(spans)
+        spans += _find_ngrams(text, frozenset(term for term in terms if _UNSPACED_CHARACTER.search(term)), language)
+        return merge_ranges(spans)
 
     def _spans_in_ascii(self, text: str, language: str) -> SpanList:
-        """Return the matches in English text without accents.
+        """Return where the current terms are in an ASCII text, in English or an unknown language.
 
         Only words that contain the beginning of a term are analyzed.
         """
         lowered = text.lower()
-        without_bonds = lowered.translate(_WITHOUT_BONDS)
-        if _has_joiners_within(self._shortest, lowered, without_bonds):
+        without_joiners = lowered.translate(_DROP_JOINERS)
+        if _has_joiners_within(self._shortest_beginnings, lowered, without_joiners):
             # For example with a hyphen in it.
-            return self._spans_in_tokens(text, _tokens_like(self._shortest).finditer(lowered), language)
+            return self._spans_in_tokens(text, _token_pattern(self._shortest_beginnings).finditer(lowered), language)
         compound_parts = (
-            _ANY_PART if _has_joiners_within(self._longer, lowered, without_bonds) else self._compound_parts
+            _ANY_PART
+            if _has_joiners_within(self._longer_beginnings, lowered, without_joiners)
+            else self._compound_parts
         )
-        find, letters_to_end, known = lowered.find, _LETTERS_END.match, self._words.setdefault(language, {})
+        find, letters_to_end, known = lowered.find, _LETTERS_END.match, self._known_words.setdefault(language, {})
         spans: SpanList = []
-        for beginning in self._shortest:
+        for beginning in self._shortest_beginnings:
             at = find(beginning)
             while at >= 0:
                 start = at
@@ -107,7 +121,7 @@ class SpanFinder:
                 word = text[start:end]
                 is_match = known.get(word)
                 if is_match is None:
-                    is_match = known[word] = self._word(word, language)
+                    is_match = known[word] = self._match_word(word, language)
                 if (
                     is_match is _NEEDS_ANALYSIS
                     or at + len(beginning) > end
@@ -116,58 +130,64 @@ class SpanFinder:
                     while start and lowered[start - 1] in _PLAIN_CHARACTERS:
                         start -= 1
                     end = _TOKEN_END.match(lowered, at).end()  # type: ignore[union-attr]  # it matches anything
-                    spans += self._spans_in(text, start, end, language)
+                    spans += self._spans_in_token(text, start, end, language)
                 elif is_match:
                     spans.append((start, end))
                 at = find(beginning, end)
         return spans
 
-    def _word(self, word: str, language: str) -> bool | str:
-        """Return whether a word by itself matches, or _ODD if only its analysis can decide."""
+    def _match_word(self, word: str, language: str) -> bool | str:
+        """Return whether a word matches a current term.
+
+        Return _NEEDS_ANALYSIS if the whole token around the word must be analyzed to find out.
+        """
         if len(word) < 2 or not _is_word(word):
             return _NEEDS_ANALYSIS
-        # Most are other words, with a beginning somewhere in them: recognised without stemming.
-        return word.lower().startswith(self._shortest) and stem(word, language) in self._terms
+        # Most words only have the beginning of a term somewhere inside, and need no stemming to be ruled out.
+        return word.lower().startswith(self._shortest_beginnings) and stem(word, language) in self._current_terms
 
     def _spans_in_tokens(self, text: str, tokens: Iterable[re.Match[str]], language: str) -> SpanList:
-        return [span for token in tokens for span in self._spans_in(text, token.start(), token.end(), language)]
+        return [span for token in tokens for span in self._spans_in_token(text, token.start(), token.end(), language)]
 
-    def _spans_in(self, text: str, start: int, end: int, language: str) -> SpanList:
-        """Return where the terms are in one token."""
-        token = text[start:end].rstrip(_EDGES)
-        known = self._known.get((language, token))
+    def _spans_in_token(self, text: str, start: int, end: int, language: str) -> SpanList:
+        """Return where the current terms are in the token from `start` to `end` of `text`."""
+        token = text[start:end].rstrip(_TRAILING_MARKS)
+        known = self._known_tokens.get((language, token))
         if known is None:
-            known = [(a, b) for term, a, b in self._split(token, language) if term in self._terms]
-            self._known[language, token] = known
+            known = [(a, b) for term, a, b in self._analyze_token(token, language) if term in self._current_terms]
+            self._known_tokens[language, token] = known
         return [(start + a, start + b) for a, b in known] if known else known
 
-    def _split(self, token: str, language: str) -> tuple[Piece, ...]:
-        pieces = self._pieces.get((language, token))
-        if pieces is None:
+    def _analyze_token(self, token: str, language: str) -> tuple[TermRange, ...]:
+        term_ranges = self._term_ranges.get((language, token))
+        if term_ranges is None:
             if _is_word(token):
-                pieces = ((stem(token, language), 0, len(token)),)
+                term_ranges = ((stem(token, language), 0, len(token)),)
             else:
                 analysis = analyze(token, language)
-                pieces = tuple(zip(analysis.terms, analysis.starts, analysis.ends, strict=True))
+                term_ranges = tuple(zip(analysis.terms, analysis.starts, analysis.ends, strict=True))
             if len(token) <= _MAX_CACHED_LENGTH:
-                if len(self._pieces) >= _MAX_CACHED:
-                    self._pieces.clear()
-                self._pieces[language, token] = pieces
-        return pieces
+                if len(self._term_ranges) >= _MAX_CACHED:
+                    self._term_ranges.clear()
+                self._term_ranges[language, token] = term_ranges
+        return term_ranges
 
 
-def _has_joiners_within(beginnings: Iterable[str], text: str, without_bonds: str) -> bool:
-    """Return whether one of `beginnings` occurs with joiners between its letters."""
+def _has_joiners_within(beginnings: Iterable[str], text: str, without_joiners: str) -> bool:
+    """Return whether one of `beginnings` occurs in `text` with joiners, such as a hyphen, between its letters.
+
+    `without_joiners` is the same text without joiners.
+    """
     return any(
-        beginning in without_bonds and without_bonds.count(beginning) != text.count(beginning)
+        beginning in without_joiners and without_joiners.count(beginning) != text.count(beginning)
         for beginning in beginnings
     )
 
 
 def _in_compound(lowered: str, start: int, end: int, compound_parts: tuple[str, ...]) -> bool:
-    """Return whether the letters from `start` to `end` can be part of a match: in a compound or a contraction.
+    """Return whether the word from `start` to `end` may be a part of a compound or contraction that matches.
 
-    The compound continues after one of `compound_parts`.
+    `compound_parts` are endings of a word after which a matching compound may continue with a joiner.
     """
     if start and lowered[start - 1] == "'":
         return True
@@ -179,12 +199,15 @@ def _in_compound(lowered: str, start: int, end: int, compound_parts: tuple[str, 
     )
 
 
-def _blank(match: re.Match[str]) -> str:
+def _to_spaces(match: re.Match[str]) -> str:
     return " " * len(match.group())
 
 
 def _is_word(token: str) -> bool:
-    """Return whether a token is letters only, and not camelCase, so that the analyzer returns its stem alone."""
+    """Return whether a token is a simple word, without other characters and not in camelCase.
+
+    The analyzer returns one term for a simple word, its stem.
+    """
     if not token.isalpha():
         return False
     if token.isascii():
@@ -193,17 +216,17 @@ def _is_word(token: str) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _tokens_like(beginnings: tuple[str, ...]) -> re.Pattern[str]:
-    """Return a pattern for tokens of plain lower-case English that hold one of `beginnings`, with joiners allowed."""
+def _token_pattern(beginnings: tuple[str, ...]) -> re.Pattern[str]:
+    """Return a pattern for lower-case ASCII tokens that contain one of `beginnings`, even with joiners inside."""
     if not beginnings:
-        return _NOTHING
-    bonds = f"[{re.escape(_BONDS)}]*"
-    alternatives = "|".join(bonds.join(map(re.escape, beginning)) for beginning in beginnings)
-    return re.compile(f"(?<!{_PLAIN}){_PLAIN}*?(?:{alternatives}){_PLAIN}*")
+        return _NO_MATCH
+    joiners = f"[{re.escape(_DROPPED_JOINERS)}]*"
+    alternatives = "|".join(joiners.join(map(re.escape, beginning)) for beginning in beginnings)
+    return re.compile(f"(?<!{_PLAIN_CHARACTER}){_PLAIN_CHARACTER}*?(?:{alternatives}){_PLAIN_CHARACTER}*")
 
 
-def _shortest(beginnings: Iterable[str]) -> tuple[str, ...]:
-    """Return the beginnings, which are sorted, without those that begin with another one."""
+def _drop_extensions(beginnings: Iterable[str]) -> tuple[str, ...]:
+    """Return the sorted `beginnings` without those that begin with another one of them."""
     result: list[str] = []
     for beginning in beginnings:
         if not result or not beginning.startswith(result[-1]):
@@ -211,44 +234,47 @@ def _shortest(beginnings: Iterable[str]) -> tuple[str, ...]:
     return tuple(result)
 
 
-def _beginning(term: str) -> str:
-    """Return the common beginning of all words with this term, without joiners."""
-    bare = term.translate(_WITHOUT_BONDS)
+def _shared_beginning(term: str) -> str:
+    """Return the beginning that all words with the stem `term` have in common, without joiners."""
+    bare = term.translate(_DROP_JOINERS)
     if len(bare) > 3:
         return bare[:-1]
     return bare[:1] if bare.endswith("ie") else bare[:2]
 
 
-def _before_joiners(beginning: str) -> list[str]:
-    """Return the parts of a beginning before each joiner, and the whole: a compound may continue after each."""
+def _beginnings_before_joiners(beginning: str) -> list[str]:
+    """Return `beginning` and its parts that end before a joiner.
+
+    A compound may continue after each of these.
+    """
     return [beginning, *(beginning[:at] for at, character in enumerate(beginning) if at and character in _JOINERS)]
 
 
-def _characters(text: str, terms: frozenset[str], language: str) -> SpanList:
-    """Return where n-grams of a script without spaces are in a text."""
+def _find_ngrams(text: str, terms: frozenset[str], language: str) -> SpanList:
+    """Return where `terms`, n-grams of scripts without spaces such as Chinese, are in `text`."""
     if not terms:
         return []
     whole = unicodedata.normalize("NFKC", text)
-    single = text if whole == text else list(map(_normal, text))
+    single = text if whole == text else list(map(_normalize, text))
     if single is text or "".join(single) == whole:
         spans: SpanList = []
-        for size in range(1, _LONGEST_GROUP + 1):
+        for size in range(1, _MAX_NGRAM + 1):
             groups = map("".join, zip(*(single[i:] for i in range(size)), strict=False))
             spans += [(i, i + size) for i, group in enumerate(groups) if group in terms]
         return spans
-    # Half-width letters with separate marks and the like: rare, so the analyzer is used.
+    # Rare, for example half-width letters with separate marks: the analyzer is used.
     analysis = analyze(text, language)
-    pieces = zip(analysis.terms, analysis.starts, analysis.ends, strict=True)
-    return [(start, end) for term, start, end in pieces if term in terms]
+    term_ranges = zip(analysis.terms, analysis.starts, analysis.ends, strict=True)
+    return [(start, end) for term, start, end in term_ranges if term in terms]
 
 
 @lru_cache(maxsize=4096)
-def _normal(character: str) -> str:
+def _normalize(character: str) -> str:
     return unicodedata.normalize("NFKC", character)
 
 
-def merged(ranges: SpanList) -> tuple[Span, ...]:
-    """Return ranges as spans, ascending, overlapping and adjacent ones merged."""
+def merge_ranges(ranges: SpanList) -> tuple[Span, ...]:
+    """Return ranges as spans, ascending, with overlapping and adjacent ranges merged."""
     spans: list[Span] = []
     first = last = -1
     for start, end in sorted(ranges):
@@ -264,68 +290,76 @@ def merged(ranges: SpanList) -> tuple[Span, ...]:
 
 
 # --- highlights of hits -----------------------------------------------------------------------------------------------
-# The words of a query that are marked in the fragments shown.
+# Choice of the query words to highlight in the fragments shown.
 
-FILLING = 0.1
-"""Share of all fragments above which a word of a question is not marked besides rarer ones.
+MAX_RARE_SHARE = 0.1
+"""Maximum share of all fragments that may have a word of a question for it to count as rare.
 
-Otherwise "the" and "do" would be marked.
+Only rare words are highlighted in a text that has one; otherwise "the" and "do" would be highlighted everywhere.
 """
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
-    """The terms of a query's words, and those of them to mark first: all, or the rare ones of a question."""
+class HighlightTerms:
+    """The terms to highlight for a query.
+
+    A text that has any of `rare_terms` is highlighted with only these. For a question they are the terms of its rare
+    words, for another query all `terms`.
+    """
 
     terms: frozenset[str]
     rare_terms: frozenset[str]
 
 
-def marks_of(evidence: Evidence) -> Marks:
-    terms = _terms(evidence.words)
+def select_highlight_terms(evidence: Evidence) -> HighlightTerms:
+    """Return the terms to highlight for the query whose evidence is given."""
+    terms = _collect_terms(evidence.words)
     if primary_strategy(evidence.word_count) is not Strategy.SEMANTIC:
-        return Marks(terms, terms)
-    max_count = FILLING * evidence.corpus_size
+        return HighlightTerms(terms, terms)
+    max_count = MAX_RARE_SHARE * evidence.corpus_size
     pairs = zip(evidence.words, evidence.matches, strict=True)
-    return Marks(terms, _terms(word for word, match in pairs if match.count <= max_count))
+    return HighlightTerms(terms, _collect_terms(word for word, match in pairs if match.count <= max_count))
 
 
-def all_marks(marks_list: Iterable[Marks]) -> Marks:
-    """Return the union of what is highlighted for several alternatives."""
+def merge_highlight_terms(term_lists: Iterable[HighlightTerms]) -> HighlightTerms:
+    """Return the terms to highlight for any of several alternatives of a query text."""
     terms: frozenset[str] = frozenset()
     rare_terms: frozenset[str] = frozenset()
-    for marks in marks_list:
-        terms, rare_terms = terms | marks.terms, rare_terms | marks.rare_terms
-    return Marks(terms, rare_terms)
+    for highlight_terms in term_lists:
+        terms, rare_terms = terms | highlight_terms.terms, rare_terms | highlight_terms.rare_terms
+    return HighlightTerms(terms, rare_terms)
 
 
-def _terms(words: Iterable[Word]) -> frozenset[str]:
+def _collect_terms(words: Iterable[ExpandedWord]) -> frozenset[str]:
     return frozenset(term for word in words for term in word.terms)
 
 
-class Marker:
-    """Finder of the spans to mark. Caches the analysis of the texts' words."""
+class HighlightFinder:
+    """Finder of the spans to highlight in texts and names of notes. Caches the analysis of words."""
 
     def __init__(self) -> None:
-        self._rare_finder = SpanFinder()
-        self._all = SpanFinder()
+        self._rare_finder = TermSpanFinder()
+        self._all_finder = TermSpanFinder()
         self._name_terms: frozenset[str] = frozenset()
         self._name_spans: dict[tuple[str, str], tuple[Span, ...]] = {}
 
-    def spans(self, text: str, marks: Marks, language: str) -> tuple[Span, ...]:
-        spans = self._rare_finder.find(text, marks.rare_terms, language)
-        if not spans and marks.terms != marks.rare_terms:
-            spans = self._all.find(text, marks.terms, language)
+    def find_in_text(self, text: str, highlight_terms: HighlightTerms, language: str) -> tuple[Span, ...]:
+        """Return the spans in `text` to highlight, ascending; `language` is its language code, such as "en"."""
+        spans = self._rare_finder.find(text, highlight_terms.rare_terms, language)
+        if not spans and highlight_terms.terms != highlight_terms.rare_terms:
+            spans = self._all_finder.find(text, highlight_terms.terms, language)
         return spans
 
-    def named(self, fragment: Fragment, marks: Marks, language: str) -> tuple[tuple[Span, ...], ...]:
-        """Return what to highlight in the fragment's title, then in each heading of its path."""
-        if marks.rare_terms != self._name_terms:
-            self._name_terms, self._name_spans = marks.rare_terms, {}
+    def find_in_names(
+        self, fragment: Fragment, highlight_terms: HighlightTerms, language: str
+    ) -> tuple[tuple[Span, ...], ...]:
+        """Return the spans to highlight in the title, then in each heading of the fragment's heading path."""
+        if highlight_terms.rare_terms != self._name_terms:
+            self._name_terms, self._name_spans = highlight_terms.rare_terms, {}
         return tuple(self._spans_in_name(name, language) for name in (fragment.title, *fragment.heading_path))
 
     def _spans_in_name(self, name: str, language: str) -> tuple[Span, ...]:
-        """Return the spans in a title or heading; cached, because hits often share them."""
+        """Return the spans to highlight in a title or heading; cached, because hits often share names."""
         spans = self._name_spans.get((name, language))
         if spans is None:
             spans = self._name_spans[name, language] = self._rare_finder.find(name, self._name_terms, language)

@@ -1,6 +1,6 @@
-"""How a query is interpreted: which parts choose among notes, and which parts have no effect.
+"""Interpretation of a query text: which parts are filters or exclusions, and which have no effect.
 
-Every text is a valid query, so nothing here is an error. The warnings explain an unexpected list.
+Every text is a valid query, so nothing here is an error. The warnings explain an unexpected list of hits.
 """
 
 from __future__ import annotations
@@ -12,26 +12,29 @@ from datetime import date
 
 from excerpt.corpus.interface import Corpus
 from excerpt.search.evidence import analyze_text
-from excerpt.search.filters import allowed
+from excerpt.search.filters import flag_allowed_rows
 from excerpt.search.query import (
-    FORCED,
-    KINDS,
+    DATE_KINDS,
+    FILTER_KINDS,
     MAX_ALTERNATIVES,
-    TIMES,
-    Condition,
+    STRATEGY_PREFIXES,
     FilterKind,
     KnownNames,
     Query,
-    conditions,
-    hints,
-    unpaired_quotation_mark,
+    QueryCondition,
+    find_conditions,
+    find_unpaired_quotation_mark,
+    suggest_filters,
 )
 from excerpt.text.words import fold
 
 
 @dataclass(frozen=True, slots=True)
 class QueryWarning:
-    """A part of the query, from `start` to `end` (exclusive), that does not do what it looks like, with the reason."""
+    """A part of the query text, from `start` to `end` (exclusive), without the effect that it seems to have.
+
+    `message` gives the reason.
+    """
 
     start: int
     end: int
@@ -39,73 +42,75 @@ class QueryWarning:
 
 
 @dataclass(frozen=True, slots=True)
-class QueryReading:
-    """`conditions` are the parts that choose among notes, in order; `warnings` are those without effect."""
+class QueryInterpretation:
+    """The filters and exclusions of a query text, and warnings about its parts without effect, in order."""
 
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[QueryCondition, ...] = ()
     warnings: tuple[QueryWarning, ...] = ()
 
 
-def read_query(snapshot: Corpus, text: str, today: date, *, is_thorough: bool) -> QueryReading:
-    """Parse a query as the search does.
+def interpret_query(snapshot: Corpus, text: str, today: date, *, with_warnings: bool) -> QueryInterpretation:
+    """Return how the search interprets a query text; relative dates count from `today`.
 
-    `is_thorough` also looks for warnings, which takes as long as the filters do; it is for a query that is complete.
+    `with_warnings` is for a text that is no longer being typed. The search for warnings takes as long as applying the
+    filters.
     """
     facets = snapshot.facets
-    query_conditions = conditions(text, facets.properties, facets.tags)
-    if not is_thorough:
-        return QueryReading(query_conditions)
+    query_conditions = find_conditions(text, facets.properties, facets.tags)
+    if not with_warnings:
+        return QueryInterpretation(query_conditions)
     warnings = (
         *_sign_warnings(snapshot, text),
         *_word_warnings(snapshot, text, query_conditions),
         *_filter_warnings(snapshot, text, query_conditions, today),
     )
-    return QueryReading(query_conditions, tuple(sorted(warnings, key=lambda warning: warning.start)))
+    return QueryInterpretation(query_conditions, tuple(sorted(warnings, key=lambda warning: warning.start)))
 
 
-_FORCING = re.compile(r"\s*(![a-z])(?=\s)", re.IGNORECASE)
+_STRATEGY_PREFIX = re.compile(r"\s*(![a-z])(?=\s)", re.IGNORECASE)
 _BAR = re.compile(r"(?<=\s)\|(?=\s)")
 
 
 def _sign_warnings(snapshot: Corpus, text: str) -> Iterator[QueryWarning]:
-    at = unpaired_quotation_mark(text, snapshot.facets.properties)
+    """Yield a warning for an unclosed quotation mark, an unknown strategy prefix, and too many bars."""
+    at = find_unpaired_quotation_mark(text, snapshot.facets.properties)
     if at >= 0 and (at == 0 or text[at - 1].isspace() or text[at - 1] in ":-"):
-        yield QueryWarning(at, at + 1, 'a " is not closed')
-    forcing = _FORCING.match(text)
-    if forcing and forcing[1].lower() not in FORCED:
-        yield QueryWarning(*forcing.span(1), f"{forcing[1]} is not a strategy: {' '.join(FORCED)}")
+        yield QueryWarning(at, at + 1, "a quotation mark is not closed")
+    forcing = _STRATEGY_PREFIX.match(text)
+    if forcing and forcing[1].lower() not in STRATEGY_PREFIXES:
+        yield QueryWarning(*forcing.span(1), f"{forcing[1]} is not a strategy: {' '.join(STRATEGY_PREFIXES)}")
     bars = [bar.start() for bar in _BAR.finditer(text)]
     if len(bars) >= MAX_ALTERNATIVES:
         at = bars[MAX_ALTERNATIVES - 1]
         yield QueryWarning(at, len(text), f"at most {MAX_ALTERNATIVES} queries run at once")
 
 
-_KEYED = re.compile(r'(?<!\S)-?([^\W\d][\w.-]*):(?![/:\\])("[^"]*"?|\S*)')
-_EMPTY = {
+_FILTER_LIKE = re.compile(r'(?<!\S)-?([^\W\d][\w.-]*):(?![/:\\])("[^"]*"?|\S*)')
+_MISSING_VALUE = {
     FilterKind.TAG: "needs a tag",
-    **dict.fromkeys(TIMES, "needs a time: 7d, 2025-03"),
+    **dict.fromkeys(DATE_KINDS, "needs a time: 7d, 2025-03"),
 }
 
 
-def _word_warnings(snapshot: Corpus, text: str, query_conditions: tuple[Condition, ...]) -> Iterator[QueryWarning]:
-    """Yield a warning for each text that looks like a filter but is searched as a word."""
-    for match in _KEYED.finditer(text):
+def _word_warnings(snapshot: Corpus, text: str, query_conditions: tuple[QueryCondition, ...]) -> Iterator[QueryWarning]:
+    """Yield a warning for each part of the query text that looks like a filter but is searched as a word."""
+    for match in _FILTER_LIKE.finditer(text):
         if any(condition.start <= match.start() < condition.end for condition in query_conditions) or _is_quoted(
             text, match.start()
         ):
             continue
         key, value = fold(match[1]), match[2].strip('"')
-        if kind := KINDS.get(key):
+        if kind := FILTER_KINDS.get(key):
             if not value.strip():
-                message = f"{match[1]}: {_EMPTY.get(kind, 'needs a name')}"
-            elif kind in TIMES:
+                message = f"{match[1]}: {_MISSING_VALUE.get(kind, 'needs a name')}"
+            elif kind in DATE_KINDS:
                 message = f"“{value}” is not a time: 7d, 2025-03"
             else:
-                message = f"“{value}” names nothing"
+                message = f"“{value}” is not a valid value"
             yield QueryWarning(*match.span(), message)
         elif key in snapshot.facets.properties:
             yield QueryWarning(*match.span(), f"{match[1]}: needs a value")
-    for hint in hints(text, KnownNames(snapshot.facets.properties, snapshot.facets.tags, KINDS)):
+    for hint in suggest_filters(text, KnownNames(snapshot.facets.properties, snapshot.facets.tags, FILTER_KINDS)):
         yield QueryWarning(hint.start, hint.end, hint.message)
 
 
@@ -115,28 +120,28 @@ def _is_quoted(text: str, at: int) -> bool:
 
 _NO_MATCH = {
     FilterKind.TAG: "no note is tagged {}",
-    FilterKind.PATH: "no path has {} in it",
-    FilterKind.FOLDER: "no folder with notes is called {}",
-    FilterKind.FILE: "no file name has {} in it",
-    FilterKind.TITLE: "no title has {}",
-    FilterKind.HEADING: "no heading has {}",
+    FilterKind.PATH: "no path contains {}",
+    FilterKind.FOLDER: "no folder with notes is named {}",
+    FilterKind.FILE: "no file name contains {}",
+    FilterKind.TITLE: "no title contains {}",
+    FilterKind.HEADING: "no heading contains {}",
     FilterKind.MODIFIED: "no note was changed in {}",
     FilterKind.CREATED: "no note was created in {}",
     FilterKind.LINK: "no note links to {}",
     FilterKind.KIND: "no file is of the kind {}",
-    FilterKind.PAGE: "nothing is on a page {}",
-    FilterKind.FROM: "nothing is linked from {}",
+    FilterKind.PAGE: "no passage is on a page {}",
+    FilterKind.FROM: "no note is linked from {}",
 }
 
 
 def _filter_warnings(
-    snapshot: Corpus, text: str, query_conditions: tuple[Condition, ...], today: date
+    snapshot: Corpus, text: str, query_conditions: tuple[QueryCondition, ...], today: date
 ) -> Iterator[QueryWarning]:
-    """Yield a warning for each filter that no note passes."""
+    """Yield a warning for each filter, not negated, that no fragment of the vault passes."""
     for condition in query_conditions:
         if condition.filter is None or condition.filter.negated:
             continue
-        rows = allowed(
+        rows = flag_allowed_rows(
             Query("", filters=(condition.filter,)), snapshot, lambda words: analyze_text(words, snapshot), today
         )
         if rows is not None and not rows.any():

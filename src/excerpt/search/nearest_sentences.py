@@ -11,15 +11,16 @@ from excerpt.model import Span
 from excerpt.search.engine import Engine
 from excerpt.text.words import WIDE_CHARACTERS
 
-# --- nearest ----------------------------------------------------------------------------------------------------------
-# The sentences of a fragment that say most nearly what was asked, where it was found by its meaning.
-
-MAX = 3
+MAX_SENTENCES = 3
+"""Maximum number of sentences to mark in a fragment."""
 MIN_RELATIVE_SIMILARITY = 0.8
-"""Share of the best sentence's similarity above the vault's ordinary that another must have to be marked too. Of 105
-fragments that 35 questions to the Obsidian help find, it marks 1.4 of 5.9 sentences."""
-MIN = 0.15
-"""Cosine above the vault's mean from which a sentence counts as near to the query."""
+"""Least similarity of a further marked sentence, as a share of the most similar sentence's.
+
+Similarity is the cosine minus the vault's mean. In 105 fragments that 35 questions to the Obsidian help find, 1.4 of
+5.9 sentences are marked.
+"""
+MIN_SIMILARITY = 0.15
+"""Least cosine to the query, minus the vault's mean cosine, of a sentence that counts as near in meaning."""
 _MIN_WORDS = 3
 _MIN_WIDE = 5
 
@@ -30,13 +31,15 @@ _END = re.compile(r"[.!?…]+[\"'”’)*_\]]*(?=\s)|[。！？]+[」』”]?")
 _WIDE = re.compile(f"[{WIDE_CHARACTERS}]")
 
 
-def nearest_sentences(engine: Engine, query: str, text: str) -> tuple[Span, ...]:
-    """Return at most three sentences of `text`, as ascending spans; none if none is near or there is only one.
+def find_nearest_sentences(engine: Engine, query: str, text: str) -> tuple[Span, ...]:
+    """Return the spans of the sentences of `text` that are nearest in meaning to `query`, ascending.
+
+    At most MAX_SENTENCES spans are returned; none if no sentence is near, or if the text has only one sentence.
 
     Raises ModelError if the model cannot be loaded.
     """
     query_texts = [query_part.words for query_part in engine.parse(query) if query_part.words.strip()]
-    spans = list(sentences(text))
+    spans = list(split_sentences(text))
     if not query_texts or len(spans) < 2:
         return ()
     plain_sentences = [" ".join(text[span.start : span.end].split()) for span in spans]
@@ -44,14 +47,17 @@ def nearest_sentences(engine: Engine, query: str, text: str) -> tuple[Span, ...]
     questions, answers = vectors[: len(query_texts)], vectors[len(query_texts) :]
     above = (questions @ answers.T - (questions @ engine.snapshot.vectors.mean)[:, None]).max(axis=0)
     best = float(above.max())
-    if best < MIN:
+    if best < MIN_SIMILARITY:
         return ()
-    order = np.argsort(-above, kind="stable")[:MAX]
+    order = np.argsort(-above, kind="stable")[:MAX_SENTENCES]
     return tuple(spans[at] for at in sorted(order.tolist()) if above[at] >= MIN_RELATIVE_SIMILARITY * best)
 
 
-def sentences(text: str) -> Iterator[Span]:
-    """Yield the longer sentences of a fragment: of its paragraphs and items, not of code, tables and headings."""
+def split_sentences(text: str) -> Iterator[Span]:
+    """Yield the spans of the sentences in the paragraphs and list items of a Markdown text.
+
+    Very short sentences, code, tables and headings are left out.
+    """
     for start, end in _prose_ranges(text):
         at = start
         for sentence_end in [*(match.end() for match in _END.finditer(text, start, end)), end]:
@@ -63,7 +69,7 @@ def sentences(text: str) -> Iterator[Span]:
 
 
 def _prose_ranges(text: str) -> Iterator[tuple[int, int]]:
-    """Yield paragraphs and items as ranges of the text; one over several lines is one range."""
+    """Yield the start and end of each paragraph and list item of a Markdown text, without the item's marker."""
     start: int | None = None
     at = end = 0
     fenced = False
@@ -85,4 +91,5 @@ def _prose_ranges(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _has_words(sentence: str) -> bool:
+    """Return whether a sentence is long enough to be compared in meaning."""
     return len(sentence.split()) >= _MIN_WORDS or len(_WIDE.findall(sentence)) >= _MIN_WIDE

@@ -1,4 +1,7 @@
-"""How close a query's words are in a fragment, and which fragments have a quoted phrase."""
+"""How close to each other a query's words are in a fragment, and which fragments have a quoted phrase.
+
+A row is the position of a fragment in the arrays of a snapshot, which is one state of a vault's index.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from excerpt.corpus.interface import Corpus, TermReader
-from excerpt.search.bm25 import FIELDS, NO_ROWS, NUMBERED, Rows
+from excerpt.search.bm25 import FIELD_WEIGHTS, FIELDS_BY_NUMBER, NO_ROWS, Rows
 from excerpt.text.words import QueryWord, fold
 
 # --- proximity --------------------------------------------------------------------------------------------------------
@@ -21,58 +24,67 @@ from excerpt.text.words import QueryWord, fold
 # sequential dependence model (Metzler and Croft, 2005), by distance as in Tao and Zhai (2007). The smallest span that
 # has all words was measured too and did not improve it (docs/design/quality.md).
 #
-# All candidates are computed at once: the positions of a word, in all of them, are one sorted array of numbers.
+# All candidates are computed at once: the positions of a word in all candidates are one sorted array of numbers.
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
 Distances = npt.NDArray[np.float64]
 
 ROW_STRIDE = 1 << 20
-"""Distance of two candidates on the number line, larger than any distance within one fragment."""
+"""Offset between two candidates in an array of positions; larger than any position within a fragment."""
 
-_NOWHERE = np.zeros(0, np.int64)
+_NO_POSITIONS = np.zeros(0, np.int64)
 
 FIELD_STARTS: Mapping[str, int] = {"title": 0, "alias": 1 << 12, "above": 2 << 12, "heading": 3 << 12, "text": 4 << 12}
-"""Fields in which proximity counts, with offsets so large that no two words in different fields are near."""
+"""Fields in which proximity counts, with the offset of the positions in each field.
+
+The offsets are so large that words in different fields are never near each other.
+"""
 
 
 def flatten_positions(reader: TermReader, fields: Mapping[str, int], terms: Sequence[str], rows: Rows) -> Ints:
-    """Return the positions of `terms` in the ascending `rows` on one number line, ascending.
+    """Return the positions of `terms` in all `rows` (ascending) as one ascending array of numbers.
 
-    A value is the index of the row in `rows` times FAR plus the position; `fields` are the offsets of the fields.
+    A number is the index of the row in `rows` times ROW_STRIDE, plus the offset of the field by `fields`, plus the
+    position in the field. Fields that are not in `fields` are left out.
     """
-    begins = np.array([fields.get(field, -1) for field in NUMBERED], np.int64)
-    lines = [_NOWHERE]
+    begins = np.array([fields.get(field, -1) for field in FIELDS_BY_NUMBER], np.int64)
+    positions_by_word = [_NO_POSITIONS]
     for term in terms:
         occurrences = reader.occurrences(term, rows)
         if not len(occurrences.row_indices):
             continue
         begin = begins[occurrences.fields]
-        # A position so far into a very long line that it would reach the next candidate counts as its end.
+        # A position in a very long field that would reach the next candidate is moved back to the end of its own.
         line = occurrences.row_indices * ROW_STRIDE + np.minimum(occurrences.positions + begin, ROW_STRIDE - 1)
-        lines.append(line if len(fields) == len(NUMBERED) else line[begin >= 0])
+        positions_by_word.append(line if len(fields) == len(FIELDS_BY_NUMBER) else line[begin >= 0])
     # The positions of one term in one field ascend, and mostly there is only one of each.
-    return np.sort(np.concatenate(lines), kind="stable")
+    return np.sort(np.concatenate(positions_by_word), kind="stable")
 
 
-def closeness(lines: Sequence[Ints], rarity: Sequence[float], query: Sequence[int], count: int) -> Floats:
-    """Return how close the words at `lines` (see `flatten_positions`) are in each of `count` candidates, 0 to 1.
+def score_closeness(
+    positions_by_word: Sequence[Ints], rarity: Sequence[float], query_positions: Sequence[int], candidate_count: int
+) -> Floats:
+    """Return how close to each other the query words are in each of `candidate_count` candidates, 0 to 1.
 
-    It is the mean over neighbouring query words of 1 / (1 + the difference between their distance here and in the
-    query), half of that in the wrong order; each pair is weighted by its less rare word (`rarity`). `query` is each
-    word's position in the query.
+    `positions_by_word` has the positions of each query word (see `flatten_positions`), `rarity` the idf of each word,
+    and `query_positions` the position of each word in the query.
+
+    The result is the mean over neighbouring query words of 1 / (1 + the difference between their distance here and in
+    the query), half of that in the wrong order; each pair is weighted by its less rare word (`rarity`).
+    `query_positions` is each word's position in the query.
     """
-    total, weights = np.zeros(count), 0.0
-    for left in range(len(lines) - 1):
+    total, weights = np.zeros(candidate_count), 0.0
+    for left in range(len(positions_by_word) - 1):
         right = left + 1
-        query_distance = query[right] - query[left]
+        query_distance = query_positions[right] - query_positions[left]
         weight = min(rarity[left], rarity[right])
         weights += weight
-        if not len(lines[left]) or not len(lines[right]):
+        if not len(positions_by_word[left]) or not len(positions_by_word[right]):
             continue
-        scores = np.zeros(count)
-        forward, backward = _distances(lines[left], lines[right])
-        at = lines[left] // ROW_STRIDE
+        scores = np.zeros(candidate_count)
+        forward, backward = _distances(positions_by_word[left], positions_by_word[right])
+        at = positions_by_word[left] // ROW_STRIDE
         np.maximum.at(scores, at, 1.0 / (1.0 + np.abs(forward - query_distance)))
         np.maximum.at(scores, at, 0.5 / np.maximum(backward, 1))
         total += weight * scores
@@ -80,9 +92,9 @@ def closeness(lines: Sequence[Ints], rarity: Sequence[float], query: Sequence[in
 
 
 def _distances(left: Ints, right: Ints) -> tuple[Distances, Distances]:
-    """Return the distance from each position of `left` to the next and to the previous one of `right`.
+    """Return the distances of each position in `left` to the next and the previous one in `right`.
 
-    Both are in the same candidate; infinite if there is none.
+    Only positions in the same candidate count; the distance is infinite if there is none.
     """
     after = np.searchsorted(right, left, side="right")
     following = right[np.minimum(after, len(right) - 1)]
@@ -99,13 +111,13 @@ def _distances(left: Ints, right: Ints) -> tuple[Distances, Distances]:
 # then only those match. A phrase that no fragment has as whole words (a part of a word, symbols alone) is searched in
 # the texts, so that any text copied from a note and quoted is found.
 
-ParseWords = Callable[[str], Sequence[QueryWord]]
-"""A function that analyzes a text in the languages of the vault."""
+AnalyzeWords = Callable[[str], Sequence[QueryWord]]
+"""A function that splits a text into words with their stems in the languages of the vault."""
 
-MAX_READ = 500
-"""Number of fragments whose texts are searched for a literal phrase (about 10 ms).
+MAX_LITERAL_FRAGMENTS = 500
+"""Maximum number of fragments whose texts are searched for a literal phrase (about 10 ms).
 
-If more fragments have its words, a literal search makes no visible difference.
+If more fragments have the words of the phrase, a literal search makes no visible difference.
 """
 
 _LITERAL_FIELDS = ("text", "heading", "above", "title")
@@ -117,42 +129,46 @@ _MAX_CACHED_PHRASES = 64
 _phrase_cache: WeakKeyDictionary[Corpus, dict[str, Rows]] = WeakKeyDictionary()
 
 
-def phrase_rows(snapshot: Corpus, phrase: str, parse_words: ParseWords) -> Rows:
-    """Return the rows, ascending, that have `phrase`; `parse_words` analyzes it in the languages of the vault.
+def find_phrase_rows(snapshot: Corpus, phrase: str, analyze_words: AnalyzeWords) -> Rows:
+    """Return the rows, ascending, that have `phrase`.
 
-    The last phrases are cached with the snapshot, because a query continues letter by letter after one.
+    `analyze_words` splits it into words with their stems. The rows of recent phrases are cached by snapshot, because
+    the query after a phrase is typed letter by letter.
     """
     known = _phrase_cache.setdefault(snapshot, {})
     if phrase not in known:
         if len(known) >= _MAX_CACHED_PHRASES:
             known.clear()
-        known[phrase] = _find_phrase_rows(snapshot, phrase, parse_words)
+        known[phrase] = _search_phrase_rows(snapshot, phrase, analyze_words)
     return known[phrase]
 
 
-def _find_phrase_rows(snapshot: Corpus, phrase: str, parse_words: ParseWords) -> Rows:
-    words = parse_words(phrase)
-    rows = rows_with_words(snapshot.lexical, words) if words else NO_ROWS
+def _search_phrase_rows(snapshot: Corpus, phrase: str, analyze_words: AnalyzeWords) -> Rows:
+    words = analyze_words(phrase)
+    rows = find_word_sequence(snapshot.lexical, words) if words else NO_ROWS
     if not len(rows):
-        return _literal_rows(snapshot, phrase)
-    return _filter_literal(snapshot, phrase, words, rows) if len(rows) <= MAX_READ else rows
+        return _find_literal_rows(snapshot, phrase)
+    return _keep_literal_rows(snapshot, phrase, words, rows) if len(rows) <= MAX_LITERAL_FRAGMENTS else rows
 
 
-def rows_with_words(
-    reader: TermReader, query_words: Sequence[QueryWord], fields: Sequence[str] = tuple(FIELDS)
+def find_word_sequence(
+    reader: TermReader, query_words: Sequence[QueryWord], fields: Sequence[str] = tuple(FIELD_WEIGHTS)
 ) -> Rows:
-    """Return the rows, ascending, in which a field has the words of one phrase in order and without a gap."""
+    """Return the rows, ascending, in which a field has the words of a phrase in order without a gap.
+
+    Stems are compared, not spelling.
+    """
     words = [word for word in query_words if not word.whole] or list(query_words)
-    return np.unique(np.concatenate([_in_field(reader, field, words) for field in fields]))
+    return np.unique(np.concatenate([_find_sequence_in_field(reader, field, words) for field in fields]))
 
 
-def _in_field(reader: TermReader, field: str, words: Sequence[QueryWord]) -> Rows:
+def _find_sequence_in_field(reader: TermReader, field: str, words: Sequence[QueryWord]) -> Rows:
     term_rows = [[reader.postings(field, term).rows for term in word.terms] for word in words]
-    # Rarest word first, so that of a common one only the rows of the others are read.
+    # Rarest word first, so that common words are only looked up in rows that have the rarer ones.
     rarest, *others = sorted(term_rows, key=lambda word_rows: sum(map(len, word_rows)))
     rows = np.unique(np.concatenate(rarest))
     for word_rows in others:
-        rows = rows[np.logical_or.reduce([_is_in(rows, rows_of_term) for rows_of_term in word_rows])]
+        rows = rows[np.logical_or.reduce([_flag_common_rows(rows, rows_of_term) for rows_of_term in word_rows])]
     if not len(rows) or len(words) == 1:
         return rows
     first = words[0].position
@@ -160,36 +176,44 @@ def _in_field(reader: TermReader, field: str, words: Sequence[QueryWord]) -> Row
     return rows[np.unique(reduce(np.intersect1d, starts) // ROW_STRIDE)]
 
 
-def _is_in(rows: Rows, others: Rows) -> npt.NDArray[np.bool_]:
-    """Return flags of those of `rows` that are in `others`; both are ascending."""
+def _flag_common_rows(rows: Rows, others: Rows) -> npt.NDArray[np.bool_]:
+    """Return a flag for each of `rows`: whether it is in `others`. Both arrays are ascending."""
     if not len(others):
         return np.zeros(len(rows), np.bool_)
     is_in: npt.NDArray[np.bool_] = others[np.minimum(np.searchsorted(others, rows), len(others) - 1)] == rows
     return is_in
 
 
-# --- as it stands -----------------------------------------------------------------------------------------------------
+# --- literal text -----------------------------------------------------------------------------------------------------
 
 
-def normalize(text: str) -> str:
-    """Return `text` for comparison: without case, accents, Markdown markup and repeated white space."""
+def normalize_for_comparison(text: str) -> str:
+    """Return `text` without case, accents, Markdown markup and repeated white space."""
     return " ".join(_MARKUP.sub("", fold(text)).split())
 
 
-def _filter_literal(snapshot: Corpus, phrase: str, words: Sequence[QueryWord], rows: Rows) -> Rows:
-    """Return those of `rows` that have the phrase literally, or in a name or property; all if none has it literally."""
-    plain_phrase = normalize(phrase)
+def _keep_literal_rows(snapshot: Corpus, phrase: str, words: Sequence[QueryWord], rows: Rows) -> Rows:
+    """Return the rows that have a phrase literally; all `rows` if none has.
+
+    A row that has the phrase in an alias, tag or property is kept too. `words` are the words of the phrase.
+    """
+    plain_phrase = normalize_for_comparison(phrase)
     keys = snapshot.table.keys[rows].tolist()
     literal = np.array(
         [
-            any(plain_phrase in normalize(part) for part in (fragment.text, fragment.title, *fragment.heading_path))
+            any(
+                plain_phrase in normalize_for_comparison(part)
+                for part in (fragment.text, fragment.title, *fragment.heading_path)
+            )
             for fragment in snapshot.fragments(keys)
         ],
         np.bool_,
     )
     if not literal.any():
         return rows
-    named = rows_with_words(snapshot.lexical, words, [field for field in FIELDS if field not in _LITERAL_FIELDS])
+    named = find_word_sequence(
+        snapshot.lexical, words, [field for field in FIELD_WEIGHTS if field not in _LITERAL_FIELDS]
+    )
     return rows[literal | np.isin(rows, named)]
 
 
@@ -197,17 +221,19 @@ _ASCII_RUN = re.compile(r"[A-Za-z0-9]+")
 _MAX_RUNS = 3
 
 
-def _literal_rows(snapshot: Corpus, phrase: str) -> Rows:
-    """Return the rows, ascending, whose text has the phrase literally, even as parts of words or symbols."""
-    plain_phrase = normalize(phrase)
-    # Parts that every text with the phrase contains as well, despite folding; the longest are the rarest.
+def _find_literal_rows(snapshot: Corpus, phrase: str) -> Rows:
+    """Return the rows, ascending, whose text contains `phrase` literally, even as a part of a word."""
+    plain_phrase = normalize_for_comparison(phrase)
+    # Runs of letters that every text with the phrase contains, despite folding; the longest runs are the rarest.
     runs = sorted(set(_ASCII_RUN.findall(phrase)), key=lambda run: (-len(run), run))[:_MAX_RUNS]
     keys = snapshot.table.keys
     allowed_keys = keys.tolist() if not snapshot.is_complete else None
     if runs:
         texts = snapshot.facets.texts_like(runs, allowed_keys)
         matching_keys = [
-            key for key, text in texts if phrase in text or (plain_phrase and plain_phrase in normalize(text))
+            key
+            for key, text in texts
+            if phrase in text or (plain_phrase and plain_phrase in normalize_for_comparison(text))
         ]
     else:
         matching_keys = [key for key, text in snapshot.facets.texts_with(phrase, allowed_keys) if phrase in text]

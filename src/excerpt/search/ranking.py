@@ -1,4 +1,8 @@
-"""Computation of the score from the signals, the primary strategy, and boosts by links, recency and use."""
+"""Computation of scores from signals, choice of the strategy, and boosts by links, recency and use.
+
+A signal is a number, mostly 0 to 1, that says how well a fragment fits in one respect. A row is the position of a
+fragment in the arrays of a snapshot; a note number is the position of a note in `table.paths`.
+"""
 
 from __future__ import annotations
 
@@ -12,38 +16,39 @@ from excerpt.corpus.interface import Corpus
 from excerpt.kinds import Strategy
 from excerpt.search import usage
 from excerpt.search.bm25 import Rows
-from excerpt.search.usage import Event, UseLog
+from excerpt.search.usage import UseEvent, UseLog
 from excerpt.settings import BoostSettings
 
 # --- links and recency ------------------------------------------------------------------------------------------------
 # Signals independent of the query's words: links from matching notes, and recent changes.
 #
-# Input and output are arrays: a number from 0 to 1 for each note, in the order of the snapshot's paths. They can move a
-# hit a little; whether a fragment matches at all is decided before.
+# The functions return arrays with a number from 0 to 1 for each note, in the order of the snapshot's paths. The signals
+# move a hit a little; which fragments match is decided before.
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]
 
-SECOND = 1_000_000_000
-DAY = 86_400 * SECOND
+SECOND_NS = 1_000_000_000
+DAY_NS = 86_400 * SECOND_NS
 """A day in nanoseconds, the unit of modification times."""
 
 HALF_LIFE_DAYS = 30.0
-"""Days after which a modification counts half."""
+"""Days after which the recency of a modification is half of what it was."""
 BULK_SHARE = 0.9
-BULK_SPAN = 3600 * SECOND
-"""Span of time within which most notes were modified only after a copy or a checkout.
-
-Most are more than ALIKE_SHARE.
-"""
+BULK_SPAN_NS = 3600 * SECOND_NS
+"""If more than BULK_SHARE of the notes were modified within BULK_SPAN_NS, the vault was copied."""
 
 
-def backlinks(sources: Ints, targets: Ints, notes_of_rows: Ints, strength_of_rows: Floats, note_count: int) -> Floats:
-    """Return the number of matching notes that link to each note, as a share of the highest.
+def score_backlinks(
+    sources: Ints, targets: Ints, notes_of_rows: Ints, strength_of_rows: Floats, note_count: int
+) -> Floats:
+    """Return how much the matching notes link to each of `note_count` notes, 0 to 1.
 
-    `sources` and `targets` are the links, as notes; each pair once. A note votes with the strength of its best row
-    (`strength_of_rows`, 0 and up) for every note it links to except itself. Votes count by the logarithm of their sum.
+    `sources` and `targets` are the note numbers of each link, every pair once. `notes_of_rows` and `strength_of_rows`
+    are the note number and the score (0 and up) of each matching row. A note votes, with its highest score as a share
+    of the highest of all, for every other note to which it links. The result is ln(1 + sum of votes), divided by its
+    maximum.
     """
     strength = np.zeros(note_count, np.float64)
     np.maximum.at(strength, notes_of_rows, strength_of_rows)
@@ -57,27 +62,28 @@ def backlinks(sources: Ints, targets: Ints, notes_of_rows: Ints, strength_of_row
     return (damped / highest if highest > 0 else damped).astype(np.float32)
 
 
-def recency(modified_ns: Times, now_ns: int, half_life_days: float = HALF_LIFE_DAYS) -> Floats:
-    """Return how recently each note was modified: 1 at `now_ns` or later, half of it a half-life ago.
+def score_recency(modified_ns: Times, now_ns: int, half_life_days: float = HALF_LIFE_DAYS) -> Floats:
+    """Return how recently each note was modified: 1 at `now_ns` or later, halved for each half-life before.
 
-    0 for all if nearly all notes have the same time, as after a checkout or copy. Deterministic for a given `now_ns`.
+    `modified_ns` are the modification times, in nanoseconds since 1970. Return 0 for all notes if nearly all have the
+    same time, as after a checkout or copy.
     """
-    if not len(modified_ns) or _is_bulk_modified(modified_ns):
+    if not len(modified_ns) or _is_bulk_change(modified_ns):
         return np.zeros(len(modified_ns), np.float32)
     # As floats, since the difference of two 64-bit times may need more than 64 bits.
-    age = np.maximum(float(now_ns) - modified_ns.astype(np.float64), 0) / (half_life_days * DAY)
+    age = np.maximum(float(now_ns) - modified_ns.astype(np.float64), 0) / (half_life_days * DAY_NS)
     return np.exp2(-age).astype(np.float32)
 
 
-def _is_bulk_modified(modified_ns: Times) -> bool:
-    """Return whether more than ALIKE_SHARE of the times are within ALIKE_WITHIN of each other."""
+def _is_bulk_change(modified_ns: Times) -> bool:
+    """Return whether more than BULK_SHARE of the times are within one span of BULK_SPAN_NS."""
     times = np.sort(modified_ns)
-    ends = np.searchsorted(times, times + BULK_SPAN, side="right")
+    ends = np.searchsorted(times, times + BULK_SPAN_NS, side="right")
     return int((ends - np.arange(len(times))).max()) > BULK_SHARE * len(times)
 
 
 # --- fusion -----------------------------------------------------------------------------------------------------------
-# Combination of the signals to one score, and the primary strategy.
+# Combination of the signals to one score, and choice of the strategy.
 #
 # The score is a sum of signals, each between 0 and 1, times the weights below (a linear combination of normalised
 # scores; Bruch, Gai and Ingber, 2023, found it better than reciprocal rank fusion, as was measured here). All
@@ -87,22 +93,26 @@ SIGNALS = (
     *("words", "coverage", "title", "anchor", "heading", "outline", "note", "intro_words", "proximity"),
     *("meaning", "intro_meaning", "coherence"),
 )
-"""The names of the signals, in the order of their columns."""
+"""The names of the signals, in the order of the columns of an array of signals."""
 NOTE_SIGNALS = ("intro_words", "intro_meaning")
-"""The signals that only the best fragment of each note gets: they say which note is about the query."""
+"""The signals about the whole note; they only count for the best fragment of each note."""
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
-    """The weight of each signal.
+class SignalWeights:
+    """The weight of each signal in the score of a fragment.
 
-    `words` is BM25 as a share of the best fragment's of a note (of an attachment up to twice that); `coverage` the
-    share of the query's words that the fragment, its headings, title and tags have; `title` (or any other name of the
-    note), `heading` and `outline` (the heading with those above it) the share of the query they cover times the share
-    of them that the query covers; `anchor` how much better the text of a link to the note fits than its names; `note`
-    how well the note's best fragments match by words, `intro_words` how well its first fragment does; `proximity` how
-    close the words are; `meaning` the cosine above the vault's mean; `intro_meaning` the same of the note's first
-    fragment, `coherence` of the nearer of its neighbours.
+    `words`: the BM25F score, divided by the highest of a note's fragment (in an attachment it may be up to 2).
+    `coverage`: the share of the query's words, by rarity, that the fragment, its headings, title or tags have.
+    `title`, `heading`, `outline`: how well a name of the note, the fragment's heading, or its heading with the headings
+    above it fits: the share of the query that it covers times the share of it that the query covers.
+    `anchor`: how much better the text of a link to the note fits than the names of the note.
+    `note`: how well the best three fragments of the note match by words.
+    `intro_words`: how well the first fragment of the note matches by words.
+    `proximity`: how close to each other the query's words are in the fragment.
+    `meaning`: the cosine of the fragment to the query, scaled from the vault's mean (0) to the highest cosine (1).
+    `intro_meaning`, `coherence`: the same for the first fragment of the note, and for the nearer of the fragment's two
+    neighbours.
     """
 
     words: float
@@ -120,10 +130,11 @@ class Weights:
 
     @property
     def array(self) -> Floats:
+        """The weights in the order of SIGNALS."""
         return np.array(astuple(self), np.float32)
 
 
-_HYBRID = Weights(
+_HYBRID = SignalWeights(
     words=0.5,
     coverage=0.05,
     title=0.75,
@@ -138,10 +149,10 @@ _HYBRID = Weights(
     coherence=0.03,
 )
 
-WEIGHTS: Mapping[Strategy, Weights] = {
+STRATEGY_WEIGHTS: Mapping[Strategy, SignalWeights] = {
     Strategy.ADAPTIVE: replace(_HYBRID, proximity=0.0, meaning=0.0, intro_meaning=0.0, coherence=0.0),
     Strategy.PROXIMITY: replace(_HYBRID, proximity=0.3, meaning=0.0, intro_meaning=0.0, coherence=0.0),
-    Strategy.SEMANTIC: Weights(
+    Strategy.SEMANTIC: SignalWeights(
         words=0.0,
         coverage=0.0,
         title=0.2,
@@ -158,42 +169,52 @@ WEIGHTS: Mapping[Strategy, Weights] = {
     Strategy.HYBRID: _HYBRID,
 }
 
-NAMED = 3.0
-"""Bonus of the best fragment of a note whose title, file name or alias is the query: more than all signals together."""
+NAME_WEIGHT = 3.0
+"""Weight of the signal `name`, which the best fragment of a note gets if the query is the note's name.
+
+Higher than all other weights together.
+"""
 
 RRF_K = 60
 """The constant of reciprocal rank fusion (Cormack, Clarke and Büttcher, 2009)."""
-RANKED = ("words", "meaning")
-"""The signals that RRF ranks by."""
+RRF_SIGNALS = ("words", "meaning")
+"""The signals whose ranks are combined by reciprocal rank fusion."""
 
 PRIMARY_WEIGHT = 0.03
-"""The additional weight of the primary strategy's own signal under auto.
+"""The additional weight, under the strategy `auto`, of the main signal of the primary strategy.
 
-A larger one was worse on most sets, and the primary strategy alone far worse (docs/design/quality.md).
+The primary strategy is what `primary_strategy` returns. On most sets of queries, a larger weight was worse, and ranking
+by the primary strategy alone far worse (docs/design/quality.md).
 """
 
-_OWN = {Strategy.ADAPTIVE: "words", Strategy.PROXIMITY: "proximity", Strategy.SEMANTIC: "meaning"}
+_OWN_SIGNALS = {Strategy.ADAPTIVE: "words", Strategy.PROXIMITY: "proximity", Strategy.SEMANTIC: "meaning"}
 
-_NEXT = {
+_FALLBACK_STRATEGIES = {
     Strategy.ADAPTIVE: (Strategy.ADAPTIVE, Strategy.PROXIMITY, Strategy.SEMANTIC),
     Strategy.PROXIMITY: (Strategy.PROXIMITY, Strategy.ADAPTIVE, Strategy.SEMANTIC),
     Strategy.SEMANTIC: (Strategy.SEMANTIC, Strategy.PROXIMITY, Strategy.ADAPTIVE),
     Strategy.HYBRID: (Strategy.HYBRID,),
 }
-_BY_WORDS = frozenset({Strategy.ADAPTIVE, Strategy.PROXIMITY})
+_WORD_STRATEGIES = frozenset({Strategy.ADAPTIVE, Strategy.PROXIMITY})
 
 
 def primary_strategy(word_count: int) -> Strategy:
-    """Return the primary strategy under auto: adaptive for one or two words, proximity to five, else semantic."""
+    """Return the strategy that `auto` prefers for a number of query words.
+
+    That is adaptive for one or two words, proximity for three to five, and semantic for more.
+    """
     if word_count <= 2:
         return Strategy.ADAPTIVE
     return Strategy.PROXIMITY if word_count <= 5 else Strategy.SEMANTIC
 
 
 def active_strategy(strategy: Strategy, *, words_found: bool, meaning_found: bool) -> Strategy:
-    """Return the strategy that answers: the requested one, or the next one that finds anything."""
-    for candidate in _NEXT[strategy]:
-        if candidate in _BY_WORDS and not words_found:
+    """Return `strategy` if it finds anything, else the first of its fallback strategies that does.
+
+    `words_found` and `meaning_found` are whether any candidate matches by words, and by meaning.
+    """
+    for candidate in _FALLBACK_STRATEGIES[strategy]:
+        if candidate in _WORD_STRATEGIES and not words_found:
             continue
         if candidate is Strategy.SEMANTIC and not meaning_found:
             continue
@@ -201,19 +222,19 @@ def active_strategy(strategy: Strategy, *, words_found: bool, meaning_found: boo
     return strategy
 
 
-def weights_for(primary: Strategy) -> Weights:
-    """Return auto's weights for this primary strategy."""
-    hybrid = WEIGHTS[Strategy.HYBRID]
-    own = _OWN.get(primary)
+def weights_for(primary: Strategy) -> SignalWeights:
+    """Return the weights of the strategy `auto` for a query with this primary strategy."""
+    hybrid = STRATEGY_WEIGHTS[Strategy.HYBRID]
+    own = _OWN_SIGNALS.get(primary)
     return hybrid if own is None else replace(hybrid, **{own: getattr(hybrid, own) + PRIMARY_WEIGHT})
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
-    """Fragments with their scores.
+class ScoredFragments:
+    """Fragments with their signals and scores.
 
-    `values` and `parts` are rows x `names`; a part is its value times the name's weight, and a row's parts add up to
-    its score.
+    `names` are the names of the signals, `weights` their weights. `values` has the value of each signal in each row
+    (rows x `names`).
     """
 
     rows: Rows
@@ -223,20 +244,22 @@ class Scored:
 
     @property
     def parts(self) -> Floats:
+        """What each signal adds to the score of each row, its value times its weight (rows x `names`)."""
         return self.values * self.weights
 
     @property
     def scores(self) -> Floats:
+        """The score of each row: the sum of its parts."""
         scores: Floats = self.parts.sum(axis=1)
         return scores
 
-    def select(self, positions: npt.NDArray[np.intp]) -> Scored:
-        """Return only the fragments at these positions."""
-        return Scored(self.rows[positions], self.names, self.values[positions], self.weights)
+    def select(self, positions: npt.NDArray[np.intp]) -> ScoredFragments:
+        """Return only the fragments at `positions`, which are indices of `rows`."""
+        return ScoredFragments(self.rows[positions], self.names, self.values[positions], self.weights)
 
-    def with_signal(self, name: str, values: Floats, weight: float) -> Scored:
-        """Return the same fragments with one more signal."""
-        return Scored(
+    def with_signal(self, name: str, values: Floats, weight: float) -> ScoredFragments:
+        """Return the same fragments with one more signal; `values` has its value for each row."""
+        return ScoredFragments(
             self.rows,
             (*self.names, name),
             np.column_stack([self.values, values]).astype(np.float32),
@@ -244,115 +267,138 @@ class Scored:
         )
 
 
-def weighted(rows: Rows, signals: Floats, weights: Weights, notes: Rows) -> Scored:
-    """Return the weighted sum of all signals (rows x SIGNALS).
+def sum_weighted_signals(rows: Rows, signals: Floats, weights: SignalWeights, notes: Rows) -> ScoredFragments:
+    """Score `rows` by the weighted sum of `signals` (rows x SIGNALS).
 
-    Only the fragment of each note that is best by the other signals gets those of OF_NOTES.
+    `notes` is the note number of each row. The signals in NOTE_SIGNALS are set to 0 except for the fragment of each
+    note with the highest sum of other signals.
     """
-    of_notes = np.isin(SIGNALS, NOTE_SIGNALS)
-    values = np.where(of_notes, 0, signals)
-    scores = Scored(rows, SIGNALS, values, weights.array).scores
+    is_note_signal = np.isin(SIGNALS, NOTE_SIGNALS)
+    values = np.where(is_note_signal, 0, signals)
+    scores = ScoredFragments(rows, SIGNALS, values, weights.array).scores
     best = _best_row_per_note(scores, notes)
     best = best[scores[best] > 0]
     values[best] = signals[best]
-    return Scored(rows, SIGNALS, values, weights.array)
+    return ScoredFragments(rows, SIGNALS, values, weights.array)
 
 
 def _best_row_per_note(scores: Floats, notes: Rows) -> npt.NDArray[np.intp]:
-    """Return the position of the highest score of each note; ties go to the first."""
+    """Return the position of the highest score of each note; ties go to the first.
+
+    `notes` is the note number of each score.
+    """
     order = np.lexsort((-scores, notes))
     return order[np.flatnonzero(np.diff(notes[order], prepend=-1))]
 
 
-def reciprocal(rows: Rows, signals: Floats) -> Scored:
-    """Return the reciprocal rank fusion of the lists by words and by meaning, as shares of a first rank.
+def fuse_reciprocal_ranks(rows: Rows, signals: Floats) -> ScoredFragments:
+    """Score `rows` by reciprocal rank fusion of two rankings: by words and by meaning.
 
-    It is the plain hybrid that the weighted sum is compared with.
+    `signals` are rows x SIGNALS. The value of each signal is 1 for rank 1. This is the simple hybrid search to which
+    the weighted sum is compared.
     """
-    values = np.stack([_reciprocal_ranks(signals[:, SIGNALS.index(name)]) for name in RANKED], axis=1)
-    return Scored(rows, RANKED, values, np.full(len(RANKED), 1 / (RRF_K + 1), np.float32))
+    values = np.stack([_score_reciprocal_ranks(signals[:, SIGNALS.index(name)]) for name in RRF_SIGNALS], axis=1)
+    return ScoredFragments(rows, RRF_SIGNALS, values, np.full(len(RRF_SIGNALS), 1 / (RRF_K + 1), np.float32))
 
 
-def list_unranked(rows: Rows) -> Scored:
-    """Return rows selected by filters alone, scored in the order of the list: `list_unranked` falls evenly from 1."""
+def score_by_position(rows: Rows) -> ScoredFragments:
+    """Score rows that are already in order by a signal `listed`, which falls evenly from 1."""
     values = 1 - np.arange(len(rows)) / max(len(rows), 1)
-    return Scored(rows, ("listed",), values.astype(np.float32)[:, None], np.ones(1, np.float32))
+    return ScoredFragments(rows, ("listed",), values.astype(np.float32)[:, None], np.ones(1, np.float32))
 
 
-def _reciprocal_ranks(values: Floats) -> Floats:
-    """Return (k + 1) / (k + rank) for each value, ranks from 1, ties in the order of rows; 0 for values not above 0."""
+def _score_reciprocal_ranks(values: Floats) -> Floats:
+    """Return (RRF_K + 1) / (RRF_K + rank) for each value; 0 for a value that is not positive.
+
+    The highest value has rank 1; ties are ranked in order.
+    """
     ranks = np.empty(len(values))
     ranks[np.argsort(-values, kind="stable")] = np.arange(1, len(values) + 1)
     return np.where(values > 0, (RRF_K + 1) / (RRF_K + ranks), 0.0).astype(np.float32)
 
 
-def add_name(scored: Scored, named: npt.NDArray[np.bool_], notes: Rows) -> Scored:
-    """Add the signal `name`: 1 for the best fragment of each note that the query names, 0 for all others.
+def add_name_signal(scored: ScoredFragments, is_named: npt.NDArray[np.bool_], notes: Rows) -> ScoredFragments:
+    """Add the signal `name`: 1 for the best fragment of each note whose name is the query, else 0.
 
-    `named` are the rows of such notes, `notes` their notes.
+    `is_named` flags the fragments of such notes; `notes` is the note number of each fragment.
     """
     values = np.zeros(len(scored.rows), np.float32)
-    named_positions = np.flatnonzero(named)
+    named_positions = np.flatnonzero(is_named)
     values[named_positions[_best_row_per_note(scored.scores[named_positions], notes[named_positions])]] = 1.0
-    return scored.with_signal("name", values, NAMED)
+    return scored.with_signal("name", values, NAME_WEIGHT)
 
 
-BOOSTS: Mapping[str, float] = {"links": 0.04, "recency": 0.02, "use": 0.05}
-"""Weight of each boost; other signals add up to 3 (docs/design/ranking.md), so it decides between near ties."""
+BOOST_WEIGHTS: Mapping[str, float] = {"links": 0.04, "recency": 0.02, "use": 0.05}
+"""Weight of each boost.
+
+The other signals can add up to 3, so a boost only decides between nearly equal scores.
+"""
 
 
-def add_attachments(scored: Scored, attached: npt.NDArray[np.bool_], weight: float) -> Scored:
-    """Add the signal `attachment`, which lowers the score of an attachment's rows to `weight` times what it was."""
-    if weight >= 1 or not attached.any():
+def add_attachment_signal(
+    scored: ScoredFragments, is_attachment: npt.NDArray[np.bool_], weight: float
+) -> ScoredFragments:
+    """Add the signal `attachment`, which multiplies the scores of the rows of attachments by `weight`.
+
+    Return `scored` unchanged if `weight` is 1 or more, or no row is of an attachment.
+    """
+    if weight >= 1 or not is_attachment.any():
         return scored
-    return scored.with_signal("attachment", np.where(attached, scored.scores, 0).astype(np.float32), weight - 1)
+    return scored.with_signal("attachment", np.where(is_attachment, scored.scores, 0).astype(np.float32), weight - 1)
 
 
 # --- boosts -----------------------------------------------------------------------------------------------------------
-# The signals independent of the query, added to matching fragments: links, recency, use. Each has a setting and a
-# column.
+# The signals for links, recency and use, which are added to matching fragments. Each can be switched off in the
+# settings.
 
 
 class Boosts:
-    """The boosts of one snapshot. Caches what does not depend on the query."""
+    """The boosts of the notes in one snapshot: small additions to scores for links, recency and use.
 
-    def __init__(self, snapshot: Corpus, switches: BoostSettings, log: UseLog | None) -> None:
+    Recency and use are cached, because they do not depend on the query.
+    """
+
+    def __init__(self, snapshot: Corpus, switches: BoostSettings, use_log: UseLog | None) -> None:
+        """Create the boosts that `switches` enables; without a `use_log` there is no boost for use."""
         self._snapshot = snapshot
         self._switches = switches
-        self._log = log
+        self._use_log = use_log
         self._recency: Floats | None = None
-        self._events: tuple[Event, ...] = ()
+        self._events: tuple[UseEvent, ...] = ()
         self._used: Floats | None = None
 
-    def add(self, scored: Scored, notes: Rows) -> Scored:
-        """Return `scored`, fragments of the notes `notes`, with one more signal for each enabled boost."""
+    def add_signals(self, scored: ScoredFragments, notes: Rows) -> ScoredFragments:
+        """Return `scored` with one more signal for each enabled boost.
+
+        `notes` is the note number of each fragment.
+        """
         if self._switches.links:
             sources, targets = self._snapshot.facets.links_from(notes)
             count = len(self._snapshot.table.paths)
-            linked = backlinks(sources, targets, notes, scored.scores, count)
-            scored = _with(scored, "links", linked[notes])
+            backlink_scores = score_backlinks(sources, targets, notes, scored.scores, count)
+            scored = _add_boost(scored, "links", backlink_scores[notes])
         if self._switches.recency:
-            scored = _with(scored, "recency", self._recent()[notes])
-        if self._switches.use and self._log is not None:
-            scored = _with(scored, "use", self._use(self._log)[notes])
+            scored = _add_boost(scored, "recency", self._load_recency()[notes])
+        if self._switches.use and self._use_log is not None:
+            scored = _add_boost(scored, "use", self._load_use(self._use_log)[notes])
         return scored
 
-    def _recent(self) -> Floats:
+    def _load_recency(self) -> Floats:
         if self._recency is None:
             modified = self._snapshot.facets.modified
             # Relative to the newest note, not to the clock: the same index gives the same list tomorrow.
-            self._recency = recency(modified, int(modified.max(initial=0)))
+            self._recency = score_recency(modified, int(modified.max(initial=0)))
         return self._recency
 
-    def _use(self, log: UseLog) -> Floats:
-        events = log.events()
+    def _load_use(self, use_log: UseLog) -> Floats:
+        events = use_log.events()
         if self._used is None or events is not self._events:
             self._events = events
             paths = self._snapshot.table.paths
             current_events = usage.update_paths(events, frozenset(paths), self._snapshot.current_path)
-            self._used = usage.scores(current_events, paths, usage.latest(events))
+            self._used = usage.score_notes(current_events, paths, usage.latest_time(events))
         return self._used
 
 
-def _with(scored: Scored, name: str, values: Floats) -> Scored:
-    return scored.with_signal(name, np.round(values, 6), BOOSTS[name])
+def _add_boost(scored: ScoredFragments, name: str, values: Floats) -> ScoredFragments:
+    return scored.with_signal(name, np.round(values, 6), BOOST_WEIGHTS[name])

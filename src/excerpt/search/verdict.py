@@ -1,17 +1,17 @@
-"""One sentence that says why a note or fragment has its rank, without numbers."""
+"""Description, in one sentence, of why a fragment has its rank."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from excerpt.search.explain import Explanation, Gap, WordPart
+from excerpt.search.explain import Explanation, SignalGap, WordContribution
 
-FILLING = 0.5
-"""The weight (`WordPart.telling`) below which a word only fills a query: "how" .35, "undo" .94."""
-_NOTHING = 0.0005
-"""A difference of scores below which none is shown."""
-_NAMED = 3
-"""The most words of either kind that are named; of more, the number is given."""
+MIN_TERM_WEIGHT = 0.5
+"""The weight (`WordContribution.telling`, 0 to 1) from which a word is named: "how" has .35, "undo" .94."""
+_MIN_DIFFERENCE = 0.0005
+"""A difference in score below which two scores count as equal."""
+_MAX_NAMED_WORDS = 3
+"""Maximum number of present, or missing, words that are named; of more words, the number is given."""
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _FIELD_NAMES = {"its title": ("title", "alias"), "its heading": ("heading",), "the headings above it": ("above",)}
 
@@ -35,53 +35,62 @@ _GAP_REASONS: Mapping[str, str] = {
     "use": "you used {who} more",
     "name": "{who} {has} the name that you typed",
 }
-"""By what signal the hits above are ahead."""
-_FIRST_HIT = {"who": "the first", "has": "has", "is_": "is", "was": "was", "it": "it", "its": "its"}
-_HITS_ABOVE = {"who": "those above", "has": "have", "is_": "are", "was": "were", "it": "them", "its": "their"}
+"""The reason to give for each signal in which the hits above are ahead.
+
+The placeholders stand for these hits.
+"""
+_FIRST_HIT = {"who": "the first hit", "has": "has", "is_": "is", "was": "was", "it": "it", "its": "its"}
+_HITS_ABOVE = {"who": "the hits above", "has": "have", "is_": "are", "was": "were", "it": "them", "its": "their"}
 
 
-def ordinal(number: int) -> str:
-    """Return `1st`, `12th`, `1,023rd`."""
+def format_ordinal(number: int) -> str:
+    """Return a number as an ordinal: `1st`, `12th`, `1,023rd`."""
     ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number:,}{ending}"
 
 
-def verdict(explanation: Explanation, gaps: Sequence[Gap], compared: int) -> str:
-    """Return why a fragment has its rank: the query words it has, then the advantages of the `compared` hits above.
+def describe_rank(explanation: Explanation, gaps: Sequence[SignalGap], compared: int) -> str:
+    """Return a sentence on why a fragment has its rank: its query words, and why other hits are above.
 
-    `gaps` has the largest first.
+    `gaps` are the differences from the `compared` first hits above the fragment, largest first.
     """
-    statement = f"{ordinal(explanation.rank)}: {_describe_words(explanation)}"
+    statement = f"{format_ordinal(explanation.rank)}: {_describe_words(explanation)}"
     return (
         f"{statement}; {gap_reason}." if (gap_reason := _describe_gap(explanation, gaps, compared)) else f"{statement}."
     )
 
 
 def _describe_words(explanation: Explanation) -> str:
+    """Return a clause on which words of the query the fragment has and lacks."""
     parts = {signal.name: signal.part for signal in explanation.hit.signals}
     if parts.get("name"):
         return "its note has exactly the name that you typed"
-    words = _weighty_words(explanation.words)
+    words = _select_important_words(explanation.words)
     present = [word for word in words if not word.is_missing]
     missing = [word for word in words if word.is_missing]
     is_near = parts.get("meaning", 0) > 0
     if not words:
         return "it matches the filters, and the query has no words" if "listed" in parts else "it is near in meaning"
     if not present:
-        lacks = f"{_named(missing, 'or')} is not in it" if len(missing) == 1 else "none of your words is in it"
+        lacks = f"{_list_words(missing, 'or')} is not in it" if len(missing) == 1 else "none of your words is in it"
         return f"{lacks}, but it is near in meaning" if is_near else lacks
-    field_phrase = _describe_field(present, all_asked=not missing)
+    field_phrase = _describe_field(present, all_present=not missing)
     if not missing:
-        count = "both" if len(present) == 2 else f"all {_number(len(present))}"
-        return f"{_named(present) if len(present) == 1 else f'{count} words'}{field_phrase}"
-    if len(present) > _NAMED or len(missing) > _NAMED:
-        return f"{_number(len(present))} of your {_number(len(words))} words{field_phrase}, not {_named(missing, 'or')}"
-    return f"{_named(present)}{field_phrase}, not {_named(missing, 'or')}"
+        count = "both" if len(present) == 2 else f"all {_spell_number(len(present))}"
+        return f"it has {_list_words(present) if len(present) == 1 else f'{count} words'}{field_phrase}"
+    if len(present) > _MAX_NAMED_WORDS or len(missing) > _MAX_NAMED_WORDS:
+        has = f"{_spell_number(len(present))} of your {_spell_number(len(words))} words"
+    else:
+        has = _list_words(present)
+    return f"it has {has}{field_phrase}, but not {_list_words(missing, 'or')}"
 
 
-def _weighty_words(words: Sequence[WordPart]) -> list[WordPart]:
-    """Return the words with a weight above FILLING, or all if none has; of a compound, itself or else its parts."""
-    weighty = [word for word in words if word.telling >= FILLING] or list(words)
+def _select_important_words(words: Sequence[WordContribution]) -> list[WordContribution]:
+    """Return the words with a weight of at least MIN_TERM_WEIGHT; all words if none has.
+
+    Of a compound such as `snake_case`, return only the compound if it is present, else only its parts.
+    """
+    weighty = [word for word in words if word.telling >= MIN_TERM_WEIGHT] or list(words)
     compounds = [word for word in weighty if not word.word.isalnum() or word.word[1:].lower() != word.word[1:]]
     present_compounds = [word.word for word in compounds if not word.is_missing]
     weighty = [
@@ -95,8 +104,11 @@ def _weighty_words(words: Sequence[WordPart]) -> list[WordPart]:
     ]
 
 
-def _describe_field(words: Sequence[WordPart], *, all_asked: bool) -> str:
-    """Return the place of most of the words that are in a name of the fragment; of one word, its place."""
+def _describe_field(words: Sequence[WordContribution], *, all_present: bool) -> str:
+    """Return a phrase on how many of `words` are in the title or a heading, such as " in its title".
+
+    Return "" if none is. `all_present` is whether `words` are all words of the query.
+    """
     counts = {
         label: sum(any(entry.field in fields for entry in word.places) for word in words)
         for label, fields in _FIELD_NAMES.items()
@@ -107,32 +119,34 @@ def _describe_field(words: Sequence[WordPart], *, all_asked: bool) -> str:
     if len(words) == 1:
         return f" in {label}"
     if counts[label] < len(words):
-        return f", {_number(counts[label])} of them in {label}"
-    return f", all in {label}" if all_asked and len(words) > 2 else f" in {label}"
+        return f", {_spell_number(counts[label])} of them in {label}"
+    return f", all in {label}" if all_present and len(words) > 2 else f" in {label}"
 
 
-def _named(words: Sequence[WordPart], last: str = "and") -> str:
+def _list_words(words: Sequence[WordContribution], conjunction: str = "and") -> str:
+    """Return the words in quotation marks, as a list with `conjunction` before the last word."""
     names = [f"“{word.word}”" for word in words]
-    if len(names) > _NAMED:
-        return f"{', '.join(names[: _NAMED - 1])} {last} {_number(len(names) - _NAMED + 1)} more"
-    return f" {last} ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    if len(names) > _MAX_NAMED_WORDS:
+        more = _spell_number(len(names) - _MAX_NAMED_WORDS + 1)
+        return f"{', '.join(names[: _MAX_NAMED_WORDS - 1])} {conjunction} {more} more"
+    return f" {conjunction} ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def _number(number: int) -> str:
+def _spell_number(number: int) -> str:
     return _NUMBERS[number] if number < len(_NUMBERS) else str(number)
 
 
-def _describe_gap(explanation: Explanation, gaps: Sequence[Gap], compared: int) -> str:
-    """Return the signal, in words, by which the hits above are ahead most."""
+def _describe_gap(explanation: Explanation, gaps: Sequence[SignalGap], compared: int) -> str:
+    """Return a clause on the signal in which the hits above are most ahead; "" without hits above."""
     if not compared:
         return ""
     subject = _FIRST_HIT if compared == 1 else _HITS_ABOVE
     difference = sum(gap.cost for gap in gaps)
-    if abs(difference) < _NOTHING:
+    if abs(difference) < _MIN_DIFFERENCE:
         return f"{subject['who']} {subject['has']} the same score and an earlier path or line"
     if difference < 0:
         return "other fragments of its note are among the first hits"
     signal = gaps[0].signal
-    if signal == "words" and any(word.is_missing for word in _weighty_words(explanation.words)):
+    if signal == "words" and any(word.is_missing for word in _select_important_words(explanation.words)):
         signal = "coverage"
     return _GAP_REASONS.get(signal, "").format_map(subject)

@@ -203,7 +203,7 @@ class EngineWorker:
 
     def _renew(self, engine: Engine) -> None:
         """Post the status if changes were pushed since the last post, or a lost store is back."""
-        snapshot = engine.renew()
+        snapshot = engine.refresh_snapshot()
         if snapshot.generation != self._generation or self._is_store_lost:
             self._is_store_lost = False
             self._generation = snapshot.generation
@@ -225,7 +225,7 @@ class EngineWorker:
             like = old is not None and snapshot.edition == old.edition and not is_repeat
             engine = None if like else Engine(snapshot, self._settings, self._use_log)
             if engine is not None and old is not None:
-                engine.prepare()
+                engine.warm_without_model()
         except BaseException:
             snapshot.close()
             raise
@@ -250,7 +250,7 @@ class EngineWorker:
         if old is not None:
             old.snapshot.close()
         elif self._engine is not None:
-            self._warm((*self._engine.warming(), self._open_tokenizer))
+            self._warm((*self._engine.warm_steps(), self._open_tokenizer))
 
     def _warm(self, steps: Sequence[Callable[[], object]]) -> None:
         """Load caches of the first engine step by step, with requests in between.

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from excerpt.insight.suggest import Completion, Suggestion
     from excerpt.model import Result
     from excerpt.search.engine import Engine
-    from excerpt.search.highlight import Marks
-    from excerpt.search.interpretation import QueryReading
+    from excerpt.search.highlight import HighlightTerms
+    from excerpt.search.interpretation import QueryInterpretation
     from excerpt.tui.note.window import NoteWindow
 
 
@@ -42,9 +42,11 @@ class AskSearch:
     in_sight: int
 
     def answer(self, engine: Engine) -> Result:
-        from excerpt.search.query import without_unfinished_filter
+        from excerpt.search.query import remove_unfinished_filter
 
-        return engine.search(without_unfinished_filter(self.query), self.strategy, self.limit, marked=self.in_sight)
+        return engine.search(
+            remove_unfinished_filter(self.query), self.strategy, self.limit, highlight_count=self.in_sight
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ class AskSpans:
     result: Result
 
     def answer(self, engine: Engine) -> Result:
-        return engine.all_marked(self.result)
+        return engine.highlight_all(self.result)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +70,12 @@ class AskReading:
     query: str
     is_thorough: bool
 
-    def answer(self, engine: Engine) -> QueryReading:
+    def answer(self, engine: Engine) -> QueryInterpretation:
         from datetime import date
 
-        from excerpt.search.interpretation import read_query
+        from excerpt.search.interpretation import interpret_query
 
-        return read_query(engine.snapshot, self.query, date.today(), is_thorough=self.is_thorough)
+        return interpret_query(engine.snapshot, self.query, date.today(), with_warnings=self.is_thorough)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +169,7 @@ class AskNarrowed:
     filter: str
 
     def answer(self, engine: Engine) -> str:
-        return engine.narrowed(self.query, self.filter) if self.query.strip() else f"{self.filter} "
+        return engine.add_condition(self.query, self.filter) if self.query.strip() else f"{self.filter} "
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,10 +180,10 @@ class AskOverview:
     priority: ClassVar[Priority] = Priority.TAB
     topic: str
 
-    def answer(self, engine: Engine) -> tuple[Overview, Marks | None]:
+    def answer(self, engine: Engine) -> tuple[Overview, HighlightTerms | None]:
         from excerpt.insight.overview import overview
 
-        return overview(engine, self.topic), engine.marks(self.topic)
+        return overview(engine, self.topic), engine.highlight_terms(self.topic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,10 +197,10 @@ class AskPassage:
     priority: ClassVar[Priority] = Priority.TAB
     place: SourceLocation
     topic: str
-    marks: Marks | None
+    marks: HighlightTerms | None
 
     def answer(self, engine: Engine) -> NoteWindow | None:
-        from excerpt.search.highlight import Marker
+        from excerpt.search.highlight import HighlightFinder
 
         snapshot, place = engine.snapshot, self.place
         try:
@@ -206,7 +208,7 @@ class AskPassage:
             text, language = snapshot.note_text(place.path), snapshot.note_info(place.path).language
         except KeyError:
             return None
-        spans = Marker().spans(fragment.text, self.marks, language) if self.marks is not None else ()
+        spans = HighlightFinder().find_in_text(fragment.text, self.marks, language) if self.marks is not None else ()
         return draw_window(text, fragment, drop_stop_words(fragment.text, spans, self.topic, language))
 
 
@@ -238,7 +240,7 @@ class AskDrill:
     def answer(self, engine: Engine) -> str:
         narrowed = self.query
         for condition in self.filters:
-            narrowed = engine.narrowed(narrowed, condition)
+            narrowed = engine.add_condition(narrowed, condition)
         return narrowed
 
 

@@ -382,7 +382,9 @@ async def test_stop_words_of_a_topic_are_not_marked_in_its_passages(bees: tuple[
     snapshot = Snapshot.open(user_paths.index_folder(vault), Settings())
     engine = Engine(snapshot, Settings())
     topic = "the queen in the hive"
-    window = AskPassage(SourceLocation("Bees/Queen.md", "Queen", 7, 11), topic, engine.marks(topic)).answer(engine)
+    window = AskPassage(SourceLocation("Bees/Queen.md", "Queen", 7, 11), topic, engine.highlight_terms(topic)).answer(
+        engine
+    )
     assert window is not None
     marked = {run.text.casefold() for line in window.lines for run in line.runs if TextStyle.MATCH in run.text_style}
     assert marked == {"queen", "hive"}

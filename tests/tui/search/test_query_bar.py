@@ -145,7 +145,7 @@ async def test_what_does_not_do_what_it_looks_like_is_said_when_the_query_stands
         await type_text(pilot, 'sync "two')
         status = screen_of(scripted).query_one(QueryStatus)
         await until(pilot, lambda: bool(status.warning), "the doubt")
-        assert 'a " is not closed' in status.render().plain
+        assert "a quotation mark is not closed" in status.render().plain
         assert hit_list_of(scripted).hits
         await type_text(pilot, '"')
         assert status.warning == ""

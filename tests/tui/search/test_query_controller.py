@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from excerpt.search.interpretation import QueryReading
+from excerpt.search.interpretation import QueryInterpretation
 from excerpt.tui.search.query_controller import QueryController
 from excerpt.tui.search.query_history import QueryHistory, QueryStore
 from tests.tui.driver import ManualClock, ManualEngine
@@ -51,7 +51,7 @@ def test_how_another_query_was_read_is_not_told() -> None:
     bench = Bench("tag:work")
     bench.read()
     bench.text = "tag:play"
-    bench.engine.answer("reading", QueryReading((), ()))
+    bench.engine.answer("reading", QueryInterpretation((), ()))
     assert bench.heard == []
 
 

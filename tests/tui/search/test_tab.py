@@ -9,7 +9,7 @@ import pytest
 from textual.widgets import Input, Static
 
 from excerpt.kinds import Confidence, Scope, Strategy
-from excerpt.search.ranking import BOOSTS, SIGNALS
+from excerpt.search.ranking import BOOST_WEIGHTS, SIGNALS
 from excerpt.settings import PackSettings, Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.notice import Notice
@@ -377,7 +377,7 @@ async def test_a_note_called_nearly_so_is_asked_for_by_enter_once_more(app: Exce
 
 
 def test_every_signal_is_told_in_the_legend() -> None:
-    assert set(LEGEND) == {*SIGNALS, *BOOSTS, "attachment", "name", "listed"}
+    assert set(LEGEND) == {*SIGNALS, *BOOST_WEIGHTS, "attachment", "name", "listed"}
 
 
 async def test_a_budget_of_the_settings_is_kept_until_a_key_changes_it(vault: Path, user_paths: Paths) -> None:

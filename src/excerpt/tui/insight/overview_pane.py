@@ -38,7 +38,7 @@ from excerpt.tui.search.preview import Preview
 from excerpt.tui.search.query_bar import QueryInput
 
 if TYPE_CHECKING:
-    from excerpt.search.highlight import Marks
+    from excerpt.search.highlight import HighlightTerms
     from excerpt.tui.note.window import NoteWindow
 
 _BUSY_AFTER_SECONDS = 0.5
@@ -97,7 +97,7 @@ class OverviewPane(Vertical):
         super().__init__(id=id)
         self._engine = engine
         self._requested_location: SourceLocation | None = None
-        self._marks: Marks | None = None
+        self._marks: HighlightTerms | None = None
         self._marks_topic = ""
         self._is_typed = False
         self._copied_query = ""
@@ -179,7 +179,7 @@ class OverviewPane(Vertical):
         self._failure = None
         self._busy_debouncer.stop()
 
-    def _overview_found(self, answer: tuple[Overview, Marks | None]) -> None:
+    def _overview_found(self, answer: tuple[Overview, HighlightTerms | None]) -> None:
         self._stop_waiting()
         overview, self._marks = answer
         self._marks_topic = overview.topic

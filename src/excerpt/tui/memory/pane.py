@@ -173,10 +173,10 @@ def read_filter(text: str) -> MemoryFilter:
     if not text.strip():
         return MemoryFilter()
     from excerpt.memory.words import stale_filter  # slow to import, and this runs before the first paint
-    from excerpt.search.query import MEMORY_KINDS, without_unfinished_filter
+    from excerpt.search.query import MEMORY_FILTER_KINDS, remove_unfinished_filter
 
     # The dash stands for a word: an unfinished filter on its own would not be left out.
-    query, stale = stale_filter(without_unfinished_filter(f"- {text}", MEMORY_KINDS)[2:])
+    query, stale = stale_filter(remove_unfinished_filter(f"- {text}", MEMORY_FILTER_KINDS)[2:])
     return MemoryFilter(query, stale)
 
 

@@ -57,19 +57,19 @@ class AskWindow:
         text, language = snapshot.note_text(fragment.path), snapshot.note_info(fragment.path).language
         matches = self.location.spans
         if not matches and self.query:
-            matches = engine.spans(fragment.text, self.query, language)
+            matches = engine.find_spans(fragment.text, self.query, language)
         spans = drop_stop_words(fragment.text, matches, self.query, language)
         elsewhere = _elsewhere(engine, self.query, text, fragment, view) if self.query else ()
         headings = snapshot.sections(fragment.path)
         return draw_window(text, fragment, spans, view, headings=headings, elsewhere=elsewhere)
 
     def _near(self, engine: Engine, fragment: Fragment) -> tuple[Span, ...]:
-        from excerpt.search.nearest_sentences import nearest_sentences
+        from excerpt.search.nearest_sentences import find_nearest_sentences
 
         if not self.location.by_meaning or not self.query:
             return ()
         try:
-            return nearest_sentences(engine, self.query, fragment.text)
+            return find_nearest_sentences(engine, self.query, fragment.text)
         except ModelError:
             return ()
 
@@ -97,13 +97,13 @@ def _elsewhere(
     """Yield the matches of the query outside of the fragment but in the window, as (line number, columns)."""
     lines = text.split("\n")
     first, last = view_range(fragment, len(lines), view)
-    marks = engine.marks(query)
+    marks = engine.highlight_terms(query)
     if not marks.terms:
         return
     language = engine.snapshot.note_info(fragment.path).language
     for begin, end in ((first, fragment.line_start - 1), (fragment.line_end + 1, last)):
         part = "\n".join(lines[begin - 1 : end])
-        spans = drop_stop_words(part, engine.spans(part, query, language), query, language)
+        spans = drop_stop_words(part, engine.find_spans(part, query, language), query, language)
         for row, columns in columns_by_row(part, spans).items():
             for span in columns:
                 yield begin + row, span

@@ -38,7 +38,7 @@ from excerpt.tui.search.query_word import apply_completion, remove_span, token_a
 
 if TYPE_CHECKING:
     from excerpt.insight.suggest import Completion, Suggestion
-    from excerpt.search.interpretation import QueryReading
+    from excerpt.search.interpretation import QueryInterpretation
     from excerpt.tui.search.saved_queries import SavedQueries
 
 MAX_ROWS, MAX_ROWS_TALL = 8, 12
@@ -413,7 +413,7 @@ class QueryBar(Horizontal):
             self._show_reading, lambda: self.menu.is_open and self.menu.kind == "complete", self._note_settled_query
         )
 
-    def _show_reading(self, reading: QueryReading) -> None:
+    def _show_reading(self, reading: QueryInterpretation) -> None:
         query = self.text
         # A condition that is still being typed at the end is not drawn as a filter yet.
         finished = [each for each in reading.conditions if not (each.open and self.queries.is_typing)]

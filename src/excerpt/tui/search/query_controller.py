@@ -12,7 +12,7 @@ from excerpt.tui.search.query_word import CursorToken, is_single_edit, token_at
 
 if TYPE_CHECKING:
     from excerpt.insight.suggest import Completion, Suggestion
-    from excerpt.search.interpretation import QueryReading
+    from excerpt.search.interpretation import QueryInterpretation
 
 Answer = TypeVar("Answer")
 
@@ -52,7 +52,7 @@ class QueryController:
 
     def read(
         self,
-        on_read: Callable[[QueryReading], object],
+        on_read: Callable[[QueryInterpretation], object],
         is_menu_shown: Callable[[], bool],
         on_settled: Callable[[], object],
     ) -> None:
@@ -77,7 +77,7 @@ class QueryController:
         self._warning_timer.schedule(_WARNING_SECONDS, warning)
         self._settle_timer.schedule(_HISTORY_SECONDS, on_settled)
 
-    def _ask_reading(self, on_read: Callable[[QueryReading], object], *, is_thorough: bool) -> None:
+    def _ask_reading(self, on_read: Callable[[QueryInterpretation], object], *, is_thorough: bool) -> None:
         from excerpt.tui.questions import AskReading
 
         query = self._query()

@@ -23,7 +23,7 @@ from textual.widgets import Input, Static
 from excerpt.kinds import Strategy
 from excerpt.locations import format_location
 from excerpt.model import Hit, Result, Signal
-from excerpt.search.verdict import ordinal
+from excerpt.search.verdict import format_ordinal
 from excerpt.text.columns import GAIN, LOSS
 from excerpt.text.display import format_count, percent, visible, visible_line
 from excerpt.tui.common.dialog import Box, Dialog
@@ -34,7 +34,7 @@ from excerpt.tui.request_thread import Priority
 
 if TYPE_CHECKING:
     from excerpt.search.engine import Engine
-    from excerpt.search.explain import WordPart
+    from excerpt.search.explain import WordContribution
     from excerpt.search.explain_note import NoteExplanation, StrategyRank
 
 Colours = Mapping[str, str]
@@ -119,7 +119,7 @@ class WhyView(VerticalScroll):
         is_repeat, self._about = about == self._about, about
         if isinstance(about, Hit) and not is_repeat:
             rank, top = result.hits.index(about) + 1, result.hits[0].score
-            heading = Text(f"{ordinal(rank)}.\n", "bold")
+            heading = Text(f"{format_ordinal(rank)}.\n", "bold")
             self._show(
                 lambda colours: Group(heading, *render_hit(about, about.score / top if top > 0 else 0.0, colours))
             )
@@ -146,7 +146,7 @@ class WhyView(VerticalScroll):
 def render_explanation(answer: NoteExplanation, colours: Colours) -> RenderableType:
     """Return the explanation of a fragment or note: the verdict, then the tables behind it."""
     explanation = answer.explanation
-    parts: list[RenderableType] = [Text(f"{visible_line(answer.verdict)}\n", "bold")]
+    parts: list[RenderableType] = [Text(f"{visible_line(answer.reason)}\n", "bold")]
     if explanation is not None:
         parts += render_hit(explanation.hit, explanation.share, colours)
         if explanation.words:
@@ -179,7 +179,7 @@ def render_hit(hit: Hit, share: float, colours: Colours) -> Iterator[RenderableT
     yield Text(f"{percent(share)} of the first{confidence}{unused_note}", soft)
 
 
-def _word_table(words: Sequence[WordPart], colours: Colours) -> Table:
+def _word_table(words: Sequence[WordContribution], colours: Colours) -> Table:
     soft = colours["text-soft"]
     table = _table(("word", 12), ("adds", -5), ("where", 0), colours=colours)
     for word in words:
