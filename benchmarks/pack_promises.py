@@ -13,7 +13,7 @@ from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Scope, Strategy
 from excerpt.model import Hit, PackResult
-from excerpt.pack.build import MARKDOWN, build_pack
+from excerpt.pack.build import MARKDOWN_RENDERER, build_pack
 from excerpt.pack.formats.json_format import as_json
 from excerpt.pack.formats.pack_format import Renderer
 from excerpt.pack.formats.plain_format import PlainRenderer
@@ -23,7 +23,7 @@ from excerpt.text.tokens import open_tokenizer
 
 BUDGETS = (0, 1, 60, 250, 500, 501, 1000, 1500, 3000, 8000, 1_000_000)
 TOKENIZERS = ("o200k", "cl100k", "llama3", "deepseek", "mistral", "chars/4")
-RENDERERS: tuple[Renderer, ...] = (MARKDOWN, XmlRenderer(("What?",)), PlainRenderer())
+RENDERERS: tuple[Renderer, ...] = (MARKDOWN_RENDERER, XmlRenderer(("What?",)), PlainRenderer())
 
 Packing = Callable[[PackSettings], PackResult]
 Asked = tuple[str, tuple[Hit, ...]]
@@ -107,7 +107,7 @@ def changed_by_rebuilding(vault: Path, snapshot: Snapshot, asked: Sequence[Asked
             same = [replace(hit, fragment=fragment) for hit, fragment in zip(hits, here, strict=True)]
             settings = PackSettings(limit=20)
             results = [
-                _packed(source, (query, found), "o200k", MARKDOWN, settings)
+                _packed(source, (query, found), "o200k", MARKDOWN_RENDERER, settings)
                 for source, found in ((snapshot, hits), (again, tuple(same)))
             ]
             if as_json(results[0]) != as_json(results[1]) or results[0].text != results[1].text:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from excerpt.memory.recall import Recalled, Recaller, Remembered
     from excerpt.memory.stale import SourceCheck
     from excerpt.memory.store import LoadedMemories, MemoryStore
-    from excerpt.pack.memories import Moving
+    from excerpt.pack.memories import MovableSource
     from excerpt.pack.selection import SavedMarks
     from excerpt.search.engine import Engine
     from excerpt.search.explain import Explanation
@@ -410,7 +410,7 @@ class Vault:
         marks: bool,
         result: Result | None,
     ) -> PackResult:
-        from excerpt.pack.build import build_pack, search_all
+        from excerpt.pack.build import build_pack, search_queries
         from excerpt.pack.formats.registry import renderer_for
         from excerpt.pack.formats.source_label import Links
         from excerpt.pack.selection import NO_MARKS
@@ -426,7 +426,7 @@ class Vault:
         if all_queries and not saved.marks:
             if result is None:
                 search_limit = max(settings.limit, self.settings.search.limit)
-                result = search_all(self._loaded(), all_queries, strategy, search_limit)
+                result = search_queries(self._loaded(), all_queries, strategy, search_limit)
             used_strategy, hits = result.strategy, result.hits
         packed = build_pack(
             source,
@@ -451,7 +451,7 @@ class Vault:
             raise NotFoundError("no fragment is marked in this vault. Mark some in the app with the tab key.")
         return saved
 
-    def _with_memories(self, saved: SavedMarks) -> Moving:
+    def _with_memories(self, saved: SavedMarks) -> MovableSource:
         """Return the snapshot, with the marked memories as further notes."""
         from excerpt.pack.memory_fragment import memory_id_of
 
@@ -459,12 +459,12 @@ class Vault:
         if not ids:
             return self._snapshot
         from excerpt.memory.store import MemoryStore
-        from excerpt.pack.memories import WithMemories
+        from excerpt.pack.memories import SourceWithMemories
 
         memory_by_id = {
             memory.id: memory for memory in MemoryStore(self._paths.memory_folder(self.folder)).all().memories
         }
-        source = WithMemories(self._snapshot, self.tokens)
+        source = SourceWithMemories(self._snapshot, self.tokens)
         source.add(memory_by_id[each] for each in ids if each in memory_by_id)
         return source
 
@@ -834,7 +834,7 @@ def _absolute(template: str | Path) -> str:
         raise SettingsError(f"The template {template} cannot be found: {reason}.") from error
 
 
-def _hits_of(saved: SavedMarks, source: Moving) -> Sequence[Hit]:
+def _hits_of(saved: SavedMarks, source: MovableSource) -> Sequence[Hit]:
     """Return the marks as hits, with the spans that matched when the marks were set."""
     fragments = ((source.fragment(mark.fragment), mark.spans) for mark in saved.marks)
     return [Hit(fragment, 1.0, spans=spans) for fragment, spans in fragments if fragment is not None]

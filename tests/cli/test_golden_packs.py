@@ -18,7 +18,7 @@ from excerpt.kinds import Format, Scope, Strategy
 from excerpt.pack.build import build_pack
 from excerpt.pack.formats.registry import as_output, renderer_for
 from excerpt.pack.formats.source_label import Links
-from excerpt.pack.selection import Mark, SavedMarks, write_marks
+from excerpt.pack.selection import MarkedFragment, SavedMarks, write_marks
 from excerpt.settings import PackSettings, Settings, user_paths
 from excerpt.text.tokens import open_tokenizer
 from tests.cli.conftest import Excerpt
@@ -125,7 +125,7 @@ def piped(form: str, asked: Asked) -> str:
 
 
 def from_marks(form: str, asked: Asked) -> str:
-    marks = tuple(Mark(fragment, "") for fragment in asked.ids)
+    marks = tuple(MarkedFragment(fragment, "") for fragment in asked.ids)
     write_marks(user_paths().marks_file(asked.vault), SavedMarks(QUESTION, marks))
     return asked.excerpt(*asked.argv(form), "--from-marks", "--strategy", "proximity").out
 

@@ -16,7 +16,7 @@ from excerpt.errors import SettingsError
 from excerpt.kinds import Format, Strategy
 from excerpt.known_vaults import DEMO
 from excerpt.model import Hit
-from excerpt.pack.budget import Costs
+from excerpt.pack.budget import TokenCosts
 from excerpt.pack.build import build_pack
 from excerpt.pack.formats import template_format
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
@@ -32,7 +32,7 @@ from excerpt.pack.formats.template_format import (
     read_template,
 )
 from excerpt.pack.formats.xml_format import XmlRenderer
-from excerpt.pack.source import OpenNote
+from excerpt.pack.source import CachedNote
 from excerpt.settings import PackSettings
 from excerpt.text.tokens import open_tokenizer
 from tests.pack.test_render import CUT, LINKS, PACK
@@ -144,9 +144,9 @@ def test_frames_and_texts_sum_to_the_whole_but_for_a_few_tokens(template: str) -
 def test_notes_are_read_to_be_counted_only_where_a_template_changes_their_text(text: str, reads: bool) -> None:
     vault = Vault({"a.md": "One & two.\n"}, tokenizer="o200k")
     renderer = TemplateRenderer("own.j2", "{% for s in sources %}\n" + text + "\n{% endfor %}\n", LINKS)
-    costs = Costs(open_tokenizer("o200k"), renderer, vault.tokenizer)
-    note = OpenNote(vault, "a.md")
-    costs.fragments(0, 0, note)
+    costs = TokenCosts(open_tokenizer("o200k"), renderer, vault.tokenizer)
+    note = CachedNote(vault, "a.md")
+    costs.count_range(0, 0, note)
     assert ("lines" in vars(note)) == reads
 
 

@@ -20,7 +20,7 @@ from excerpt.text.display import format_count, percent, visible_line
 from excerpt.vault.watched import is_watched
 
 if TYPE_CHECKING:
-    from excerpt.pack.savings import Savings, SavingsFile
+    from excerpt.pack.savings import SavingsFile, TokenSavings
     from excerpt.search.usage import Event, UseLog
 
 
@@ -155,7 +155,7 @@ def _clear(file: SavingsFile) -> None:
         ) from error
 
 
-def _savings_line(savings: Savings | None) -> str:
+def _savings_line(savings: TokenSavings | None) -> str:
     if savings is None:
         return "nothing yet"
     packs = format_count(savings.packs, "pack")
@@ -163,7 +163,7 @@ def _savings_line(savings: Savings | None) -> str:
     return f"{percent(savings.saved, '')} · {packs} of {of}, since {savings.since}"
 
 
-def _print_status(status: Status, index_location: str, watched: bool, savings: Savings | None) -> None:
+def _print_status(status: Status, index_location: str, watched: bool, savings: TokenSavings | None) -> None:
     rows = (
         ("vault", status.vault),
         ("index", f"{index_location} (generation {status.generation}, updated {status.updated})"),

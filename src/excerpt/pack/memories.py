@@ -9,9 +9,9 @@ from typing import Protocol
 from weakref import proxy
 
 from excerpt.model import Fragment, Memory, Part, Section
-from excerpt.pack.memory_fragment import as_fragment, memory_id_of, name_of
-from excerpt.pack.selection import Mark, Overrides, SavedMarks
-from excerpt.pack.source import NoteSource, Range
+from excerpt.pack.memory_fragment import memory_id_of, memory_name, memory_to_fragment
+from excerpt.pack.selection import MarkedFragment, PackOverrides, SavedMarks
+from excerpt.pack.source import FragmentRange, NoteSource
 from excerpt.text.fragments import fragment_id
 
 # --- marks of renamed notes -------------------------------------------------------------------------------------------
@@ -21,7 +21,7 @@ from excerpt.text.fragments import fragment_id
 # fragment at the new path can be computed too.
 
 
-class Moving(NoteSource, Protocol):
+class MovableSource(NoteSource, Protocol):
     """A source of packs that knows where notes were moved; a Corpus is one."""
 
     def current_path(self, path: str, /) -> str | None:
@@ -30,7 +30,7 @@ class Moving(NoteSource, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class MarkMoves:
+class MovedFragments:
     """Moved fragments and notes: their new ids and paths by the old ones. False if nothing has moved."""
 
     ids: Mapping[str, str] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class MarkMoves:
     def __bool__(self) -> bool:
         return bool(self.ids)
 
-    def of_marks(self, marks: Sequence[Mark]) -> tuple[Mark, ...]:
+    def update_marks(self, marks: Sequence[MarkedFragment]) -> tuple[MarkedFragment, ...]:
         """Return the marks, each once, with the current ids of their fragments. Marks of lost texts stay unchanged."""
         now = [
             replace(mark, fragment=self.ids[mark.fragment], path=self.paths[mark.path])
@@ -49,15 +49,15 @@ class MarkMoves:
         ]
         return tuple({mark.fragment: mark for mark in reversed(now)}.values())[::-1]
 
-    def of_overrides(self, overrides: Overrides) -> Overrides:
-        return Overrides(
+    def update_overrides(self, overrides: PackOverrides) -> PackOverrides:
+        return PackOverrides(
             dropped=frozenset(self.ids.get(each, each) for each in overrides.dropped),
             scopes=tuple(sorted({self.ids.get(each, each): scope for each, scope in overrides.scopes}.items())),
             order=tuple(dict.fromkeys(self.ids.get(each, each) for each in overrides.order)),
         )
 
 
-def mark_moves(marks: Sequence[Mark], source: Moving) -> MarkMoves:
+def find_moved_fragments(marks: Sequence[MarkedFragment], source: MovableSource) -> MovedFragments:
     """Return where the marked fragments that are missing in `source` were moved."""
     lost_paths = {mark.path for mark in marks if mark.path and source.fragment(mark.fragment) is None}
     paths = {path: now for path in sorted(lost_paths) if (now := source.current_path(path)) is not None}
@@ -68,14 +68,14 @@ def mark_moves(marks: Sequence[Mark], source: Moving) -> MarkMoves:
         for part in parts:
             ids[fragment_id(path, part.digest, turns[part.digest])] = part.id
             turns[part.digest] += 1
-    return MarkMoves(ids, paths)
+    return MovedFragments(ids, paths)
 
 
-def follow_moves(saved: SavedMarks, source: Moving) -> SavedMarks:
+def follow_moves(saved: SavedMarks, source: MovableSource) -> SavedMarks:
     """Return the saved marks with the current ids of their fragments."""
-    moves = mark_moves(saved.marks, source)
+    moves = find_moved_fragments(saved.marks, source)
     return (
-        replace(saved, marks=moves.of_marks(saved.marks), overrides=moves.of_overrides(saved.overrides))
+        replace(saved, marks=moves.update_marks(saved.marks), overrides=moves.update_overrides(saved.overrides))
         if moves
         else saved
     )
@@ -85,26 +85,29 @@ def follow_moves(saved: SavedMarks, source: Moving) -> SavedMarks:
 # Memories in packs: each is like a note with one fragment, besides the notes of the vault.
 
 
-class WithMemories:
+class SourceWithMemories:
     """A source of packs with memories besides its notes.
 
     It does not keep `source` alive; `count` counts tokens with that source's tokenizer. It changes only when memories
     are added.
     """
 
-    def __init__(self, source: Moving, count: Callable[[str], int]) -> None:
-        self._source: Moving = proxy(source)
+    def __init__(self, source: MovableSource, count: Callable[[str], int]) -> None:
+        self._source: MovableSource = proxy(source)
         self._count = count
         self._memories: dict[str, tuple[Memory, Fragment]] = {}
 
     def add(self, memories: Iterable[Memory]) -> bool:
         """Add memories; return False if one of them is already here with another text."""
         for memory in memories:
-            entry = self._memories.get(name_of(memory.id))
+            entry = self._memories.get(memory_name(memory.id))
             if entry is not None and entry[0] != memory:
                 return False
             if entry is None:
-                self._memories[name_of(memory.id)] = memory, as_fragment(memory, self._count(memory.text.strip("\n")))
+                self._memories[memory_name(memory.id)] = (
+                    memory,
+                    memory_to_fragment(memory, self._count(memory.text.strip("\n"))),
+                )
         return True
 
     @property
@@ -115,7 +118,7 @@ class WithMemories:
         entry = self._memories.get(fragment_id)
         return entry[1] if entry else None if memory_id_of(fragment_id) else self._source.fragment(fragment_id)
 
-    def parts(self, ranges: Sequence[Range], /) -> Sequence[Sequence[Part]]:
+    def parts(self, ranges: Sequence[FragmentRange], /) -> Sequence[Sequence[Part]]:
         source_ranges = [each for each in ranges if memory_id_of(each[0]) is None]
         source_parts = iter(self._source.parts(source_ranges) if source_ranges else ())
         return [next(source_parts) if memory_id_of(each[0]) is None else self._part(*each) for each in ranges]

@@ -20,7 +20,7 @@ _Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 @dataclass(frozen=True, slots=True)
-class Savings:
+class TokenSavings:
     """The total since a day (ISO 8601): `packs` of `tokens` instead of `source_tokens`, those of the whole notes.
 
     Tokens are those of each pack's own tokenizer. `last` is the digest of the last pack: the same one twice in a row
@@ -48,9 +48,9 @@ class SavingsFile:
     def __init__(self, file: Path) -> None:
         self.file = file
 
-    def read(self) -> Savings | None:
+    def read(self) -> TokenSavings | None:
         """Return the total, or None before the first pack."""
-        return read_value(self.file, Savings, None)
+        return read_value(self.file, TokenSavings, None)
 
     def add(self, result: PackResult, today: date) -> None:
         """Count a pack that was copied, printed or written to a file. An empty one is none."""
@@ -58,7 +58,7 @@ class SavingsFile:
             return
         digest = digest_of_text(result.text)
         with exclusive_lock(self.file):
-            before = self.read() or Savings(today.isoformat())
+            before = self.read() or TokenSavings(today.isoformat())
             if before.last == digest:
                 return
             now = replace(
@@ -70,7 +70,7 @@ class SavingsFile:
             )
             write_value(self.file, now)
 
-    def clear(self) -> Savings | None:
+    def clear(self) -> TokenSavings | None:
         """Begin the count again; returns the total until now."""
         with exclusive_lock(self.file):
             before = self.read()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Overrides:
+class PackOverrides:
     """The user's decisions, by fragment ids. Immutable: each method returns a changed value, so undo keeps the old one.
 
     No pack holds a fragment that is `dropped`. The hits in `scopes` grow to the scope given there, whatever the
@@ -32,20 +32,20 @@ class Overrides:
     scopes: tuple[tuple[str, Scope], ...] = ()
     order: tuple[str, ...] = ()
 
-    def dropping(self, fragment_ids: Iterable[str]) -> Overrides:
+    def with_dropped(self, fragment_ids: Iterable[str]) -> PackOverrides:
         return replace(self, dropped=self.dropped.union(fragment_ids))
 
-    def growing(self, fragment_ids: Iterable[str], scope: Scope) -> Overrides:
+    def with_scope(self, fragment_ids: Iterable[str], scope: Scope) -> PackOverrides:
         """Return these decisions with `scope` for the hits of these fragments."""
         scopes = {**dict(self.scopes), **dict.fromkeys(fragment_ids, scope)}
         return replace(self, scopes=tuple(sorted(scopes.items())))
 
-    def ordering(self, fragment_ids: Iterable[str]) -> Overrides:
+    def with_order(self, fragment_ids: Iterable[str]) -> PackOverrides:
         """Return these decisions with packs in the order of these fragments."""
         return replace(self, order=tuple(fragment_ids))
 
 
-AS_RANKED = Overrides()
+NO_OVERRIDES = PackOverrides()
 """Nothing decided by hand."""
 
 
@@ -62,11 +62,11 @@ AS_RANKED = Overrides()
 # the query says by now. So a pack of marks is the same on the screen and in a pipe. By its `path` a mark is found again
 # where its note was renamed or moved (memories.py).
 
-_At = Annotated[int, msgspec.Meta(ge=0)]
+_Offset = Annotated[int, msgspec.Meta(ge=0)]
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class MarkedFragment:
     """A fragment marked by hand, and what of its text matched when it was."""
 
     fragment: str
@@ -79,24 +79,24 @@ class SavedMarks:
     """The marks in the order in which they were made, the query that was asked last, and the overrides for the pack."""
 
     query: str = ""
-    marks: tuple[Mark, ...] = ()
-    overrides: Overrides = AS_RANKED
+    marks: tuple[MarkedFragment, ...] = ()
+    overrides: PackOverrides = NO_OVERRIDES
 
 
 NO_MARKS = SavedMarks()
 
 
 @dataclass(frozen=True, slots=True)
-class _FileMark:
+class _StoredMark:
     fragment: str
     path: str = ""
-    spans: tuple[tuple[_At, _At], ...] = ()
+    spans: tuple[tuple[_Offset, _Offset], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _MarksFile:
     query: str = ""
-    marks: tuple[_FileMark, ...] = ()
+    marks: tuple[_StoredMark, ...] = ()
     dropped: tuple[str, ...] = ()
     scopes: dict[str, Scope] = field(default_factory=dict)
     order: tuple[str, ...] = ()
@@ -107,8 +107,10 @@ def read_marks(file: Path) -> SavedMarks:
     from excerpt.model import Span
 
     read = read_value(file, _MarksFile, _MarksFile())
-    marks = tuple(Mark(mark.fragment, mark.path, tuple(Span(*span) for span in mark.spans)) for mark in read.marks)
-    overrides = Overrides(frozenset(read.dropped), tuple(sorted(read.scopes.items())), read.order)
+    marks = tuple(
+        MarkedFragment(mark.fragment, mark.path, tuple(Span(*span) for span in mark.spans)) for mark in read.marks
+    )
+    overrides = PackOverrides(frozenset(read.dropped), tuple(sorted(read.scopes.items())), read.order)
     return SavedMarks(read.query, marks, overrides)
 
 
@@ -118,7 +120,7 @@ def write_marks(file: Path, saved: SavedMarks) -> None:
         file.unlink(missing_ok=True)
         return
     marks = tuple(
-        _FileMark(mark.fragment, mark.path, tuple((span.start, span.end) for span in mark.spans))
+        _StoredMark(mark.fragment, mark.path, tuple((span.start, span.end) for span in mark.spans))
         for mark in saved.marks
     )
     overrides = saved.overrides

@@ -10,10 +10,10 @@ from weakref import WeakKeyDictionary, proxy
 
 from excerpt.model import Fragment, Part, Section
 
-_MAX_CACHED = 256  # notes that stay read from one pack to the next
+_MAX_CACHED_NOTES = 256  # notes that stay read from one pack to the next
 _NO_END = 1 << 62
 
-Range = tuple[str, int, int | None]
+FragmentRange = tuple[str, int, int | None]
 """A note's path, and the first and last ordinal of a range of its fragments; None: to the end."""
 
 
@@ -30,7 +30,7 @@ class NoteSource(Protocol):
 
     def fragment(self, fragment_id: str, /) -> Fragment | None: ...
 
-    def parts(self, ranges: Sequence[Range], /) -> Sequence[Sequence[Part]]:
+    def parts(self, ranges: Sequence[FragmentRange], /) -> Sequence[Sequence[Part]]:
         """Return the existing fragments of each range, by ordinal."""
         ...
 
@@ -45,14 +45,16 @@ class NoteSource(Protocol):
         ...
 
 
-class OpenNote:
+class CachedNote:
     """A note as packs read it; each part is read on first use, because reading notes takes most of the time."""
 
     def __init__(self, source: NoteSource, path: str) -> None:
         self.path = path
         self._source = source
         self._parts: dict[int, Part] = {}
-        self._beyond = _NO_END  # an upper bound of the number of fragments, once the end of the note has been read
+        self._fragment_bound = (
+            _NO_END  # an upper bound of the number of fragments, once the end of the note has been read
+        )
         self._texts: dict[tuple[int, int], str] = {}
 
     @cached_property
@@ -84,13 +86,17 @@ class OpenNote:
         except KeyError:  # not read yet, or beyond the end
             pass
         if not self.has_read(first, last):
-            self.keep(first, last, self._source.parts([(self.path, first, last)])[0])
-        return [self._parts[ordinal] for ordinal in range(first, min(last + 1, self._beyond)) if ordinal in self._parts]
+            self.cache_parts(first, last, self._source.parts([(self.path, first, last)])[0])
+        return [
+            self._parts[ordinal]
+            for ordinal in range(first, min(last + 1, self._fragment_bound))
+            if ordinal in self._parts
+        ]
 
     def parts_in(self, line_start: int, line_end: int) -> Sequence[Part]:
         """Return the fragments that are completely within these lines."""
         if not self.has_read(0, None):
-            self.keep(0, None, self._source.parts([(self.path, 0, None)])[0])
+            self.cache_parts(0, None, self._source.parts([(self.path, 0, None)])[0])
         first = bisect_left(self._line_starts, line_start)
         after = bisect_right(self._line_starts, line_end)
         inside = (self._parts[ordinal] for ordinal in range(first, after))
@@ -99,13 +105,15 @@ class OpenNote:
     @cached_property
     def _line_starts(self) -> Sequence[int]:
         """First lines of all fragments. They must have been read."""
-        return [self._parts[ordinal].line_start for ordinal in range(self._beyond)]
+        return [self._parts[ordinal].line_start for ordinal in range(self._fragment_bound)]
 
-    def refresh(self, fragment: Fragment) -> Fragment | None:
+    def refresh_fragment(self, fragment: Fragment) -> Fragment | None:
         """Return the current state of `fragment`: the search may have found it before the note was read again."""
         current_parts = self.parts(fragment.ordinal, fragment.ordinal)
         current = (
-            fragment if current_parts and _same(current_parts[0], fragment) else self._source.fragment(fragment.id)
+            fragment
+            if current_parts and _is_same_row(current_parts[0], fragment)
+            else self._source.fragment(fragment.id)
         )
         if current:
             self._texts[current.line_start, current.line_end] = current.text
@@ -113,58 +121,58 @@ class OpenNote:
 
     def has_read(self, first: int, last: int | None) -> bool:
         """Return whether these ordinals have been read, or are known not to exist."""
-        if len(self._parts) == self._beyond:
+        if len(self._parts) == self._fragment_bound:
             return True
-        if last is None and self._beyond == _NO_END:
+        if last is None and self._fragment_bound == _NO_END:
             return False
-        end = self._beyond if last is None else min(last + 1, self._beyond)
+        end = self._fragment_bound if last is None else min(last + 1, self._fragment_bound)
         return all(ordinal in self._parts for ordinal in range(first, end))
 
-    def keep(self, first: int, last: int | None, parts: Sequence[Part]) -> None:
+    def cache_parts(self, first: int, last: int | None, parts: Sequence[Part]) -> None:
         """Cache the fragments that the source has in this range. Fragments of a note are numbered without gaps."""
         self._parts.update((part.ordinal, part) for part in parts)
         if last is None or len(parts) < last - first + 1:
-            self._beyond = min(self._beyond, first + len(parts))
+            self._fragment_bound = min(self._fragment_bound, first + len(parts))
 
 
-def _same(part: Part, fragment: Fragment) -> bool:
+def _is_same_row(part: Part, fragment: Fragment) -> bool:
     """Return whether a fragment is this very row. A fragment that was never stored has no key."""
     row = part.key, part.id, part.section, part.line_start
     return row == (fragment.key, fragment.id, fragment.section, fragment.line_start)
 
 
-class SourceNotes:
+class NoteCache:
     """The opened notes of one source, cached for repeated use, for example with several budgets."""
 
     def __init__(self, source: NoteSource) -> None:
         # A weak proxy: this object is stored by the source and must not keep it alive.
         self.source: NoteSource = proxy(source)
-        self._open: dict[str, OpenNote] = {}
+        self._open: dict[str, CachedNote] = {}
 
-    def __getitem__(self, path: str) -> OpenNote:
-        note = self._open.pop(path, None) or OpenNote(self.source, path)
+    def __getitem__(self, path: str) -> CachedNote:
+        note = self._open.pop(path, None) or CachedNote(self.source, path)
         self._open[path] = note  # the least recently used note is dropped first
         return note
 
-    def read(self, ranges: Iterable[Range]) -> None:
+    def read(self, ranges: Iterable[FragmentRange]) -> None:
         """Read several ranges of notes at once, unless they are cached."""
         missing = [each for each in dict.fromkeys(ranges) if not self[each[0]].has_read(*each[1:])]
         for (path, first, last), parts in zip(missing, self.source.parts(missing) if missing else (), strict=True):
-            self[path].keep(first, last, parts)
+            self[path].cache_parts(first, last, parts)
 
     def clear(self) -> None:
         """Drop all notes from the cache."""
         self._open.clear()
 
-    def forget(self) -> None:
+    def evict_old_notes(self) -> None:
         """Drop the least recently used notes from the cache."""
-        for path in list(self._open)[:-_MAX_CACHED]:
+        for path in list(self._open)[:-_MAX_CACHED_NOTES]:
             del self._open[path]
 
 
-_notes: WeakKeyDictionary[NoteSource, SourceNotes] = WeakKeyDictionary()
+_note_caches: WeakKeyDictionary[NoteSource, NoteCache] = WeakKeyDictionary()
 
 
-def notes_of(source: NoteSource) -> SourceNotes:
+def note_cache_of(source: NoteSource) -> NoteCache:
     """Return the cached notes of `source`; the cache is released with the source."""
-    return _notes.setdefault(source, SourceNotes(source))
+    return _note_caches.setdefault(source, NoteCache(source))

@@ -10,7 +10,7 @@ import pytest
 
 from excerpt.kinds import Scope
 from excerpt.model import Span
-from excerpt.pack.selection import NO_MARKS, Mark, Overrides, SavedMarks, read_marks, write_marks
+from excerpt.pack.selection import NO_MARKS, MarkedFragment, PackOverrides, SavedMarks, read_marks, write_marks
 from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.pack.bar import PackBar
@@ -27,7 +27,9 @@ from tests.tui.driver import (
     until_index,
 )
 
-KEPT = SavedMarks("sync", (Mark("a" * 12, "A.md", (Span(1, 3),)),), Overrides(scopes=(("a" * 12, Scope.NOTE),)))
+KEPT = SavedMarks(
+    "sync", (MarkedFragment("a" * 12, "A.md", (Span(1, 3),)),), PackOverrides(scopes=(("a" * 12, Scope.NOTE),))
+)
 
 
 def keeper_of(file: Path, failed: Callable[[str], None]) -> StateKeeper[SavedMarks]:
