@@ -1,4 +1,4 @@
-"""Selection of packs, and of their sizes, so that the budget holds the highest total value."""
+"""Choice of the passages for a pack: the highest total value whose rendered text is within a token budget."""
 
 from __future__ import annotations
 
@@ -34,32 +34,36 @@ from excerpt.text.words import stem
 _SCORE_EXPONENT = 2.0
 _RANK_EXPONENT = 0.75
 _NOTE_RANK_EXPONENT = 1.5
-"""Exponents of the value of a hit.
+"""Exponents of the value of a hit, tuned on three query sets and tested on two others (docs/design/packs.md).
 
-The value is its score ** _BY_SCORE / rank ** _BY_RANK / rank among the hits of its note ** _BY_NOTE. Tuned on three
-sets, tested on two others (see docs/design/packs.md).
+The value is score ** _SCORE_EXPONENT / rank ** _RANK_EXPONENT / note rank ** _NOTE_RANK_EXPONENT. The note rank counts
+only the hits of the same note.
 """
 _NEW_WORDS_BONUS = 0.5
-"""Share that is added to the value of a hit with all words of the query if no better hit has any of them."""
+"""Share added to the value of a hit that has all words of the query, if no better hit has any of these words."""
 MAX_PRIMARY_HITS = 15
-"""Number of the most valuable hits that go in before any context and before any weaker hit.
+"""Number of primary hits: the most valuable hits, which enter a pack before any context and any weaker hit.
 
-Of 606 questions, 16 have their target first in hits 11 to 15, and none has it beside one of the first ten.
+Of 606 questions, 16 have their target first in hits 11 to 15, and none has it beside one of the first ten hits.
 """
 VALUE_UNIT = 2.0**-22
-"""Unit of the values of primary hits, so that their sums are exact; all other values together are below one unit."""
+"""Unit of the values of primary hits, a power of two, so that their sums are exact.
+
+The values of all context and all weaker hits together are below one unit.
+"""
 _MIN_PRIMARY_UNITS = 4
+"""Least value of a primary hit, in units of VALUE_UNIT."""
 _MIN_RELATIVE_SCORE = 1e-6
-"""Value of a hit without a positive score, before discounts: it goes in only if there is room."""
+"""Least score, as a share of the best hit's score, that a hit's value is computed from."""
 _MAX_CACHED_STEMS = 4096
 
 
 def compute_hit_values(hits: Sequence[Hit]) -> list[float]:
-    """Return the value that each of `hits`, best first, adds to a pack with it.
+    """Return the value of each hit, computed from the ranking alone; `hits` are best first.
 
-    The probability that a hit is the answer falls with its rank and with each better hit of its note, and less if it
-    has words of the query that no better hit has. All of that is known before the selection, so the value of packs is a
-    plain sum, and the best selection for a budget never has less value than that for a smaller one.
+    A value estimates the probability that the hit is the answer. It falls with the hit's rank and with each better hit
+    of the same note; it rises with words of the query that no better hit has. Values do not depend on the selection, so
+    the value of a pack is a plain sum, and a larger budget never gives a selection of less value.
     """
     best = max((hit.score for hit in hits if hit.score > 0), default=1.0)
     words = [
@@ -79,13 +83,13 @@ def compute_hit_values(hits: Sequence[Hit]) -> list[float]:
 
 
 def round_primary_value(value: float) -> float:
-    """Return the value of a primary hit, rounded down to a multiple of GRAIN."""
+    """Return the value of a primary hit, rounded down to a multiple of VALUE_UNIT."""
     return max(int(value / VALUE_UNIT), _MIN_PRIMARY_UNITS) * VALUE_UNIT
 
 
 @lru_cache(maxsize=_MAX_CACHED_STEMS)
 def _stem_word(matched: str) -> str:
-    """Return the common stem of the variants of a word."""
+    """Return the stem of a matched word, which is the same for all its inflections."""
     return stem(matched, "")
 
 
@@ -93,74 +97,80 @@ _MAX_CACHED_COUNTS = 8192
 
 
 # --- cost -------------------------------------------------------------------------------------------------------------
-# The cost of texts in tokens, if possible without reading them.
+# The cost of texts in tokens, from the counts in the index where possible, without reading the texts.
 
 _ESCAPE_SAMPLE = "Qa Éb\nc\n\n    d <&>\"'`\\{}[]*#=\t.\n" + "A long line of words. " * 50 + "\nThe End."
-"""What a format may rewrite: letters of both cases, lines, an indent, special characters, a long line.
+"""A text with everything that a pack format may rewrite: both cases, an indent, special characters, a long line.
 
-A format that leaves this text unchanged is assumed to leave a note's text unchanged.
+A format that leaves this text unchanged is assumed to leave the text of every note unchanged.
 """
 
 
 class TokenCosts:
-    """Token counts of rendered packs.
+    """Counts the tokens of rendered packs.
 
-    A range costs the sum of its fragments, which the index has counted, and of the lines between them. If the index
-    uses another tokenizer, or the renderer changes the text, fragments are read and counted. The sum differs little
-    from the count of the whole: line ends that tokenizers join with the text before them are counted separately. The
-    rendered whole is counted before it is used.
+    A range of fragments costs the sum of its fragments and of the lines between them. Fragments are counted by the
+    index, whose tokenizer is named `index_tokenizer`. If the index uses another tokenizer, or the renderer changes the
+    text, fragments are read and counted here. The sum differs little from the count of the whole range, because line
+    ends that tokenizers join with the text before them are counted separately. The rendered pack is counted as a whole
+    before it is used.
     """
 
-    def __init__(self, tokenizer: Tokenizer, renderer: Renderer, indexed_by: str) -> None:
+    def __init__(self, tokenizer: Tokenizer, renderer: Renderer, index_tokenizer: str) -> None:
         self.tokenizer = tokenizer
         self.renderer = renderer
-        self._counted = indexed_by == tokenizer.name
-        self._verbatim = renderer.escape(_ESCAPE_SAMPLE) == _ESCAPE_SAMPLE
+        self._has_indexed_counts = index_tokenizer == tokenizer.name
+        self._keeps_text = renderer.escape(_ESCAPE_SAMPLE) == _ESCAPE_SAMPLE
 
     def count(self, text: str) -> int:
+        """Return the tokens of a text, cached."""
         return _count_tokens(self.tokenizer, text)
 
     def count_fragment(self, fragment: Fragment) -> int:
         """Return the tokens of a fragment's text as it is in the note."""
-        return fragment.tokens if self._counted else self.count(fragment.text)
+        return fragment.tokens if self._has_indexed_counts else self.count(fragment.text)
 
-    def frame(self, number: int, pack: Pack) -> int:
-        return sum(map(self.count, self.renderer.frame(number, pack)))
+    def count_frame(self, source_number: int, pack: Pack) -> int:
+        """Return the tokens that the renderer adds around the text of a source with this number."""
+        return sum(map(self.count, self.renderer.frame(source_number, pack)))
 
     def count_range(self, first: int, last: int, note: CachedNote) -> int:
-        """Return the tokens of whole fragments, by ordinals, and of the line ends and headings between them."""
+        """Return the tokens of the fragments with ordinals `first` to `last`, with the lines between them."""
         parts = note.parts(first, last)
         return sum(self._count_part(part, note) for part in parts) + sum(
             self._count_between(before, after) for before, after in pairwise(parts)
         )
 
     def count_between(self, before: int, after: int, note: CachedNote) -> int:
-        """Return the tokens of the line ends and headings between two consecutive fragments."""
+        """Return the tokens of the line ends and headings between two consecutive fragments, given by ordinal."""
         return self._count_between(*note.parts(before, after))
 
     def count_headings_above(self, line_span: LineSpan, note: CachedNote) -> int:
-        """Return the tokens of the heading at the beginning of a section or a note."""
+        """Return the tokens of the heading lines with which a span begins, 0 if it begins with a fragment."""
         first = note.parts(line_span.first_ordinal, line_span.first_ordinal)[0]
         return self._count_headings(first, 1) if line_span.line_start < first.line_start else 0
 
-    def source_tokens(self, text: str) -> int:
-        """Return the tokens of a text as the renderer writes it in a source."""
-        return self.count(text) if self._verbatim else _count_escaped_tokens(self.tokenizer, self.renderer, text)
+    def count_rendered(self, text: str) -> int:
+        """Return the tokens of a note's text as the renderer writes it, for example escaped."""
+        return self.count(text) if self._keeps_text else _count_escaped_tokens(self.tokenizer, self.renderer, text)
 
     def count_lines(self, line_start: int, line_end: int, note: CachedNote) -> int:
-        """Return the tokens of lines, which are read from the note."""
-        return self.source_tokens(note.text(line_start, line_end) + "\n")
+        """Return the tokens of a range of lines, which is read from the note."""
+        return self.count_rendered(note.text(line_start, line_end) + "\n")
 
     def _count_part(self, part: Part, note: CachedNote) -> int:
-        if self._counted and self._verbatim:
+        if self._has_indexed_counts and self._keeps_text:
             return part.tokens
-        return self.source_tokens(note.text(part.line_start, part.line_end))
+        return self.count_rendered(note.text(part.line_start, part.line_end))
 
     def _count_between(self, before: Part, after: Part) -> int:
         return 1 + self._count_headings(after, after.section - before.section)
 
     def _count_headings(self, part: Part, sections: int) -> int:
-        """Return the tokens of the heading above a fragment, times the `sections` between it and the one before."""
+        """Return the tokens of the heading above a fragment, times `sections`.
+
+        `sections` is the number of headings since the previous fragment; all are assumed to be as long as this one.
+        """
         if not part.level or sections < 1:
             return 0
         return sections * self.count(f"{'#' * part.level} {part.heading}\n\n")
@@ -177,18 +187,19 @@ def _count_escaped_tokens(tokenizer: Tokenizer, renderer: Renderer, text: str) -
 
 
 # --- choice -----------------------------------------------------------------------------------------------------------
-# A chain is a row of units, consecutive pieces of a note. Adjacent selected units make one pack, which costs its frame
-# and its units; a pack has at least one unit with a hit. The most valuable selection is found exactly by dynamic
-# programming over costs in whole tokens, as for a knapsack (Kellerer, Pferschy, Pisinger: Knapsack Problems, 2004),
-# with three tables: the last unit is in no pack, in one without a hit yet, or in one with a hit.
+# A chain is a row of units, which are consecutive pieces of a note. Adjacent selected units make one pack. The pack
+# costs its frame and its units, and has at least one unit with a hit. The most valuable selection is found exactly, by
+# dynamic programming over costs in whole tokens as for a knapsack (Kellerer, Pferschy, Pisinger: Knapsack Problems,
+# 2004). There are three tables of the best value by cost: the last unit is in no pack, in a pack without a hit so far,
+# or in a pack with a hit.
 
 
 @dataclass(frozen=True, slots=True)
 class ChainUnit:
-    """A unit of a note.
+    """One or more consecutive fragments of a note, which enter a pack together.
 
-    `opening` is its cost in tokens if a pack begins with it, frame included; `following` if the previous unit is in the
-    pack too. `value` is what it adds, never negative; `has_hit` is true if it contains a hit.
+    `opening_cost` are the tokens if a pack begins with this unit, with the pack's frame. `following_cost` are the
+    tokens if the previous unit is in the same pack. `value` is what the unit adds to the pack, never negative.
     """
 
     opening_cost: int
@@ -199,7 +210,7 @@ class ChainUnit:
 
 @dataclass(frozen=True, slots=True)
 class ChainOption:
-    """An alternative to all units of a chain."""
+    """A passage that may be packed in place of all units of a chain, with its cost in tokens and its value."""
 
     cost: int
     value: float
@@ -207,30 +218,34 @@ class ChainOption:
 
 @dataclass(frozen=True, slots=True)
 class UnitChain:
+    """The consecutive units of one candidate passage, and the options to pack in place of all of them."""
+
     units: tuple[ChainUnit, ...]
     options: tuple[ChainOption, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ChosenUnits:
-    """The selection from one chain: runs of units (first and last), or an option."""
+    """The selection from one chain: either runs of units, each as (first index, last index), or one option's index."""
 
     runs: tuple[tuple[int, int], ...] = ()
     option_index: int | None = None
 
 
 ChainSelections = tuple[ChosenUnits, ...]
-"""The selection from each chain."""
+"""The selection from each chain, in the order of the chains."""
 
 _ValueByCost = npt.NDArray[np.float64]
+"""An array of the best values; the index is the cost in tokens, and -inf marks an unreachable cost."""
 _FlagByCost = npt.NDArray[np.bool_]
+"""An array of flags; the index is the cost in tokens."""
 
 
 def iterate_selections(chains: Sequence[UnitChain], budget: int) -> Iterator[ChainSelections]:
-    """Yield the best selection of each total cost up to `budget`, most valuable first; the last one is empty.
+    """Yield the best selection for each total cost up to `budget` tokens, most valuable first, an empty one last.
 
-    The selection for one cost does not depend on the budget. So if a caller tests the selections further, the value of
-    the first one that passes never falls when the budget grows.
+    The selection for a cost does not depend on the budget. So a caller may test the selections further: the value of
+    the first selection that passes never falls when the budget grows.
     """
     whole = sum(_whole_chain_cost(chain) for chain in chains)
     if whole <= budget:
@@ -254,22 +269,23 @@ def _whole_chain_cost(chain: UnitChain) -> int:
 
 
 def _max_chain_cost(chain: UnitChain) -> int:
-    """Return an upper bound of a chain's cost."""
+    """Return an upper bound of the tokens of any selection from a chain."""
     units = sum(max(unit.opening_cost, unit.following_cost) for unit in chain.units)
     return max((units, *(option.cost for option in chain.options)))
 
 
 def _extend_table(values: _ValueByCost, length: int) -> _ValueByCost:
-    """Return the table extended to higher costs, with -inf there."""
+    """Return the table extended to `length` costs, with -inf for the added costs."""
     return np.concatenate((values, np.full(length - len(values), -np.inf)))
 
 
 @dataclass(frozen=True, slots=True)
 class _Transitions:
-    """How the best value of each cost was reached, after one unit.
+    """The choices made at one unit that led to the best value of each cost.
 
-    The flags say whether the unit's pack (without, with a hit) continues from the previous unit; for a hit, whether
-    that pack had no hit before; and, if the unit is in no pack, whether the previous one was in one.
+    `without_hit_continues` and `with_hit_continues` say whether the unit's pack, which has no hit so far or has a hit,
+    began before this unit. `had_no_hit` says that the pack got its first hit here. `closed` says that the unit is in no
+    pack and that a pack ended before it.
     """
 
     without_hit_continues: _FlagByCost
@@ -279,7 +295,10 @@ class _Transitions:
 
 
 class _ChainTables:
-    """The tables of one chain: best values before and after it, and how they were reached."""
+    """The dynamic programming tables of one chain: the best values after it, and the choices that led to them.
+
+    `before` has the best value of each cost from the earlier chains.
+    """
 
     def __init__(self, chain: UnitChain, before: _ValueByCost) -> None:
         self.chain = chain
@@ -327,7 +346,7 @@ class _ChainTables:
         self.after = after
 
     def trace_units(self, cost: int) -> tuple[ChosenUnits, int]:
-        """Return what the best selection of a cost takes from this chain, and the cost that is left for the others."""
+        """Return this chain's part of the best selection of `cost` tokens, and the tokens left for earlier chains."""
         if (option := int(self.option_by_cost[cost])) >= 0:
             return ChosenUnits(option_index=option), cost - self.chain.options[option].cost
         runs: list[tuple[int, int]] = []
@@ -352,7 +371,7 @@ class _ChainTables:
 
 
 def _add_to_table(values: _ValueByCost, cost: int, value: float) -> _ValueByCost:
-    """Return the table after adding something of this cost and value."""
+    """Return the table of best values after an item of this cost and value was added to every selection."""
     moved = np.empty_like(values)
     below = min(cost, len(values))
     moved[:below] = -np.inf
@@ -361,6 +380,7 @@ def _add_to_table(values: _ValueByCost, cost: int, value: float) -> _ValueByCost
 
 
 def _trace_selections(steps: Sequence[_ChainTables], cost: int) -> ChainSelections:
+    """Return the best selection with this total cost, by following the choices back from the last chain."""
     selection = []
     for step in reversed(steps):
         units, cost = step.trace_units(cost)
@@ -369,27 +389,30 @@ def _trace_selections(steps: Sequence[_ChainTables], cost: int) -> ChainSelectio
 
 
 # --- candidates as units ----------------------------------------------------------------------------------------------
-# A candidate for the selection: its pieces, and the cost and value of each.
+# The chain of units of a candidate passage, with the cost and value of each unit.
 
 _CONTEXT_SHARE = {Scope.NONE: 0.0, Scope.NEIGHBORS: 0.27, Scope.SECTION: 1.0, Scope.NOTE: 0.25}
-"""Value of a fragment beside a hit, as a share of the hit's value, by scope.
+"""Value of a fragment next to a hit (context), as a share of the hit's value, by the scope of the hit.
 
-The share is of the hit's value or of _MAX_WIDENED, whichever is less, and is divided by the square of the distance.
-_MAX_WIDENED is so small that half of the hits that could be widened at 4,000 tokens are: many hits get a little context
-instead of the best ones a lot (see docs/design/packs.md).
+For fragments further away, the share is divided by the square of the distance in fragments.
 """
 _MAX_CONTEXT_BASE = 0.01
+"""Upper bound of the hit value that _CONTEXT_SHARE is multiplied with.
+
+It is low, so that many hits get a little context instead of the best hits a lot. With 4,000 tokens, half of the hits
+that can be extended are (docs/design/packs.md).
+"""
 _MAX_HIT_VALUE = 32.0
 """Upper bound of the value of a hit with all of its context."""
 _CUT_LOSS = 0.1
-"""Share of a hit's value that is lost if its own fragment is cut: more than context elsewhere adds, less than a hit."""
+"""Share of a hit's value that is lost if its own fragment is cut: more than other context adds, less than a hit."""
 
 _OrdinalRange = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class DraftPack:
-    """A pack, the hits in it, best first, and its cost in tokens as one of several sources."""
+    """A pack with the hits in it, best first, and its cost: its tokens as a source after the first one."""
 
     pack: Pack
     hits: tuple[Hit, ...]
@@ -398,10 +421,10 @@ class DraftPack:
 
 @dataclass(frozen=True, slots=True)
 class CandidateChoices:
-    """The possible selections from a candidate.
+    """The selections that are possible from one candidate passage, as a chain of units with options.
 
-    `pieces` are the ordinals, first and last, of each unit of `chain`; `inner` are the parts of the best hit's own
-    fragment that its options represent.
+    `unit_ordinals` has the first and last fragment ordinal of each unit of `chain`. `inner_spans` has the part of the
+    best hit's fragment that each option of `chain` stands for.
     """
 
     candidate: PackCandidate
@@ -412,17 +435,17 @@ class CandidateChoices:
     inner_spans: tuple[LineSpan, ...]
     _drafts: dict[_OrdinalRange, DraftPack] = field(default_factory=dict)
 
-    def value(self, chosen: ChosenUnits, before: float) -> float:
-        """Return `before` plus the values of the selected units, summed in the order of the optimisation."""
+    def add_value(self, chosen: ChosenUnits, total: float) -> float:
+        """Return `total` plus the values of the selected units, added in the order of the optimisation."""
         if chosen.option_index is not None:
-            return before + self.chain.options[chosen.option_index].value
+            return total + self.chain.options[chosen.option_index].value
         for first, last in chosen.runs:
             for unit in self.chain.units[first : last + 1]:
-                before += unit.value
-        return before
+                total += unit.value
+        return total
 
     def draft_packs(self, chosen: ChosenUnits) -> list[DraftPack]:
-        """Return the selected packs."""
+        """Return the packs for a selection from this candidate: one for each run of units, or one for its option."""
         if chosen.option_index is not None:
             return [self._draft_pack(self.inner_spans[chosen.option_index], self.candidate.hit_spans[:1])]
         return [
@@ -440,7 +463,10 @@ class CandidateChoices:
         return pack
 
     def iterate_parts(self, room: int) -> Iterator[tuple[LineSpan, float, DraftPack]]:
-        """Yield the parts of the best hit's fragment that cost at most `room`, smallest first, with shares of it."""
+        """Yield growing parts of the best hit's fragment, as long as they cost at most `room` tokens.
+
+        Each comes with its share of the fragment's text, 0 to 1, and its pack.
+        """
         for line_span, share in iterate_block_parts(self.candidate.best_hit):
             pack = self._draft_pack(line_span, self.candidate.hit_spans[:1])
             if pack.cost > room:
@@ -449,11 +475,11 @@ class CandidateChoices:
 
     def _draft_pack(self, line_span: LineSpan, hit_spans: Sequence[HitSpan]) -> DraftPack:
         pack = build_span_pack(line_span, hit_spans, self.note)
-        cost = self.costs.frame(2, pack) + self.costs.source_tokens(pack.text)
+        cost = self.costs.count_frame(2, pack) + self.costs.count_rendered(pack.text)
         return DraftPack(pack, tuple(each.hit for each in hit_spans), cost)
 
     def iterate_best_hit_choices(self, budget: int) -> Iterator[ChosenUnits]:
-        """Yield the best hit's fragment, whole or cut at blocks, if its cost is within `budget`."""
+        """Yield selections of the best hit's fragment alone, whole and cut at blocks, within `budget` tokens."""
         own = self.candidate.best_hit.fragment.ordinal
         unit = self.unit_ordinals.index((own, own))
         if self.chain.units[unit].opening_cost <= budget:
@@ -463,17 +489,20 @@ class CandidateChoices:
         )
 
     def count_hit_alone(self, hit: Hit) -> int:
-        """Return the tokens of a hit's fragment as a passage of its own."""
+        """Return the tokens of a pack with this hit's fragment alone."""
         own = hit.fragment.ordinal
         return self.chain.units[self.unit_ordinals.index((own, own))].opening_cost
 
     def can_fit(self, budget: int) -> bool:
-        """Return whether the smallest possible pack fits the budget alone."""
+        """Return whether the smallest possible pack of this candidate fits `budget` tokens alone."""
         openings = [unit.opening_cost for unit in self.chain.units if unit.has_hit]
         return min(openings + [option.cost for option in self.chain.options]) <= budget
 
     def _line_span(self, first: int, last: int) -> LineSpan:
-        """Return the requested range if it has just these fragments; else the fragments and the lines between them."""
+        """Return the lines of the fragments with ordinals `first` to `last`.
+
+        If a hit requested exactly these fragments, its span is returned, which may have headings and blank lines too.
+        """
         for line_span in (self.candidate.line_span, *(each.line_span for each in self.candidate.hit_spans)):
             if (line_span.first_ordinal, line_span.last_ordinal) == (first, last):
                 return line_span
@@ -485,18 +514,18 @@ def build_choices(
     note: CachedNote,
     costs: TokenCosts,
     *,
-    digests: Collection[str],
-    hits: int,
+    hit_digests: Collection[str],
+    hit_count: int,
     cuts_fragment: bool,
 ) -> CandidateChoices:
-    """Return the possible selections from a candidate.
+    """Return the possible selections from one candidate.
 
-    It is one of several that have `hits` hits together, with the digests `digests`. With `cuts_fragment` parts of the
-    best hit's own fragment are included, for a budget below its size.
+    `hit_count` is the number of hits of all candidates, `hit_digests` are the digests of their texts. With
+    `cuts_fragment`, parts of the best hit's fragment are options, for a budget below the fragment's size.
     """
-    frame = costs.frame(2, build_frame_sample(candidate, note))
+    frame = costs.count_frame(2, build_frame_sample(candidate, note))
     pieces = tuple(_divide_into_units(candidate))
-    values = _compute_fragment_values(candidate, note, digests, VALUE_UNIT / _MAX_HIT_VALUE / hits)
+    values = _compute_fragment_values(candidate, note, hit_digests, VALUE_UNIT / _MAX_HIT_VALUE / hit_count)
     hit_ordinals = {each.hit.fragment.ordinal for each in candidate.hit_spans}
     inside = [costs.count_range(*ordinals, note) for ordinals in pieces]
     headings = [0, *(costs.count_between(before[1], after[0], note) for before, after in pairwise(pieces))]
@@ -520,11 +549,12 @@ def build_choices(
 
 
 def replace_blocks_with_parts(offered: Sequence[CandidateChoices], room: int) -> list[CandidateChoices]:
-    """Return the choices for a best hit that does not fit, with parts of its best block in place of blocks.
+    """Return the choices with the first candidate's options replaced by parts of its best block.
 
-    A part has more value than all other hits together, so that no weaker hit replaces it, and all together have less
-    than the best hit cut at blocks, so that a budget with room for that never has less value. Otherwise a part counts
-    by its share of the fragment, and others by their value.
+    For a best hit that does not fit into `room` tokens, even cut at blocks. The values of the other hits are scaled
+    down: one part has more value than all other hits together, so that no weaker hit replaces it. Everything together
+    has less value than the best hit cut at blocks, so that a larger budget never gives less value. Among parts, a
+    larger share of the fragment has more value.
     """
     first = offered[0]
     value = first.candidate.hit_spans[0].value
@@ -544,16 +574,17 @@ def replace_blocks_with_parts(offered: Sequence[CandidateChoices], room: int) ->
 
 
 def _compute_fragment_values(
-    candidate: PackCandidate, note: CachedNote, digests: Collection[str], context_factor: float
+    candidate: PackCandidate, note: CachedNote, hit_digests: Collection[str], context_factor: float
 ) -> dict[int, float]:
     """Return the value of each fragment of a candidate, by ordinal.
 
-    Context and weaker hits are multiplied by `context_factor`; the text of another hit adds no value as context.
+    The values of context and of hits that are not primary are multiplied by `context_factor`. A fragment whose text is
+    that of a hit (its digest is in `hit_digests`) adds no value as context.
     """
     line_span = candidate.line_span
     parts = note.parts(line_span.first_ordinal, line_span.last_ordinal)
     values = dict.fromkeys((part.ordinal for part in parts), 0.0)
-    context = [part.ordinal for part in parts if part.digest not in digests]
+    context = [part.ordinal for part in parts if part.digest not in hit_digests]
     for each in candidate.hit_spans:
         own = each.hit.fragment.ordinal
         for ordinal in context:
@@ -565,9 +596,9 @@ def _compute_fragment_values(
 
 
 def _divide_into_units(candidate: PackCandidate) -> Iterator[_OrdinalRange]:
-    """Yield each hit's fragment alone, and the fragments between hits in pieces.
+    """Yield the first and last ordinal of each unit: a hit's fragment alone, or some fragments between hits.
 
-    The pieces have 1, 2, 4, … fragments from the nearest hit, so that there are few even in a long note.
+    Units between hits have 1, 2, 4, … fragments, counted from the nearest hit, so even a long note has few units.
     """
     ordinal = candidate.line_span.first_ordinal
     hits = sorted({each.hit.fragment.ordinal for each in candidate.hit_spans})
@@ -585,10 +616,10 @@ def _divide_into_units(candidate: PackCandidate) -> Iterator[_OrdinalRange]:
         ordinal += size
 
 
-def _iterate_doubling_sizes(count: int) -> Iterator[int]:
-    """Yield 1, 2, 4, … until the sum is `count`; the last one may be smaller."""
+def _iterate_doubling_sizes(total: int) -> Iterator[int]:
+    """Yield the sizes 1, 2, 4, …, which add up to `total`; the last size may be smaller."""
     size = 1
-    while count > 0:
-        yield min(size, count)
-        count -= size
+    while total > 0:
+        yield min(size, total)
+        total -= size
         size *= 2

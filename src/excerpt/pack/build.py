@@ -1,4 +1,4 @@
-"""Building of packs from hits, within a token budget and rendered for a prompt."""
+"""Building of packs: passages around hits, within a token budget and rendered for a prompt."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from excerpt.text.display import line_range
 from excerpt.text.tokens import Tokenizer
 
 # --- gather -----------------------------------------------------------------------------------------------------------
-# Which hits are extended, the value of each, and those left out before the selection.
+# Collect the hits to pack, extend each to its scope and value it; leave out copies and dropped hits.
 
 DROPPED_REASON = "dropped by hand"
 GONE_REASON = "no longer in the index"
@@ -57,12 +57,12 @@ MARK_SCORE = 1.0
 """Score of a fragment marked by hand, whatever its score for the query."""
 
 HITS_PER_PACKED = 4
-"""Number of hits examined per hit of the limit, because copies and dropped ones do not count."""
+"""Number of hits examined for each hit of the limit, because copies and dropped hits do not count."""
 
 
 @dataclass
 class HitCollector:
-    """Collection of hits for the candidates, best first, and of those left out: copies, and lost ones."""
+    """Collects the hits to pack, best first, and the hits left out: copies, dropped hits and hits no longer indexed."""
 
     notes: NoteCache
     settings: PackSettings
@@ -71,20 +71,20 @@ class HitCollector:
     hit_spans: list[HitSpan] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
     is_limited: bool = False
-    """Whether there are more hits than were examined."""
+    """Whether the ranking has more hits than the limit allows."""
     _by_digest: dict[str, Fragment] = field(default_factory=dict)
 
     def add_hits(self, hits: Sequence[Hit], duplicate: DuplicateRule) -> None:
-        """Add the first hits of a ranking up to the limit; copies and dropped ones do not count."""
+        """Add the best hits up to `settings.limit`; copies (found by `duplicate`) and dropped hits do not count."""
         candidates = self._without_dropped(hits[: self.settings.limit * HITS_PER_PACKED])
         values = compute_hit_values(candidates)
         min_primary = min(nlargest(MAX_PRIMARY_HITS, values), default=0.0)
         self._add(candidates, values, min_primary, self.settings.limit, duplicate)
 
     def add_marks(self, marked: Sequence[str], hits: Sequence[Hit]) -> None:
-        """Add all marked fragments, with the query's spans if it found them. A marked near copy goes in.
+        """Add the fragments with the ids `marked`, in this order; the ids that are no longer indexed are left out.
 
-        Fragments that are no longer in the index are left out.
+        A fragment that is also one of `hits` gets the hit's matched spans. A marked near copy of another is kept.
         """
         spans = {hit.fragment.id: hit.spans for hit in hits}
         candidates = []
@@ -146,7 +146,7 @@ class HitCollector:
         return dict(self.overrides.scopes)
 
     def _find_duplicate(self, fragment: Fragment, duplicate: DuplicateRule) -> tuple[Fragment | None, str]:
-        """Return the better hit that makes this one redundant, and the reason."""
+        """Return the better hit that has the same text or nearly so, if any, and the reason to leave out `fragment`."""
         if fragment.digest in self._by_digest:
             return self._by_digest[fragment.digest], SAME_TEXT_REASON
         return duplicate(fragment, self._by_digest.values()), NEAR_COPY_REASON
@@ -156,7 +156,7 @@ class HitCollector:
 
 
 def make_left_out(fragment: Fragment, reason: str, costs: TokenCosts) -> LeftOut:
-    """Return a hit as left out, with the tokens of its own text."""
+    """Return the record of a fragment that was left out, with its token count and the reason."""
     return LeftOut(fragment.path, fragment.line_start, fragment.line_end, costs.count_fragment(fragment), reason)
 
 
@@ -182,12 +182,13 @@ def build_pack(
     ranked: bool = True,
     duplicate: DuplicateRule = find_near_copy,
 ) -> PackResult:
-    """Build packs from the fragments with the ids `marked`, in that order, or else from the top `hits` (best first).
+    """Return packs of the best `hits` (best first), or of the fragments with the ids `marked`, in their order.
 
-    At most `settings.limit` hits, without copies of others and dropped ones, are extended to `settings.scope`; marks
-    all are. The rendered text is never above `settings.budget` tokens of `tokenizer`, and a larger budget never gives
-    less value. `renderer` makes the text; the result is deterministic. If not `ranked`, the packs are the same, in the
-    order of the vault, with score 0.
+    Hits are extended to `settings.scope`: at most `settings.limit` of them, not counting copies and dropped hits, but
+    all marked fragments. The rendered text never exceeds `settings.budget` tokens of `tokenizer`, and a larger budget
+    never gives less value. Without `ranked`, the packs are the same, but in the order of the vault and with score 0.
+    `overrides` are the user's decisions by hand; `duplicate` finds the better hit that a fragment repeats. The result
+    is deterministic.
     """
     notes = note_cache_of(source)
     costs = TokenCosts(tokenizer, renderer, source.tokenizer)
@@ -226,12 +227,15 @@ def build_pack(
     )
 
 
-# --- what goes in -----------------------------------------------------------------------------------------------------
+# --- choice of packs --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _PackChoice:
-    """The chosen packs in order, their text with its tokens, and their value."""
+    """The chosen packs in their order, their rendered text with its token count, and their value.
+
+    `drafts` has the same packs in any order, with their hits and costs.
+    """
 
     packs: Sequence[Pack]
     drafts: Sequence[DraftPack]
@@ -244,11 +248,16 @@ _EMPTY_CHOICE = _PackChoice((), (), "", 0, 0.0)
 
 
 def _build_all_choices(hit_spans: Sequence[HitSpan], notes: NoteCache, costs: TokenCosts) -> list[CandidateChoices]:
-    """Return the choices of each candidate, best first."""
+    """Return the possible selections from each merged passage, in the order of their best hits."""
     digests = {each.hit.fragment.digest for each in hit_spans}
     return [
         build_choices(
-            each, notes[each.line_span.path], costs, digests=digests, hits=len(hit_spans), cuts_fragment=rank == 0
+            each,
+            notes[each.line_span.path],
+            costs,
+            hit_digests=digests,
+            hit_count=len(hit_spans),
+            cuts_fragment=rank == 0,
         )
         for rank, each in enumerate(merge_hit_spans(hit_spans))
     ]
@@ -257,9 +266,9 @@ def _build_all_choices(hit_spans: Sequence[HitSpan], notes: NoteCache, costs: To
 def _choose_packs(
     offered: list[CandidateChoices], budget: int, costs: TokenCosts, in_order: _PackOrdering
 ) -> tuple[list[CandidateChoices], _PackChoice]:
-    """Return the most valuable selection whose rendered text is within the budget, and the choices it is from.
+    """Return the choices that were used, and the most valuable packs whose rendered text is within `budget` tokens.
 
-    If the best hit does not fit alone, these include parts of its blocks.
+    If the best hit's fragment does not fit alone, the returned choices have parts of its best block as options.
     """
     if not offered:
         return offered, _EMPTY_CHOICE
@@ -280,9 +289,10 @@ def _choose_packs(
 def _add_part(
     choice: _PackChoice, large: CandidateChoices, *, budget: int, room: int, costs: TokenCosts, in_order: _PackOrdering
 ) -> _PackChoice:
-    """Return the selection, with a part of a hit that is larger than the budget if there is room.
+    """Return the choice with the largest part of the `large` candidate's best hit that still fits, or unchanged.
 
-    It adds no value, because a budget with room for the whole hit may have a better use for that.
+    `large` is a candidate that does not fit into the budget whole. The part adds no value, because a budget with room
+    for the whole hit may have a better use for these tokens. `room` is `budget` without the text rendered once.
     """
     remaining = room - sum(drafts.cost for drafts in choice.drafts)
     for _, _, part in reversed(list(large.iterate_parts(remaining))):
@@ -304,9 +314,9 @@ def _find_first_within(
     costs: TokenCosts,
     in_order: _PackOrdering,
 ) -> _PackChoice | None:
-    """Return the first selection whose rendered text is within the budget.
+    """Return the packs of the first selection whose rendered text is within `budget` tokens, None if there is none.
 
-    `room` is the budget without the text that is rendered once.
+    `room` is `budget` without the text that is rendered once. `in_order` sorts the packs.
     """
     for selection in selected:
         drafts = [drafts for each, units in zip(offered, selection, strict=True) for drafts in each.draft_packs(units)]
@@ -319,22 +329,22 @@ def _find_first_within(
         if tokens <= budget:
             value = 0.0
             for each, units in zip(offered, selection, strict=True):
-                value = each.value(units, value)
+                value = each.add_value(units, value)
             return _PackChoice(packs, drafts, text, tokens, value)
     return None
 
 
 def _count_shared_tokens(offered: Sequence[CandidateChoices], costs: TokenCosts) -> int:
-    """Return the tokens of the text that is rendered once for all packs; the first frame includes it."""
+    """Return the tokens of the text that is rendered once for all packs, such as the question."""
     pack = build_frame_sample(offered[0].candidate, offered[0].note)
-    return max(costs.frame(1, pack) - costs.frame(2, pack), 0)
+    return max(costs.count_frame(1, pack) - costs.count_frame(2, pack), 0)
 
 
 def _count_pack_tokens(choice: _PackChoice) -> tuple[int, ...]:
-    """Return the tokens of each pack with its frame.
+    """Return the tokens of each pack with its frame; they add up to the tokens of the whole text.
 
-    The first pack gets the difference to the total: it includes the text that is rendered once, and tokens of parts do
-    not add up exactly.
+    The first pack gets the remainder of the total, because its frame includes the text that is rendered once and token
+    counts of parts do not add up exactly.
     """
     by_id = {draft.pack.id: draft.cost for draft in choice.drafts}
     others = tuple(by_id[pack.id] for pack in choice.packs[1:])
@@ -344,7 +354,7 @@ def _count_pack_tokens(choice: _PackChoice) -> tuple[int, ...]:
 def _order_packs(
     drafts: Sequence[DraftPack], *, hit_spans: Sequence[HitSpan], overrides: PackOverrides, ranked: bool
 ) -> list[Pack]:
-    """Return the packs in order: of their best hits, of the user, or of the vault."""
+    """Return the packs ordered by the user's order, then by their best hits; without `ranked`, as in the vault."""
     packs = [draft.pack for draft in drafts]
     if not ranked:
         unscored = [replace(pack, entry=replace(pack.entry, score=0.0)) for pack in packs]
@@ -364,7 +374,7 @@ def _order_packs(
 def _iterate_unchosen_hits(
     offered: Sequence[CandidateChoices], choice: _PackChoice
 ) -> Iterator[tuple[CandidateChoices, Hit]]:
-    """Yield the hits that are in no pack."""
+    """Yield the hits that are in no chosen pack, each with the choices of its candidate."""
     inside = {hit.fragment.id for draft in choice.drafts for hit in draft.hits}
     for each in offered:
         for hit_span in each.candidate.hit_spans:
@@ -379,20 +389,20 @@ def _iterate_unchosen_reasons(
         yield make_left_out(hit.fragment, OUT_OF_BUDGET_REASON if each.can_fit(budget) else TOO_LARGE, costs)
 
 
-# --- the last packs ---------------------------------------------------------------------------------------------------
-# Cache of the last packs, for a screen that requests the same one again.
+# --- cache ------------------------------------------------------------------------------------------------------------
+# Cache of built packs, for a screen that requests the same pack repeatedly.
 
 PackArguments = ParamSpec("PackArguments")
 
 MAX_CACHED_PACKS = 32
-"""Maximum number of cached packs: the scopes and budgets tried for one query and for the one before."""
+"""Maximum number of cached packs: enough for the scopes and budgets tried for two queries."""
 
 
 class PackCache(Generic[PackArguments]):
-    """A cache of the results of `build`, which is `build_pack`.
+    """A cache of up to `size` results of `build`, a function with the arguments of `build_pack`. Not thread-safe.
 
-    Packs are cached for one source, which is one generation of an index: with another source the cache is cleared, even
-    if it has the number of an earlier one, as after a rebuild. For one thread at a time.
+    It holds packs of one source object, which reads one generation (commit) of an index. A call with another source
+    object clears it, even if the generations have equal numbers, as after a rebuild.
     """
 
     def __init__(
@@ -432,14 +442,14 @@ def _hashable(value: object) -> Hashable:
 
 
 # --- several queries --------------------------------------------------------------------------------------------------
-# Several queries as one search.
+# Search for several queries at once.
 
 
 def search_queries(engine: Engine, queries: Sequence[str], strategy: Strategy, limit: int) -> Result:
-    """Return the hits of all `queries`, best first; a fragment has its best score.
+    """Return the best `limit` hits of all `queries` as one ranking; a fragment gets its best score.
 
-    The queries are like alternatives of one, but parsed separately: an unpaired quotation mark or a forced strategy
-    affects its own query alone. The first query names the strategy.
+    Like one query with alternatives, but parsed separately: an unpaired quotation mark or a forced strategy affects
+    only the query that has it. The result's strategy is that of the first query.
     """
     if len(queries) == 1:
         return engine.search(queries[0], strategy, limit)
