@@ -1,4 +1,4 @@
-"""Extension of a hit's fragment to the span of its scope; merging, cutting and deduplication of spans."""
+"""Spans of lines around hits: extension of a fragment to its scope, and merging, cutting and deduplication."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from excerpt.text.fragments import digest_of_text, note_id
 from excerpt.text.words import WIDE_CHARACTERS, fold
 
 # --- expand -----------------------------------------------------------------------------------------------------------
-# From a hit's fragment to the span of its note that the scope requests.
+# From a hit's fragment to the lines of its note that the scope asks for.
 
 
 @dataclass(frozen=True, slots=True)
 class LineSpan:
-    """Lines of one note that contain the fragments `first`..`last` (ordinals), or a part of one.
+    """A range of lines of one note, with the ordinals of the fragments in it; it may be a part of one fragment.
 
-    A section or a note may have blank lines at its ends, which are not in a pack. `section` is the ordinal of the
-    section that the span equals, if any. `skipped` are the numbers of characters left out at the beginning of the first
-    line and at the end of the last.
+    Lines count from 1, both ends included. A section or a note may have blank lines at its ends, which a pack leaves
+    out. `section_ordinal` is set if the span is exactly this section. `skipped_characters` are the numbers of
+    characters left out at the beginning of the first line and at the end of the last line.
     """
 
     path: str
@@ -42,7 +42,7 @@ class LineSpan:
 
 
 def find_expansion_range(fragment: Fragment, scope: Scope, neighbors: int) -> FragmentRange:
-    """Return the range of the fragment's note that `expand_fragment` will read."""
+    """Return the range of fragments that `expand_fragment` will read for the same arguments."""
     if scope in (Scope.SECTION, Scope.NOTE):
         return fragment.path, 0, None
     reach = neighbors if scope is Scope.NEIGHBORS else 0
@@ -50,22 +50,22 @@ def find_expansion_range(fragment: Fragment, scope: Scope, neighbors: int) -> Fr
 
 
 def expand_fragment(
-    fragment: Fragment, note: CachedNote, scope: Scope, neighbors: int, dropped: Collection[str] = ()
+    fragment: Fragment, note: CachedNote, scope: Scope, neighbors: int, dropped_ids: Collection[str] = ()
 ) -> LineSpan:
-    """Return the range around `fragment` for a scope.
+    """Return the lines around `fragment` that a scope asks for.
 
-    That is the fragment itself, `neighbors` fragments on each side, its innermost section with subsections and heading,
-    or the whole note below its frontmatter. In a note without headings, neighbours replace the section. The range ends
-    before a fragment that is `dropped`.
+    Scope `none` is the fragment alone, `neighbors` adds that number of fragments on each side, `section` is the
+    innermost section with its heading and subsections, `note` the whole note below its frontmatter. In a note without
+    headings, `section` is treated as `neighbors`. The span ends before a fragment whose id is in `dropped_ids`.
     """
     line_span = _expand_to_whole_scope(fragment, note, scope, neighbors)
-    if not dropped:
+    if not dropped_ids:
         return line_span
     first = last = fragment.ordinal
     ids = {part.ordinal: part.id for part in note.parts(line_span.first_ordinal, line_span.last_ordinal)}
-    while first > line_span.first_ordinal and ids[first - 1] not in dropped:
+    while first > line_span.first_ordinal and ids[first - 1] not in dropped_ids:
         first -= 1
-    while last < line_span.last_ordinal and ids[last + 1] not in dropped:
+    while last < line_span.last_ordinal and ids[last + 1] not in dropped_ids:
         last += 1
     if (first, last) == (line_span.first_ordinal, line_span.last_ordinal):
         return line_span
@@ -89,7 +89,7 @@ def _expand_to_whole_scope(fragment: Fragment, note: CachedNote, scope: Scope, n
 
 
 def build_ordinal_span(note: CachedNote, first: int, last: int, scope: Scope) -> LineSpan:
-    """Return the existing fragments of these ordinals, and the lines between them."""
+    """Return the lines of the fragments with ordinals `first` to `last`; ordinals that do not exist are ignored."""
     parts = note.parts(max(first, 0), last)
     head, tail = parts[0], parts[-1]
     return LineSpan(note.path, head.ordinal, tail.ordinal, head.line_start, tail.line_end, scope)
@@ -108,7 +108,10 @@ def _build_section_span(
 
 @dataclass(frozen=True, slots=True)
 class HitSpan:
-    """A hit, its requested range and its value; `is_primary` if it goes in before any context."""
+    """A hit, the lines that it should be extended to, and its value for the choice of packs.
+
+    A primary hit (one of the most valuable) is packed before any context.
+    """
 
     hit: Hit
     line_span: LineSpan
@@ -116,7 +119,7 @@ class HitSpan:
     is_primary: bool
 
     def without_context(self, note: CachedNote) -> HitSpan:
-        """Return the same hit without context."""
+        """Return the same hit with the lines of its own fragment only."""
         own = self.hit.fragment.ordinal
         return replace(self, line_span=build_ordinal_span(note, own, own, Scope.NONE))
 
@@ -126,7 +129,7 @@ class HitSpan:
 
 @dataclass(frozen=True, slots=True)
 class PackCandidate:
-    """A range that may become a pack, and the hits whose ranges it merges, best first."""
+    """A passage that may become one or more packs, and the hits whose spans it merges, best first."""
 
     line_span: LineSpan
     hit_spans: tuple[HitSpan, ...]
@@ -137,9 +140,9 @@ class PackCandidate:
 
 
 def merge_hit_spans(hit_spans: Sequence[HitSpan]) -> list[PackCandidate]:
-    """Merge ranges of a note that share a fragment or are adjacent into one candidate each.
+    """Merge the spans of a note that overlap or are adjacent, and return one candidate for each merged span.
 
-    `hit_spans` is best first, and so is the result, by each candidate's best hit. No fragment is in two candidates.
+    `hit_spans` are best first; the candidates are ordered by their best hits. No fragment is in two candidates.
     """
     by_start = sorted(
         enumerate(hit_spans), key=lambda item: (item[1].line_span.path, item[1].line_span.first_ordinal, item[0])
@@ -160,7 +163,7 @@ def _overlap_or_touch(before: LineSpan, after: LineSpan) -> bool:
 
 
 def _unite_spans(first: LineSpan, second: LineSpan) -> LineSpan:
-    """Return the range from one to the other; a section if one range is a section that contains the other."""
+    """Return the lines from the first of two spans to the last; the larger span itself if it contains the other."""
     lines = min(first.line_start, second.line_start), max(first.line_end, second.line_end)
     for outer in (first, second):
         if (outer.line_start, outer.line_end) == lines:
@@ -176,13 +179,16 @@ def _unite_spans(first: LineSpan, second: LineSpan) -> LineSpan:
 
 
 # --- packs ------------------------------------------------------------------------------------------------------------
-# From lines of a note to a pack.
+# Build a pack from lines of a note.
 
-_PLACEHOLDER_DATE = "2000-01-01"  # a placeholder with the length of any date
+_PLACEHOLDER_DATE = "2000-01-01"  # as long as any date
 
 
 def build_frame_sample(candidate: PackCandidate, note: CachedNote) -> Pack:
-    """Return the pack of a whole candidate with the text of the best hit alone, to measure its frame."""
+    """Return a sample pack for a candidate, to measure what the renderer adds around the text (the frame).
+
+    It has the candidate's headings and lines, but only the text of the best hit, and a placeholder as its date.
+    """
     fragment = candidate.best_hit.fragment
     is_cut = candidate.line_span.scope in _WHOLE_SCOPES
     return _make_pack(
@@ -197,9 +203,9 @@ def build_frame_sample(candidate: PackCandidate, note: CachedNote) -> Pack:
 
 
 def build_span_pack(line_span: LineSpan, hit_spans: Sequence[HitSpan], note: CachedNote) -> Pack:
-    """Return the pack of a range, without blank lines at its ends, with the hits in it, best first.
+    """Return the pack of a span, without blank lines at its ends; its `tokens` are 0, to be counted later.
 
-    Its tokens are not counted yet.
+    `hit_spans` are the hits in the span, best first: the first one gives the pack its title and score.
     """
     first, last = line_span.line_start, line_span.line_end
     text = note.text(first, last)
@@ -220,9 +226,9 @@ _WHOLE_SCOPES = (Scope.SECTION, Scope.NOTE)
 
 
 def _is_cut_above(line_span: LineSpan, hit_spans: Sequence[HitSpan], note: CachedNote) -> bool:
-    """Return whether the fragment, section or note continues above but did not fit.
+    """Return whether the text that a hit asks for continues above the span: its fragment, section or note.
 
-    Missing neighbours are not a cut.
+    Neighbours that did not fit do not count as a cut.
     """
     missing = any(
         each.line_span.first_ordinal < line_span.first_ordinal
@@ -286,27 +292,28 @@ def _make_pack(
     )
 
 
-_MAX_CACHED_FRAGMENTS = 64  # fragments: the best hits of the last queries
+_MAX_CACHED_FRAGMENTS = 64  # whose blocks stay parsed: the best hits of the last queries
 
 
 # --- shrink -----------------------------------------------------------------------------------------------------------
 # Parts of a hit's fragment: cut at the borders of blocks, and within a block at sentences, lines or words.
 
-_MIN_WORDS_PER_SIDE = 4  # on each side of the match: fewer have no meaning
-_MAX_SIDE_CHARACTERS = 100_000  # characters on each side of the match, of a block without end
+_MIN_WORDS_PER_SIDE = 4  # words kept on each side of a match: fewer have no meaning
+_MAX_SIDE_CHARACTERS = 100_000  # characters read on each side of a match: a block may be a whole file
 
 _WITHOUT_SENTENCES = (BlockKind.CODE, BlockKind.TABLE)
 _NONBLANK_LINE = re.compile(r"[^\n]*\S[^\n]*")
 _WORD_PATTERN = re.compile(rf"[{WIDE_CHARACTERS}][^\w\s]*|[^\s{WIDE_CHARACTERS}]+")
 
 _TextRange = tuple[int, int]
-"""A range of characters of a text; the end is exclusive."""
+"""Start and end of a range of characters in a text; the end is exclusive."""
 
 
 def list_block_spans(hit: Hit) -> list[LineSpan]:
-    """Return growing parts of the hit's fragment: the block with most of its match, then with blocks around it.
+    """Return growing spans of whole blocks of the hit's fragment, for a fragment that does not fit.
 
-    A fragment of a single block has none.
+    The first is the block with most matches; each further span adds blocks around it, but none is the whole fragment.
+    Empty for a fragment of a single block.
     """
     fragment = hit.fragment
     blocks = _parse_blocks(fragment.path, fragment.text)
@@ -327,9 +334,9 @@ def list_block_spans(hit: Hit) -> list[LineSpan]:
 
 
 def iterate_block_parts(hit: Hit) -> Iterator[tuple[LineSpan, float]]:
-    """Yield growing parts of the block with most of the hit's match, each with its share of the fragment.
+    """Yield growing parts of the block with most matches, each with its share of the fragment's characters, 0 to 1.
 
-    They are words around the match, then lines, then sentences, with more and more of them on both sides.
+    The parts begin with a few words around the match and grow by words, then by lines, then by sentences.
     """
     text = hit.fragment.text
     within, sentences = _find_densest_block(hit)
@@ -354,14 +361,17 @@ def _parse_blocks(path: str, text: str) -> tuple[Block, ...]:
 
 
 def _find_best_block(blocks: Sequence[Block], hit: Hit) -> int:
-    """Return the number of the block with most of the match."""
+    """Return the index of the block in which most matches begin, the first of several."""
     matched = [hit.fragment.text.count("\n", 0, span.start) + 2 for span in hit.spans]
     match_counts = [sum(block.line_start <= line <= block.line_end for line in matched) for block in blocks]
     return match_counts.index(max(match_counts))
 
 
 def _iterate_growing_ranges(centre: int, count: int, reach: int = 0) -> Iterator[tuple[int, int]]:
-    """Yield growing ranges (first and last) around `centre`, at first `reach` on each side, but never all `count`."""
+    """Yield growing ranges of indexes, as (first, last), around the index `centre` of `count` items.
+
+    The first range has `reach` items on each side of `centre`. The range of all items is not yielded.
+    """
     while centre - reach > 0 or centre + reach < count - 1:
         yield max(centre - reach, 0), min(centre + reach, count - 1)
         reach = max(reach + 1, reach * 5 // 4)
@@ -371,7 +381,10 @@ def _iterate_growing_ranges(centre: int, count: int, reach: int = 0) -> Iterator
 
 
 def _find_densest_block(hit: Hit) -> tuple[_TextRange, Sequence[_TextRange]]:
-    """Return the block with most of the match, and its sentences, including items of lists and quotes."""
+    """Return the characters of the block with most matches, and of its sentences, list items and quotes.
+
+    A code block or a table has no sentences: the block itself is returned as one.
+    """
     text = hit.fragment.text
     blocks = _parse_blocks(hit.fragment.path, text)
     if not blocks:
@@ -406,9 +419,9 @@ def _split_into_pieces(
 
 
 def _find_centre_piece(pieces: Sequence[_TextRange], spans: Sequence[Span]) -> int:
-    """Return the index of the piece with most of the match.
+    """Return the index of the piece in which most of the matched `spans` begin.
 
-    That is the middle one of several equal ones, and the first one without a match.
+    If several pieces have equally many, it is the middle one; without a match, it is 0.
     """
     inside = [span.start for span in spans if pieces[0][0] <= span.start < pieces[-1][1]]
     counts = Counter(bisect_right(pieces, span, key=_range_start) - 1 for span in inside)
@@ -421,7 +434,7 @@ def _range_start(piece: _TextRange) -> int:
 
 
 def _make_line_span(fragment: Fragment, start: int, end: int) -> LineSpan:
-    """Return the lines that contain a part of the fragment, and the characters left out of the first and the last."""
+    """Return the span of the characters `start` to `end` of the fragment's text, without white space at its ends."""
     text = fragment.text
     while start and unicodedata.category(text[start]).startswith("M"):  # a mark belongs to the character before it
         start -= 1
@@ -446,31 +459,32 @@ def _make_line_span(fragment: Fragment, start: int, end: int) -> LineSpan:
 
 
 # --- duplicates -------------------------------------------------------------------------------------------------------
-# Texts that repeat another text.
+# Detection of texts that repeat another text.
 
 DuplicateRule = Callable[[Fragment, Iterable[Fragment]], Fragment | None]
-"""A function that returns which of the fragments of better hits makes another one redundant, if any.
+"""A function that gets a fragment and the fragments of all better hits, and returns the one that it repeats, if any.
 
-Identical texts are left out before any rule is called.
+Fragments with identical texts are left out before the function is called.
 """
 
 _RUN_LENGTH = 4
-"""Length of the compared runs of words and special characters."""
+"""Number of consecutive words and punctuation marks that are compared at once."""
 _MIN_COMPARED_WORDS = 20
-"""Least number of words of a text that is compared: a shorter one says little without its heading and costs little."""
+"""Minimum number of words of a compared text: a shorter text says little without its heading and costs little."""
 _WORD_OR_SIGN = re.compile(r"\w+|[^\w\s]")
 _MIN_RARE_LETTERS = 6
-"""Least number of letters of a word that few other texts have."""
+"""Minimum number of letters of a word that is taken for rare."""
 _MAX_CACHED_TEXTS = 4096
 
 WordRun = tuple[str, ...]
 
 
 def find_near_copy(fragment: Fragment, fragments: Iterable[Fragment]) -> Fragment | None:
-    """Return the first of `fragments` that has every run of words and signs of `fragment`, None if there is none.
+    """Return the first of `fragments` whose text contains that of `fragment`, None if there is none.
 
-    It is the same text except for case and white space, or contains it. Texts that share nine tenths of their runs are
-    often reference pages that differ in a name, a number or an operator (figures in docs/design/packs.md).
+    Case and white space are ignored. The text counts as contained if every run of _RUN_LENGTH words and punctuation
+    marks is. Sharing nine tenths of the runs is not enough: such texts are often reference pages that differ in a name,
+    a number or an operator (figures in docs/design/packs.md).
     """
     own = _prepare_text(fragment.text)
     if not own.rare_words:
@@ -485,9 +499,10 @@ def find_near_copy(fragment: Fragment, fragments: Iterable[Fragment]) -> Fragmen
 
 @dataclass(frozen=True, slots=True)
 class _ComparableText:
-    """A text for comparison: folded, with its longest words.
+    """A text prepared for comparison: case-folded, with its rare words, the longest first.
 
-    These are searched first, as strings: most texts lack one of them, and then neither text has to be tokenized.
+    The rare words are searched first, as substrings. Most texts lack one of them and then need no tokenization. A text
+    that is too short to compare has no rare words.
     """
 
     folded: str
@@ -496,7 +511,7 @@ class _ComparableText:
 
 @lru_cache(maxsize=_MAX_CACHED_TEXTS)
 def _prepare_text(text: str) -> _ComparableText:
-    """Return a text prepared for comparison; one that is too short has no long words."""
+    """Return a text prepared for comparison."""
     folded = fold(text)
     words = folded.split()
     if len(words) < _MIN_COMPARED_WORDS:
@@ -508,7 +523,7 @@ def _prepare_text(text: str) -> _ComparableText:
 
 
 def _contains_all_runs(other: _ComparableText, own: _ComparableText) -> bool:
-    """Return whether the other text, if long enough to compare, has every run of `own`."""
+    """Return whether `other` has every run of words of `own`; False if `other` is too short to compare."""
     if not other.rare_words or not all(word in other.folded for word in own.rare_words):
         return False
     runs = _collect_runs(own.folded)
