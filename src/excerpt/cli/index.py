@@ -160,7 +160,7 @@ def _savings_line(savings: TokenSavings | None) -> str:
         return "nothing yet"
     packs = format_count(savings.packs, "pack")
     of = f"{format_count(savings.tokens, 'token')} instead of {savings.source_tokens:,}"
-    return f"{percent(savings.saved, '')} · {packs} of {of}, since {savings.since}"
+    return f"{percent(savings.saved_share, '')} · {packs} of {of}, since {savings.since}"
 
 
 def _print_status(status: Status, index_location: str, watched: bool, savings: TokenSavings | None) -> None:

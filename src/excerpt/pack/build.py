@@ -109,7 +109,7 @@ class HitCollector:
     def _add(
         self, hits: Sequence[Hit], values: Sequence[float], min_primary: float, limit: int, duplicate: DuplicateRule
     ) -> None:
-        self.notes.read(
+        self.notes.prefetch(
             find_expansion_range(hit.fragment, self._scope(hit.fragment), self.settings.neighbors)
             for hit in hits[:limit]
         )

@@ -1,4 +1,4 @@
-"""What the user marked and decided by hand about packs, and the file that keeps it for the next session."""
+"""Fragments marked by hand, the user's decisions about packs, and the file that stores them between sessions."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 
 # --- overrides --------------------------------------------------------------------------------------------------------
-# What the user decided by hand about the packs of a query.
+# The user's decisions by hand about the packs of a query.
 
 
 @dataclass(frozen=True, slots=True)
 class PackOverrides:
-    """The user's decisions, by fragment ids. Immutable: each method returns a changed value, so undo keeps the old one.
+    """The user's decisions by hand about packs, by fragment id. Immutable: methods return a changed copy.
 
-    No pack holds a fragment that is `dropped`. The hits in `scopes` grow to the scope given there, whatever the
-    settings say. Packs that hold a fragment of `order` come first, in that order.
+    No pack contains a fragment of `dropped`. Each hit in `scopes` (id and scope) is extended to that scope instead of
+    the scope of the settings. Packs with a fragment of `order` come first, in this order.
     """
 
     dropped: frozenset[str] = frozenset()
@@ -33,6 +33,7 @@ class PackOverrides:
     order: tuple[str, ...] = ()
 
     def with_dropped(self, fragment_ids: Iterable[str]) -> PackOverrides:
+        """Return these decisions with these fragments dropped too."""
         return replace(self, dropped=self.dropped.union(fragment_ids))
 
     def with_scope(self, fragment_ids: Iterable[str], scope: Scope) -> PackOverrides:
@@ -41,33 +42,33 @@ class PackOverrides:
         return replace(self, scopes=tuple(sorted(scopes.items())))
 
     def with_order(self, fragment_ids: Iterable[str]) -> PackOverrides:
-        """Return these decisions with packs in the order of these fragments."""
+        """Return these decisions with the packs in the order of these fragments, instead of any former order."""
         return replace(self, order=tuple(fragment_ids))
 
 
 NO_OVERRIDES = PackOverrides()
-"""Nothing decided by hand."""
+"""The overrides of a user who decided nothing by hand."""
 
 
 # --- marks file -------------------------------------------------------------------------------------------------------
-# What the user marked and decided on the screen, kept from one session to the next, for `excerpt pack --from-marks`.
+# The marked fragments and decisions of a vault, stored for the next session and for `excerpt pack --from-marks`.
 #
-# One file a vault in the state folder:
+# Each vault has one file in the state folder:
 #
 #     {"query": "sync conflicts",
 #      "marks": [{"fragment": "4be1c0a2d3f4", "path": "Guides/Sync.md", "spans": [[4, 12]]}],
 #      "dropped": [], "scopes": {"4be1c0a2d3f4": "section"}, "order": []}
 #
-# A mark keeps what matched when it was made: where the fragment has to be shrunk, it is shrunk around that, whatever
-# the query says by now. So a pack of marks is the same on the screen and in a pipe. By its `path` a mark is found again
-# where its note was renamed or moved (memories.py).
+# A mark stores the spans that matched when it was made. A fragment that must be shrunk is shrunk around these spans,
+# whatever the current query is, so a pack of marks is the same on the screen and in a pipe. With its `path`, a mark can
+# be followed if its note was renamed or moved (memories.py).
 
 _Offset = Annotated[int, msgspec.Meta(ge=0)]
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedFragment:
-    """A fragment marked by hand, and what of its text matched when it was."""
+    """A fragment marked by hand: its id, its note's path, and the spans that matched the query at that time."""
 
     fragment: str
     path: str
@@ -76,7 +77,7 @@ class MarkedFragment:
 
 @dataclass(frozen=True, slots=True)
 class SavedMarks:
-    """The marks in the order in which they were made, the query that was asked last, and the overrides for the pack."""
+    """The contents of a marks file: the last query, the marked fragments in order of marking, and the overrides."""
 
     query: str = ""
     marks: tuple[MarkedFragment, ...] = ()
@@ -84,6 +85,7 @@ class SavedMarks:
 
 
 NO_MARKS = SavedMarks()
+"""The contents of a missing marks file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,7 @@ class _MarksFile:
 
 
 def read_marks(file: Path) -> SavedMarks:
-    """Return the kept marks; none if there is no file, or an invalid one."""
+    """Return the contents of the marks file; NO_MARKS if the file is missing or invalid."""
     from excerpt.model import Span
 
     read = read_value(file, _MarksFile, _MarksFile())
@@ -115,7 +117,7 @@ def read_marks(file: Path) -> SavedMarks:
 
 
 def write_marks(file: Path, saved: SavedMarks) -> None:
-    """Keep this in place of what was kept before: all of it or nothing. Raises OSError."""
+    """Replace the contents of the marks file atomically; NO_MARKS removes the file. Raises OSError."""
     if saved == NO_MARKS:
         file.unlink(missing_ok=True)
         return
