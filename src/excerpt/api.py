@@ -387,7 +387,7 @@ class Vault:
     def check(self, answer: str, pack: str) -> Check:
         """Check the citations and quotations of an LLM's `answer` against its `pack` and the current vault.
 
-        The pack may have any format except a template's. Raises PackUnreadableError.
+        The pack may have any format except a template's. Raises UnreadablePackError.
         """
         from excerpt.check.answer import read_answer
         from excerpt.check.checker import check_answer
@@ -412,14 +412,14 @@ class Vault:
     ) -> PackResult:
         from excerpt.pack.build import build_pack, search_queries
         from excerpt.pack.formats.registry import renderer_for
-        from excerpt.pack.formats.source_label import Links
+        from excerpt.pack.formats.source_label import PackLinks
         from excerpt.pack.selection import NO_MARKS
         from excerpt.text.tokens import open_tokenizer
 
         saved = self._marks() if marks else NO_MARKS
         source = self._with_memories(saved)
         all_queries = tuple(queries) or ((saved.query,) if saved.query else ())
-        links = Links(self.folder)
+        links = PackLinks(self.folder)
         renderer = renderer_for(settings, all_queries, links, self._paths.config)
         tokenizer = open_tokenizer(settings.tokenizer)
         used_strategy, hits = strategy, _hits_of(saved, source)
@@ -440,7 +440,7 @@ class Vault:
             overrides=saved.overrides,
             ranked=ranked,
         )
-        return links.with_link(packed)
+        return links.add_links(packed)
 
     def _marks(self) -> SavedMarks:
         from excerpt.pack.memories import follow_moves

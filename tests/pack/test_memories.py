@@ -11,9 +11,9 @@ import pytest
 from excerpt.kinds import Format, Scope, Strategy
 from excerpt.model import Memory, PackResult, Source
 from excerpt.pack.build import build_pack
-from excerpt.pack.formats.json_format import as_json
+from excerpt.pack.formats.json_format import render_json
 from excerpt.pack.formats.registry import read_pack
-from excerpt.pack.formats.source_label import Links
+from excerpt.pack.formats.source_label import PackLinks
 from excerpt.pack.memories import SourceWithMemories
 from excerpt.pack.memory_fragment import memory_name
 from excerpt.settings import PackSettings
@@ -96,5 +96,5 @@ def test_a_pack_with_a_memory_is_read_again(vault: MovedVault) -> None:
 
 def test_no_link_into_the_vault_is_given_for_a_memory(vault: MovedVault) -> None:
     result = packed(vault, (MEMORY,), vault.fragments[0].id, memory_name(MEMORY.id))
-    data = json.loads(as_json(replace(result, format=Format.JSON), Links(Path("/vault"))))
+    data = json.loads(render_json(replace(result, format=Format.JSON), PackLinks(Path("/vault"))))
     assert ["link" in each for each in data["packs"]] == [True, False]

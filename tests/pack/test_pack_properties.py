@@ -14,12 +14,12 @@ from excerpt.kinds import Scope, Strategy
 from excerpt.model import TOO_LARGE, Hit, PackResult
 from excerpt.pack.budget import VALUE_UNIT
 from excerpt.pack.build import DROPPED_REASON, MARKDOWN_RENDERER, OUT_OF_BUDGET_REASON, build_pack
-from excerpt.pack.formats.json_format import as_json
+from excerpt.pack.formats.json_format import render_json
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
 from excerpt.pack.formats.pack_format import Renderer
 from excerpt.pack.formats.plain_format import PlainRenderer
 from excerpt.pack.formats.registry import read_pack
-from excerpt.pack.formats.source_label import Links
+from excerpt.pack.formats.source_label import PackLinks
 from excerpt.pack.formats.template_format import TemplateRenderer
 from excerpt.pack.formats.xml_format import XmlRenderer
 from excerpt.pack.selection import NO_OVERRIDES, PackOverrides
@@ -42,7 +42,7 @@ RENDERERS: list[Renderer] = [
     MarkdownRenderer(("What is it?",)),
     PlainRenderer(),
     XmlRenderer(("What is it?",)),
-    TemplateRenderer("own.j2", OWN, Links(Path("/My notes")), ("What is it?",)),
+    TemplateRenderer("own.j2", OWN, PackLinks(Path("/My notes")), ("What is it?",)),
 ]
 COPIES = ("same text as ", "near copy of ")
 
@@ -160,7 +160,7 @@ def test_a_best_hit_that_is_larger_than_the_budget_is_in_by_a_part(
 def test_every_source_of_a_pack_stands_in_the_vault_when_it_is_checked(case: Case, options: PackSettings) -> None:
     result = packed(case, options)
     lookup = Notes({path: note.text for path, note in case.vault.notes.items()})
-    for text in (result.text, as_json(result)) if result.packs else ():
+    for text in (result.text, render_json(result)) if result.packs else ():
         for source in read_pack(text).sources:
             assert source.intact
             assert compare_source(source, lookup).state is State.STANDS
@@ -250,7 +250,7 @@ def test_an_order_by_hand_changes_only_the_order(case: Case, options: PackSettin
 @given(cases(), pack_settings, st.sampled_from([0, 3]), st.sampled_from(RENDERERS))
 def test_the_same_hits_give_the_same_bytes(case: Case, options: PackSettings, marks: int, renderer: Renderer) -> None:
     results = [packed(case, options, marks=marks, renderer=renderer) for _ in range(3)]
-    assert len({(result.text, as_json(result)) for result in results}) == 1
+    assert len({(result.text, render_json(result)) for result in results}) == 1
 
 
 @given(cases(), pack_settings, st.data())

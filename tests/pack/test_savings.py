@@ -49,7 +49,9 @@ def test_packs_add_up(file: SavingsFile) -> None:
 
 def test_the_share_saved_is_of_the_notes() -> None:
     assert TokenSavings("", 2, 150, 1500).saved_share == pytest.approx(0.9)
-    assert TokenSavings("", 1, 150, 100).saved_share == 0.0  # tiny notes: with source lines, the pack is longer than they are
+    assert (
+        TokenSavings("", 1, 150, 100).saved_share == 0.0
+    )  # tiny notes: with source lines, the pack is longer than they are
     assert TokenSavings("").saved_share == 0.0
 
 

@@ -136,7 +136,7 @@ class _Checker:
         return self._judge(quotation)
 
     def _judge(self, quotation: Quotation) -> CheckedQuotation:
-        cited = [source for number in quotation.cited if (source := self.pack.source(number))]
+        cited = [source for number in quotation.cited if (source := self.pack.find_source(number))]
         others = [source for source in self.pack.sources if source not in cited]
         self._reversed = None
         return (
@@ -254,7 +254,7 @@ class _Checker:
     # --- sentences ----------------------------------------------------------------------------------------------------
 
     def sentence(self, sentence: Sentence) -> CheckedSentence | None:
-        cited = [source for number in sentence.cited if (source := self.pack.source(number))]
+        cited = [source for number in sentence.cited if (source := self.pack.find_source(number))]
         if not cited or sentence.quotes:
             return None
         words = self.lookup.important_words(sentence.text)

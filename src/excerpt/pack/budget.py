@@ -132,7 +132,7 @@ class TokenCosts:
 
     def count_frame(self, source_number: int, pack: Pack) -> int:
         """Return the tokens that the renderer adds around the text of a source with this number."""
-        return sum(map(self.count, self.renderer.frame(source_number, pack)))
+        return sum(map(self.count, self.renderer.render_frame(source_number, pack)))
 
     def count_range(self, first: int, last: int, note: CachedNote) -> int:
         """Return the tokens of the fragments with ordinals `first` to `last`, with the lines between them."""

@@ -1,4 +1,4 @@
-"""Memories in packs, and marks in notes that were renamed or moved."""
+"""Memories as sources of packs, and marked fragments in notes that were renamed or moved."""
 
 from __future__ import annotations
 
@@ -15,23 +15,26 @@ from excerpt.pack.source import FragmentRange, NoteSource
 from excerpt.text.fragments import fragment_id
 
 # --- marks of renamed notes -------------------------------------------------------------------------------------------
-# Marks in notes that were renamed or moved: the same fragments at their new paths.
+# Find marked fragments at the new paths of renamed notes.
 #
-# A fragment's id is computed from its note's path, its text and its position among equal texts; so the old id of a
-# fragment at the new path can be computed too.
+# A fragment's id is computed from its note's path, its text and its position among equal texts. So the id that a
+# fragment had at the old path can be computed from the note at its new path.
 
 
 class MovableSource(NoteSource, Protocol):
-    """A source of packs that knows where notes were moved; a Corpus is one."""
+    """A source of notes that records where notes were moved; `Corpus` implements it."""
 
     def current_path(self, path: str, /) -> str | None:
-        """Return the current path of the note that once had this path."""
+        """Return the current path of the note that once had `path`, None if it is unknown."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class MovedFragments:
-    """Moved fragments and notes: their new ids and paths by the old ones. False if nothing has moved."""
+    """The new ids of moved fragments and the new paths of their notes, by old id and old path.
+
+    The value is false if no fragment has moved.
+    """
 
     ids: Mapping[str, str] = field(default_factory=dict)
     paths: Mapping[str, str] = field(default_factory=dict)
@@ -40,7 +43,10 @@ class MovedFragments:
         return bool(self.ids)
 
     def update_marks(self, marks: Sequence[MarkedFragment]) -> tuple[MarkedFragment, ...]:
-        """Return the marks, each once, with the current ids of their fragments. Marks of lost texts stay unchanged."""
+        """Return the marks with the current ids and paths of their fragments, without duplicates.
+
+        A mark whose fragment was not found stays unchanged.
+        """
         now = [
             replace(mark, fragment=self.ids[mark.fragment], path=self.paths[mark.path])
             if mark.fragment in self.ids and mark.path in self.paths
@@ -50,6 +56,7 @@ class MovedFragments:
         return tuple({mark.fragment: mark for mark in reversed(now)}.values())[::-1]
 
     def update_overrides(self, overrides: PackOverrides) -> PackOverrides:
+        """Return the overrides with the current ids of their fragments."""
         return PackOverrides(
             dropped=frozenset(self.ids.get(each, each) for each in overrides.dropped),
             scopes=tuple(sorted({self.ids.get(each, each): scope for each, scope in overrides.scopes}.items())),
@@ -58,7 +65,7 @@ class MovedFragments:
 
 
 def find_moved_fragments(marks: Sequence[MarkedFragment], source: MovableSource) -> MovedFragments:
-    """Return where the marked fragments that are missing in `source` were moved."""
+    """Find the marked fragments that are missing in `source` because their notes were renamed or moved."""
     lost_paths = {mark.path for mark in marks if mark.path and source.fragment(mark.fragment) is None}
     paths = {path: now for path in sorted(lost_paths) if (now := source.current_path(path)) is not None}
     ids: dict[str, str] = {}
@@ -72,7 +79,7 @@ def find_moved_fragments(marks: Sequence[MarkedFragment], source: MovableSource)
 
 
 def follow_moves(saved: SavedMarks, source: MovableSource) -> SavedMarks:
-    """Return the saved marks with the current ids of their fragments."""
+    """Return the saved marks and overrides with the current ids and paths of moved fragments."""
     moves = find_moved_fragments(saved.marks, source)
     return (
         replace(saved, marks=moves.update_marks(saved.marks), overrides=moves.update_overrides(saved.overrides))
@@ -82,23 +89,22 @@ def follow_moves(saved: SavedMarks, source: MovableSource) -> SavedMarks:
 
 
 # --- memories ---------------------------------------------------------------------------------------------------------
-# Memories in packs: each is like a note with one fragment, besides the notes of the vault.
+# Memories in packs: each memory is like a note that has one fragment.
 
 
 class SourceWithMemories:
-    """A source of packs with memories besides its notes.
+    """A source of notes that also offers memories, each as a note with one fragment.
 
-    It does not keep `source` alive; `count` counts tokens with that source's tokenizer. It changes only when memories
-    are added.
+    It refers to `source` weakly. `count_tokens` counts with the tokenizer of `source`.
     """
 
-    def __init__(self, source: MovableSource, count: Callable[[str], int]) -> None:
+    def __init__(self, source: MovableSource, count_tokens: Callable[[str], int]) -> None:
         self._source: MovableSource = proxy(source)
-        self._count = count
+        self._count_tokens = count_tokens
         self._memories: dict[str, tuple[Memory, Fragment]] = {}
 
     def add(self, memories: Iterable[Memory]) -> bool:
-        """Add memories; return False if one of them is already here with another text."""
+        """Add memories; returns False, and stops, if a memory was already added in another version."""
         for memory in memories:
             entry = self._memories.get(memory_name(memory.id))
             if entry is not None and entry[0] != memory:
@@ -106,7 +112,7 @@ class SourceWithMemories:
             if entry is None:
                 self._memories[memory_name(memory.id)] = (
                     memory,
-                    memory_to_fragment(memory, self._count(memory.text.strip("\n"))),
+                    memory_to_fragment(memory, self._count_tokens(memory.text.strip("\n"))),
                 )
         return True
 

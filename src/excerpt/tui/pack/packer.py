@@ -17,7 +17,7 @@ from excerpt.tui.request_thread import Priority
 
 if TYPE_CHECKING:
     from excerpt.pack.build import PackCache
-    from excerpt.pack.formats.source_label import Links
+    from excerpt.pack.formats.source_label import PackLinks
     from excerpt.pack.memories import MovableSource, MovedFragments, SourceWithMemories
     from excerpt.pack.source import NoteSource
     from excerpt.search.engine import Engine
@@ -108,10 +108,10 @@ class Packer:
         return PackCache(build_pack)
 
     @cached_property
-    def _links(self) -> Links:
-        from excerpt.pack.formats.source_label import Links
+    def _links(self) -> PackLinks:
+        from excerpt.pack.formats.source_label import PackLinks
 
-        return Links(self._vault)
+        return PackLinks(self._vault)
 
     def pack(self, source: MovableSource, request: PackRequest) -> BuiltPack:
         """Build the pack of a request.
@@ -119,13 +119,13 @@ class Packer:
         Raises SettingsError for a template or tokenizer that cannot be used.
         """
         from excerpt.pack.build import DROPPED_REASON, GONE_REASON
-        from excerpt.pack.formats.registry import as_output
+        from excerpt.pack.formats.registry import render_output
 
         source = self._with_memories(source, request)
         request, moves = _with_current_ids(request, source)
         marked = _fragments(source, request.marks)
         result = self._result(source, request, marked)
-        text = as_output(result, self._links)
+        text = render_output(result, self._links)
         tokenizer = self._tokenizer(request)
         ids_by_location = {
             _location_key(fragment): fragment.id for fragment in (*(hit.fragment for hit in request.hits), *marked)
