@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from excerpt.cli.printing import print_line
-from excerpt.cli.vaults import VaultFolder, last_vault
+from excerpt.cli.vaults import VaultParameter, find_last_vault
 from excerpt.errors import VaultError
 from excerpt.known_vaults import DEMO, check_breadth, detect_move, recent_vaults, remember_vault
 from excerpt.settings import check_not_in_vault, load_settings, open_vault, settings_of, user_paths
@@ -21,7 +21,7 @@ from excerpt.tui.startup import configure_interpreter
 
 
 @click.command(add_help_option=False)
-@click.argument("vault", type=VaultFolder())
+@click.argument("vault", type=VaultParameter())
 @click.option("--plain", is_flag=True)
 @click.option("--accept-all", is_flag=True)
 @click.pass_obj
@@ -31,29 +31,29 @@ def open_vault_in_app(is_plain: bool, vault: Path, plain: bool, accept_all: bool
     start_app(vault, plain=is_plain or plain, accept_all=accept_all)
 
 
-def start_last(plain: bool = False) -> None:
+def open_last_vault_in_app(plain: bool = False) -> None:
     """Open the vault of $EXCERPT_VAULT, or else the last one, in the app.
 
     If there is no last vault or it no longer exists, the app asks for one. Raises what `start_app` raises, and
     VaultError if there is no terminal to ask on.
     """
     try:
-        path = last_vault()
+        path = find_last_vault()
         if not is_address(str(path)):
             open_vault(path)
     except VaultError as error:
-        if os.environ.get("EXCERPT_VAULT") or not is_terminal():
+        if os.environ.get("EXCERPT_VAULT") or not has_terminal():
             raise
-        ask_for_vault(str(error) if recent_vaults(user_paths()) else "", plain)
+        open_app_without_vault(str(error) if recent_vaults(user_paths()) else "", plain)
     else:
         start_app(path, plain=plain)
 
 
-def is_terminal() -> bool:
+def has_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def ask_for_vault(message: str, plain: bool = False) -> None:
+def open_app_without_vault(message: str, plain: bool = False) -> None:
     """Open the app without a vault; `message` is the reason to show."""
     paths = user_paths()
     settings = load_settings(paths.settings_file)

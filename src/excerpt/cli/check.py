@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from excerpt.cli.printing import narrate, print_json, read_input
+from excerpt.cli.printing import print_json, print_message, read_input
 from excerpt.cli.vaults import load_vault, refresh_option, vault_option
 
-_MAX = 4 * 1024 * 1024  # bytes of an answer or a pack: more is some other file
+_MAX_INPUT_BYTES = 4 * 1024 * 1024  # bytes of an answer or a pack: more is some other file
 
 
 @click.command()
@@ -39,17 +39,20 @@ def check_command(
     """
     if str(answer) == str(pack_file) == "-":
         raise click.UsageError("ANSWER and PACK cannot both come from stdin.")
-    answer_text, pack_text = read_input(answer, "answer", _MAX), read_input(pack_file, "pack", _MAX)
+    answer_text, pack_text = (
+        read_input(answer, "answer", _MAX_INPUT_BYTES),
+        read_input(pack_file, "pack", _MAX_INPUT_BYTES),
+    )
     with load_vault(vault, refresh=not no_refresh) as opened_vault:
         check = opened_vault.check(answer_text, pack_text)
 
-    from excerpt.cli.checked import print_check, summary_of
+    from excerpt.cli.checked import print_check, summarize_check
 
     if as_json:
         print_json(check.to_dict())
     else:
         print_check(check, uncited=uncited)
-    narrate(summary_of(check))
+    print_message(summarize_check(check))
     if not check.holds:
         return 1
     return 3 if strict and check.unchecked else 0

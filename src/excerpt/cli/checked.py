@@ -22,38 +22,40 @@ from excerpt import (
     State,
     Verdict,
 )
-from excerpt.cli.hits import format_share, paint
+from excerpt.cli.hits import format_share, style_text
 from excerpt.cli.printing import print_line
 from excerpt.text.columns import columns_of, truncate
 from excerpt.text.display import format_count, line_range, location, visible_line
 
-_WIDTH = 100
-_VERDICT = 14
-_INDENT = " " * (7 + _VERDICT)
+_TABLE_COLUMNS = 100
+_VERDICT_COLUMNS = 14
+_INDENT = " " * (7 + _VERDICT_COLUMNS)
 _MAX_DIFFERENCES = 6
-_MAX_BELOW = 10
-_MAX_CITED = 20  # numbers of a quotation
-_MAX_LINES = 1_000  # any answer that is read has fewer
-_ENDS = " .,;:!?。，"
+_MAX_DETAIL_LINES = 10
+_MAX_SHOWN_CITATIONS = 20  # numbers of a quotation
+_MAX_TABLE_ROWS = 1_000  # any answer that is read has fewer
+_END_PUNCTUATION = " .,;:!?。，"
 
 
 def print_check(check: Check, uncited: bool = False) -> None:
     """Print the findings of a check by line of the answer; with `uncited`, also sentences without a citation."""
     sources = {source.number: source for source in check.pack.sources}
-    rows = [_citation_row(each, sources) for each in check.citations if each.comparison]
-    rows += _unknown_rows([each for each in check.citations if not each.comparison], sources)
-    rows += map(_quotation_row, check.quotations)
-    rows += map(_sentence_row, check.sentences)
+    rows = [_make_citation_row(each, sources) for each in check.citations if each.comparison]
+    rows += _make_unknown_citation_rows([each for each in check.citations if not each.comparison], sources)
+    rows += map(_make_quotation_row, check.quotations)
+    rows += map(_make_sentence_row, check.sentences)
     rows += [
-        _TableRow(each.line, "unchecked", _one_line(each.text), (each.reason,), "yellow") for each in check.unchecked
+        _TableRow(each.line, "unchecked", _join_lines(each.text), (each.reason,), "yellow") for each in check.unchecked
     ]
-    rows += [_TableRow(each.line, "uncited", _one_line(each.text)) for each in check.uncited if uncited]
+    rows += [_TableRow(each.line, "uncited", _join_lines(each.text)) for each in check.uncited if uncited]
     lines = _limit_rows(sorted(_merge_rows(rows), key=lambda row: row.line))
     for row in lines:
-        print_line(f"{row.line:>5}  {paint(f'{row.verdict:<{_VERDICT}}', fg=row.colour)}{_line(row.text)}")
+        print_line(
+            f"{row.line:>5}  {style_text(f'{row.verdict:<{_VERDICT_COLUMNS}}', fg=row.colour)}{_fit_line(row.text)}"
+        )
         times = [f"{row.times:,} times" + ("" if row.holds else ", here first")] if row.times > 1 else []
-        for below in [*times, *row.below[:_MAX_BELOW]]:
-            print_line(f"{_INDENT}{paint(_line(below), dim=True)}")
+        for below in [*times, *row.below[:_MAX_DETAIL_LINES]]:
+            print_line(f"{_INDENT}{style_text(_fit_line(below), dim=True)}")
     untold = check.cited.total() - sum(each.times for each in check.citations)
     if more := sum(row.times for row in rows) - sum(row.times for row in lines) + untold:
         print_line(f"       and {more:,} more")
@@ -61,9 +63,9 @@ def print_check(check: Check, uncited: bool = False) -> None:
 
 def _limit_rows(rows: Sequence[_TableRow]) -> Sequence[_TableRow]:
     """Return at most `_MOST_LINES` rows in their order; failed checks are preferred when rows must be dropped."""
-    if len(rows) <= _MAX_LINES:
+    if len(rows) <= _MAX_TABLE_ROWS:
         return rows
-    first = sorted(range(len(rows)), key=lambda number: rows[number].holds)[:_MAX_LINES]
+    first = sorted(range(len(rows)), key=lambda number: rows[number].holds)[:_MAX_TABLE_ROWS]
     return [rows[number] for number in sorted(first)]
 
 
@@ -91,15 +93,15 @@ def _merge_rows(rows: Iterable[_TableRow]) -> Iterator[_TableRow]:
     return (replace(each[0], times=sum(row.times for row in each)) for each in same.values())
 
 
-def _one_line(text: str) -> str:
+def _join_lines(text: str) -> str:
     return " ".join(text.split())
 
 
-def _line(text: str) -> str:
-    return truncate(visible_line(text), _WIDTH - columns_of(_INDENT))
+def _fit_line(text: str) -> str:
+    return truncate(visible_line(text), _TABLE_COLUMNS - columns_of(_INDENT))
 
 
-def _unknown_rows(citations: Sequence[CheckedCitation], sources: Iterable[int]) -> Iterator[_TableRow]:
+def _make_unknown_citation_rows(citations: Sequence[CheckedCitation], sources: Iterable[int]) -> Iterator[_TableRow]:
     """Yield a row for each run of consecutive numbers that a citation names but the pack does not have."""
     have = ", ".join(f"[{number}]" for number in sources)
     runs = groupby(enumerate(citations), lambda each: (each[1].citation, each[1].times, each[1].number - each[0]))
@@ -110,7 +112,7 @@ def _unknown_rows(citations: Sequence[CheckedCitation], sources: Iterable[int]) 
         yield _TableRow(citation.line, State.UNKNOWN.value, text, colour="red", times=times)
 
 
-def _citation_row(checked: CheckedCitation, sources: dict[int, PackSource]) -> _TableRow:
+def _make_citation_row(checked: CheckedCitation, sources: dict[int, PackSource]) -> _TableRow:
     line, state, comparison = checked.citation.line, checked.state.value, checked.comparison
     colour = "green" if checked.holds else "red"
     assert comparison
@@ -123,25 +125,25 @@ def _citation_row(checked: CheckedCitation, sources: dict[int, PackSource]) -> _
         below.append(
             f"now at {location(comparison.path, comparison.line_start, comparison.line_end, comparison.place)}:"
         )
-        below += _differences(source.text, comparison.text)
+        below += _format_changed_lines(source.text, comparison.text)
     elif comparison.state is State.GONE:
         below.append("neither the note nor the text is in the vault")
     return _TableRow(line, state, text, tuple(below), colour, checked.times)
 
 
-def _quotation_row(checked: CheckedQuotation) -> _TableRow:
+def _make_quotation_row(checked: CheckedQuotation) -> _TableRow:
     colour = None if checked.verdict is Verdict.SHORT else "green" if checked.holds else "red"
-    text = f"“{_one_line(checked.quotation.text)}”"
-    return _TableRow(checked.quotation.line, checked.verdict.value, text, tuple(_below_quotation(checked)), colour)
+    text = f"“{_join_lines(checked.quotation.text)}”"
+    return _TableRow(checked.quotation.line, checked.verdict.value, text, tuple(_describe_quotation(checked)), colour)
 
 
-def _sentence_row(checked: CheckedSentence) -> _TableRow:
+def _make_sentence_row(checked: CheckedSentence) -> _TableRow:
     missing = (f"missing: {', '.join(checked.missing)}",) if checked.missing else ()
-    text = _one_line(checked.sentence.text)
+    text = _join_lines(checked.sentence.text)
     return _TableRow(checked.sentence.line, f"words {checked.found}/{len(checked.words)}", text, missing)
 
 
-def _differences(before: str, now: str) -> list[str]:
+def _format_changed_lines(before: str, now: str) -> list[str]:
     """Return the removed (-) and added (+) lines, at most `_MOST_DIFFERENCES` and the number of the others."""
     changed = list(unified_diff(before.split("\n"), now.split("\n"), n=0, lineterm=""))[2:]
     lines = [line for line in changed if not line.startswith("@@") and line[1:].strip()]
@@ -149,9 +151,9 @@ def _differences(before: str, now: str) -> list[str]:
     return [*lines[:_MAX_DIFFERENCES], *([f"… and {format_count(more, 'line')} more"] if more > 0 else [])]
 
 
-def _below_quotation(checked: CheckedQuotation) -> Iterator[str]:
+def _describe_quotation(checked: CheckedQuotation) -> Iterator[str]:
     lines, verdict = checked.place, checked.verdict
-    cited = ", ".join(f"[{number}]" for number in checked.quotation.cited[:_MAX_CITED])
+    cited = ", ".join(f"[{number}]" for number in checked.quotation.cited[:_MAX_SHOWN_CITATIONS])
     if verdict is Verdict.SHORT:
         yield "not found, but too short to count as a quotation"
     elif lines is None:
@@ -161,34 +163,34 @@ def _below_quotation(checked: CheckedQuotation) -> Iterator[str]:
     elif checked.turned_by:
         words = ", ".join(f"“{word}”" for word in checked.turned_by)
         yield f"leaves out {words}, which changes the meaning of {_format_lines(lines)}"
-        yield f"“{_one_line(lines.passage)}”"
+        yield f"“{_join_lines(lines.passage)}”"
     elif verdict is Verdict.ALTERED:
         yield f"{format_share(checked.similarity)} like {_format_lines(lines)}"
-        yield f"“{_one_line(lines.passage)}”"
-        yield from _swapped_lines(checked.quotation.text, lines.passage)
+        yield f"“{_join_lines(lines.passage)}”"
+        yield from _format_replaced_words(checked.quotation.text, lines.passage)
     else:
         but = f", not in {cited}" if verdict is Verdict.MISATTRIBUTED else ""
         absence = ", but no longer in the vault" if verdict is Verdict.CHANGED else ""
         yield f"found in {_format_lines(lines)}{but}{absence}"
-        yield from _confirmation_lines(checked, lines)
+        yield from _describe_found_quotation(checked, lines)
 
 
-def _swapped_lines(quoted: str, source: str) -> Iterator[str]:
+def _format_replaced_words(quoted: str, source: str) -> Iterator[str]:
     """Yield a line for each run of words in which `quoted` differs from the text `source`."""
-    ours, theirs = quoted.rstrip(_ENDS).split(), source.rstrip(_ENDS).split()
+    ours, theirs = quoted.rstrip(_END_PUNCTUATION).split(), source.rstrip(_END_PUNCTUATION).split()
     for kind, a, b, c, d in SequenceMatcher(None, theirs, ours, autojunk=False).get_opcodes():
         if kind != "equal":
             yield f"“{' '.join(ours[c:d])}” for “{' '.join(theirs[a:b])}”"
 
 
-def _confirmation_lines(checked: CheckedQuotation, lines: SourceLines) -> Iterator[str]:
+def _describe_found_quotation(checked: CheckedQuotation, lines: SourceLines) -> Iterator[str]:
     """Yield how a quotation that was found differs from the text at `lines`, and where that text is now."""
     now = checked.now
     if now and (now.path, now.line_start) != (lines.path, lines.line_start):
         yield f"now {location(now.path, now.line_start, now.line_end, now.place)}"
     if checked.differences:
         yield f"differs in: {', '.join(each.value for each in checked.differences)}"
-        yield f"“{_one_line(lines.passage)}”"
+        yield f"“{_join_lines(lines.passage)}”"
 
 
 def _format_lines(lines: SourceLines) -> str:
@@ -199,21 +201,23 @@ def _format_lines(lines: SourceLines) -> str:
 # --- a sentence -------------------------------------------------------------------------------------------------------
 
 
-def summary_of(check: Check) -> str:
+def summarize_check(check: Check) -> str:
     """Return a one-line summary of a check."""
     states: Counter[str] = Counter()
     state_by_number = {each.number: each.state.value for each in check.citations}
     for number, times in check.cited.items():
         states[state_by_number[number]] += times
     parts = [
-        _with_kinds(check.cited.total(), "citation", states),
-        _with_kinds(len(check.quotations), "quotation", Counter(each.verdict.value for each in check.quotations)),
+        _format_count_by_kind(check.cited.total(), "citation", states),
+        _format_count_by_kind(
+            len(check.quotations), "quotation", Counter(each.verdict.value for each in check.quotations)
+        ),
         f"{format_count(len(check.uncited), 'sentence')} without either",
         *([f"{len(check.unchecked):,} unchecked"] if check.unchecked else []),
     ]
     return " · ".join(parts)
 
 
-def _with_kinds(count: int, noun: str, kinds: Counter[str]) -> str:
+def _format_count_by_kind(count: int, noun: str, kinds: Counter[str]) -> str:
     listed = ", ".join(f"{number:,} {kind}" for kind, number in kinds.most_common())
     return f"{format_count(count, noun)}{f' ({listed})' if listed else ''}"

@@ -13,8 +13,8 @@ from typing import Any
 import click
 import msgspec
 
-from excerpt.cli.printing import for_stdout, print_line
-from excerpt.cli.vaults import VaultFolder, chosen_vault
+from excerpt.cli.printing import escape_for_stdout, print_line
+from excerpt.cli.vaults import VaultParameter, resolve_vault
 from excerpt.errors import ExcerptError, SettingsError
 from excerpt.processes import find_program, program_command
 from excerpt.settings import Settings, load_settings, user_paths
@@ -23,13 +23,13 @@ from excerpt.state_files import users_umask
 from excerpt.text.display import visible_line
 from excerpt.tui.keymap import bindable, validate_keymap
 
-_BARE = re.compile("[A-Za-z0-9_-]+")  # TOML's keys that need no quotation marks
+_BARE_TOML_KEY = re.compile("[A-Za-z0-9_-]+")  # TOML's keys that need no quotation marks
 
 
 @click.command()
 @click.option(
     "--vault",
-    type=VaultFolder(),
+    type=VaultParameter(),
     help="Use the settings of this vault, which override those for all vaults.",
 )
 @click.option("--path", is_flag=True, help="Print the path of the settings file.")
@@ -48,28 +48,28 @@ def config_command(vault: Path | None, path: bool, check: bool, edit: bool, sche
         print_line(schema_text(bindable()))
         return
     paths = user_paths()
-    chosen = None if vault is None else chosen_vault(vault)
+    chosen = None if vault is None else resolve_vault(vault)
     file = paths.settings_file if chosen is None else paths.vault_settings_file(chosen)
     if path:
-        print_line(for_stdout(str(file)))  # alone, for a script
+        print_line(escape_for_stdout(str(file)))  # alone, for a script
         return
     if edit:
-        _edit(file, begin_with(paths, chosen, bindable()))
+        _edit_settings_file(file, begin_with(paths, chosen, bindable()))
     settings = load_settings(file) if chosen is None else load_settings(paths.settings_file, file)
     if check or edit:
         _check_patterns(settings, file)
         _check_keys(settings, file)
-        state = f"{file} is valid." if file.exists() else f"{file} does not exist: {_fallback_text(chosen)}."
+        state = f"{file} is valid." if file.exists() else f"{file} does not exist: {_describe_fallback(chosen)}."
         print_line(visible_line(state))
         return
     for table, values in msgspec.to_builtins(settings).items():
         print_line(f"[{table}]")
-        for line in _lines_of(values):
+        for line in _format_toml_lines(values):
             print_line(line)
         print_line("")
 
 
-def _fallback_text(vault: Path | None) -> str:
+def _describe_fallback(vault: Path | None) -> str:
     return "every setting has its default" if vault is None else "the settings for all vaults apply"
 
 
@@ -92,7 +92,7 @@ def _check_keys(settings: Settings, file: Path) -> None:
         )
 
 
-def _edit(file: Path, beginning: str) -> None:
+def _edit_settings_file(file: Path, beginning: str) -> None:
     """Run the user's editor on the file. Raises ExcerptError if there is none or the file cannot be made."""
     from excerpt.tui.programs import editor_command
 
@@ -112,12 +112,12 @@ def _edit(file: Path, beginning: str) -> None:
         raise ExcerptError(f"The editor {editor.argv[0]} ended with code {code}.", "Set $EDITOR, or screen.editor.")
 
 
-def _lines_of(values: dict[str, Any]) -> Iterator[str]:
+def _format_toml_lines(values: dict[str, Any]) -> Iterator[str]:
     """Yield the values as TOML lines; TOML writes strings, numbers and arrays as JSON does."""
     for key, value in values.items():
         if isinstance(value, dict):
             for name, inner in value.items():
-                part = name if _BARE.fullmatch(name) else json.dumps(name)
+                part = name if _BARE_TOML_KEY.fullmatch(name) else json.dumps(name)
                 yield f"{key}.{part} = {json.dumps(inner, ensure_ascii=False)}"
         else:
             yield f"{key} = {json.dumps(value, ensure_ascii=False)}"

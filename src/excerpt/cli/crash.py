@@ -13,7 +13,7 @@ from excerpt.errors import ExcerptError
 from excerpt.settings import user_paths
 
 
-def report(error: BaseException, argv: Sequence[str]) -> str:
+def log_crash(error: BaseException, argv: Sequence[str]) -> str:
     """Write the traceback to errors.log in the state folder and return a sentence that names the file."""
     message = f"something went wrong inside excerpt ({type(error).__name__}: {str(error) or 'no message'})."
     try:

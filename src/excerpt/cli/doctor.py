@@ -12,7 +12,7 @@ import click
 
 from excerpt import known_vaults
 from excerpt.cli.printing import ProgressLine, print_json, print_line
-from excerpt.cli.vaults import check_folder, last_vault, vault_option
+from excerpt.cli.vaults import check_is_folder, find_last_vault, vault_option
 from excerpt.errors import ExcerptError, VaultError
 from excerpt.json_forms import select_fields
 from excerpt.model import Progress
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from excerpt.doctor.look import Diagnosis
     from excerpt.doctor.repairs import Repairs
 
-_COLOURS = {"ok": "green", "warning": "yellow", "problem": "red"}
+_LEVEL_COLOURS = {"ok": "green", "warning": "yellow", "problem": "red"}
 _UPDATE_SECONDS = 0.1  # seconds
 
 
@@ -48,22 +48,22 @@ def doctor_command(vault: Path | None, fix: bool, adopt: str | None, quick: bool
     if adopt is not None:
         if fix or quick or as_json:
             raise click.UsageError("Use --adopt only with --vault.")
-        chosen = last_vault() if vault is None else vault
-        check_folder(chosen)
+        chosen = find_last_vault() if vault is None else vault
+        check_is_folder(chosen)
         print_line(visible_line(known_vaults.adopt(user_paths(), open_vault(chosen), adopt)))
         return 0
     started = time.monotonic()
     folder, paths = _vault_and_paths(vault)
     line = ProgressLine(sys.stderr)
     try:
-        diagnosis, repairs = _diagnose_and_repair(folder, paths, _Ticker(line), line, fix=fix, quick=quick)
+        diagnosis, repairs = _diagnose_and_repair(folder, paths, _CheckProgress(line), line, fix=fix, quick=quick)
     finally:
         line.clear()
     seconds = time.monotonic() - started
     if as_json:
-        print_json(_as_json(diagnosis, repairs, seconds))
+        print_json(_diagnosis_to_json(diagnosis, repairs, seconds))
     else:
-        _print(diagnosis, repairs, seconds)
+        _print_diagnosis(diagnosis, repairs, seconds)
     return ExcerptError.exit_code if diagnosis.problems else 0
 
 
@@ -79,13 +79,13 @@ def _vault_and_paths(vault: Path | None) -> tuple[Path | None, Paths]:
         check_not_in_vault(vault.expanduser().resolve(), paths)
         return vault, paths
     try:
-        return last_vault(), paths
+        return find_last_vault(), paths
     except VaultError:
         return None, paths
 
 
 def _diagnose_and_repair(
-    folder: Path | None, paths: Paths, ticker: _Ticker, line: ProgressLine, *, fix: bool, quick: bool
+    folder: Path | None, paths: Paths, ticker: _CheckProgress, line: ProgressLine, *, fix: bool, quick: bool
 ) -> tuple[Diagnosis, Repairs | None]:
     from excerpt.doctor.look import diagnose
 
@@ -98,7 +98,7 @@ def _diagnose_and_repair(
     return (diagnose(folder, paths, ticker, quick=quick) if repairs.done else diagnosis), repairs
 
 
-class _Ticker:
+class _CheckProgress:
     """Shows the progress of the checks a few times a second."""
 
     def __init__(self, line: ProgressLine) -> None:
@@ -125,7 +125,7 @@ class _Ticker:
         )
 
 
-def _as_json(diagnosis: Diagnosis, repairs: Repairs | None, seconds: float) -> dict[str, object]:
+def _diagnosis_to_json(diagnosis: Diagnosis, repairs: Repairs | None, seconds: float) -> dict[str, object]:
     """Return one object with the findings and the repairs, without the settings and the index."""
     return {
         **select_fields(diagnosis, "vault", "problems", "warnings", "groups"),
@@ -135,13 +135,13 @@ def _as_json(diagnosis: Diagnosis, repairs: Repairs | None, seconds: float) -> d
     }
 
 
-def _print(diagnosis: Diagnosis, repairs: Repairs | None, seconds: float) -> None:
+def _print_diagnosis(diagnosis: Diagnosis, repairs: Repairs | None, seconds: float) -> None:
     coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     for group in diagnosis.groups:
         print_line(group.name)
         for finding in group.findings:
             level = f"{finding.level:<8}"
-            label = click.style(level, fg=_COLOURS[finding.level]) if coloured else level
+            label = click.style(level, fg=_LEVEL_COLOURS[finding.level]) if coloured else level
             print_line(f"  {label} {visible_line(f'{finding.what} {finding.todo}'.strip())}")
     if repairs is not None:
         print_line("mended")

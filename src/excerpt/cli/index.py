@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from excerpt.cli.printing import narrate, print_json, print_line
-from excerpt.cli.vaults import build_index, chosen_vault, load_vault, refresh_option, vault_option
+from excerpt.cli.printing import print_json, print_line, print_message
+from excerpt.cli.vaults import build_index, load_vault, refresh_option, resolve_vault, vault_option
 from excerpt.errors import ExcerptError
 from excerpt.json_forms import as_data, select_fields
 from excerpt.known_vaults import check_breadth
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # --- index ------------------------------------------------------------------------------------------------------------
 # `excerpt index`: update or rebuild a vault's index.
 
-_NAMED = 10
+_MAX_LISTED_FILES = 10
 
 
 @click.command()
@@ -52,8 +52,8 @@ def index_command(
     if progress:
         return _index_with_progress(vault, rebuild, accept_empty, accept_all, ocr)
     paths = user_paths()
-    chosen = chosen_vault(vault)
-    settings = _with_ocr(chosen, paths) if ocr else settings_of(chosen, paths)
+    chosen = resolve_vault(vault)
+    settings = _turn_on_ocr(chosen, paths) if ocr else settings_of(chosen, paths)
     report = build_index(chosen, settings, paths, rebuild=rebuild, accept_empty=accept_empty, accept_all=accept_all)
     if as_json:
         print_json(report)
@@ -62,13 +62,13 @@ def index_command(
     return 0
 
 
-def _with_ocr(vault: Path, paths: Paths) -> Settings:
+def _turn_on_ocr(vault: Path, paths: Paths) -> Settings:
     """Turn on OCR in the vault's settings, print the file that was changed, and return the settings."""
     from excerpt.tui.keymap import bindable
     from excerpt.vault.readers.ocr import switch_on
 
     if file := switch_on(vault, paths, bindable()):
-        narrate(f'OCR is on for this vault: vault.attachments.ocr = "{Ocr.AUTO}" in {file}')
+        print_message(f'OCR is on for this vault: vault.attachments.ocr = "{Ocr.AUTO}" in {file}')
     return settings_of(vault, paths)
 
 
@@ -78,12 +78,12 @@ def _index_with_progress(vault: Path | None, rebuild: bool, accept_empty: bool, 
         from excerpt.index.build import build
 
         paths = user_paths()
-        chosen = chosen_vault(vault)
+        chosen = resolve_vault(vault)
         if not accept_all:
             check_breadth(chosen, paths)
-        settings = _with_ocr(chosen, paths) if ocr else settings_of(chosen, paths)
+        settings = _turn_on_ocr(chosen, paths) if ocr else settings_of(chosen, paths)
         folder = paths.index_folder(chosen)
-        report = build(chosen, folder, settings, _report, rebuild=rebuild, accept_empty=accept_empty)
+        report = build(chosen, folder, settings, _print_progress, rebuild=rebuild, accept_empty=accept_empty)
     except ExcerptError as error:
         print_json({"event": "error", "title": error.title, "message": error.message, "hint": error.hint})
         return error.exit_code
@@ -91,7 +91,7 @@ def _index_with_progress(vault: Path | None, rebuild: bool, accept_empty: bool, 
     return 0
 
 
-def _report(progress: Progress) -> None:
+def _print_progress(progress: Progress) -> None:
     print_json({"event": "progress", **as_data(progress)})
 
 
@@ -107,10 +107,10 @@ def _print_report(report: BuildReport) -> None:
     for title, entries in (("skipped", report.skipped), ("indexed with a warning", report.warnings)):
         if entries:
             print_line(f"{len(entries):,} {title}:")
-        for entry in entries[:_NAMED]:
+        for entry in entries[:_MAX_LISTED_FILES]:
             print_line(visible_line(f"  {entry.path}: {entry.reason}"))  # one line each, through a pager too
-        if len(entries) > _NAMED:
-            print_line(f"  and {len(entries) - _NAMED:,} more; `excerpt status` lists them all")
+        if len(entries) > _MAX_LISTED_FILES:
+            print_line(f"  and {len(entries) - _MAX_LISTED_FILES:,} more; `excerpt status` lists them all")
 
 
 @click.command()
@@ -130,7 +130,7 @@ def status_command(vault: Path | None, as_json: bool, clear_savings: bool, no_re
     with load_vault(vault, refresh=not no_refresh) as opened_vault:
         chosen, file = opened_vault.folder, SavingsFile(paths.savings_file(opened_vault.folder))
         if clear_savings:
-            _clear(file)
+            _clear_savings(file)
         status, store = opened_vault.status(), opened_vault.address
     savings = file.read()
     watched = is_watched(paths.watch_folder(chosen))
@@ -146,7 +146,7 @@ def status_command(vault: Path | None, as_json: bool, clear_savings: bool, no_re
 # `excerpt status`: show what a vault's index holds and what its packs have saved.
 
 
-def _clear(file: SavingsFile) -> None:
+def _clear_savings(file: SavingsFile) -> None:
     try:
         file.clear()
     except OSError as error:
@@ -155,7 +155,7 @@ def _clear(file: SavingsFile) -> None:
         ) from error
 
 
-def _savings_line(savings: TokenSavings | None) -> str:
+def _format_savings(savings: TokenSavings | None) -> str:
     if savings is None:
         return "nothing yet"
     packs = format_count(savings.packs, "pack")
@@ -172,11 +172,11 @@ def _print_status(status: Status, index_location: str, watched: bool, savings: T
             "yes: changes are indexed at once" if watched else "no: the next command looks for changes",
         ),
         ("notes", f"{status.notes:,}"),
-        *([("attached", _by_kind(status.attachments))] if status.attachments else ()),
+        *([("attached", _format_counts_by_kind(status.attachments))] if status.attachments else ()),
         ("fragments", f"{status.fragments:,}"),
         ("model", status.model),
         ("tokenizer", status.tokenizer),
-        ("saved", _savings_line(savings)),
+        ("saved", _format_savings(savings)),
     )
     for name, value in rows:
         print_line(visible_line(f"{name:<10} {value}"))
@@ -190,7 +190,7 @@ def _print_status(status: Status, index_location: str, watched: bool, savings: T
         )
 
 
-def _by_kind(counts: Mapping[str, int]) -> str:
+def _format_counts_by_kind(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
 
 
@@ -205,12 +205,12 @@ def learned_command(*, vault: Path | None, clear: bool, as_json: bool) -> int:
     """
     from excerpt.search.usage import UseLog, by_note, written_time
 
-    chosen, paths = chosen_vault(vault), user_paths()
+    chosen, paths = resolve_vault(vault), user_paths()
     log = UseLog(paths.use_file(chosen))
     if clear:
-        return _forget(log, as_json)
+        return _clear_use_log(log, as_json)
     events = log.events()
-    notes = by_note(_at_home(events, paths.index_folder(chosen)))
+    notes = by_note(_update_event_paths(events, paths.index_folder(chosen)))
     if as_json:
         rows = [{**as_data(note), "last": written_time(note.last)} for note in notes]
         print_json({"vault": chosen, "file": log.file, "events": len(events), "notes": rows})
@@ -219,7 +219,7 @@ def learned_command(*, vault: Path | None, clear: bool, as_json: bool) -> int:
             format_count(count, noun) for count, noun in ((note.opens, "open"), (note.packs, "pack")) if count
         )
         print_line(visible_line(f"{note.score:.2f}  {written_time(note.last)[:10]}  {uses:<18}  {note.path}"))
-    narrate(
+    print_message(
         f"{format_count(len(notes), 'note')}, kept in {log.file}."
         if notes
         else "nothing was learned in this vault yet."
@@ -231,7 +231,7 @@ def learned_command(*, vault: Path | None, clear: bool, as_json: bool) -> int:
 # `excerpt learned`: show or clear what was learned from the user's opens and packs.
 
 
-def _at_home(events: Sequence[Event], index: Path) -> Sequence[Event]:
+def _update_event_paths(events: Sequence[Event], index: Path) -> Sequence[Event]:
     """Return the events with the current paths of renamed notes; unchanged if there is no readable index."""
     import sqlite3
 
@@ -246,7 +246,7 @@ def _at_home(events: Sequence[Event], index: Path) -> Sequence[Event]:
         return events
 
 
-def _forget(log: UseLog, as_json: bool) -> int:
+def _clear_use_log(log: UseLog, as_json: bool) -> int:
     try:
         forgotten = log.clear()
     except OSError as error:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from excerpt.cli.hits import INDENT, bar, paint
-from excerpt.cli.printing import for_stdout, narrate, print_json, print_line
+from excerpt.cli.hits import INDENT, format_bar, style_text
+from excerpt.cli.printing import escape_for_stdout, print_json, print_line, print_message
 from excerpt.cli.vaults import load_vault, refresh_option, vault_option
 from excerpt.settings import MAX
 from excerpt.text.columns import columns_of, truncate
@@ -45,10 +45,10 @@ def overview_command(
     if as_json:
         print_json(overview.to_dict())
     elif overview.found:
-        print_line(for_stdout(text), end="")
-        narrate(_summary(overview, tokens))
+        print_line(escape_for_stdout(text), end="")
+        print_message(_summarize_overview(overview, tokens))
     else:
-        narrate(f"No note is about {overview.topic!r}.")
+        print_message(f"No note is about {overview.topic!r}.")
     return 0 if overview.found else 1
 
 
@@ -56,7 +56,7 @@ def overview_command(
 # `excerpt overview`: show what the vault holds about a topic, on one screen.
 
 
-def _summary(overview: Overview, tokens: int) -> str:
+def _summarize_overview(overview: Overview, tokens: int) -> str:
     if not tokens:
         return f"Not even its first lines fit into {format_count(overview.budget, 'token')}."
     used = f"{tokens:,} of {format_count(overview.budget, 'token')}"
@@ -66,8 +66,8 @@ def _summary(overview: Overview, tokens: int) -> str:
 # --- related ----------------------------------------------------------------------------------------------------------
 # `excerpt related`: show the notes nearest to a note or a passage, and why.
 
-_WIDEST = 120
-_SHOWN_LINKS = 3
+_MAX_COLUMNS = 120
+_MAX_SHOWN_LINKS = 3
 
 
 @click.command()
@@ -88,40 +88,42 @@ def related_command(*, note: str, vault: Path | None, limit: int | None, as_json
     if as_json:
         print_json(related.to_dict())
     else:
-        _print(related)
+        _print_related(related)
     return 0 if related.notes else 1
 
 
 # --- for a reader -----------------------------------------------------------------------------------------------------
 
 
-def _print(related: Related) -> None:
-    width = min(shutil.get_terminal_size((_WIDEST, 24)).columns, _WIDEST)
+def _print_related(related: Related) -> None:
+    width = min(shutil.get_terminal_size((_MAX_COLUMNS, 24)).columns, _MAX_COLUMNS)
     for rank, note in enumerate(related.notes, 1):
         if rank > 1:
             print_line("")
-        missing = paint(" · no link yet", fg="yellow") if note.missing_link else ""
-        print_line(f"{paint(f'{rank:>3}', fg='cyan')}  {paint(visible_line(note.title), bold=True)}{missing}")
-        print_line(f"{INDENT}{paint(visible_line(f'{note.path}:{note.line}'), fg='green')} · {_sum(note)}")
-        for name, value in _reasons(note):
+        missing = style_text(" · no link yet", fg="yellow") if note.missing_link else ""
+        print_line(f"{style_text(f'{rank:>3}', fg='cyan')}  {style_text(visible_line(note.title), bold=True)}{missing}")
+        print_line(
+            f"{INDENT}{style_text(visible_line(f'{note.path}:{note.line}'), fg='green')} · {_format_score_sum(note)}"
+        )
+        for name, value in _iterate_reasons(note):
             print_line(f"{INDENT}{name:<6} {truncate(visible_line(value), width - len(INDENT) - 7)}")
         for match in note.matches:
             for name, passage in (("here", match.here), ("there", match.there)):
-                print_line(f"{INDENT}{name:<6} {_passage(passage, width - len(INDENT) - 7)}")
+                print_line(f"{INDENT}{name:<6} {_format_passage(passage, width - len(INDENT) - 7)}")
     title = related.title if related.fragment is None else f"{related.title}, line {related.fragment.line_start}"
     if related.notes:
-        narrate(f"{format_count(len(related.notes), 'note')} near {title} · {related.elapsed_ms:.0f} ms")
+        print_message(f"{format_count(len(related.notes), 'note')} near {title} · {related.elapsed_ms:.0f} ms")
     else:
-        narrate(f"No other note is near {title}.")
+        print_message(f"No other note is near {title}.")
 
 
-def _sum(note: RelatedNote) -> str:
+def _format_score_sum(note: RelatedNote) -> str:
     """Return the score as a sum of its parts, the largest first."""
     parts = sorted((signal for signal in note.signals if signal.part >= 0.005), key=lambda signal: -signal.part)
     return f"{note.score:.2f} = {' + '.join(f'{signal.name} {signal.part:.2f}' for signal in parts)}"
 
 
-def _reasons(note: RelatedNote) -> Iterator[tuple[str, str]]:
+def _iterate_reasons(note: RelatedNote) -> Iterator[tuple[str, str]]:
     # Mentions are only of interest if there is no link yet.
     for mention in note.mentions if note.missing_link else ():
         yield "named", f"“{mention.text}” in {mention.path}:{mention.line}"
@@ -130,9 +132,9 @@ def _reasons(note: RelatedNote) -> Iterator[tuple[str, str]]:
     both = [link.title for link in note.common if not link.links_to_both]
     back = [link.title for link in note.common if link.links_to_both]
     if both:
-        yield "links", f"both link to {', '.join(both[:_SHOWN_LINKS])}"
+        yield "links", f"both link to {', '.join(both[:_MAX_SHOWN_LINKS])}"
     if back:
-        yield "links", f"both are linked from {', '.join(back[:_SHOWN_LINKS])}"
+        yield "links", f"both are linked from {', '.join(back[:_MAX_SHOWN_LINKS])}"
     if note.words:
         yield "words", ", ".join(f"{word.word} ({format_count(word.notes, 'note')})" for word in note.words)
     if note.tags:
@@ -141,7 +143,7 @@ def _reasons(note: RelatedNote) -> Iterator[tuple[str, str]]:
         yield "place", f"both in {note.place}"
 
 
-def _passage(passage: MatchedFragment, columns: int) -> str:
+def _format_passage(passage: MatchedFragment, columns: int) -> str:
     from excerpt.text.snippet import snippet
 
     fragment = passage.fragment
@@ -153,12 +155,12 @@ def _passage(passage: MatchedFragment, columns: int) -> str:
 # --- map --------------------------------------------------------------------------------------------------------------
 # `excerpt map`: show where in the vault a query's matches are.
 
-_KINDS = ("folders", "tags", "properties", "modified", "created")
-_LABEL, _BAR = 34, 16  # columns; two thirds of that on a narrow terminal
-_NARROW = 110
-_MIN_NAMES = 4
-_VALUES = 50  # values shown of a property, whatever --top is
-_MIN = 8  # columns for a filter; of less none is of use
+_MAP_TREE_FIELDS = ("folders", "tags", "properties", "modified", "created")
+_LABEL_COLUMNS, _BAR_COLUMNS = 34, 16  # columns; two thirds of that on a narrow terminal
+_MIN_WIDE_COLUMNS = 110
+_MIN_UNIQUE_VALUES = 4
+_MIN_LOADED_BRANCHES = 50  # values shown of a property, whatever --top is
+_MIN_FILTER_COLUMNS = 8  # columns for a filter; of less none is of use
 
 
 @click.command()
@@ -179,43 +181,47 @@ def map_command(*, query: str | None, vault: Path | None, depth: int, top: int, 
     these. Without a QUERY, counts everything.
     """
     with load_vault(vault, refresh=not no_refresh) as notes:
-        vault_map = notes.map(query or "", limit=None if as_json else max(_VALUES, top))
+        vault_map = notes.map(query or "", limit=None if as_json else max(_MIN_LOADED_BRANCHES, top))
     if as_json:
         print_json(vault_map.to_dict())
     elif vault_map.fragments:
-        for line in map_lines(vault_map, depth, top):
+        for line in format_map_lines(vault_map, depth, top):
             print_line(line)
-    narrate(_summary_of_map(vault_map) if vault_map.fragments else f"Nothing was found for {vault_map.query!r}.")
+    print_message(_summarize_map(vault_map) if vault_map.fragments else f"Nothing was found for {vault_map.query!r}.")
     return 0 if vault_map.fragments else 1
 
 
-def _summary_of_map(vault_map: VaultMap) -> str:
+def _summarize_map(vault_map: VaultMap) -> str:
     return f"{format_count(vault_map.fragments, 'matching fragment')} in {format_count(vault_map.notes, 'note')}"
 
 
-def map_lines(vault_map: VaultMap, depth: int, top: int) -> Iterator[str]:
+def format_map_lines(vault_map: VaultMap, depth: int, top: int) -> Iterator[str]:
     """Yield the lines of all trees, one tree below the other, with bars relative to the largest of each tree."""
-    width = min(shutil.get_terminal_size((_WIDEST, 24)).columns, _WIDEST) if sys.stdout.isatty() else None
-    label, bars = (_LABEL, _BAR) if width is None or width >= _NARROW else (_LABEL * 2 // 3, _BAR * 2 // 3)
+    width = min(shutil.get_terminal_size((_MAX_COLUMNS, 24)).columns, _MAX_COLUMNS) if sys.stdout.isatty() else None
+    label, bars = (
+        (_LABEL_COLUMNS, _BAR_COLUMNS)
+        if width is None or width >= _MIN_WIDE_COLUMNS
+        else (_LABEL_COLUMNS * 2 // 3, _BAR_COLUMNS * 2 // 3)
+    )
     is_first = True
-    for kind in _KINDS:
+    for kind in _MAP_TREE_FIELDS:
         branches: Sequence[Branch] = getattr(vault_map, kind)
         if not branches:
             continue
         if not is_first:
             yield ""
         is_first = False
-        yield paint(f"{kind:<{label}} {'fragments':>9} {'notes':>6}", bold=True)
+        yield style_text(f"{kind:<{label}} {'fragments':>9} {'notes':>6}", bold=True)
         is_dated = kind in ("modified", "created")
         max_fragments = max(branch.fragments for branch in branches)
-        tree = _ShownTree(
+        tree = _TreePrinter(
             max_fragments, depth, len(branches) if is_dated else top, width, label, bars, kind == "properties"
         )
         yield from tree.lines(branches)
 
 
 @dataclass(frozen=True, slots=True)
-class _ShownTree:
+class _TreePrinter:
     """Prints one tree as lines, its bars relative to `max_fragments` fragments.
 
     `label` and `bars` are widths in columns; `width` is the limit of a line, None for a file.
@@ -227,37 +233,37 @@ class _ShownTree:
     width: int | None
     label: int
     bars: int
-    is_of_values: bool = False
+    is_property_tree: bool = False
 
     def lines(self, branches: Sequence[Branch], level: int = 0, unlisted: int = 0) -> Iterator[str]:
         indent = "  " * (level + 1)
         for branch in branches[: self.top]:
             yield self._line(branch, indent)
-            if self.is_of_values and _tells_nothing(branch):
+            if self.is_property_tree and _has_only_unique_values(branch):
                 count = len(branch.branches) + branch.unlisted
-                yield paint(f"{indent}  … {format_count(count, 'value')}, each of one note", dim=True)
+                yield style_text(f"{indent}  … {format_count(count, 'value')}, each of one note", dim=True)
             elif level + 1 < self.depth:
                 yield from self.lines(branch.branches, level + 1, branch.unlisted)
         if hidden := len(branches[self.top :]) + unlisted:
-            yield paint(f"{indent}… {hidden:,} more", dim=True)
+            yield style_text(f"{indent}… {hidden:,} more", dim=True)
 
     def _line(self, branch: Branch, indent: str) -> str:
         room = self.label - len(indent)
         label = truncate(visible_line(branch.label), room)
-        bar_text = paint(f"{bar(branch.fragments, self.max_fragments, self.bars):<{self.bars}}", fg="cyan")
+        bar_text = style_text(f"{format_bar(branch.fragments, self.max_fragments, self.bars):<{self.bars}}", fg="cyan")
         start = (
             f"{indent}{label}{' ' * (room - columns_of(label))} {branch.fragments:>9,} {branch.notes:>6,}  {bar_text}"
         )
         filter_text = visible_line(branch.filter)
         if self.width is not None:
             left = self.width - self.label - self.bars - 22
-            filter_text = truncate(filter_text, left) if left >= _MIN else ""
-        return f"{start}  {paint(filter_text, dim=True)}".rstrip()
+            filter_text = truncate(filter_text, left) if left >= _MIN_FILTER_COLUMNS else ""
+        return f"{start}  {style_text(filter_text, dim=True)}".rstrip()
 
 
-def _tells_nothing(branch: Branch) -> bool:
+def _has_only_unique_values(branch: Branch) -> bool:
     """Return whether each value of a property belongs to one note only (addresses, descriptions): it groups nothing."""
-    return len(branch.branches) >= _MIN_NAMES and all(value.notes == 1 for value in branch.branches)
+    return len(branch.branches) >= _MIN_UNIQUE_VALUES and all(value.notes == 1 for value in branch.branches)
 
 
 @click.command()
@@ -276,7 +282,7 @@ def peek_command(*, note: str, vault: Path | None, lines: int, as_json: bool, no
     if as_json:
         print_json(peek.to_dict())
     else:
-        for line in _lines(peek):
+        for line in _format_peek_lines(peek):
             print_line(line)
     return 0
 
@@ -285,9 +291,9 @@ def peek_command(*, note: str, vault: Path | None, lines: int, as_json: bool, no
 # `excerpt peek`: show what a note holds, in brief.
 
 
-def _lines(peek: Peek) -> Iterator[str]:
-    yield paint(visible_line(peek.title), bold=True)
-    yield paint(visible_line(peek.path), fg="green")
+def _format_peek_lines(peek: Peek) -> Iterator[str]:
+    yield style_text(visible_line(peek.title), bold=True)
+    yield style_text(visible_line(peek.path), fg="green")
     changed = f" · changed {peek.modified}" if peek.modified else ""
     lines, size = format_count(peek.lines, "line"), format_count(peek.size, "byte")
     yield f"{format_count(peek.tokens, 'token')} · {lines} · {size}{changed}"
@@ -304,7 +310,7 @@ def _lines(peek: Peek) -> Iterator[str]:
         yield from (f"  {visible(line)}" for line in peek.beginning.split("\n"))
     if peek.outline:
         yield ""
-        yield paint(f"{'lines':>11} {'tokens':>7}  outline", dim=True)
+        yield style_text(f"{'lines':>11} {'tokens':>7}  outline", dim=True)
     for entry in peek.outline:
         heading = visible_line(entry.heading) if entry.level else "(before the first heading)"
         lines = line_range(entry.line_start, entry.line_end)
@@ -330,9 +336,9 @@ def read_command(*, note: str, vault: Path | None, as_json: bool, no_refresh: bo
     if as_json:
         print_json(note_lines.to_dict())
     else:
-        print_line(for_stdout(note_lines.text))
+        print_line(escape_for_stdout(note_lines.text))
         location_text = location(note_lines.path, note_lines.line_start, note_lines.line_end, note_lines.place)
-        narrate(
+        print_message(
             f"{location_text} of {format_count(note_lines.lines, 'line')} · {format_count(note_lines.tokens, 'token')}"
         )
     return 0

@@ -20,7 +20,7 @@ from typing import TextIO
 import click
 
 from excerpt import __version__
-from excerpt.cli.printing import narrate, output_error, write_stderr
+from excerpt.cli.printing import make_output_error, print_message, write_stderr
 from excerpt.errors import ExcerptError
 from excerpt.state_files import close_if_open, keep_to_owner
 from excerpt.text.display import visible
@@ -53,7 +53,7 @@ COMMANDS = {
     "doctor": "doctor",
 }
 
-_COLLECT_AT = (50_000, 20, 100)
+_GC_THRESHOLDS = (50_000, 20, 100)
 """Garbage collection thresholds (`gc.set_threshold`).
 
 Nearly everything that a command imports and allocates lives to its end: with Python's default of 700 objects the
@@ -72,7 +72,7 @@ class VaultOrCommand(click.Group):
         """Import the module of a command and return the command; None if there is no such command."""
         if cmd_name not in COMMANDS:
             return None
-        gc.set_threshold(*_COLLECT_AT)
+        gc.set_threshold(*_GC_THRESHOLDS)
         module = importlib.import_module(f"excerpt.cli.{COMMANDS[cmd_name]}")
         command = getattr(module, f"{cmd_name}_command")
         assert isinstance(command, click.Command)
@@ -119,9 +119,9 @@ def program(ctx: click.Context, plain: bool) -> None:
             close_if_open(user_paths().folders)
     if ctx.invoked_subcommand is None:
         configure_interpreter()
-        from excerpt.cli.app import start_last
+        from excerpt.cli.app import open_last_vault_in_app
 
-        start_last(plain)
+        open_last_vault_in_app(plain)
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -135,16 +135,16 @@ def main(argv: list[str] | None = None) -> None:
 def run(argv: list[str]) -> int:
     """Run the command line and return its exit code; every error is printed as a sentence on stderr."""
     _replace_closed_streams()
-    _prepare(sys.stdout)
-    _prepare(sys.stderr)
+    _set_encoding(sys.stdout)
+    _set_encoding(sys.stderr)
     try:
-        return _run(argv)
+        return _run_and_report_errors(argv)
     finally:
         for stream in (sys.stdout, sys.stderr):
             _silence_if_broken(stream)
 
 
-def _run(argv: list[str]) -> int:
+def _run_and_report_errors(argv: list[str]) -> int:
     code = SUCCESS
     try:
         with program.make_context("excerpt", list(argv)) as context:
@@ -160,44 +160,44 @@ def _run(argv: list[str]) -> int:
     except BrokenPipeError:
         code = PIPE_CLOSED
     except ExcerptError as error:
-        narrate(str(error))
+        print_message(str(error))
         code = error.exit_code
     except BaseException as error:  # a bug in excerpt: the user gets a sentence, not a traceback
-        if not isinstance(error, Exception) and not _is_of_rust(error):
+        if not isinstance(error, Exception) and not _is_rust_panic(error):
             raise
-        if isinstance(error, OSError) and _is_of_click(error):
-            narrate(str(output_error(error)))
-        elif _is_short_of_memory(error):
-            narrate(_SHORT_OF_MEMORY)
+        if isinstance(error, OSError) and _was_raised_in_click(error):
+            print_message(str(make_output_error(error)))
+        elif _is_out_of_memory(error):
+            print_message(_OUT_OF_MEMORY_MESSAGE)
         else:
-            from excerpt.cli.crash import report
+            from excerpt.cli.crash import log_crash
 
-            narrate(report(error, argv))
+            print_message(log_crash(error, argv))
         code = FAILURE
     return code
 
 
-_SHORT_OF_MEMORY = (
+_OUT_OF_MEMORY_MESSAGE = (
     "There is not enough memory. Close other programs, or raise the limit (`ulimit -v`, that of a container); an "
     "index keeps what was committed."
 )
 
 
-_SHORT_IN_RUST = ("ThreadPoolBuildError", "PyObject pointer is null")
+_RUST_OUT_OF_MEMORY_TEXTS = ("ThreadPoolBuildError", "PyObject pointer is null")
 """Texts of the Rust panics that occur if memory for a thread or a Python object runs out."""
 
 
-def _is_of_rust(error: BaseException) -> bool:
+def _is_rust_panic(error: BaseException) -> bool:
     """Return whether a library written in Rust panicked; pyo3's PanicException is not an Exception."""
     return type(error).__module__ == "pyo3_runtime"
 
 
-def _is_short_of_memory(error: BaseException | None) -> bool:
+def _is_out_of_memory(error: BaseException | None) -> bool:
     """Return whether an error or one of its causes says that the system has no memory or thread left."""
     while error is not None:
         if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
             return True
-        if _is_of_rust(error) and any(sign in str(error) for sign in _SHORT_IN_RUST):
+        if _is_rust_panic(error) and any(sign in str(error) for sign in _RUST_OUT_OF_MEMORY_TEXTS):
             return True
         error = error.__cause__ or error.__context__
     return False
@@ -209,11 +209,11 @@ def _format_error(error: click.ClickException, argv: list[str]) -> str:
     error.show(buffer)
     hint = ""
     if isinstance(error, click.NoSuchOption) and not error.possibilities and error.ctx is not None:
-        hint = _hint_at_dashes(error.option_name, error.ctx, argv)
+        hint = _format_double_dash_hint(error.option_name, error.ctx, argv)
     return f"{buffer.getvalue().rstrip()}{hint}\n"
 
 
-def _hint_at_dashes(option: str, ctx: click.Context, argv: list[str]) -> str:
+def _format_double_dash_hint(option: str, ctx: click.Context, argv: list[str]) -> str:
     """Return a hint how to pass a word that begins with "-" as an argument; "" if the command takes none."""
     arguments = [parameter for parameter in ctx.command.params if isinstance(parameter, click.Argument)]
     typed = next((word for word in argv if word.startswith(option)), None)
@@ -235,7 +235,7 @@ def _replace_closed_streams() -> None:
         sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
 
 
-def _prepare(stream: TextIO) -> None:
+def _set_encoding(stream: TextIO) -> None:
     """Set the encoding of a stream: UTF-8 for pipes, whatever the locale.
 
     What cannot be encoded (a file name that is not UTF-8) is escaped with backslashes, which JSON reads too.
@@ -249,7 +249,7 @@ def _prepare(stream: TextIO) -> None:
         reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
-def _is_of_click(error: OSError) -> bool:
+def _was_raised_in_click(error: OSError) -> bool:
     """Return whether the error arose in click, which prints help and version itself."""
     frame = error.__traceback__
     while frame is not None and frame.tb_next is not None:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import click
 
-from excerpt.cli.crash import report
-from excerpt.cli.printing import narrate, print_line
-from excerpt.cli.vaults import VaultFolder, last_vault
+from excerpt.cli.crash import log_crash
+from excerpt.cli.printing import print_line, print_message
+from excerpt.cli.vaults import VaultParameter, find_last_vault
 from excerpt.errors import ExcerptError
 from excerpt.known_vaults import check_breadth
 from excerpt.processes import excerpt_command, find_program
@@ -25,7 +25,7 @@ _CLIENTS = ("claude", "cursor", "vscode", "codex")
 
 
 @click.command()
-@click.argument("vaults", nargs=-1, type=VaultFolder(), metavar="[VAULT]...")
+@click.argument("vaults", nargs=-1, type=VaultParameter(), metavar="[VAULT]...")
 @click.option("--http", "over_http", is_flag=True, help="Serve over HTTP, one process for all clients.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen; another needs --token-file.")
 @click.option("--port", type=click.IntRange(0, 65_535), default=_PORT, show_default=True, help="0 takes a free one.")
@@ -49,12 +49,12 @@ def mcp_command(
     Over stdin and stdout, for the client that started it, or with --http for all. Builds the index and keeps it up to
     date. Without VAULT, serves the vault in $EXCERPT_VAULT or the last one.
     """
-    folders = vaults or (last_vault(),)
+    folders = vaults or (find_last_vault(),)
     if client is not None:
         _print_config(client, folders, no_memory=no_memory)
         return
     if importlib.util.find_spec("mcp") is None:
-        raise _without_sdk("is not installed")
+        raise _make_sdk_error("is not installed")
     for folder in folders:
         if not is_address(str(folder)):
             check_breadth(open_vault(folder), user_paths())
@@ -74,24 +74,24 @@ def mcp_command(
         if (error.name or "").partition(".")[0] == "excerpt":
             raise
         served.end()
-        raise _without_sdk(f"cannot be used: {error}") from error
+        raise _make_sdk_error(f"cannot be used: {error}") from error
     if http_address is None:
         if sys.stdin.isatty():
-            narrate("waiting for a client on stdin. Agents start it: see --print-config. Ctrl+C ends it.")
-        serve_stdio(served, _crash, with_memory=not no_memory)
+            print_message("waiting for a client on stdin. Agents start it: see --print-config. Ctrl+C ends it.")
+        serve_stdio(served, _log_crash, with_memory=not no_memory)
     else:
-        serve_http(served, http_address, _crash, with_memory=not no_memory)
+        serve_http(served, http_address, _log_crash, with_memory=not no_memory)
 
 
-def _without_sdk(why: str) -> ExcerptError:
+def _make_sdk_error(why: str) -> ExcerptError:
     return ExcerptError(f"The MCP SDK, which serves agents, {why}.", "Install it with: pip install 'excerpt[mcp]'")
 
 
-def _crash(error: Exception) -> str:
-    return report(error, sys.argv[1:])
+def _log_crash(error: Exception) -> str:
+    return log_crash(error, sys.argv[1:])
 
 
-def _server_name(vault: Path) -> str:
+def _format_absolute_vault(vault: Path) -> str:
     """Return the vault's absolute path or address, so that a client can start anywhere."""
     return read_address(str(vault)).shown if is_address(str(vault)) else str(vault.expanduser().absolute())
 
@@ -101,20 +101,20 @@ def _print_config(client: str, folders: Sequence[Path], *, no_memory: bool) -> N
     program = find_program("excerpt")
     command = [program] if program else excerpt_command()
     options = ["--no-memory"] if no_memory else []
-    arguments = [*command[1:], "mcp", *options, *map(_server_name, folders)]
+    arguments = [*command[1:], "mcp", *options, *map(_format_absolute_vault, folders)]
     started = {"command": command[0], "args": arguments}
     match client:
         case "claude":
-            narrate(f"or run: claude mcp add excerpt -- {shlex.join([command[0], *arguments])}")
+            print_message(f"or run: claude mcp add excerpt -- {shlex.join([command[0], *arguments])}")
             print_line(json.dumps({"mcpServers": {"excerpt": started}}, indent=2, ensure_ascii=False))
         case "cursor":
-            narrate("put it into ~/.cursor/mcp.json, or .cursor/mcp.json of a project.")
+            print_message("put it into ~/.cursor/mcp.json, or .cursor/mcp.json of a project.")
             print_line(json.dumps({"mcpServers": {"excerpt": started}}, indent=2, ensure_ascii=False))
         case "vscode":
-            narrate("put it into .vscode/mcp.json, or the user's by `MCP: Open User Configuration`.")
+            print_message("put it into .vscode/mcp.json, or the user's by `MCP: Open User Configuration`.")
             print_line(json.dumps({"servers": {"excerpt": {"type": "stdio", **started}}}, indent=2, ensure_ascii=False))
         case _:
-            narrate("put it into ~/.codex/config.toml.")
+            print_message("put it into ~/.codex/config.toml.")
             print_line("[mcp_servers.excerpt]")
             print_line(f"command = {json.dumps(command[0])}")  # a TOML string is written as one of JSON
             print_line(f"args = {json.dumps(arguments)}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from excerpt.cli.printing import for_stdout, narrate, print_json, print_line, read_input
+from excerpt.cli.printing import escape_for_stdout, print_json, print_line, print_message, read_input
 from excerpt.cli.vaults import load_vault, refresh_option, vault_option
 from excerpt.model import Memory, Source
 from excerpt.settings import MAX
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 # --- printed ----------------------------------------------------------------------------------------------------------
 # Print memories as text and as data.
 
-_BEGINNING = 60
+_MAX_BEGINNING_CHARACTERS = 60
 
 
-def _show_unreadable_files(vault: Vault) -> None:
+def _print_unreadable_files(vault: Vault) -> None:
     """Print on stderr which memory files cannot be read and which are copies."""
     loaded = vault.memories.all()
     for skipped in loaded.unreadable:
-        narrate(f"the memory {skipped.path} cannot be read: {skipped.reason}")
+        print_message(f"the memory {skipped.path} cannot be read: {skipped.reason}")
     for copied in loaded.copies:
-        narrate(f"the memory {copied.path} is a copy of {copied.of}; its id is {copied.id}.")
+        print_message(f"the memory {copied.path} is a copy of {copied.of}; its id is {copied.id}.")
 
 
-def beginning_of(memory: Memory) -> str:
+def format_beginning(memory: Memory) -> str:
     """Return the first words of a memory, on one line."""
     line = " ".join(memory.text.split())
-    return line if len(line) <= _BEGINNING else f"{line[:_BEGINNING].rstrip()}…"
+    return line if len(line) <= _MAX_BEGINNING_CHARACTERS else f"{line[:_MAX_BEGINNING_CHARACTERS].rstrip()}…"
 
 
 def format_memory(memory: Memory, source_check: SourceCheck | None = None) -> str:
@@ -47,13 +47,13 @@ def format_memory(memory: Memory, source_check: SourceCheck | None = None) -> st
     if memory.source:
         lines.append(visible_line(f"from {_format_source(memory.source)}"))
     if source_check is not None:
-        lines += _status_lines(source_check)
+        lines += _format_source_status(source_check)
     if memory.why:
         lines.append(visible_line(f"why: {memory.why}"))
-    return "\n".join((*lines, for_stdout(memory.text)))
+    return "\n".join((*lines, escape_for_stdout(memory.text)))
 
 
-def _status_lines(source_check: SourceCheck) -> list[str]:
+def _format_source_status(source_check: SourceCheck) -> list[str]:
     """Return the status of a memory's source in one line, followed by the lines that differ if it has changed."""
     from excerpt import SourceStatus
 
@@ -111,7 +111,7 @@ def remember_command(
         raise click.UsageError("Give a TEXT, or its source: --fragment or --source.")
     content = read_input("-", "text") if text == "-" else text
     with load_vault(vault, refresh=not no_refresh) as opened_vault:
-        _show_unreadable_files(opened_vault)
+        _print_unreadable_files(opened_vault)
         remembered = opened_vault.memories.remember(
             content,
             tags=tags,
@@ -128,16 +128,16 @@ def remember_command(
     print_line(visible_line(f"Remembered as {memory.id}."))
     for offer in similar:
         reason = "is about the same lines" if offer.is_same_source else "has similar text"
-        narrate(f"{offer.memory.id} {reason}: {beginning_of(offer.memory)}")
+        print_message(f"{offer.memory.id} {reason}: {format_beginning(offer.memory)}")
     if similar:
-        narrate(f"To merge the two: excerpt edit {similar[0].memory.id} --merge {memory.id}")
+        print_message(f"To merge the two: excerpt edit {similar[0].memory.id} --merge {memory.id}")
 
 
 # --- recall -----------------------------------------------------------------------------------------------------------
 # `excerpt recall`: find memories.
 
 
-def _checked_since(_ctx: click.Context, _param: click.Parameter, since: str) -> str:
+def _validate_since(_ctx: click.Context, _param: click.Parameter, since: str) -> str:
     if since and period_of(f">={since}", date.today()) is None:
         raise click.BadParameter(
             f"{since!r} is not a date: give a day as 2025-03-01 or 2025-03, or how long ago as 7d, 2w."
@@ -156,7 +156,7 @@ def _checked_since(_ctx: click.Context, _param: click.Parameter, since: str) -> 
     "--since",
     default="",
     metavar="DATE",
-    callback=_checked_since,
+    callback=_validate_since,
     help="Only those remembered since: 2025-03-01, 2025-03, 7d, 2w.",
 )
 @click.option(
@@ -185,7 +185,7 @@ def recall_command(
     memories, newest first.
     """
     with load_vault(vault, refresh=not no_refresh, offer=True) as notes:
-        _show_unreadable_files(notes)
+        _print_unreadable_files(notes)
         recalled = notes.memories.recall(
             " ".join(words),
             tags=tags,
@@ -199,17 +199,17 @@ def recall_command(
         print_json({"memories": [each.to_dict() for each in recalled]})
     elif recalled:
         if not any(each.answers for each in recalled):
-            narrate(NO_ANSWER)
+            print_message(NO_ANSWER)
         print_line("\n\n".join(format_memory(each.memory, each.source_check) for each in recalled))
     else:
-        narrate(_empty_text(has_query=bool(words or tags or source or since), stale=stale))
+        print_message(_explain_no_memories(has_query=bool(words or tags or source or since), stale=stale))
     return 0 if recalled else 1
 
 
 NO_ANSWER = "no memory answers this; these share a word with it."
 
 
-def _empty_text(*, has_query: bool, stale: bool) -> str:
+def _explain_no_memories(*, has_query: bool, stale: bool) -> str:
     if stale:
         return "no source of a memory has changed or is gone."
     return "no memory matches." if has_query else "nothing has been remembered in this vault yet."
@@ -237,13 +237,13 @@ def forget_command(*, memory_id: str, vault: Path | None, undo: bool, as_json: b
         print_line(visible_line(message))
     for other in others:
         if other.id in copies or other.text == memory.text:
-            narrate(f"{other.id}, {'a copy of it' if other.id in copies else 'of the same text'}, is kept.")
+            print_message(f"{other.id}, {'a copy of it' if other.id in copies else 'of the same text'}, is kept.")
 
 
 # --- edit -------------------------------------------------------------------------------------------------------------
 # `excerpt edit`: change a memory.
 
-_DECISIONS = {
+_DECISION_HELP = {
     "follow": "If its source has moved: update the link.",
     "update": "If its source has changed: take the new text.",
     "keep": "If its source has changed or is gone: keep the memory as it is, no longer as stale.",
@@ -258,9 +258,9 @@ _DECISIONS = {
 @click.option("--untag", "untags", multiple=True, help="Remove a tag; may be given several times.")
 @click.option("--why", help="Why it matters.")
 @click.option("--merge", "other", metavar="OTHER", help="Merge the memory OTHER into this one, and forget OTHER.")
-@click.option("--follow", "decision", flag_value="follow", help=_DECISIONS["follow"])
-@click.option("--update", "decision", flag_value="update", help=_DECISIONS["update"])
-@click.option("--keep", "decision", flag_value="keep", help=_DECISIONS["keep"])
+@click.option("--follow", "decision", flag_value="follow", help=_DECISION_HELP["follow"])
+@click.option("--update", "decision", flag_value="update", help=_DECISION_HELP["update"])
+@click.option("--keep", "decision", flag_value="keep", help=_DECISION_HELP["keep"])
 @click.option("--json", "as_json", is_flag=True, help="Print the memory as JSON.")
 @refresh_option
 def edit_command(

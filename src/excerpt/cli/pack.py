@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from excerpt.cli.printing import check_output, for_stdout, narrate, print_line, save
+from excerpt.cli.printing import escape_for_stdout, print_line, print_message, resolve_output_file, save_output
 from excerpt.cli.vaults import load_vault, refresh_option, vault_option
 from excerpt.kinds import Format, Scope, Strategy
 from excerpt.known_vaults import vault_of_file
@@ -77,7 +77,7 @@ def pack_command(
     with load_vault(vault, refresh=not no_refresh) as opened_vault:
         target = None
         if output is not None and str(output) != "-":
-            target = check_output(
+            target = resolve_output_file(
                 output, lambda file: vault_of_file(file, opened_vault.folder, user_paths(), os.environ)
             )
         packed = opened_vault.pack(
@@ -89,15 +89,15 @@ def pack_command(
     if packed.format is Format.JSON:
         text = json.dumps(packed.to_dict(), ensure_ascii=False, indent=2) + "\n"
     if target is None:
-        print_line(for_stdout(text), end="")
+        print_line(escape_for_stdout(text), end="")
     elif text:
-        size = save(target, text)
-        narrate(f"Wrote the pack to {target}, {format_count(size, 'byte')}.")
-    for unknown in _unknown_ids(ids, packed):
-        narrate(f"no fragment has the id {unknown or repr(unknown)}; ids are those of `excerpt search --json`.")
-    narrate(_summary(packed))
+        size = save_output(target, text)
+        print_message(f"Wrote the pack to {target}, {format_count(size, 'byte')}.")
+    for unknown in _find_unknown_ids(ids, packed):
+        print_message(f"no fragment has the id {unknown or repr(unknown)}; ids are those of `excerpt search --json`.")
+    print_message(_summarize_pack(packed))
     if not packed.packs:
-        narrate(_why_empty(packed))
+        print_message(_explain_empty_pack(packed))
     return 0 if packed.packs else 1
 
 
@@ -111,13 +111,13 @@ def _choose_format(form: str | None, *, as_json: bool, with_template: bool) -> s
     return next(iter(chosen), None)
 
 
-def _unknown_ids(ids: Sequence[str], packed: PackResult) -> list[str]:
+def _find_unknown_ids(ids: Sequence[str], packed: PackResult) -> list[str]:
     """Return those of `ids` that are not in the index."""
     missing = {left.path for left in packed.left_out if not left.line_start}
     return [each for each in ids if each in missing]
 
 
-def _why_empty(packed: PackResult) -> str:
+def _explain_empty_pack(packed: PackResult) -> str:
     """Return why the pack is empty, by the best of the passages left out."""
     if not packed.left_out:
         return "the pack is empty: nothing was found."
@@ -130,7 +130,7 @@ def _why_empty(packed: PackResult) -> str:
     return f"the pack is empty: nothing fits into {budget} ({needs}). Give a larger --budget."
 
 
-def _summary(packed: PackResult) -> str:
+def _summarize_pack(packed: PackResult) -> str:
     count = len(packed.packs)
     out = f", {len(packed.left_out)} left out" if packed.left_out else ""
     about = ", as Markdown" if packed.format is Format.JSON else ""

@@ -39,10 +39,10 @@ def print_line(text: str, end: str = "\n") -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise output_error(error) from error
+        raise make_output_error(error) from error
 
 
-def output_error(error: OSError) -> StreamError:
+def make_output_error(error: OSError) -> StreamError:
     return StreamError("The output cannot be written to stdout", error)
 
 
@@ -54,7 +54,7 @@ def print_json(value: Any) -> None:
     print_line(visible_json(json.dumps(as_data(value), ensure_ascii=False)))
 
 
-def for_stdout(text: str) -> str:
+def escape_for_stdout(text: str) -> str:
     """Return text of the vault for stdout: with visible control characters on a terminal, unchanged in a pipe.
 
     Titles, paths and other text that shares a line with excerpt's own output go through `visible_line` instead, in a
@@ -63,7 +63,7 @@ def for_stdout(text: str) -> str:
     return visible(text) if sys.stdout.isatty() else text
 
 
-def narrate(sentence: str) -> None:
+def print_message(sentence: str) -> None:
     """Print one line of narration on stderr."""
     write_stderr(f"excerpt: {visible_line(sentence)}\n")
 
@@ -121,7 +121,11 @@ def read_input(file: str | Path, label: str, max_bytes: int = 64 << 20) -> str:
     error for undecodable text, an unreadable file, or more than `max_bytes` bytes; StreamError if stdin cannot be read.
     """
     name = f"The {label} {'on stdin' if str(file) == '-' else file}"
-    content = _bytes_of_stdin(max_bytes + 1, name) if str(file) == "-" else _read_bytes(Path(file), max_bytes + 1, name)
+    content = (
+        _read_stdin_bytes(max_bytes + 1, name)
+        if str(file) == "-"
+        else _read_file_bytes(Path(file), max_bytes + 1, name)
+    )
     if len(content) > max_bytes:
         raise click.UsageError(f"{name} is larger than {max_bytes >> 20} MB.")
     try:
@@ -132,14 +136,14 @@ def read_input(file: str | Path, label: str, max_bytes: int = 64 << 20) -> str:
     return io.StringIO(text, newline=None).read()
 
 
-def _bytes_of_stdin(size: int, name: str) -> bytes:
+def _read_stdin_bytes(size: int, name: str) -> bytes:
     try:
         return sys.stdin.buffer.read(size)
     except OSError as error:
         raise StreamError(f"{name} cannot be read", error) from error
 
 
-def _read_bytes(file: Path, size: int, name: str) -> bytes:
+def _read_file_bytes(file: Path, size: int, name: str) -> bytes:
     try:
         with file.open("rb") as opened:
             return opened.read(size)
@@ -151,7 +155,7 @@ def _read_bytes(file: Path, size: int, name: str) -> bytes:
 # Write a command's output to a file that the user names.
 
 
-def check_output(file: Path, vault_of_file: Callable[[Path], Path | None]) -> Path:
+def resolve_output_file(file: Path, vault_of_file: Callable[[Path], Path | None]) -> Path:
     """Return `file` with all links resolved.
 
     Raises a usage error if it is a folder, or in a vault, which excerpt never writes to.
@@ -169,7 +173,7 @@ def check_output(file: Path, vault_of_file: Callable[[Path], Path | None]) -> Pa
     return real
 
 
-def save(file: Path, text: str) -> int:
+def save_output(file: Path, text: str) -> int:
     """Write `text` to `file`, all of it or nothing, and return the number of bytes.
 
     A file that is not regular, such as a pipe, is written in place. Raises ExcerptError.

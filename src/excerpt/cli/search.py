@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from excerpt.cli.hits import print_hits
-from excerpt.cli.printing import narrate, print_json, read_input
-from excerpt.cli.vaults import VaultFolder, load_vault, refresh_option
+from excerpt.cli.printing import print_json, print_message, read_input
+from excerpt.cli.vaults import VaultParameter, load_vault, refresh_option
 from excerpt.kinds import Confidence, Strategy
 from excerpt.known_vaults import unique_names
 from excerpt.model import Result
@@ -32,7 +32,7 @@ NO_ANSWER = "No note answers this; the nearest are below."
 @click.option(
     "--vault",
     "vaults",
-    type=VaultFolder(),
+    type=VaultParameter(),
     multiple=True,
     help="The folder of notes; may be given several times.  [default: $EXCERPT_VAULT, else the vault last opened]",
 )
@@ -84,29 +84,29 @@ def search_command(
     if len(vaults) > 1:
         if batch is not None or explain or note is not None:
             raise click.UsageError("Use --batch, --explain and --why with one vault.")
-        return _search_several(str(query), vaults, strategy, limit, as_json=as_json, refresh=not no_refresh)
-    batch_queries = None if batch is None else read_batch(batch)
+        return _search_several_vaults(str(query), vaults, strategy, limit, as_json=as_json, refresh=not no_refresh)
+    batch_queries = None if batch is None else read_batch_queries(batch)
     with load_vault(vaults[0] if vaults else None, refresh=not no_refresh) as opened_vault:
         chosen = Strategy(strategy) if strategy else opened_vault.settings.search.strategy
         hit_limit = limit or (opened_vault.settings.search.limit if as_json else _DEFAULT_HITS)
         opened_vault.warm()  # so that elapsed_ms is the search alone here too
         if batch_queries is not None:
-            return _answer_batch(opened_vault, batch_queries, chosen, hit_limit)
+            return _print_batch_results(opened_vault, batch_queries, chosen, hit_limit)
         assert query is not None
         if note is not None:
-            return _answer_why(opened_vault, query, note, chosen, as_json=as_json)
+            return _print_why_not(opened_vault, query, note, chosen, as_json=as_json)
         result = opened_vault.search(query, strategy=chosen, limit=hit_limit, spans=not as_json)
         explanations = opened_vault.explain(result) if explain else ()
     for hint in result.hints:
-        narrate(hint.message)
+        print_message(hint.message)
     if as_json:
-        print_json(result_as_json(result, explanations))
+        print_json(result_to_json(result, explanations))
     else:
-        _print(result, explanations, in_store=bool(opened_vault.address))
+        _print_result(result, explanations, in_store=bool(opened_vault.address))
     return 0 if result.hits else 1
 
 
-def _search_several(
+def _search_several_vaults(
     query: str, folders: Sequence[Path], strategy: str | None, limit: int | None, *, as_json: bool, refresh: bool
 ) -> int:
     """Search several vaults and print their hits as one list. Returns the exit code."""
@@ -122,7 +122,7 @@ def _search_several(
             results[names[vault.folder]] = vault.search(query, strategy=strategy, limit=hit_limit, spans=not as_json)
     hits = fused(results, hit_limit)
     for hint in dict.fromkeys(hint.message for result in results.values() for hint in result.hints):
-        narrate(hint)
+        print_message(hint)
     if as_json:
         by_vault = {
             name: {"matched": result.matched, "generation": result.generation} for name, result in results.items()
@@ -133,10 +133,10 @@ def _search_several(
         return 0 if hits else 1
     sure = [result.confidence for result in results.values()]
     if hits and all(each is Confidence.NOTHING for each in sure):
-        narrate(NO_ANSWER)
+        print_message(NO_ANSWER)
     print_hits([each.hit for each in hits], vaults=[each.vault for each in hits])
     matched = sum(result.matched for result in results.values())
-    narrate(
+    print_message(
         f"{len(hits)} of {format_count(matched, 'matching fragment')} in {format_count(len(results), 'vault')}"
         if hits
         else f"Nothing was found for {query!r}."
@@ -144,20 +144,20 @@ def _search_several(
     return 0 if hits else 1
 
 
-def _answer_why(vault: Vault, query: str, note: str, strategy: Strategy, *, as_json: bool) -> int:
-    from excerpt.cli.explained import print_note
+def _print_why_not(vault: Vault, query: str, note: str, strategy: Strategy, *, as_json: bool) -> int:
+    from excerpt.cli.explained import print_note_explanation
 
     explanation = vault.why_not(query, note, strategy=strategy)
     if as_json:
         print_json(explanation.to_dict())
     else:
-        print_note(explanation, _DEFAULT_HITS)
+        print_note_explanation(explanation, _DEFAULT_HITS)
     return 0 if explanation.explanation is not None else 1
 
 
-def _print(result: Result, explanations: Sequence[Explanation], *, in_store: bool) -> None:
+def _print_result(result: Result, explanations: Sequence[Explanation], *, in_store: bool) -> None:
     if result.hits and result.confidence is Confidence.NOTHING:
-        narrate(NO_ANSWER)
+        print_message(NO_ANSWER)
     explain = None
     if explanations:
         from excerpt.cli.explained import print_explanation
@@ -166,10 +166,10 @@ def _print(result: Result, explanations: Sequence[Explanation], *, in_store: boo
             print_explanation(explanations[at])
 
     print_hits(result.hits, explain)
-    narrate(_summary(result, in_store=in_store))
+    print_message(_summarize_result(result, in_store=in_store))
 
 
-def read_batch(file: Path) -> list[tuple[str, str]]:
+def read_batch_queries(file: Path) -> list[tuple[str, str]]:
     """Return the ids and queries of a batch file. Raises a usage error that names the first invalid line."""
     queries = []
     for number, line in enumerate(read_input(file, "batch").split("\n"), 1):
@@ -186,7 +186,7 @@ def read_batch(file: Path) -> list[tuple[str, str]]:
     return queries
 
 
-def _answer_batch(vault: Vault, queries: list[tuple[str, str]], strategy: Strategy, limit: int) -> int:
+def _print_batch_results(vault: Vault, queries: list[tuple[str, str]], strategy: Strategy, limit: int) -> int:
     has_hits = False
     for name, query in queries:
         result = vault.search(query, strategy=strategy, limit=limit, spans=False)
@@ -197,7 +197,7 @@ def _answer_batch(vault: Vault, queries: list[tuple[str, str]], strategy: Strate
     return 0 if has_hits else 1
 
 
-def result_as_json(result: Result, explanations: Sequence[Explanation] = ()) -> dict[str, Any]:
+def result_to_json(result: Result, explanations: Sequence[Explanation] = ()) -> dict[str, Any]:
     """Return a result as JSON data, each hit with its explanation if there is one."""
     answer = result.to_dict()
     for hit, explanation in zip(answer["hits"], explanations, strict=False):
@@ -205,7 +205,7 @@ def result_as_json(result: Result, explanations: Sequence[Explanation] = ()) -> 
     return answer
 
 
-def _summary(result: Result, *, in_store: bool) -> str:
+def _summarize_result(result: Result, *, in_store: bool) -> str:
     """Return a one-line summary of a result; a store counts only the fragments it has looked at."""
     if not result.hits:
         return f"Nothing was found for {result.query!r}."

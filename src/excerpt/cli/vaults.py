@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from excerpt.cli.printing import ProgressLine, narrate
+from excerpt.cli.printing import ProgressLine, print_message
 from excerpt.errors import StoreUnusableError, VaultError
 from excerpt.known_vaults import check_breadth, recent_vaults
 from excerpt.model import BuildReport
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 # --- vaults -----------------------------------------------------------------------------------------------------------
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+CommandFunction = TypeVar("CommandFunction", bound=Callable[..., Any])
 
 
-class VaultFolder(click.Path):
+class VaultParameter(click.Path):
     """The parameter type of a vault's folder.
 
     An empty name, such as that of an unset variable in a script, is an error: Python would read it as the working
@@ -41,23 +41,23 @@ class VaultFolder(click.Path):
         return super().convert(value, param, ctx)
 
 
-def vault_option(command: Command) -> Command:
+def vault_option(command: CommandFunction) -> CommandFunction:
     """Add the option --vault to a command."""
     return click.option(
         "--vault",
-        type=VaultFolder(),
+        type=VaultParameter(),
         help="The folder of notes.  [default: $EXCERPT_VAULT, else the vault last opened]",
     )(command)
 
 
-def refresh_option(command: Command) -> Command:
+def refresh_option(command: CommandFunction) -> CommandFunction:
     """Add the option --no-refresh to a command that reads the index."""
     return click.option(
         "--no-refresh", is_flag=True, help="Answer from the index as it is, without looking for changed notes."
     )(command)
 
 
-def chosen_vault(path: Path | None, *, offer: bool = False) -> Path:
+def resolve_vault(path: Path | None, *, offer: bool = False) -> Path:
     """Return the vault that was given, or else the last one, resolved.
 
     Data kept for the vault at a former path is moved to it, with a message on stderr; with `offer`, a message also says
@@ -66,17 +66,17 @@ def chosen_vault(path: Path | None, *, offer: bool = False) -> Path:
     from excerpt.known_vaults import detect_move, save_fingerprint
     from excerpt.settings import check_not_in_vault
 
-    named = last_vault() if path is None else path
-    check_folder(named)
+    named = find_last_vault() if path is None else path
+    check_is_folder(named)
     vault, paths = open_vault(named), user_paths()
     check_not_in_vault(vault, paths)
     for sentence in detect_move(paths, vault, offer=offer):
-        narrate(sentence)
+        print_message(sentence)
     save_fingerprint(paths, vault)
     return vault
 
 
-def check_folder(vault: Path) -> None:
+def check_is_folder(vault: Path) -> None:
     """Raise StoreUnusableError if the vault is the address of a store, for commands that need a folder."""
     from excerpt.store.address import is_address
 
@@ -87,7 +87,7 @@ def check_folder(vault: Path) -> None:
         )
 
 
-def last_vault() -> Path:
+def find_last_vault() -> Path:
     """Return the vault of $EXCERPT_VAULT, or else the one the app opened last.
 
     Raises VaultError if there is neither, and a usage error if the variable is set but empty.
@@ -135,6 +135,6 @@ def load_vault(folder: Path | None, *, refresh: bool = True, offer: bool = False
     """Open the vault that was given, or else the last one, through the API, with notices and progress on stderr."""
     from excerpt.api import open as open_vault_of_api
 
-    path = last_vault() if folder is None else folder
+    path = find_last_vault() if folder is None else folder
     line = ProgressLine(sys.stderr)
-    return open_vault_of_api(path, refresh=refresh, on_progress=line, on_notice=narrate, offer=offer)
+    return open_vault_of_api(path, refresh=refresh, on_progress=line, on_notice=print_message, offer=offer)
