@@ -1,7 +1,7 @@
-"""The `excerpt` command: find the subcommand to run, and turn every outcome into a sentence and an exit code.
+"""The `excerpt` command: run a subcommand, print every error as a sentence, and exit with a code.
 
-Exit codes: 0 found or done, 1 nothing found, 2 wrong usage or settings, 3 cannot (vault, index), 130 interrupted, 141
-the reader of stdout is gone.
+Exit codes: 0 success, 1 nothing found, 2 wrong usage or settings, 3 failure (of a vault or an index, for example), 130
+interrupted, 141 stdout is a pipe whose reader has ended.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from excerpt.tui.startup import configure_interpreter
 
 SUCCESS, NOTHING_FOUND, USAGE, FAILURE, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 3, 130, 141
 
-# The module of cli/ that defines `NAME_command`; imported on demand, so that a command loads only what it needs.
 COMMANDS = {
     "demo": "app",
     "search": "search",
@@ -52,12 +51,13 @@ COMMANDS = {
     "config": "config",
     "doctor": "doctor",
 }
+"""Commands, each with the module of `excerpt.cli` that defines its function NAME_command and is imported on demand."""
 
 _GC_THRESHOLDS = (50_000, 20, 100)
 """Garbage collection thresholds (`gc.set_threshold`).
 
-Nearly everything that a command imports and allocates lives to its end: with Python's default of 700 objects the
-collector took .03 s of a search.
+Nearly all objects of a command live until its end. With Python's default threshold of 700 objects, garbage collection
+took 0.03 s of a search.
 """
 
 
@@ -69,7 +69,7 @@ class VaultOrCommand(click.Group):
         return list(COMMANDS)
 
     def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the module of a command and return the command; None if there is no such command."""
+        """Return the command with this name, importing its module; None if there is no such command."""
         if cmd_name not in COMMANDS:
             return None
         gc.set_threshold(*_GC_THRESHOLDS)
@@ -81,7 +81,10 @@ class VaultOrCommand(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that `args` begin with, and its arguments."""
+        """Return the name, the command and its arguments: the command in args[0], or else the one that opens a vault.
+
+        Raises a usage error if args[0] is not a folder but resembles the name of a command.
+        """
         word = args[0]
         if word in COMMANDS or word.startswith("-"):
             return super().resolve_command(ctx, args)
@@ -100,16 +103,16 @@ class VaultOrCommand(click.Group):
     invoke_without_command=True,
     subcommand_metavar="[VAULT | COMMAND [ARGS]...]",
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="A vault named like a command opens as a path: excerpt ./index",
+    epilog="To open a vault whose name is that of a command, write it as a path: excerpt ./index",
 )
 @click.version_option(__version__, message="excerpt %(version)s")
-@click.option("--plain", is_flag=True, help="Draw the app in ASCII signs, without lines, blocks and motion.")
+@click.option("--plain", is_flag=True, help="Draw the app with ASCII characters only, without animation.")
 @click.pass_context
 def program(ctx: click.Context, plain: bool) -> None:
     """Find the few passages in a Markdown vault that answer a question, and pack them for an LLM prompt.
 
-    With a VAULT (a folder of notes), opens it in the app; with nothing, opens the last one, or asks for one. To open a
-    home folder or a whole disk, add --accept-all after VAULT.
+    With a VAULT (a folder of notes), opens the vault in the app. Without arguments, opens the vault that was opened
+    last, or asks for one. To open a home folder or a whole disk, add --accept-all after VAULT.
     """
     ctx.obj = plain
     if ctx.invoked_subcommand != "doctor":  # doctor reports open permissions and closes them with --fix
@@ -125,7 +128,7 @@ def program(ctx: click.Context, plain: bool) -> None:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run the command line on `argv` (default: the process's) and exit with its code."""
+    """Run the command line with the arguments `argv` (default: those of the process) and exit with its exit code."""
     keep_to_owner()
     code = run(sys.argv[1:] if argv is None else argv)
     gc.freeze()  # skips the collection at exit, which takes .04 s
@@ -133,7 +136,7 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def run(argv: list[str]) -> int:
-    """Run the command line and return its exit code; every error is printed as a sentence on stderr."""
+    """Run the command line and return its exit code. Errors are printed as sentences on stderr."""
     _replace_closed_streams()
     _set_encoding(sys.stdout)
     _set_encoding(sys.stderr)
@@ -178,22 +181,22 @@ def _run_and_report_errors(argv: list[str]) -> int:
 
 
 _OUT_OF_MEMORY_MESSAGE = (
-    "There is not enough memory. Close other programs, or raise the limit (`ulimit -v`, that of a container); an "
-    "index keeps what was committed."
+    "There is not enough memory. Close other programs, or raise the memory limit (`ulimit -v`, or the limit of the "
+    "container). The index keeps the notes that were already saved."
 )
 
 
 _RUST_OUT_OF_MEMORY_TEXTS = ("ThreadPoolBuildError", "PyObject pointer is null")
-"""Texts of the Rust panics that occur if memory for a thread or a Python object runs out."""
+"""Parts of the messages of Rust panics that occur if there is no memory for a thread or a Python object."""
 
 
 def _is_rust_panic(error: BaseException) -> bool:
-    """Return whether a library written in Rust panicked; pyo3's PanicException is not an Exception."""
+    """Return whether the error is a panic of a library in Rust, pyo3's PanicException, which is not an Exception."""
     return type(error).__module__ == "pyo3_runtime"
 
 
 def _is_out_of_memory(error: BaseException | None) -> bool:
-    """Return whether an error or one of its causes says that the system has no memory or thread left."""
+    """Return whether an error or one of its causes means that the system has no memory or thread left."""
     while error is not None:
         if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
             return True
@@ -204,7 +207,7 @@ def _is_out_of_memory(error: BaseException | None) -> bool:
 
 
 def _format_error(error: click.ClickException, argv: list[str]) -> str:
-    """Return click's message about a wrong command line, with a hint about `--` where that helps."""
+    """Return click's message about a wrong command line, with a hint if an argument was taken for an option."""
     buffer = io.StringIO()
     error.show(buffer)
     hint = ""
@@ -214,7 +217,10 @@ def _format_error(error: click.ClickException, argv: list[str]) -> str:
 
 
 def _format_double_dash_hint(option: str, ctx: click.Context, argv: list[str]) -> str:
-    """Return a hint how to pass a word that begins with "-" as an argument; "" if the command takes none."""
+    """Return a sentence on how to pass a text that begins with "-" as an argument, after `--`.
+
+    `option` is the unknown option. Returns "" if the command has no arguments.
+    """
     arguments = [parameter for parameter in ctx.command.params if isinstance(parameter, click.Argument)]
     typed = next((word for word in argv if word.startswith(option)), None)
     if not (arguments and ctx.info_name) or typed is None:  # without a name it is the command that opens a vault
@@ -223,9 +229,9 @@ def _format_double_dash_hint(option: str, ctx: click.Context, argv: list[str]) -
 
 
 def _replace_closed_streams() -> None:
-    """Open stdin, stdout and stderr again if they were closed, so that no other file gets their descriptors.
+    """Reopen stdin, stdout and stderr if they are closed, so that no other file gets their descriptors.
 
-    Reading stdin and printing to stdout fail as on a closed stream; output on stderr is lost.
+    Reading the reopened stdin and printing to the reopened stdout fail; output to the reopened stderr is lost.
     """
     if sys.stdin is None:
         sys.stdin = os.fdopen(os.open(os.devnull, os.O_WRONLY), "r")
@@ -236,9 +242,9 @@ def _replace_closed_streams() -> None:
 
 
 def _set_encoding(stream: TextIO) -> None:
-    """Set the encoding of a stream: UTF-8 for pipes, whatever the locale.
+    """Set the encoding of an output stream: UTF-8 for pipes and files, that of the locale for a terminal.
 
-    What cannot be encoded (a file name that is not UTF-8) is escaped with backslashes, which JSON reads too.
+    Text that cannot be encoded, such as a file name that is not UTF-8, is escaped with backslashes, as in JSON.
     """
     reconfigure = getattr(stream, "reconfigure", None)
     if reconfigure is None:
@@ -250,7 +256,7 @@ def _set_encoding(stream: TextIO) -> None:
 
 
 def _was_raised_in_click(error: OSError) -> bool:
-    """Return whether the error arose in click, which prints help and version itself."""
+    """Return whether the error was raised in click's output functions, which print the help and the version."""
     frame = error.__traceback__
     while frame is not None and frame.tb_next is not None:
         frame = frame.tb_next
@@ -258,7 +264,7 @@ def _was_raised_in_click(error: OSError) -> bool:
 
 
 def _silence_if_broken(stream: TextIO) -> None:
-    """Redirect a stream to the null device if it cannot be flushed, so that the flush at exit does not fail."""
+    """Redirect a stream to the null device if it cannot be flushed, or the flush at exit would fail."""
     try:
         stream.flush()
     except OSError:
