@@ -333,7 +333,7 @@ def test_status_adds_up_what_packs_saved(excerpt: Excerpt, vault: Path) -> None:
     assert savings["packs"] == 1
     assert savings["tokens"] == open_tokenizer("o200k").count(one.out)
     assert savings["source_tokens"] == open_tokenizer("o200k").count((vault / "Sync.md").read_text())
-    assert f"1 pack of {savings['tokens']} tokens" in excerpt("status", "--vault", vault).out
+    assert f"1 pack with {savings['tokens']} tokens" in excerpt("status", "--vault", vault).out
     assert re.search("^saved +nothing", excerpt("status", "--vault", vault, "--clear-savings").out, re.M)
 
 

@@ -1,4 +1,4 @@
-"""`excerpt doctor`: check everything that may be wrong, say what to do, and repair what is safe to repair."""
+"""`excerpt doctor`: check a vault, its index and the setup, report problems, and repair what is safe to repair."""
 
 from __future__ import annotations
 
@@ -25,29 +25,31 @@ if TYPE_CHECKING:
     from excerpt.doctor.repairs import Repairs
 
 _LEVEL_COLOURS = {"ok": "green", "warning": "yellow", "problem": "red"}
-_UPDATE_SECONDS = 0.1  # seconds
+_UPDATE_SECONDS = 0.1  # between two updates of the progress line
 
 
 @click.command()
 @vault_option
-@click.option("--fix", is_flag=True, help="Update and repair the index, and close files to other users.")
+@click.option("--fix", is_flag=True, help="Update and repair the index, and make excerpt's files private to you.")
 @click.option(
     "--adopt",
     metavar="FORMER",
-    help="Transfer the data of the vault that is or was at FORMER, memories and settings too. Check nothing.",
+    help="Only transfer the data of another vault: memories, settings and more. FORMER is its present or former path.",
 )
-@click.option("--quick", is_flag=True, help="Do not recompute words and vectors to compare them.")
+@click.option("--quick", is_flag=True, help="Do not recompute words and vectors to compare them with the index.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def doctor_command(vault: Path | None, fix: bool, adopt: str | None, quick: bool, as_json: bool) -> int:
     """Check for problems and say how to fix them.
 
-    The vault and its index (every line range, vector and posting), or the store named instead; settings, model,
-    terminal, keys, editor, clipboard, folders and versions. Each line has a result and what to do. Exits with 3
-    if there is a problem.
+    Checks the vault and its index (every line range, vector and posting), or the store that --vault names, and the
+    settings, model, terminal, keys, editor, clipboard, folders and versions. Prints each result and what to do about
+    it. Exits with 3 if there is a problem.
     """
     if adopt is not None:
         if fix or quick or as_json:
-            raise click.UsageError("Use --adopt only with --vault.")
+            raise click.UsageError(
+                "--adopt cannot be combined with --fix, --quick or --json. Use it alone or with --vault."
+            )
         chosen = find_last_vault() if vault is None else vault
         check_is_folder(chosen)
         print_line(visible_line(known_vaults.adopt(user_paths(), open_vault(chosen), adopt)))
@@ -68,9 +70,9 @@ def doctor_command(vault: Path | None, fix: bool, adopt: str | None, quick: bool
 
 
 def _vault_and_paths(vault: Path | None) -> tuple[Path | None, Paths]:
-    """Return the vault to check, None if none was ever opened.
+    """Return the vault to check, None if no vault was given or opened before, and the paths of excerpt's folders.
 
-    Raises ExcerptError if one of excerpt's own folders is unusable.
+    Raises ExcerptError if one of excerpt's folders is unusable.
     """
     paths = user_paths()
     if vault is not None and is_address(str(vault)):
@@ -85,21 +87,21 @@ def _vault_and_paths(vault: Path | None) -> tuple[Path | None, Paths]:
 
 
 def _diagnose_and_repair(
-    folder: Path | None, paths: Paths, ticker: _CheckProgress, line: ProgressLine, *, fix: bool, quick: bool
+    folder: Path | None, paths: Paths, check_progress: _CheckProgress, line: ProgressLine, *, fix: bool, quick: bool
 ) -> tuple[Diagnosis, Repairs | None]:
     from excerpt.doctor.look import diagnose
 
-    diagnosis = diagnose(folder, paths, ticker, quick=quick)
+    diagnosis = diagnose(folder, paths, check_progress, quick=quick)
     if not fix:
         return diagnosis, None
     from excerpt.doctor.repairs import repair
 
     repairs = repair(diagnosis, paths, line)
-    return (diagnose(folder, paths, ticker, quick=quick) if repairs.done else diagnosis), repairs
+    return (diagnose(folder, paths, check_progress, quick=quick) if repairs.done else diagnosis), repairs
 
 
 class _CheckProgress:
-    """Shows the progress of the checks a few times a second."""
+    """Shows the progress of the checks on a line of the terminal, at most every _UPDATE_SECONDS."""
 
     def __init__(self, line: ProgressLine) -> None:
         self._line = line
@@ -126,7 +128,7 @@ class _CheckProgress:
 
 
 def _diagnosis_to_json(diagnosis: Diagnosis, repairs: Repairs | None, seconds: float) -> dict[str, object]:
-    """Return one object with the findings and the repairs, without the settings and the index."""
+    """Return the findings and the repairs as JSON data; `seconds` is the time that the checks took."""
     return {
         **select_fields(diagnosis, "vault", "problems", "warnings", "groups"),
         "done": () if repairs is None else repairs.done,
@@ -144,8 +146,8 @@ def _print_diagnosis(diagnosis: Diagnosis, repairs: Repairs | None, seconds: flo
             label = click.style(level, fg=_LEVEL_COLOURS[finding.level]) if coloured else level
             print_line(f"  {label} {visible_line(f'{finding.what} {finding.todo}'.strip())}")
     if repairs is not None:
-        print_line("mended")
-        nothing = () if repairs.done or repairs.left else ("Nothing to repair",)
+        print_line("repairs")
+        nothing = () if repairs.done or repairs.left else ("There was nothing to repair.",)
         for title, sentences in (("done", repairs.done), ("left", repairs.left), ("ok", nothing)):
             for sentence in sentences:
                 print_line(f"  {title:<8} {visible_line(sentence)}")
