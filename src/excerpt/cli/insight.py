@@ -1,4 +1,4 @@
-"""`excerpt overview`, `related`, `map`, `peek` and `read`: show what a vault and its notes hold."""
+"""`excerpt overview`, `related`, `map`, `peek` and `read`: show what a vault and its notes contain."""
 
 from __future__ import annotations
 
@@ -26,17 +26,22 @@ if TYPE_CHECKING:
 @click.argument("topic", nargs=-1, required=True)
 @vault_option
 @click.option(
-    "--budget", type=click.IntRange(1, MAX), help="The most tokens, of the tokenizer in the settings.  [default: 800]"
+    "--budget",
+    type=click.IntRange(1, MAX),
+    help="The maximum number of tokens, counted with the tokenizer of the settings.  [default: 800]",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON with everything found, beyond the budget too.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON with everything that was found, regardless of the budget."
+)
 @refresh_option
 def overview_command(
     *, topic: tuple[str, ...], vault: Path | None, budget: int | None, as_json: bool, no_refresh: bool
 ) -> int:
-    """Show what the vault holds about TOPIC.
+    """Show what the vault contains about TOPIC.
 
-    Prints its main notes and sections, key passages, themes, prominent tags and folders, related notes, dates and other
-    names, as Markdown within a budget of tokens. TOPIC is a query as for `excerpt search`, and can have filters.
+    Prints the main notes and sections about TOPIC, key passages, themes, prominent tags and folders, related notes,
+    dates and other names, as Markdown within a token budget. TOPIC is a query as for `excerpt search`, and can have
+    filters.
     """
     with load_vault(vault, refresh=not no_refresh) as notes:
         overview = notes.overview(" ".join(topic), budget=budget)
@@ -53,35 +58,37 @@ def overview_command(
 
 
 # --- overview ---------------------------------------------------------------------------------------------------------
-# `excerpt overview`: show what the vault holds about a topic, on one screen.
+# `excerpt overview`: show what the vault contains about a topic, on one screen.
 
 
 def _summarize_overview(overview: Overview, tokens: int) -> str:
+    """Return a sentence about an overview whose printed text has `tokens` tokens."""
     if not tokens:
-        return f"Not even its first lines fit into {format_count(overview.budget, 'token')}."
+        budget = format_count(overview.budget, "token")
+        return f"The overview does not fit into {budget}, not even its first lines. Give a larger --budget."
     used = f"{tokens:,} of {format_count(overview.budget, 'token')}"
     return f"{format_count(overview.notes, 'note')} about {overview.topic!r} · {used}"
 
 
 # --- related ----------------------------------------------------------------------------------------------------------
-# `excerpt related`: show the notes nearest to a note or a passage, and why.
+# `excerpt related`: show the notes most similar to a note or a passage, and why.
 
 _MAX_COLUMNS = 120
-_MAX_SHOWN_LINKS = 3
+_MAX_SHOWN_LINKS = 3  # that both notes link to, or are linked from
 
 
 @click.command()
 @click.argument("note", metavar="NOTE[:LINE]")
 @vault_option
-@click.option("--limit", type=click.IntRange(1, MAX), help="The most notes.  [default: 10]")
+@click.option("--limit", type=click.IntRange(1, MAX), help="The maximum number of notes.  [default: 10]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: every note with all reasons.")
 @refresh_option
 def related_command(*, note: str, vault: Path | None, limit: int | None, as_json: bool, no_refresh: bool) -> int:
-    """Show the notes nearest to NOTE, or to the passage of it at LINE, and why.
+    """Show the notes most similar to NOTE, or to its passage at LINE, and why.
 
-    NOTE is a path, the end of one, a file name, a title or an alias; NOTE#Heading is the passage under a heading. Shows
-    the passages with similar text, rare words and links in common, the parts of the score, and where one note names the
-    other without a link.
+    NOTE is a path, the end of a path, a file name, a title or an alias; NOTE#Heading is the passage under a heading.
+    For each note, shows the passages with similar text, the rare words and links that both notes have, the parts of the
+    score, and where one note names the other without a link.
     """
     with load_vault(vault, refresh=not no_refresh) as notes:
         related = notes.related(note, limit=limit)
@@ -90,9 +97,6 @@ def related_command(*, note: str, vault: Path | None, limit: int | None, as_json
     else:
         _print_related(related)
     return 0 if related.notes else 1
-
-
-# --- for a reader -----------------------------------------------------------------------------------------------------
 
 
 def _print_related(related: Related) -> None:
@@ -112,18 +116,19 @@ def _print_related(related: Related) -> None:
                 print_line(f"{INDENT}{name:<6} {_format_passage(passage, width - len(INDENT) - 7)}")
     title = related.title if related.fragment is None else f"{related.title}, line {related.fragment.line_start}"
     if related.notes:
-        print_message(f"{format_count(len(related.notes), 'note')} near {title} · {related.elapsed_ms:.0f} ms")
+        print_message(f"{format_count(len(related.notes), 'note')} similar to {title} · {related.elapsed_ms:.0f} ms")
     else:
-        print_message(f"No other note is near {title}.")
+        print_message(f"No other note is similar to {title}.")
 
 
 def _format_score_sum(note: RelatedNote) -> str:
-    """Return the score as a sum of its parts, the largest first."""
+    """Return a note's score as a sum such as `0.62 = text 0.40 + words 0.22`, the largest part first."""
     parts = sorted((signal for signal in note.signals if signal.part >= 0.005), key=lambda signal: -signal.part)
     return f"{note.score:.2f} = {' + '.join(f'{signal.name} {signal.part:.2f}' for signal in parts)}"
 
 
 def _iterate_reasons(note: RelatedNote) -> Iterator[tuple[str, str]]:
+    """Yield the label and the text of each reason why a note is related."""
     # Mentions are only of interest if there is no link yet.
     for mention in note.mentions if note.missing_link else ():
         yield "named", f"“{mention.text}” in {mention.path}:{mention.line}"
@@ -144,6 +149,7 @@ def _iterate_reasons(note: RelatedNote) -> Iterator[tuple[str, str]]:
 
 
 def _format_passage(passage: MatchedFragment, columns: int) -> str:
+    """Return the lines and a snippet of a matched passage, at most `columns` wide."""
     from excerpt.text.snippet import snippet
 
     fragment = passage.fragment
@@ -153,41 +159,47 @@ def _format_passage(passage: MatchedFragment, columns: int) -> str:
 
 
 # --- map --------------------------------------------------------------------------------------------------------------
-# `excerpt map`: show where in the vault a query's matches are.
+# `excerpt map`: show where in the vault the matches of a query are.
 
 _MAP_TREE_FIELDS = ("folders", "tags", "properties", "modified", "created")
-_LABEL_COLUMNS, _BAR_COLUMNS = 34, 16  # columns; two thirds of that on a narrow terminal
+_LABEL_COLUMNS, _BAR_COLUMNS = 34, 16  # two thirds of these on a terminal below _MIN_WIDE_COLUMNS
 _MIN_WIDE_COLUMNS = 110
-_MIN_UNIQUE_VALUES = 4
-_MIN_LOADED_BRANCHES = 50  # values shown of a property, whatever --top is
-_MIN_FILTER_COLUMNS = 8  # columns for a filter; of less none is of use
+_MIN_UNIQUE_VALUES = 4  # see `_has_only_unique_values`
+_MIN_LOADED_VALUES = 50  # loaded of each property, even if --top is smaller
+_MIN_FILTER_COLUMNS = 8  # a filter that would get fewer columns is not shown
 
 
 @click.command()
 @click.argument("query", required=False)
 @vault_option
 @click.option(
-    "--depth", type=click.IntRange(1, MAX), default=2, help="How many levels of each tree to show.  [default: 2]"
+    "--depth",
+    type=click.IntRange(1, MAX),
+    default=2,
+    help="The number of levels to show of each tree (folders, tags, and so on).  [default: 2]",
 )
 @click.option(
-    "--top", type=click.IntRange(1, MAX), default=8, help="How many branches to show below each one.  [default: 8]"
+    "--top",
+    type=click.IntRange(1, MAX),
+    default=8,
+    help="The number of branches to show below each branch.  [default: 8]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: the whole tree, ignoring --depth and --top.")
 @refresh_option
 def map_command(*, query: str | None, vault: Path | None, depth: int, top: int, as_json: bool, no_refresh: bool) -> int:
     """Show where the matches of QUERY are: in which folders, under which tags, properties and months.
 
-    Each line has the number of fragments, the number of notes, and a filter: put it in front of QUERY to find exactly
-    these. Without a QUERY, counts everything.
+    Each line has the number of matching fragments, the number of their notes, and a filter. Put the filter in front of
+    QUERY to find exactly these fragments. Without a QUERY, counts all fragments.
     """
     with load_vault(vault, refresh=not no_refresh) as notes:
-        vault_map = notes.map(query or "", limit=None if as_json else max(_MIN_LOADED_BRANCHES, top))
+        vault_map = notes.map(query or "", limit=None if as_json else max(_MIN_LOADED_VALUES, top))
     if as_json:
         print_json(vault_map.to_dict())
     elif vault_map.fragments:
         for line in format_map_lines(vault_map, depth, top):
             print_line(line)
-    print_message(_summarize_map(vault_map) if vault_map.fragments else f"Nothing was found for {vault_map.query!r}.")
+    print_message(_summarize_map(vault_map) if vault_map.fragments else f"No fragment matches {vault_map.query!r}.")
     return 0 if vault_map.fragments else 1
 
 
@@ -196,7 +208,11 @@ def _summarize_map(vault_map: VaultMap) -> str:
 
 
 def format_map_lines(vault_map: VaultMap, depth: int, top: int) -> Iterator[str]:
-    """Yield the lines of all trees, one tree below the other, with bars relative to the largest of each tree."""
+    """Yield the printed lines of all trees of a map: folders, tags, properties and months.
+
+    `depth` is the number of levels and `top` the number of branches below a branch to print. Bars are relative to the
+    largest branch of each tree.
+    """
     width = min(shutil.get_terminal_size((_MAX_COLUMNS, 24)).columns, _MAX_COLUMNS) if sys.stdout.isatty() else None
     label, bars = (
         (_LABEL_COLUMNS, _BAR_COLUMNS)
@@ -217,65 +233,73 @@ def format_map_lines(vault_map: VaultMap, depth: int, top: int) -> Iterator[str]
         tree = _TreePrinter(
             max_fragments, depth, len(branches) if is_dated else top, width, label, bars, kind == "properties"
         )
-        yield from tree.lines(branches)
+        yield from tree.format_lines(branches)
 
 
 @dataclass(frozen=True, slots=True)
 class _TreePrinter:
-    """Prints one tree as lines, its bars relative to `max_fragments` fragments.
+    """Formats one tree of a map as lines, with a bar for each branch.
 
-    `label` and `bars` are widths in columns; `width` is the limit of a line, None for a file.
+    A bar of `bar_columns` columns stands for `max_fragments` fragments. `depth` is the number of levels and `top` the
+    number of branches below a branch to print. `max_columns` is the limit of a line, None if there is no terminal.
     """
 
     max_fragments: int
     depth: int
     top: int
-    width: int | None
-    label: int
-    bars: int
+    max_columns: int | None
+    label_columns: int
+    bar_columns: int
     is_property_tree: bool = False
 
-    def lines(self, branches: Sequence[Branch], level: int = 0, unlisted: int = 0) -> Iterator[str]:
+    def format_lines(self, branches: Sequence[Branch], level: int = 0, unlisted: int = 0) -> Iterator[str]:
         indent = "  " * (level + 1)
         for branch in branches[: self.top]:
-            yield self._line(branch, indent)
+            yield self._format_line(branch, indent)
             if self.is_property_tree and _has_only_unique_values(branch):
                 count = len(branch.branches) + branch.unlisted
                 yield style_text(f"{indent}  … {format_count(count, 'value')}, each of one note", dim=True)
             elif level + 1 < self.depth:
-                yield from self.lines(branch.branches, level + 1, branch.unlisted)
+                yield from self.format_lines(branch.branches, level + 1, branch.unlisted)
         if hidden := len(branches[self.top :]) + unlisted:
             yield style_text(f"{indent}… {hidden:,} more", dim=True)
 
-    def _line(self, branch: Branch, indent: str) -> str:
-        room = self.label - len(indent)
+    def _format_line(self, branch: Branch, indent: str) -> str:
+        room = self.label_columns - len(indent)
         label = truncate(visible_line(branch.label), room)
-        bar_text = style_text(f"{format_bar(branch.fragments, self.max_fragments, self.bars):<{self.bars}}", fg="cyan")
+        bar_text = style_text(
+            f"{format_bar(branch.fragments, self.max_fragments, self.bar_columns):<{self.bar_columns}}", fg="cyan"
+        )
         start = (
             f"{indent}{label}{' ' * (room - columns_of(label))} {branch.fragments:>9,} {branch.notes:>6,}  {bar_text}"
         )
         filter_text = visible_line(branch.filter)
-        if self.width is not None:
-            left = self.width - self.label - self.bars - 22
+        if self.max_columns is not None:
+            left = self.max_columns - self.label_columns - self.bar_columns - 22
             filter_text = truncate(filter_text, left) if left >= _MIN_FILTER_COLUMNS else ""
         return f"{start}  {style_text(filter_text, dim=True)}".rstrip()
 
 
 def _has_only_unique_values(branch: Branch) -> bool:
-    """Return whether each value of a property belongs to one note only (addresses, descriptions): it groups nothing."""
+    """Return whether each value of a property is in one note only (as addresses are), so that it groups no notes."""
     return len(branch.branches) >= _MIN_UNIQUE_VALUES and all(value.notes == 1 for value in branch.branches)
 
 
 @click.command()
 @click.argument("note")
 @vault_option
-@click.option("--lines", type=click.IntRange(1, MAX), default=8, help="How many first lines to show.  [default: 8]")
+@click.option(
+    "--lines",
+    type=click.IntRange(1, MAX),
+    default=8,
+    help="The number of the note's first lines to show.  [default: 8]",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @refresh_option
 def peek_command(*, note: str, vault: Path | None, lines: int, as_json: bool, no_refresh: bool) -> int:
     """Show a summary of NOTE without its text: size in tokens, tags, links, first lines and outline.
 
-    NOTE is a path, the end of one, a file name, a title or an alias.
+    NOTE is a path, the end of a path, a file name, a title or an alias.
     """
     with load_vault(vault, refresh=not no_refresh) as notes:
         peek = notes.peek(note, first_lines=lines)
@@ -288,7 +312,7 @@ def peek_command(*, note: str, vault: Path | None, lines: int, as_json: bool, no
 
 
 # --- peek -------------------------------------------------------------------------------------------------------------
-# `excerpt peek`: show what a note holds, in brief.
+# `excerpt peek`: show a summary of a note.
 
 
 def _format_peek_lines(peek: Peek) -> Iterator[str]:
@@ -320,16 +344,16 @@ def _format_peek_lines(peek: Peek) -> Iterator[str]:
 @click.command()
 @click.argument("note", metavar="NOTE[:A-B]")
 @vault_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON: the text with its place and size.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: the text with its location and size.")
 @refresh_option
 def read_command(*, note: str, vault: Path | None, as_json: bool, no_refresh: bool) -> int:
-    """Print a note of the vault, or a part of it.
+    """Print a note of the vault, or a part of the note.
 
-    The part is lines A to B, the section under a heading (NOTE#Heading), or a place in an attachment
+    A part is a range of lines (NOTE:A-B), the section under a heading (NOTE#Heading), or a place in an attachment
     (paper.pdf#page=12).
 
-    NOTE is a path, the end of one, a file name, a title or an alias. Lines are counted from 1; NOTE:A is one line,
-    NOTE:A- goes to the end.
+    NOTE is a path, the end of a path, a file name, a title or an alias. Lines are counted from 1. NOTE:A is one line,
+    NOTE:A- are all lines from A to the end.
     """
     with load_vault(vault, refresh=not no_refresh) as notes:
         note_lines = notes.read(note)
