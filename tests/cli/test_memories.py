@@ -225,7 +225,7 @@ def test_a_source_that_changed_is_shown_and_updated(excerpt: Excerpt, vault: Pat
 def test_a_source_that_moved_is_followed_and_one_that_is_gone_is_kept(excerpt: Excerpt, vault: Path) -> None:
     memory = sentence(excerpt, vault)
     (vault / "Colour.md").rename(vault / "Fruit.md")
-    assert "moved: now at Fruit.md:1" in excerpt("recall", "--sources", "--vault", vault).out
+    assert "moved: the source is now at Fruit.md:1" in excerpt("recall", "--sources", "--vault", vault).out
     followed = excerpt("edit", memory["id"], "--follow", "--vault", vault, "--json").json
     assert followed["source"]["path"] == "Fruit.md"
     (vault / "Fruit.md").unlink()
