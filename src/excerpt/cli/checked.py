@@ -1,7 +1,7 @@
-"""Print the result of a citation check as a table.
+"""Print the result of a citation check (`excerpt check`) as a table.
 
-Answer, pack and vault are all untrusted here, so every line of the table has its control characters made visible, on a
-terminal and in a pipe alike.
+Answer, pack and vault are untrusted, so control characters in every line of the table are made visible, both on a
+terminal and in a pipe.
 """
 
 from __future__ import annotations
@@ -30,15 +30,18 @@ from excerpt.text.display import format_count, line_range, location, visible_lin
 _TABLE_COLUMNS = 100
 _VERDICT_COLUMNS = 14
 _INDENT = " " * (7 + _VERDICT_COLUMNS)
-_MAX_DIFFERENCES = 6
-_MAX_DETAIL_LINES = 10
-_MAX_SHOWN_CITATIONS = 20  # numbers of a quotation
-_MAX_TABLE_ROWS = 1_000  # any answer that is read has fewer
+_MAX_DIFFERENCES = 6  # lines shown for a changed source
+_MAX_DETAIL_LINES = 10  # below a row
+_MAX_SHOWN_CITATIONS = 20  # source numbers of one quotation
+_MAX_TABLE_ROWS = 1_000  # an answer that is meant to be read has fewer
 _END_PUNCTUATION = " .,;:!?。，"
 
 
 def print_check(check: Check, uncited: bool = False) -> None:
-    """Print the findings of a check by line of the answer; with `uncited`, also sentences without a citation."""
+    """Print the findings of a check, ordered by line of the answer.
+
+    With `uncited`, also print the sentences without a citation or quotation.
+    """
     sources = {source.number: source for source in check.pack.sources}
     rows = [_make_citation_row(each, sources) for each in check.citations if each.comparison]
     rows += _make_unknown_citation_rows([each for each in check.citations if not each.comparison], sources)
@@ -54,15 +57,15 @@ def print_check(check: Check, uncited: bool = False) -> None:
             f"{row.line:>5}  {style_text(f'{row.verdict:<{_VERDICT_COLUMNS}}', fg=row.colour)}{_fit_line(row.text)}"
         )
         times = [f"{row.times:,} times" + ("" if row.holds else ", here first")] if row.times > 1 else []
-        for below in [*times, *row.below[:_MAX_DETAIL_LINES]]:
-            print_line(f"{_INDENT}{style_text(_fit_line(below), dim=True)}")
-    untold = check.cited.total() - sum(each.times for each in check.citations)
-    if more := sum(row.times for row in rows) - sum(row.times for row in lines) + untold:
+        for detail in [*times, *row.details[:_MAX_DETAIL_LINES]]:
+            print_line(f"{_INDENT}{style_text(_fit_line(detail), dim=True)}")
+    unlisted = check.cited.total() - sum(each.times for each in check.citations)
+    if more := sum(row.times for row in rows) - sum(row.times for row in lines) + unlisted:
         print_line(f"       and {more:,} more")
 
 
 def _limit_rows(rows: Sequence[_TableRow]) -> Sequence[_TableRow]:
-    """Return at most `_MOST_LINES` rows in their order; failed checks are preferred when rows must be dropped."""
+    """Return at most _MAX_TABLE_ROWS rows in their order, dropping rows of passed checks first."""
     if len(rows) <= _MAX_TABLE_ROWS:
         return rows
     first = sorted(range(len(rows)), key=lambda number: rows[number].holds)[:_MAX_TABLE_ROWS]
@@ -71,22 +74,26 @@ def _limit_rows(rows: Sequence[_TableRow]) -> Sequence[_TableRow]:
 
 @dataclass(frozen=True, slots=True)
 class _TableRow:
-    """One row of the table: a line of the answer, its verdict, and detail lines `below` it."""
+    """A row of the table: a checked text in line `line` of the answer, with its verdict and detail lines.
+
+    `times` is the number of equal findings that the row stands for.
+    """
 
     line: int
     verdict: str
     text: str
-    below: tuple[str, ...] = ()
+    details: tuple[str, ...] = ()
     colour: str | None = None
     times: int = 1
 
     @property
     def holds(self) -> bool:
+        """Whether the check passed: red and yellow rows did not."""
         return self.colour not in ("red", "yellow")
 
 
 def _merge_rows(rows: Iterable[_TableRow]) -> Iterator[_TableRow]:
-    """Merge equal rows and count them: failures across the whole answer, other rows only within one line."""
+    """Merge equal rows and count them; failed checks across the whole answer, others within one line only."""
     same: dict[_TableRow, list[_TableRow]] = {}
     for row in rows:
         same.setdefault(replace(row, line=row.line if row.holds else 0, times=1), []).append(row)
@@ -98,17 +105,21 @@ def _join_lines(text: str) -> str:
 
 
 def _fit_line(text: str) -> str:
+    """Return a text as a table cell: control characters made visible, truncated to the width of the table."""
     return truncate(visible_line(text), _TABLE_COLUMNS - columns_of(_INDENT))
 
 
 def _make_unknown_citation_rows(citations: Sequence[CheckedCitation], sources: Iterable[int]) -> Iterator[_TableRow]:
-    """Yield a row for each run of consecutive numbers that a citation names but the pack does not have."""
-    have = ", ".join(f"[{number}]" for number in sources)
+    """Yield a row for each run of consecutive source numbers that a citation names but the pack does not have.
+
+    `sources` are the numbers that the pack has.
+    """
+    pack_numbers = ", ".join(f"[{number}]" for number in sources)
     runs = groupby(enumerate(citations), lambda each: (each[1].citation, each[1].times, each[1].number - each[0]))
     for (citation, times, _), run in runs:
         numbers = [checked.number for _, checked in run]
         named = f"[{line_range(numbers[0], numbers[-1])}] {'is' if len(numbers) == 1 else 'are'}"
-        text = f"{named} not in the pack, which has {have}"
+        text = f"{named} not in the pack, which has {pack_numbers}"
         yield _TableRow(citation.line, State.UNKNOWN.value, text, colour="red", times=times)
 
 
@@ -118,17 +129,17 @@ def _make_citation_row(checked: CheckedCitation, sources: dict[int, PackSource])
     assert comparison
     source = sources[checked.number]
     text = f"[{checked.number}] {location(source.path, source.line_start, source.line_end, source.place)}"
-    below = [] if source.intact else ["the text in the pack does not match its digest"]
+    details = [] if source.intact else ["the text in the pack does not match its digest"]
     if comparison.state is State.MOVED:
-        below.append(f"now {location(comparison.path, comparison.line_start, comparison.line_end, comparison.place)}")
+        details.append(f"now {location(comparison.path, comparison.line_start, comparison.line_end, comparison.place)}")
     elif comparison.state is State.CHANGED:
-        below.append(
+        details.append(
             f"now at {location(comparison.path, comparison.line_start, comparison.line_end, comparison.place)}:"
         )
-        below += _format_changed_lines(source.text, comparison.text)
+        details += _format_changed_lines(source.text, comparison.text)
     elif comparison.state is State.GONE:
-        below.append("neither the note nor the text is in the vault")
-    return _TableRow(line, state, text, tuple(below), colour, checked.times)
+        details.append("neither the note nor the text is in the vault")
+    return _TableRow(line, state, text, tuple(details), colour, checked.times)
 
 
 def _make_quotation_row(checked: CheckedQuotation) -> _TableRow:
@@ -144,7 +155,10 @@ def _make_sentence_row(checked: CheckedSentence) -> _TableRow:
 
 
 def _format_changed_lines(before: str, now: str) -> list[str]:
-    """Return the removed (-) and added (+) lines, at most `_MOST_DIFFERENCES` and the number of the others."""
+    """Return the lines removed (-) and added (+) between two texts, at most _MAX_DIFFERENCES.
+
+    If there are more, the last line says how many.
+    """
     changed = list(unified_diff(before.split("\n"), now.split("\n"), n=0, lineterm=""))[2:]
     lines = [line for line in changed if not line.startswith("@@") and line[1:].strip()]
     more = len(lines) - _MAX_DIFFERENCES
@@ -152,20 +166,21 @@ def _format_changed_lines(before: str, now: str) -> list[str]:
 
 
 def _describe_quotation(checked: CheckedQuotation) -> Iterator[str]:
+    """Yield the detail lines of a checked quotation: where its text was found, and how it differs."""
     lines, verdict = checked.place, checked.verdict
     cited = ", ".join(f"[{number}]" for number in checked.quotation.cited[:_MAX_SHOWN_CITATIONS])
     if verdict is Verdict.SHORT:
         yield "not found, but too short to count as a quotation"
     elif lines is None:
-        yield "found in the question" if verdict is Verdict.TRUE else "nothing like it in the pack or the vault"
+        yield "found in the question" if verdict is Verdict.TRUE else "no similar text is in the pack or the vault"
     elif verdict is Verdict.INVENTED:
-        yield f"the nearest is {format_share(checked.similarity)} like it: {_format_lines(lines)}"
+        yield f"the most similar text ({format_share(checked.similarity)}) is {_format_lines(lines)}"
     elif checked.turned_by:
         words = ", ".join(f"“{word}”" for word in checked.turned_by)
-        yield f"leaves out {words}, which changes the meaning of {_format_lines(lines)}"
+        yield f"the quotation leaves out {words}, which changes the meaning of {_format_lines(lines)}"
         yield f"“{_join_lines(lines.passage)}”"
     elif verdict is Verdict.ALTERED:
-        yield f"{format_share(checked.similarity)} like {_format_lines(lines)}"
+        yield f"{format_share(checked.similarity)} similar to {_format_lines(lines)}"
         yield f"“{_join_lines(lines.passage)}”"
         yield from _format_replaced_words(checked.quotation.text, lines.passage)
     else:
@@ -176,7 +191,7 @@ def _describe_quotation(checked: CheckedQuotation) -> Iterator[str]:
 
 
 def _format_replaced_words(quoted: str, source: str) -> Iterator[str]:
-    """Yield a line for each run of words in which `quoted` differs from the text `source`."""
+    """Yield a line such as “new” for “old” for each run of words in which `quoted` differs from `source`."""
     ours, theirs = quoted.rstrip(_END_PUNCTUATION).split(), source.rstrip(_END_PUNCTUATION).split()
     for kind, a, b, c, d in SequenceMatcher(None, theirs, ours, autojunk=False).get_opcodes():
         if kind != "equal":
@@ -184,7 +199,7 @@ def _format_replaced_words(quoted: str, source: str) -> Iterator[str]:
 
 
 def _describe_found_quotation(checked: CheckedQuotation, lines: SourceLines) -> Iterator[str]:
-    """Yield how a quotation that was found differs from the text at `lines`, and where that text is now."""
+    """Yield where the text of a found quotation is now, if it moved, and how the quotation differs from `lines`."""
     now = checked.now
     if now and (now.path, now.line_start) != (lines.path, lines.line_start):
         yield f"now {location(now.path, now.line_start, now.line_end, now.place)}"
@@ -194,15 +209,16 @@ def _describe_found_quotation(checked: CheckedQuotation, lines: SourceLines) -> 
 
 
 def _format_lines(lines: SourceLines) -> str:
+    """Return the source number, if any, and the location of lines, such as `[2] Sync.md:8-12`."""
     number = "" if lines.source is None else f"[{lines.source}] "
     return f"{number}{location(lines.path, lines.line_start, lines.line_end, lines.place)}"
 
 
-# --- a sentence -------------------------------------------------------------------------------------------------------
+# --- summary ----------------------------------------------------------------------------------------------------------
 
 
 def summarize_check(check: Check) -> str:
-    """Return a one-line summary of a check."""
+    """Return a one-line summary of a check: the numbers of citations, quotations and sentences, by verdict."""
     states: Counter[str] = Counter()
     state_by_number = {each.number: each.state.value for each in check.citations}
     for number, times in check.cited.items():
@@ -219,5 +235,6 @@ def summarize_check(check: Check) -> str:
 
 
 def _format_count_by_kind(count: int, noun: str, kinds: Counter[str]) -> str:
+    """Return a count with the counts by kind, such as `3 citations (2 same, 1 moved)`."""
     listed = ", ".join(f"{number:,} {kind}" for kind, number in kinds.most_common())
     return f"{format_count(count, noun)}{f' ({listed})' if listed else ''}"

@@ -199,7 +199,7 @@ def map_command(*, query: str | None, vault: Path | None, depth: int, top: int, 
     elif vault_map.fragments:
         for line in format_map_lines(vault_map, depth, top):
             print_line(line)
-    print_message(_summarize_map(vault_map) if vault_map.fragments else f"No fragment matches {vault_map.query!r}.")
+    print_message(_summarize_map(vault_map) if vault_map.fragments else f"Nothing was found for {vault_map.query!r}.")
     return 0 if vault_map.fragments else 1
 
 

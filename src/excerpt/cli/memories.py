@@ -273,9 +273,7 @@ _DECISION_HELP = {
 @click.option("--tag", "tags", multiple=True, help="Add a tag; may be given several times.")
 @click.option("--untag", "untags", multiple=True, help="Remove a tag; may be given several times.")
 @click.option("--why", help="Why the memory matters.")
-@click.option(
-    "--merge", "other", metavar="OTHER", help="Merge the memory OTHER into the memory ID, and forget OTHER."
-)
+@click.option("--merge", "other", metavar="OTHER", help="Merge the memory OTHER into the memory ID, and forget OTHER.")
 @click.option("--follow", "decision", flag_value="follow", help=_DECISION_HELP["follow"])
 @click.option("--update", "decision", flag_value="update", help=_DECISION_HELP["update"])
 @click.option("--keep", "decision", flag_value="keep", help=_DECISION_HELP["keep"])
