@@ -1,4 +1,4 @@
-"""Print explanations of scores as tables."""
+"""Print explanations of a hit's score, or of a note's rank, as tables."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from excerpt.text.display import location, title_and_headings, visible_line
 if TYPE_CHECKING:
     from excerpt import Explanation, NoteExplanation, StrategyRank, WordPart
 
-_TABLE_COLUMNS = 80
-_WORD_COLUMNS = 15
-_NAME_COLUMNS = 14  # the longest signal, intro_meaning, and a space
-_BAR_COLUMNS = 24
+_TABLE_COLUMNS = 80  # width of a table
+_WORD_COLUMNS = 15  # for a query word
+_NAME_COLUMNS = 14  # for a signal: the longest name, intro_meaning, and a space
+_BAR_COLUMNS = 24  # for the largest bar
 _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 
 
@@ -25,7 +25,10 @@ _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 
 
 def print_explanation(explanation: Explanation, indent: str = INDENT) -> None:
-    """Print the signals of a hit as a sum, and what each query word contributed; nothing if the hit has no signals."""
+    """Print a hit's score as a sum of its signals, and what each query word contributes to the score.
+
+    Prints nothing if the hit has no signals, as for a query with only filters.
+    """
     if not explanation.hit.signals:
         return
     print_line("")
@@ -48,22 +51,24 @@ def print_explanation(explanation: Explanation, indent: str = INDENT) -> None:
 
 
 def _format_signal_lines(signals: Sequence[Signal], width: int) -> Iterator[str]:
+    """Yield a line for each signal that changes the score, the largest first, and one that names the others."""
     max_part = max(abs(signal.part) for signal in signals)
     for signal in sorted(signals, key=lambda signal: -signal.part):
         if signal.part:
             figures = f"{signal.value:>7.3f} ×{signal.weight:>7.3f} ={signal.part:>7.3f}"
             yield f"{signal.name:<{_NAME_COLUMNS}}{figures}  {_format_signed_bar(signal.part, max_part)}".rstrip()
     if silent := [signal.name for signal in signals if signal.weight and not signal.part]:
-        text = f"nothing by {', '.join(silent)}"
+        text = f"nothing from {', '.join(silent)}"
         yield from (_dim_text(text[start:end]) for start, end in wrap(text, width))
 
 
 def _format_signed_bar(part: float, max_part: float) -> str:
-    """Return the bar for a contribution to a score, yellow if it is negative."""
+    """Return the bar for an addend `part` of a score, relative to the largest addend; yellow if it is negative."""
     return style_text(format_bar(part, max_part, _BAR_COLUMNS), fg="yellow" if part < 0 else "cyan")
 
 
 def _format_word_lines(word: WordPart, width: int) -> Iterator[str]:
+    """Yield the lines about what a query word contributes to the score, at most `width` columns wide."""
     name = truncate(visible_line(word.word), _WORD_COLUMNS - 1)
     name += " " * (_WORD_COLUMNS - columns_of(name))
     rarity = f"{word.idf * word.telling:.2f}" if word.fragments else "–"
@@ -81,9 +86,10 @@ def _format_word_lines(word: WordPart, width: int) -> Iterator[str]:
 
 
 def print_note_explanation(explanation: NoteExplanation, usual_limit: int) -> None:
-    """Print why a note is not ranked higher.
+    """Print why a note is not ranked higher, or is not found.
 
-    Shows its place, its rank under each strategy, what the hits above it have more of, and its own score as a sum.
+    Prints its rank and location, its rank under each strategy, the signals in which the hits above it score more, and
+    its own score as a sum. `usual_limit` is the number of hits that a search lists by default.
     """
     explained = explanation.explanation
     if explanation.absence is not None:
@@ -106,7 +112,9 @@ def print_note_explanation(explanation: NoteExplanation, usual_limit: int) -> No
         return
     if explanation.gaps:
         print_line("")
-        print_line(f"{INDENT}Why not higher, beside {_describe_compared_hits(explanation.compared)}:")
+        print_line(
+            f"{INDENT}Why it is not ranked higher, compared with {_describe_compared_hits(explanation.compared)}:"
+        )
         for line in _format_gap_lines(explanation):
             print_line(f"{INDENT}{line}")
     if sentences := list(_format_closing_sentences(explanation, explained, usual_limit)):
@@ -117,6 +125,7 @@ def print_note_explanation(explanation: NoteExplanation, usual_limit: int) -> No
 
 
 def _format_rank_line(rank: StrategyRank) -> str:
+    """Return the line with a note's rank and score under one strategy, with dashes if the strategy did not find it."""
     empty = f"{'–':>7}{'–':>9}{'–':>8}"
     figures = empty if rank.rank is None else f"{rank.rank:>7,}{rank.score:>9.3f}{rank.line:>8,}"
     primary = "" if rank.primary == rank.strategy else f"  ▸ {rank.primary}"
@@ -124,10 +133,12 @@ def _format_rank_line(rank: StrategyRank) -> str:
 
 
 def _describe_compared_hits(compared: int) -> str:
-    return "the hit above it" if compared == 1 else f"the mean of the {compared} best above it"
+    """Return a phrase for the hits that a note is compared with, the `compared` best hits above the note."""
+    return "the hit above it" if compared == 1 else f"the mean of the {compared} best hits above it"
 
 
 def _format_gap_lines(explanation: NoteExplanation) -> Iterator[str]:
+    """Yield the table of the signals in which the hits above the note score more, and what each costs the note."""
     yield _dim_text(f"{'signal':<{_NAME_COLUMNS}}{'here':>7}{'above':>9}{'costs':>8}")
     max_cost = max(abs(gap.cost) for gap in explanation.gaps)
     for gap in explanation.gaps:
@@ -140,11 +151,12 @@ def _format_gap_lines(explanation: NoteExplanation) -> Iterator[str]:
 def _format_closing_sentences(
     note_explanation: NoteExplanation, explained: Explanation, usual_limit: int
 ) -> Iterator[str]:
+    """Yield the sentences below the table: the missing words, and the limit with which a search lists the note."""
     missing = [visible_line(word.word) for word in explained.missing_words]
     if missing:
-        yield f"It lacks {', '.join(missing)}."
+        yield f"The note lacks {', '.join(missing)}."
     if note_explanation.from_limit is not None and note_explanation.from_limit > usual_limit:
-        yield f"A search lists it with --limit {note_explanation.from_limit} or more."
+        yield f"A search lists the note with --limit {note_explanation.from_limit} or more."
 
 
 def _dim_text(text: str) -> str:
