@@ -32,7 +32,7 @@ from excerpt.pack import expand as expanding
 from excerpt.pack.build import build_pack
 from excerpt.pack.expand import expand_fragment
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
-from excerpt.pack.source import note_cache_of
+from excerpt.pack.source import get_note_cache
 from excerpt.search.engine import Engine
 from excerpt.settings import PackSettings, Settings, user_paths
 from excerpt.text.tokens import open_tokenizer
@@ -218,7 +218,7 @@ def shares_of_both(snapshot: Snapshot, both: Sequence[Both], way: Way) -> list[f
 def share_widened(snapshot: Snapshot, found: Sequence[Found], budget: int, scope: Scope) -> float:
     """Return the share of hits in packs that were widened within their scope, of those that can be."""
     could = did = 0
-    notes = note_cache_of(snapshot)
+    notes = get_note_cache(snapshot)
     for each in found:
         inside_pack = {one for pack in packed(snapshot, each, budget, scope).packs for one in pack.fragment_ids}
         hits = {hit.fragment.id for hit in each.hits}
@@ -278,7 +278,7 @@ def times(snapshot: Snapshot, found: Sequence[Found], scope: Scope) -> Times:
 
 def _forget(snapshot: Snapshot) -> None:
     """Clear the caches of notes and texts from earlier packs."""
-    note_cache_of(snapshot).clear()
+    get_note_cache(snapshot).clear()
     for module in (budgeting, expanding):
         for remembered in vars(module).values():
             if hasattr(remembered, "cache_clear"):

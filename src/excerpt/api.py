@@ -436,7 +436,7 @@ class Vault:
             settings=settings,
             tokenizer=tokenizer,
             renderer=renderer,
-            marked=[*(mark.fragment for mark in saved.marks), *ids],
+            marked=[*(mark.fragment_id for mark in saved.marks), *ids],
             overrides=saved.overrides,
             ranked=ranked,
         )
@@ -455,7 +455,7 @@ class Vault:
         """Return the snapshot, with the marked memories as further notes."""
         from excerpt.pack.memory_fragment import memory_id_of
 
-        ids = [memory_id for mark in saved.marks if (memory_id := memory_id_of(mark.fragment)) is not None]
+        ids = [memory_id for mark in saved.marks if (memory_id := memory_id_of(mark.fragment_id)) is not None]
         if not ids:
             return self._snapshot
         from excerpt.memory.store import MemoryStore
@@ -836,5 +836,5 @@ def _absolute(template: str | Path) -> str:
 
 def _hits_of(saved: SavedMarks, source: MovableSource) -> Sequence[Hit]:
     """Return the marks as hits, with the spans that matched when the marks were set."""
-    fragments = ((source.fragment(mark.fragment), mark.spans) for mark in saved.marks)
+    fragments = ((source.fragment(mark.fragment_id), mark.spans) for mark in saved.marks)
     return [Hit(fragment, 1.0, spans=spans) for fragment, spans in fragments if fragment is not None]

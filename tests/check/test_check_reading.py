@@ -56,7 +56,9 @@ def written(packs: list[Pack], question: str = "") -> dict[str, str]:
         source_tokens=2,
     )
     return {
-        name.value: form.renderer(asked).render(packs) if form.data is None else form.data(result, LINKS)
+        name.value: form.make_renderer(asked).render(packs)
+        if form.render_data is None
+        else form.render_data(result, LINKS)
         for name, form in zip(FORMATS, map(load_format, FORMATS), strict=True)
     }
 

@@ -155,7 +155,7 @@ def test_marks_of_the_app_are_packed_with_their_query(excerpt: Excerpt, vault: P
     kept = SavedMarks(
         "how ripe?",
         (MarkedFragment(banana, "Colour.md"), MarkedFragment(lentils, "")),
-        PackOverrides(dropped=frozenset({lentils})),
+        PackOverrides(dropped_ids=frozenset({lentils})),
     )
     write_marks(user_paths().marks_file(vault), kept)
     answer = excerpt("pack", "--from-marks", "--vault", vault, "--question")

@@ -253,7 +253,7 @@ def pack(stage: Stage) -> None:
     other = stage.call("search", "lentils", "--json").json["hits"][0]["fragment_id"]
     marks = (MarkedFragment(first, "Colour.md"), MarkedFragment(other, ""))
     write_marks(
-        user_paths().marks_file(stage.vault), SavedMarks("ripe?", marks, PackOverrides(dropped=frozenset({other})))
+        user_paths().marks_file(stage.vault), SavedMarks("ripe?", marks, PackOverrides(dropped_ids=frozenset({other})))
     )
     stage.say("pack", "--from-marks")
 

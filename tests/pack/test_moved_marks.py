@@ -66,7 +66,7 @@ def test_a_fragment_that_is_marked_there_already_is_marked_once() -> None:
     before, after = ids("old.md"), ids("new.md")
     kept = SavedMarks("", (*marks_of("old.md", before[0]), *marks_of("new.md", after[0], after[1])))
     moved = follow_moves(kept, MovedVault({"new.md": NOTE}, {"old.md": "new.md"}))
-    assert [mark.fragment for mark in moved.marks] == [after[0], after[1]]
+    assert [mark.fragment_id for mark in moved.marks] == [after[0], after[1]]
 
 
 def test_marks_that_are_where_they_were_or_nowhere_stay() -> None:

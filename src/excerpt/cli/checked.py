@@ -124,6 +124,7 @@ def _make_unknown_citation_rows(citations: Sequence[CheckedCitation], sources: I
 
 
 def _make_citation_row(checked: CheckedCitation, sources: dict[int, PackSource]) -> _TableRow:
+    """Return the row of a citation; `sources` are the pack's sources by number."""
     line, state, comparison = checked.citation.line, checked.state.value, checked.comparison
     colour = "green" if checked.holds else "red"
     assert comparison

@@ -89,6 +89,7 @@ def _vault_and_paths(vault: Path | None) -> tuple[Path | None, Paths]:
 def _diagnose_and_repair(
     folder: Path | None, paths: Paths, check_progress: _CheckProgress, line: ProgressLine, *, fix: bool, quick: bool
 ) -> tuple[Diagnosis, Repairs | None]:
+    """Return the findings of all checks, and with `fix` the repairs, after which the checks are repeated."""
     from excerpt.doctor.look import diagnose
 
     diagnosis = diagnose(folder, paths, check_progress, quick=quick)

@@ -240,28 +240,29 @@ def format_map_lines(vault_map: VaultMap, depth: int, top: int) -> Iterator[str]
 class _TreePrinter:
     """Formats one tree of a map as lines, with a bar for each branch.
 
-    A bar of `bar_columns` columns stands for `max_fragments` fragments. `depth` is the number of levels and `top` the
-    number of branches below a branch to print. `max_columns` is the limit of a line, None if there is no terminal.
+    A bar of `bar_columns` columns stands for `max_fragments` fragments. At most `max_depth` levels are printed, and
+    `max_branches` branches below each branch. `max_columns` limits a line, None if there is no terminal.
     """
 
     max_fragments: int
-    depth: int
-    top: int
+    max_depth: int
+    max_branches: int
     max_columns: int | None
     label_columns: int
     bar_columns: int
     is_property_tree: bool = False
 
     def format_lines(self, branches: Sequence[Branch], level: int = 0, unlisted: int = 0) -> Iterator[str]:
+        """Yield the lines of `branches` and of theirs; `unlisted` counts the branches that were not loaded."""
         indent = "  " * (level + 1)
-        for branch in branches[: self.top]:
+        for branch in branches[: self.max_branches]:
             yield self._format_line(branch, indent)
             if self.is_property_tree and _has_only_unique_values(branch):
                 count = len(branch.branches) + branch.unlisted
                 yield style_text(f"{indent}  … {format_count(count, 'value')}, each of one note", dim=True)
-            elif level + 1 < self.depth:
+            elif level + 1 < self.max_depth:
                 yield from self.format_lines(branch.branches, level + 1, branch.unlisted)
-        if hidden := len(branches[self.top :]) + unlisted:
+        if hidden := len(branches[self.max_branches :]) + unlisted:
             yield style_text(f"{indent}… {hidden:,} more", dim=True)
 
     def _format_line(self, branch: Branch, indent: str) -> str:

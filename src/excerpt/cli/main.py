@@ -148,6 +148,7 @@ def run(argv: list[str]) -> int:
 
 
 def _run_and_report_errors(argv: list[str]) -> int:
+    """Run the command line, print any error as a sentence on stderr, and return the exit code."""
     code = SUCCESS
     try:
         with program.make_context("excerpt", list(argv)) as context:

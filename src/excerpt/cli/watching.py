@@ -33,23 +33,23 @@ _CHECK_SECONDS = 1.0
 
 @dataclass(slots=True)
 class _PendingWork:
-    """The updates to do: the changed `paths`, or the whole vault if `everything`; false if there is nothing to do.
+    """The updates to do: the changed `paths`, or the whole vault if `is_whole_vault`; false if there is nothing to do.
 
     With `rebuild` the index is built from scratch; with `accept_empty` a vault without notes is indexed as empty.
     """
 
     paths: set[str]
-    everything: bool = False
+    is_whole_vault: bool = False
     rebuild: bool = False
     accept_empty: bool = False
 
     def __bool__(self) -> bool:
-        return self.everything or bool(self.paths)
+        return self.is_whole_vault or bool(self.paths)
 
     def merge(self, other: _PendingWork) -> None:
         """Add other work to this work."""
         self.paths |= other.paths
-        self.everything |= other.everything
+        self.is_whole_vault |= other.is_whole_vault
         self.rebuild |= other.rebuild
         self.accept_empty |= other.accept_empty
 
@@ -69,7 +69,7 @@ class IndexWatcher:
         self._updater = Updater(vault, index_folder, settings, self._report_progress, self._control)
         self._condition = threading.Condition()
         self._stop = threading.Event()
-        self._pending_work = _PendingWork(set(), everything=True)
+        self._pending_work = _PendingWork(set(), is_whole_vault=True)
         self._failed_work = _PendingWork(set())
         self._is_building = False
         self._is_replaced = False
@@ -107,9 +107,9 @@ class IndexWatcher:
     def run_command(self, command: str) -> bool:
         """Run the command with this name; return False if there is no such command."""
         actions = {
-            "update": lambda: self._add(_PendingWork(set(), everything=True)),
-            "rebuild": lambda: self._replace_build(_PendingWork(set(), everything=True, rebuild=True)),
-            "agree": lambda: self._add(_PendingWork(set(), everything=True, accept_empty=True)),
+            "update": lambda: self._add(_PendingWork(set(), is_whole_vault=True)),
+            "rebuild": lambda: self._replace_build(_PendingWork(set(), is_whole_vault=True, rebuild=True)),
+            "agree": lambda: self._add(_PendingWork(set(), is_whole_vault=True, accept_empty=True)),
             "pause": self._pause,
             "resume": self._resume,
             "cancel": self._cancel,
@@ -144,6 +144,7 @@ class IndexWatcher:
             self._condition.notify_all()
 
     def _cancel(self) -> None:
+        """Drop all pending and failed work, and cancel the running build, if any."""
         with self._condition:
             self._pending_work, self._failed_work = _PendingWork(set()), _PendingWork(set())
             if self._is_building:
@@ -168,7 +169,7 @@ class IndexWatcher:
             while not self._stop.is_set():
                 if not self._control.paused:
                     if not self._updater.is_in_folder():
-                        self._pending_work.everything = True
+                        self._pending_work.is_whole_vault = True
                     if self._pending_work:
                         work, self._pending_work = self._pending_work, _PendingWork(set())
                         work.merge(self._failed_work)
@@ -187,7 +188,7 @@ class IndexWatcher:
         waiting = False
         try:
             report = self._updater.update(
-                None if work.everything else work.paths,
+                None if work.is_whole_vault else work.paths,
                 rebuild=work.rebuild,
                 accept_empty=work.accept_empty,
                 wait=_BUILD_WAIT_SECONDS,
@@ -239,6 +240,7 @@ class IndexWatcher:
         self._report("progress", as_data(progress))
 
     def _report_emptied(self, emptied: VaultEmptiedError) -> None:
+        """Report a vault that lost all its notes, unless the last reported event had the same message."""
         if self._reported_message != emptied.message:
             self._reported_message = emptied.message
             self._report("emptied", {"notes": emptied.notes, "message": emptied.message, "hint": emptied.hint})
@@ -250,6 +252,7 @@ class IndexWatcher:
             self._report_error_of(error)
 
     def _report_error_of(self, error: ExcerptError) -> None:
+        """Report an ExcerptError as an `error` event."""
         self._report_error(error.title, error.message, error.hint)
 
     def _report_error(self, title: str, message: str, hint: str) -> None:
@@ -258,4 +261,4 @@ class IndexWatcher:
 
 def _batch_to_work(batch: Batch) -> _PendingWork:
     """Return the work for a batch of changed paths; None stands for unknown changes, so the whole vault."""
-    return _PendingWork(set(), everything=True) if batch is None else _PendingWork(set(batch))
+    return _PendingWork(set(), is_whole_vault=True) if batch is None else _PendingWork(set(batch))

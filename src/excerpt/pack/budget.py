@@ -247,7 +247,7 @@ def iterate_selections(chains: Sequence[UnitChain], budget: int) -> Iterator[Cha
     The selection for a cost does not depend on the budget. So a caller may test the selections further: the value of
     the first selection that passes never falls when the budget grows.
     """
-    whole = sum(_whole_chain_cost(chain) for chain in chains)
+    whole = sum(_compute_whole_chain_cost(chain) for chain in chains)
     if whole <= budget:
         yield tuple(ChosenUnits(((0, len(chain.units) - 1),)) for chain in chains)
     if budget < 0:
@@ -256,7 +256,7 @@ def iterate_selections(chains: Sequence[UnitChain], budget: int) -> Iterator[Cha
     best = np.zeros(1)
     steps = []
     for chain in chains:
-        step = _ChainTables(chain, _extend_table(best, min(budget, len(best) - 1 + _max_chain_cost(chain)) + 1))
+        step = _ChainTables(chain, _extend_table(best, min(budget, len(best) - 1 + _compute_max_chain_cost(chain)) + 1))
         best = step.after
         steps.append(step)
     for cost in np.argsort(-best, kind="stable"):
@@ -264,11 +264,12 @@ def iterate_selections(chains: Sequence[UnitChain], budget: int) -> Iterator[Cha
             yield _trace_selections(steps, int(cost))
 
 
-def _whole_chain_cost(chain: UnitChain) -> int:
+def _compute_whole_chain_cost(chain: UnitChain) -> int:
+    """Return the tokens of one pack with all units of a chain."""
     return chain.units[0].opening_cost + sum(unit.following_cost for unit in chain.units[1:])
 
 
-def _max_chain_cost(chain: UnitChain) -> int:
+def _compute_max_chain_cost(chain: UnitChain) -> int:
     """Return an upper bound of the tokens of any selection from a chain."""
     units = sum(max(unit.opening_cost, unit.following_cost) for unit in chain.units)
     return max((units, *(option.cost for option in chain.options)))
@@ -453,11 +454,12 @@ class CandidateChoices:
         ]
 
     def _draft_run(self, first: int, last: int) -> DraftPack:
+        """Return the pack of the fragments with ordinals `first` to `last`, cached."""
         pack = self._drafts.get((first, last))
         if pack is None:
             line_span = self._line_span(first, last)
             pack = self._draft_pack(
-                line_span, [each for each in self.candidate.hit_spans if each.contains_hit(line_span)]
+                line_span, [each for each in self.candidate.hit_spans if each.is_in_span(line_span)]
             )
             self._drafts[first, last] = pack
         return pack

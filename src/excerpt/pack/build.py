@@ -38,7 +38,7 @@ from excerpt.pack.expand import (
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
 from excerpt.pack.formats.pack_format import Renderer
 from excerpt.pack.selection import NO_OVERRIDES, PackOverrides
-from excerpt.pack.source import NoteCache, NoteSource, note_cache_of
+from excerpt.pack.source import NoteCache, NoteSource, get_note_cache
 from excerpt.search.engine import Engine, count_matching
 from excerpt.search.evidence import POOL
 from excerpt.settings import PackSettings
@@ -79,7 +79,7 @@ class HitCollector:
         candidates = self._without_dropped(hits[: self.settings.limit * HITS_PER_PACKED])
         values = compute_hit_values(candidates)
         min_primary = min(nlargest(MAX_PRIMARY_HITS, values), default=0.0)
-        self._add(candidates, values, min_primary, self.settings.limit, duplicate)
+        self._add_candidates(candidates, values, min_primary, self.settings.limit, duplicate)
 
     def add_marks(self, marked: Sequence[str], hits: Sequence[Hit]) -> None:
         """Add the fragments with the ids `marked`, in this order; the ids that are no longer indexed are left out.
@@ -95,22 +95,27 @@ class HitCollector:
             else:
                 self.left_out.append(LeftOut(fragment_id, 0, 0, 0, GONE_REASON))
         candidates = self._without_dropped(candidates)
-        self._add(
+        self._add_candidates(
             candidates, [MARK_SCORE] * len(candidates), MARK_SCORE, len(candidates), lambda _fragment, _held: None
         )
 
     def _without_dropped(self, hits: Sequence[Hit]) -> list[Hit]:
-        remaining = [hit for hit in hits if hit.fragment.id not in self.overrides.dropped]
+        """Return the hits without the dropped ones, which are recorded as left out."""
+        remaining = [hit for hit in hits if hit.fragment.id not in self.overrides.dropped_ids]
         for hit in hits:
-            if hit.fragment.id in self.overrides.dropped:
+            if hit.fragment.id in self.overrides.dropped_ids:
                 self._leave_out(hit.fragment, DROPPED_REASON)
         return remaining
 
-    def _add(
+    def _add_candidates(
         self, hits: Sequence[Hit], values: Sequence[float], min_primary: float, limit: int, duplicate: DuplicateRule
     ) -> None:
+        """Add hits until `limit` are added, and leave out duplicates and lost fragments.
+
+        `values` are the values of `hits`; a hit of at least `min_primary` is a primary hit, packed before any context.
+        """
         self.notes.prefetch(
-            find_expansion_range(hit.fragment, self._scope(hit.fragment), self.settings.neighbors)
+            find_expansion_range(hit.fragment, self._get_scope(hit.fragment), self.settings.neighbors)
             for hit in hits[:limit]
         )
         for hit, value in zip(hits, values, strict=True):
@@ -129,7 +134,7 @@ class HitCollector:
                 continue
             self._by_digest[fragment.digest] = fragment
             line_span = expand_fragment(
-                fragment, note, self._scope(fragment), self.settings.neighbors, self.overrides.dropped
+                fragment, note, self._get_scope(fragment), self.settings.neighbors, self.overrides.dropped_ids
             )
             current_hit = replace(hit, fragment=fragment)
             if value >= min_primary:
@@ -138,11 +143,11 @@ class HitCollector:
                 self.hit_spans.append(HitSpan(current_hit, line_span, value, is_primary=False))
             limit -= 1
 
-    def _scope(self, fragment: Fragment) -> Scope:
-        return self._scopes.get(fragment.id, self.settings.scope)
+    def _get_scope(self, fragment: Fragment) -> Scope:
+        return self._scope_by_id.get(fragment.id, self.settings.scope)
 
     @cached_property
-    def _scopes(self) -> Mapping[str, Scope]:
+    def _scope_by_id(self) -> Mapping[str, Scope]:
         return dict(self.overrides.scopes)
 
     def _find_duplicate(self, fragment: Fragment, duplicate: DuplicateRule) -> tuple[Fragment | None, str]:
@@ -190,7 +195,7 @@ def build_pack(
     `overrides` are the user's decisions by hand; `duplicate` finds the better hit that a fragment repeats. The result
     is deterministic.
     """
-    notes = note_cache_of(source)
+    notes = get_note_cache(source)
     costs = TokenCosts(tokenizer, renderer, source.tokenizer)
     gathered = HitCollector(notes, settings, overrides, costs)
     if marked:
@@ -360,7 +365,7 @@ def _order_packs(
         unscored = [replace(pack, entry=replace(pack.entry, score=0.0)) for pack in packs]
         return sorted(unscored, key=lambda pack: (pack.path, pack.line_start))
     ranks = {each.hit.fragment.id: rank for rank, each in enumerate(hit_spans)}
-    manual_ranks = {fragment_id: rank for rank, fragment_id in enumerate(overrides.order)}
+    manual_ranks = {fragment_id: rank for rank, fragment_id in enumerate(overrides.ordered_ids)}
 
     def rank(pack: Pack) -> tuple[int, int]:
         position = min(
@@ -385,6 +390,7 @@ def _iterate_unchosen_hits(
 def _iterate_unchosen_reasons(
     unchosen: Iterable[tuple[CandidateChoices, Hit]], budget: int, costs: TokenCosts
 ) -> Iterator[LeftOut]:
+    """Yield the record of each hit that is in no chosen pack, with the reason."""
     for each, hit in unchosen:
         yield make_left_out(hit.fragment, OUT_OF_BUDGET_REASON if each.can_fit(budget) else TOO_LARGE, costs)
 
@@ -423,8 +429,8 @@ class PackCache(Generic[PackArguments]):
             self._results.clear()
             self._source = weakref.ref(source)
         hit_keys = tuple((hit.fragment.id, hit.fragment.ordinal, hit.score, hit.spans) for hit in hits)
-        option_keys = tuple((name, _hashable(value)) for name, value in sorted(kwargs.items()))
-        key = (hit_keys, tuple(map(_hashable, args)), option_keys)
+        option_keys = tuple((name, _make_hashable(value)) for name, value in sorted(kwargs.items()))
+        key = (hit_keys, tuple(map(_make_hashable, args)), option_keys)
         result = self._results.pop(key, None)
         if result is None:
             result = self._build(source, hits, *args, **kwargs)
@@ -437,7 +443,8 @@ class PackCache(Generic[PackArguments]):
         return len(self._results)
 
 
-def _hashable(value: object) -> Hashable:
+def _make_hashable(value: object) -> Hashable:
+    """Return a list as a tuple, any other value unchanged."""
     return tuple(value) if isinstance(value, list) else value
 
 

@@ -73,6 +73,7 @@ def expand_fragment(
 
 
 def _expand_to_whole_scope(fragment: Fragment, note: CachedNote, scope: Scope, neighbors: int) -> LineSpan:
+    """Return the lines that a scope asks for, as `expand_fragment`, but with dropped fragments."""
     if scope is Scope.SECTION and not any(section.level for section in note.sections):
         scope = Scope.NEIGHBORS
     if scope is Scope.NOTE:
@@ -98,6 +99,7 @@ def build_ordinal_span(note: CachedNote, first: int, last: int, scope: Scope) ->
 def _build_section_span(
     note: CachedNote, line_start: int, line_end: int, scope: Scope, section: int | None = None
 ) -> LineSpan:
+    """Return the span of these lines, with the fragments that are completely in it; `section` is an ordinal."""
     inside = note.parts_in(line_start, line_end)
     return LineSpan(note.path, inside[0].ordinal, inside[-1].ordinal, line_start, line_end, scope, section)
 
@@ -123,7 +125,8 @@ class HitSpan:
         own = self.hit.fragment.ordinal
         return replace(self, line_span=build_ordinal_span(note, own, own, Scope.NONE))
 
-    def contains_hit(self, line_span: LineSpan) -> bool:
+    def is_in_span(self, line_span: LineSpan) -> bool:
+        """Return whether the hit's own fragment is in `line_span`."""
         return line_span.first_ordinal <= self.hit.fragment.ordinal <= line_span.last_ordinal
 
 
@@ -136,6 +139,7 @@ class PackCandidate:
 
     @property
     def best_hit(self) -> Hit:
+        """The best of the merged hits."""
         return self.hit_spans[0].hit
 
 
@@ -159,6 +163,7 @@ def merge_hit_spans(hit_spans: Sequence[HitSpan]) -> list[PackCandidate]:
 
 
 def _overlap_or_touch(before: LineSpan, after: LineSpan) -> bool:
+    """Return whether two spans of notes, ordered by first ordinal, overlap or are adjacent."""
     return before.path == after.path and after.first_ordinal <= before.last_ordinal + 1
 
 
@@ -240,6 +245,7 @@ def _is_cut_above(line_span: LineSpan, hit_spans: Sequence[HitSpan], note: Cache
 
 
 def _is_cut_below(line_span: LineSpan, hit_spans: Sequence[HitSpan], note: CachedNote) -> bool:
+    """Return whether the text that a hit asks for continues below the span; see `_is_cut_above`."""
     missing = any(
         each.line_span.last_ordinal > line_span.last_ordinal
         for each in hit_spans
@@ -259,6 +265,7 @@ def _make_pack(
     modified: str,
     cut: tuple[bool, bool],
 ) -> Pack:
+    """Return the pack of a span, with a given text; `cut` says whether it is cut above and below."""
     hit = hit_spans[0].hit
     fragment = hit.fragment
     heading_path = fragment.heading_path
@@ -354,6 +361,7 @@ def iterate_block_parts(hit: Hit) -> Iterator[tuple[LineSpan, float]]:
 
 @lru_cache(maxsize=_MAX_CACHED_FRAGMENTS)
 def _parse_blocks(path: str, text: str) -> tuple[Block, ...]:
+    """Return the Markdown blocks of a fragment's text; lines count from 2."""
     from excerpt.text.markdown import parse_note  # not imported if every hit fits whole: it takes .05 s
 
     # The empty line prevents that a fragment that begins with dashes is parsed as frontmatter.
@@ -408,6 +416,7 @@ def _find_densest_block(hit: Hit) -> tuple[_TextRange, Sequence[_TextRange]]:
 
 
 def _find_offset_after_space(text: str, offset: int, limit: int) -> int:
+    """Return the offset after the first white space at or after `offset`, or `offset` if `limit` comes first."""
     match = re.compile(r"\s").search(text, offset, limit)
     return match.end() if match else offset
 
@@ -415,6 +424,7 @@ def _find_offset_after_space(text: str, offset: int, limit: int) -> int:
 def _split_into_pieces(
     pieces: re.Pattern[str] | Sequence[_TextRange], text: str, within: _TextRange
 ) -> Sequence[_TextRange]:
+    """Return the matches of a pattern in a range of the text, or `pieces` itself if they are given as ranges."""
     return [match.span() for match in pieces.finditer(text, *within)] if isinstance(pieces, re.Pattern) else pieces
 
 
@@ -424,12 +434,12 @@ def _find_centre_piece(pieces: Sequence[_TextRange], spans: Sequence[Span]) -> i
     If several pieces have equally many, it is the middle one; without a match, it is 0.
     """
     inside = [span.start for span in spans if pieces[0][0] <= span.start < pieces[-1][1]]
-    counts = Counter(bisect_right(pieces, span, key=_range_start) - 1 for span in inside)
+    counts = Counter(bisect_right(pieces, span, key=_get_range_start) - 1 for span in inside)
     fullest = sorted(number for number in counts if counts[number] == max(counts.values()))
     return fullest[(len(fullest) - 1) // 2] if fullest else 0
 
 
-def _range_start(piece: _TextRange) -> int:
+def _get_range_start(piece: _TextRange) -> int:
     return piece[0]
 
 
@@ -477,6 +487,7 @@ _MIN_RARE_LETTERS = 6
 _MAX_CACHED_TEXTS = 4096
 
 WordRun = tuple[str, ...]
+"""_RUN_LENGTH consecutive words and punctuation marks of a text."""
 
 
 def find_near_copy(fragment: Fragment, fragments: Iterable[Fragment]) -> Fragment | None:
@@ -532,5 +543,6 @@ def _contains_all_runs(other: _ComparableText, own: _ComparableText) -> bool:
 
 @lru_cache(maxsize=_MAX_CACHED_TEXTS)
 def _collect_runs(folded: str) -> frozenset[WordRun]:
+    """Return all runs of _RUN_LENGTH consecutive words and punctuation marks of a folded text."""
     pieces = _WORD_OR_SIGN.findall(folded)
     return frozenset(zip(*(pieces[start:] for start in range(_RUN_LENGTH)), strict=False))

@@ -48,25 +48,25 @@ class MovedFragments:
         A mark whose fragment was not found stays unchanged.
         """
         now = [
-            replace(mark, fragment=self.ids[mark.fragment], path=self.paths[mark.path])
-            if mark.fragment in self.ids and mark.path in self.paths
+            replace(mark, fragment_id=self.ids[mark.fragment_id], path=self.paths[mark.path])
+            if mark.fragment_id in self.ids and mark.path in self.paths
             else mark
             for mark in marks
         ]
-        return tuple({mark.fragment: mark for mark in reversed(now)}.values())[::-1]
+        return tuple({mark.fragment_id: mark for mark in reversed(now)}.values())[::-1]
 
     def update_overrides(self, overrides: PackOverrides) -> PackOverrides:
         """Return the overrides with the current ids of their fragments."""
         return PackOverrides(
-            dropped=frozenset(self.ids.get(each, each) for each in overrides.dropped),
+            dropped_ids=frozenset(self.ids.get(each, each) for each in overrides.dropped_ids),
             scopes=tuple(sorted({self.ids.get(each, each): scope for each, scope in overrides.scopes}.items())),
-            order=tuple(dict.fromkeys(self.ids.get(each, each) for each in overrides.order)),
+            ordered_ids=tuple(dict.fromkeys(self.ids.get(each, each) for each in overrides.ordered_ids)),
         )
 
 
 def find_moved_fragments(marks: Sequence[MarkedFragment], source: MovableSource) -> MovedFragments:
     """Find the marked fragments that are missing in `source` because their notes were renamed or moved."""
-    lost_paths = {mark.path for mark in marks if mark.path and source.fragment(mark.fragment) is None}
+    lost_paths = {mark.path for mark in marks if mark.path and source.fragment(mark.fragment_id) is None}
     paths = {path: now for path in sorted(lost_paths) if (now := source.current_path(path)) is not None}
     ids: dict[str, str] = {}
     ranges = [(now, 0, None) for now in paths.values()]
@@ -127,7 +127,9 @@ class SourceWithMemories:
     def parts(self, ranges: Sequence[FragmentRange], /) -> Sequence[Sequence[Part]]:
         source_ranges = [each for each in ranges if memory_id_of(each[0]) is None]
         source_parts = iter(self._source.parts(source_ranges) if source_ranges else ())
-        return [next(source_parts) if memory_id_of(each[0]) is None else self._part(*each) for each in ranges]
+        return [
+            next(source_parts) if memory_id_of(each[0]) is None else self._make_memory_parts(*each) for each in ranges
+        ]
 
     def sections(self, path: str, /) -> Sequence[Section]:
         entry = self._memories.get(path)
@@ -150,7 +152,8 @@ class SourceWithMemories:
     def current_path(self, path: str, /) -> str | None:
         return None if memory_id_of(path) else self._source.current_path(path)
 
-    def _part(self, path: str, first: int, last: int | None) -> Sequence[Part]:
+    def _make_memory_parts(self, path: str, first: int, last: int | None) -> Sequence[Part]:
+        """Return the single fragment of a memory, if the ordinals `first` to `last` include 0."""
         entry = self._memories.get(path)
         if entry is None or first > 0 or (last is not None and last < 0):
             return ()

@@ -17,7 +17,7 @@ from excerpt.model import PackResult
 from excerpt.state_files import exclusive_lock, read_value, write_value
 from excerpt.text.fragments import digest_of_text
 
-_Count = Annotated[int, msgspec.Meta(ge=0)]
+_NonNegativeInt = Annotated[int, msgspec.Meta(ge=0)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +30,9 @@ class TokenSavings:
     """
 
     since: str
-    packs: _Count = 0
-    tokens: _Count = 0
-    source_tokens: _Count = 0
+    packs: _NonNegativeInt = 0
+    tokens: _NonNegativeInt = 0
+    source_tokens: _NonNegativeInt = 0
     last: str = ""
 
     @property

@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 class PackOverrides:
     """The user's decisions by hand about packs, by fragment id. Immutable: methods return a changed copy.
 
-    No pack contains a fragment of `dropped`. Each hit in `scopes` (id and scope) is extended to that scope instead of
-    the scope of the settings. Packs with a fragment of `order` come first, in this order.
+    No pack contains a fragment of `dropped_ids`. Each hit in `scopes` (id and scope) is extended to that scope instead
+    of the scope of the settings. Packs with a fragment of `ordered_ids` come first, in this order.
     """
 
-    dropped: frozenset[str] = frozenset()
+    dropped_ids: frozenset[str] = frozenset()
     scopes: tuple[tuple[str, Scope], ...] = ()
-    order: tuple[str, ...] = ()
+    ordered_ids: tuple[str, ...] = ()
 
     def with_dropped(self, fragment_ids: Iterable[str]) -> PackOverrides:
         """Return these decisions with these fragments dropped too."""
-        return replace(self, dropped=self.dropped.union(fragment_ids))
+        return replace(self, dropped_ids=self.dropped_ids.union(fragment_ids))
 
     def with_scope(self, fragment_ids: Iterable[str], scope: Scope) -> PackOverrides:
         """Return these decisions with `scope` for the hits of these fragments."""
@@ -43,7 +43,7 @@ class PackOverrides:
 
     def with_order(self, fragment_ids: Iterable[str]) -> PackOverrides:
         """Return these decisions with the packs in the order of these fragments, instead of any former order."""
-        return replace(self, order=tuple(fragment_ids))
+        return replace(self, ordered_ids=tuple(fragment_ids))
 
 
 NO_OVERRIDES = PackOverrides()
@@ -70,7 +70,7 @@ _Offset = Annotated[int, msgspec.Meta(ge=0)]
 class MarkedFragment:
     """A fragment marked by hand: its id, its note's path, and the spans that matched the query at that time."""
 
-    fragment: str
+    fragment_id: str
     path: str
     spans: tuple[Span, ...] = ()
 
@@ -122,9 +122,11 @@ def write_marks(file: Path, saved: SavedMarks) -> None:
         file.unlink(missing_ok=True)
         return
     marks = tuple(
-        _StoredMark(mark.fragment, mark.path, tuple((span.start, span.end) for span in mark.spans))
+        _StoredMark(mark.fragment_id, mark.path, tuple((span.start, span.end) for span in mark.spans))
         for mark in saved.marks
     )
     overrides = saved.overrides
-    shape = _MarksFile(saved.query, marks, tuple(sorted(overrides.dropped)), dict(overrides.scopes), overrides.order)
+    shape = _MarksFile(
+        saved.query, marks, tuple(sorted(overrides.dropped_ids)), dict(overrides.scopes), overrides.ordered_ids
+    )
     write_value(file, shape)

@@ -181,6 +181,6 @@ class NoteCache:
 _note_caches: WeakKeyDictionary[NoteSource, NoteCache] = WeakKeyDictionary()
 
 
-def note_cache_of(source: NoteSource) -> NoteCache:
+def get_note_cache(source: NoteSource) -> NoteCache:
     """Return the cache of the notes of `source`, which is released together with the source."""
     return _note_caches.setdefault(source, NoteCache(source))

@@ -92,7 +92,7 @@ def test_a_marked_memory_is_asked_for_once_and_known_when_it_is_read() -> None:
     assert bench.thread.asked == [""]
     bench.take(FoundMemories((), (THOUGHT,)))
     assert bench.memories.marked_memories((MARK, MarkedFragment("a", "a.md"))) == (THOUGHT,)
-    window = bench.memories.window_of(MARK.fragment)
+    window = bench.memories.window_of(MARK.fragment_id)
     assert window is not None
     assert window.fragment.text == "thought"
 

@@ -17,12 +17,12 @@ def test_marking_again_takes_the_mark_away() -> None:
 
 def test_what_is_wished_for_marks_stays_while_the_query_changes() -> None:
     dropped = MARKED.with_dropped("one", ["a"])
-    assert dropped.overrides("two") == PackOverrides(dropped=frozenset({"a"}))
+    assert dropped.overrides("two") == PackOverrides(dropped_ids=frozenset({"a"}))
 
 
 def test_what_is_wished_for_top_hits_is_the_querys_alone() -> None:
     dropped = PackChoices().with_dropped("one", ["x"])
-    assert dropped.overrides("one").dropped == {"x"}
+    assert dropped.overrides("one").dropped_ids == {"x"}
     assert dropped.overrides("two") == NO_OVERRIDES
 
 
@@ -32,16 +32,18 @@ def test_with_the_last_mark_goes_what_was_wished_for_marks() -> None:
 
 
 def test_marking_a_dropped_fragment_brings_it_back() -> None:
-    assert MARKED.with_dropped("", ["c", "d"]).with_toggled(MarkedFragment("c", "C.md")).overrides("").dropped == {"d"}
+    assert MARKED.with_dropped("", ["c", "d"]).with_toggled(MarkedFragment("c", "C.md")).overrides("").dropped_ids == {
+        "d"
+    }
 
 
 def test_what_was_dropped_can_be_brought_back() -> None:
-    assert MARKED.with_dropped("", ["a", "x"]).with_restored("", ["a"]).overrides("").dropped == {"x"}
+    assert MARKED.with_dropped("", ["a", "x"]).with_restored("", ["a"]).overrides("").dropped_ids == {"x"}
 
 
 def test_an_order_puts_its_packs_first_and_forgets_no_other() -> None:
     first = MARKED.with_order("", ["a", "b", "c"])
-    assert first.with_order("", ["c", "a"]).overrides("").order == ("c", "a", "b")
+    assert first.with_order("", ["c", "a"]).overrides("").ordered_ids == ("c", "a", "b")
 
 
 def test_moving_a_pack_ends_the_order_of_the_vault() -> None:
@@ -89,7 +91,7 @@ def test_what_was_taken_back_is_decided_again_until_something_else_is() -> None:
     assert not history.redo()
 
 
-KEPT = SavedMarks("q", (A,), PackOverrides(order=("a",)))
+KEPT = SavedMarks("q", (A,), PackOverrides(ordered_ids=("a",)))
 
 
 def test_marks_of_an_earlier_session_are_no_marks_until_they_are_taken_up() -> None:
@@ -105,7 +107,7 @@ def test_marks_of_an_earlier_session_are_no_marks_until_they_are_taken_up() -> N
 
 
 def test_marks_of_an_earlier_session_come_with_what_was_wished_for_them() -> None:
-    assert PackChoices(earlier_marks=KEPT).with_earlier_marks() == PackChoices((A,), PackOverrides(order=("a",)))
+    assert PackChoices(earlier_marks=KEPT).with_earlier_marks() == PackChoices((A,), PackOverrides(ordered_ids=("a",)))
 
 
 def test_marks_of_an_earlier_session_are_kept_until_they_are_dropped() -> None:

@@ -169,7 +169,7 @@ def test_marks_that_are_not_among_what_is_listed_are_told_and_dropped() -> None:
     bench.pack.ask(make_result("sync", A), Strategy.AUTO)
     assert bench.pack.earlier == (mark_hit(B),)
     assert bench.pack.drop_earlier()
-    assert [mark.fragment for mark in bench.pack.choices.marks] == [mark_hit(A).fragment]
+    assert [mark.fragment_id for mark in bench.pack.choices.marks] == [mark_hit(A).fragment_id]
     assert not bench.pack.earlier
 
 

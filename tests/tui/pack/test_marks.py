@@ -102,9 +102,9 @@ async def test_marks_and_what_is_wished_for_them_are_one_line_at_the_next_start_
         await until(pilot, lambda: bar.marked == 1 and pane_of(again).is_up_to_date, "the pack of the marks")
         assert bar.pack is not None
         assert bar.pack.query == "conflict"
-        assert {mark.fragment for mark in marks} <= {each for one in bar.pack.packs for each in one.fragment_ids}
+        assert {mark.fragment_id for mark in marks} <= {each for one in bar.pack.packs for each in one.fragment_ids}
         await search(pilot, "conflict")
-        assert hit_list_of(again).marked == {mark.fragment for mark in marks}
+        assert hit_list_of(again).marked == {mark.fragment_id for mark in marks}
 
 
 @pytest.mark.parametrize("damage", ["", "{", '{"marks": 7}'])

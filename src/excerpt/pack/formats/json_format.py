@@ -79,4 +79,4 @@ def _title_and_headings(pack: _JsonPack) -> Iterator[str]:
     return filter(None, (pack.title, *pack.heading_path))
 
 
-FORMAT = PackFormat(MarkdownRenderer, read, beginning="{", data=render_json)
+FORMAT = PackFormat(MarkdownRenderer, read, file_prefix="{", render_data=render_json)

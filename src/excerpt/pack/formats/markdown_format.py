@@ -18,9 +18,9 @@ class MarkdownRenderer(NumberedSourcesRenderer):
     CommonMark closes a fence only with a run of backticks that is at least as long as the opening run.
     """
 
-    mark = "## "
-    border = _FENCE
-    gap = "\n"
+    heading_prefix = "## "
+    min_border = _FENCE
+    separator = "\n"
 
 
 def build_fence(text: str) -> str:

@@ -28,13 +28,14 @@ _QUESTION_PREFIX = "Question: "
 class NumberedSourcesRenderer:
     """Renders packs as numbered sources; subclasses set the characters around them.
 
-    `mark` begins the heading line of a source. `border` is the line above and below its text, which is lengthened if
-    the text has it too. `gap` comes between the borders and the lines around them. `questions` are added at the end.
+    `heading_prefix` begins the heading line of a source. `min_border` is the line above and below its text, which is
+    lengthened if the text has the same line. `separator` comes between the borders and the lines around them.
+    `questions` are added at the end.
     """
 
-    mark: ClassVar[str]
-    border: ClassVar[str]
-    gap: ClassVar[str]
+    heading_prefix: ClassVar[str]
+    min_border: ClassVar[str]
+    separator: ClassVar[str]
 
     questions: tuple[str, ...] = ()
 
@@ -52,10 +53,10 @@ class NumberedSourcesRenderer:
         return text
 
     def _render_borders(self, number: int, pack: Pack) -> tuple[str, str]:
-        border, gap = extend_border(self.border, pack.text), self.gap
-        above = f"{self.mark}[{number}] {format_headings(pack)}\n{_format_location_line(pack)}\n{gap}"
-        cut_above = f"{_CUT_MARK}\n{gap}" if pack.cut_above else ""
-        cut_below = f"{gap}{_CUT_MARK}\n" if pack.cut_below else ""
+        border, separator = extend_border(self.min_border, pack.text), self.separator
+        above = f"{self.heading_prefix}[{number}] {format_headings(pack)}\n{_format_location_line(pack)}\n{separator}"
+        cut_above = f"{_CUT_MARK}\n{separator}" if pack.cut_above else ""
+        cut_below = f"{separator}{_CUT_MARK}\n" if pack.cut_below else ""
         return f"{above}{cut_above}{border}\n", f"{border}\n{cut_below}"
 
     def _render_questions(self) -> str:

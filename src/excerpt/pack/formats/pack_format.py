@@ -91,13 +91,13 @@ class PackFile:
 class PackFormat:
     """The functions of one pack format.
 
-    `renderer` returns the renderer for the questions to add. `read` parses the text of a pack file with LF line ends,
-    and raises UnreadablePackError. A file in this format begins with `beginning`; if that is "", its sources may be
-    anywhere in the file. `data` is set for a format for programs: it returns the output, and the text of `renderer` is
-    only used for the budget.
+    `make_renderer` returns the renderer for the questions to add. `parse` parses the text of a pack file with LF line
+    ends, and raises UnreadablePackError. A file in this format begins with `file_prefix`; if that is "", its sources
+    may be anywhere in the file. `render_data` is set for a format for programs: it returns the output, and the renderer
+    is only used for the budget.
     """
 
-    renderer: Callable[[tuple[str, ...]], Renderer]
-    read: Callable[[str], PackFile]
-    beginning: str = ""
-    data: Callable[[PackResult, PackLinks], str] | None = None
+    make_renderer: Callable[[tuple[str, ...]], Renderer]
+    parse: Callable[[str], PackFile]
+    file_prefix: str = ""
+    render_data: Callable[[PackResult, PackLinks], str] | None = None

@@ -12,9 +12,9 @@ from excerpt.pack.formats.pack_format import PackFormat
 class PlainRenderer(NumberedSourcesRenderer):
     """Renders packs as plain text: the text of each source is between two equal lines of `=`."""
 
-    mark = ""
-    border = "====="
-    gap = ""
+    heading_prefix = ""
+    min_border = "====="
+    separator = ""
 
 
 FORMAT = PackFormat(PlainRenderer, read)

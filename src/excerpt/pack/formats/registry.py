@@ -46,13 +46,17 @@ def renderer_for(settings: PackSettings, questions: Sequence[str], links: PackLi
             )
         file = folder / Path(settings.template).expanduser()
         return TemplateRenderer(str(file), read_template(file), links, texts)
-    return load_format(settings.format).renderer(texts if settings.question else ())
+    return load_format(settings.format).make_renderer(texts if settings.question else ())
 
 
 def render_output(result: PackResult, links: PackLinks) -> str:
     """Return the packs as they are copied, printed or saved: as text, or as JSON data in that format."""
     pack_format = load_format(result.format) if result.format in FORMATS else None
-    return result.text if pack_format is None or pack_format.data is None else pack_format.data(result, links)
+    return (
+        result.text
+        if pack_format is None or pack_format.render_data is None
+        else pack_format.render_data(result, links)
+    )
 
 
 def read_pack(text: str) -> PackFile:
@@ -61,9 +65,9 @@ def read_pack(text: str) -> PackFile:
 
     text = normalise_newlines(text.removeprefix("\ufeff"))
     matching = (
-        each for each in map(load_format, FORMATS) if each.beginning and text.lstrip().startswith(each.beginning)
+        each for each in map(load_format, FORMATS) if each.file_prefix and text.lstrip().startswith(each.file_prefix)
     )
-    pack = next(matching, load_format(Format.MARKDOWN)).read(text)
+    pack = next(matching, load_format(Format.MARKDOWN)).parse(text)
     if not pack.sources:
         raise UnreadablePackError("The pack has no source, so nothing can be checked.")
     twice = [number for number, count in Counter(source.number for source in pack.sources).items() if count > 1]

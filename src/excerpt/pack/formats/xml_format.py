@@ -128,4 +128,4 @@ def _read_element_text(element: Element) -> str:
     return "".join(parts)
 
 
-FORMAT = PackFormat(XmlRenderer, read, beginning="<")
+FORMAT = PackFormat(XmlRenderer, read, file_prefix="<")

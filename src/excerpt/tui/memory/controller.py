@@ -284,7 +284,7 @@ def window_of_memory(hit: Hit | None) -> NoteWindow | None:
 
 
 def _ids(marks: Sequence[MarkedFragment]) -> list[str]:
-    memory_ids = (memory_id_of(mark.fragment) for mark in marks)
+    memory_ids = (memory_id_of(mark.fragment_id) for mark in marks)
     return [each for each in memory_ids if each is not None]
 
 

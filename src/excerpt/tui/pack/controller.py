@@ -52,7 +52,7 @@ class PackChoices:
     @property
     def marked(self) -> frozenset[str]:
         """Ids of the marked fragments."""
-        return frozenset(mark.fragment for mark in self.marks)
+        return frozenset(mark.fragment_id for mark in self.marks)
 
     def overrides(self, query: str) -> PackOverrides:
         """Return the overrides for the current pack, where `query` is the current query."""
@@ -67,25 +67,25 @@ class PackChoices:
 
     def with_earlier_marks(self) -> PackChoices:
         """Return the choices with the marks of an earlier session before those of this one."""
-        marks = tuple({mark.fragment: mark for mark in (*self.earlier_marks.marks, *self.marks)}.values())
+        marks = tuple({mark.fragment_id: mark for mark in (*self.earlier_marks.marks, *self.marks)}.values())
         overrides = self.mark_overrides if self.marks else self.earlier_marks.overrides
         return replace(self, marks=marks, mark_overrides=overrides, earlier_marks=NO_MARKS)
 
     def without(self, fragment_ids: Collection[str]) -> PackChoices:
         """Return the choices without the marks of these fragments, and without those of an earlier session."""
-        marks = tuple(mark for mark in self.marks if mark.fragment not in fragment_ids)
+        marks = tuple(mark for mark in self.marks if mark.fragment_id not in fragment_ids)
         overrides = self.mark_overrides if marks else NO_OVERRIDES
         return replace(self, marks=marks, mark_overrides=overrides, earlier_marks=NO_MARKS)
 
     def with_toggled(self, mark: MarkedFragment) -> PackChoices:
         """Return the choices with this mark added, or removed if it is there. Its fragment is no longer dropped."""
-        marks = tuple(each for each in self.marks if each.fragment != mark.fragment)
+        marks = tuple(each for each in self.marks if each.fragment_id != mark.fragment_id)
         if len(marks) == len(self.marks):
             marks = (*marks, mark)
         if not marks:
             return self.without_marks()
-        dropped = self.mark_overrides.dropped - {mark.fragment}
-        return replace(self, marks=marks, mark_overrides=replace(self.mark_overrides, dropped=dropped))
+        dropped = self.mark_overrides.dropped_ids - {mark.fragment_id}
+        return replace(self, marks=marks, mark_overrides=replace(self.mark_overrides, dropped_ids=dropped))
 
     def without_marks(self) -> PackChoices:
         return replace(self, marks=(), mark_overrides=NO_OVERRIDES)
@@ -96,7 +96,9 @@ class PackChoices:
     def with_restored(self, query: str, fragment_ids: Iterable[str]) -> PackChoices:
         """Return the choices with these fragments no longer dropped."""
         overrides = self.overrides(query)
-        return self._with_overrides(query, replace(overrides, dropped=overrides.dropped.difference(fragment_ids)))
+        return self._with_overrides(
+            query, replace(overrides, dropped_ids=overrides.dropped_ids.difference(fragment_ids))
+        )
 
     def with_scope(self, query: str, fragment_ids: Iterable[str], scope: Scope) -> PackChoices:
         return self._with_overrides(query, self.overrides(query).with_scope(fragment_ids, scope))
@@ -105,7 +107,7 @@ class PackChoices:
         """Return the choices with the packs of these fragments first, in this order; the others follow as before."""
         ids = tuple(fragment_ids)
         overrides = self.overrides(query)
-        other_ids = (each for each in overrides.order if each not in ids)
+        other_ids = (each for each in overrides.ordered_ids if each not in ids)
         return replace(self, ranked=True)._with_overrides(query, overrides.with_order((*ids, *other_ids)))
 
     def with_next_order(self, query: str) -> PackChoices:
@@ -114,7 +116,7 @@ class PackChoices:
         The user's own order is cleared, which leaves that of the scores; after this, vault order and scores alternate.
         """
         overrides = self.overrides(query)
-        if self.ranked and overrides.order:
+        if self.ranked and overrides.ordered_ids:
             return self._with_overrides(query, overrides.with_order(()))
         return replace(self, ranked=not self.ranked)
 
@@ -122,7 +124,7 @@ class PackChoices:
         """Return `vault order`, `own order`, or "" for the order of the scores."""
         if not self.ranked:
             return "vault order"
-        return "own order" if self.overrides(query).order else ""
+        return "own order" if self.overrides(query).ordered_ids else ""
 
     def with_moves(self, moves: MovedFragments) -> PackChoices:
         """Return the choices with the current ids of the fragments."""
@@ -272,9 +274,9 @@ class PackController:
         """Marks of an earlier session, and marked fragments of notes that are not in the list now."""
         choices = self.choices
         marked, saved = choices.marked, choices.earlier_marks.marks
-        elsewhere = (mark for mark in choices.marks if mark.fragment not in self._listed)
+        elsewhere = (mark for mark in choices.marks if mark.fragment_id not in self._listed)
         return (
-            *(mark for mark in saved if mark.fragment not in marked),
+            *(mark for mark in saved if mark.fragment_id not in marked),
             *(mark for mark in elsewhere if memory_id_of(mark.path) is None),
         )
 
@@ -285,7 +287,7 @@ class PackController:
 
     def drop_earlier(self) -> bool:
         """Remove the marks in `earlier`; return False if nothing changed."""
-        return self.decide(self.choices.without({mark.fragment for mark in self.earlier}))
+        return self.decide(self.choices.without({mark.fragment_id for mark in self.earlier}))
 
     @property
     def packed_fragments(self) -> frozenset[str]:
@@ -462,7 +464,9 @@ class PackController:
 
     def newly_missing(self) -> int:
         """Return how many more marked fragments are gone from the vault than at the last call."""
-        missing = frozenset(mark.fragment for mark in self.packed.missing) if self.packed is not None else frozenset()
+        missing = (
+            frozenset(mark.fragment_id for mark in self.packed.missing) if self.packed is not None else frozenset()
+        )
         new, self._reported_missing = missing - self._reported_missing, missing
         return len(new)
 

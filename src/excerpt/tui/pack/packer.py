@@ -130,7 +130,7 @@ class Packer:
         ids_by_location = {
             _location_key(fragment): fragment.id for fragment in (*(hit.fragment for hit in request.hits), *marked)
         }
-        missing = tuple(mark for mark in request.marks if source.fragment(mark.fragment) is None)
+        missing = tuple(mark for mark in request.marks if source.fragment(mark.fragment_id) is None)
         budget_count = len(result.left_out) - len(result.needs)
         tokens = (*(left_out.tokens for left_out in result.left_out[:budget_count]), *result.needs)
         return BuiltPack(
@@ -143,8 +143,8 @@ class Packer:
                     for left_out, needs in zip(result.left_out, tokens, strict=True)
                     if left_out.reason != DROPPED_REASON and left_out.line_start
                 ),
-                *(LeftOutRow(mark.path, 0, 0, 0, GONE_REASON, (mark.fragment,)) for mark in missing),
-                *_dropped_rows(source, request.overrides.dropped, tokenizer, DROPPED_REASON),
+                *(LeftOutRow(mark.path, 0, 0, 0, GONE_REASON, (mark.fragment_id,)) for mark in missing),
+                *_dropped_rows(source, request.overrides.dropped_ids, tokenizer, DROPPED_REASON),
             ),
             missing=missing,
             moves=moves,
@@ -161,20 +161,20 @@ class Packer:
         )
         new = self._result(source, extended, _fragments(source, extended.marks))
         old = self._result(source, request, _fragments(source, request.marks)) if request.marks else None
-        fragment = source.fragment(mark.fragment)
+        fragment = source.fragment(mark.fragment_id)
         key = _location_key(fragment) if fragment is not None else None
         reasons = (each.reason for each in new.left_out if _location_key(each) == key)
         reason = next((reason for reason in reasons if reason in (OUT_OF_BUDGET_REASON, TOO_LARGE)), "")
         if old is not None and not reason and (_packed_ids(old) - _packed_ids(new)).intersection(_marked_ids(request)):
             reason = DISPLACES_MARK
         tokens = new.tokens - (old.tokens if old is not None else 0)
-        return Cost(mark.fragment, tokens, alone=old is None, exact=True, reason=reason)
+        return Cost(mark.fragment_id, tokens, alone=old is None, exact=True, reason=reason)
 
     def _result(self, source: NoteSource, request: PackRequest, marked: Iterable[Fragment]) -> PackResult:
         """Return the pack that `excerpt pack` builds from the same marks or hits."""
         from excerpt.pack.formats.registry import renderer_for
 
-        spans = {mark.fragment: mark.spans for mark in request.marks}
+        spans = {mark.fragment_id: mark.spans for mark in request.marks}
         mark_hits = [Hit(fragment, 1.0, spans=spans[fragment.id]) for fragment in marked]
         return self._cache(
             source,
@@ -186,7 +186,7 @@ class Packer:
             renderer=renderer_for(
                 request.settings, (request.query,) if request.query else (), self._links, self._config
             ),
-            marked=[mark.fragment for mark in request.marks],
+            marked=[mark.fragment_id for mark in request.marks],
             overrides=request.overrides,
             ranked=request.ranked,
         )
@@ -260,7 +260,7 @@ def _with_current_ids(request: PackRequest, source: MovableSource) -> tuple[Pack
 
 
 def _fragments(source: NoteSource, marks: Iterable[MarkedFragment]) -> list[Fragment]:
-    fragments = (source.fragment(mark.fragment) for mark in marks)
+    fragments = (source.fragment(mark.fragment_id) for mark in marks)
     return [fragment for fragment in fragments if fragment is not None]
 
 
@@ -269,7 +269,7 @@ def _packed_ids(result: PackResult) -> set[str]:
 
 
 def _marked_ids(request: PackRequest) -> set[str]:
-    return {mark.fragment for mark in request.marks}
+    return {mark.fragment_id for mark in request.marks}
 
 
 def _location_key(lines: Fragment | LeftOut) -> tuple[str, int, int]:
