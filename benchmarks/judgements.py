@@ -205,16 +205,16 @@ class Summary:
     others: float | None = None
 
 
-def summary(hit_values: Sequence[Worth]) -> Summary:
+def summary(compute_hit_values: Sequence[Worth]) -> Summary:
     """Return the means of the measures of a set's questions."""
-    of_links = mean_of(one.value if one.of_link else None for one in hit_values)
+    of_links = mean_of(one.value if one.of_link else None for one in compute_hit_values)
     return Summary(
-        statistics.fmean(one.value for one in hit_values),
-        mean_of(one.section for one in hit_values),
-        mean_of(one.value if one.gap else None for one in hit_values),
-        statistics.fmean(one.recall for one in hit_values),
+        statistics.fmean(one.value for one in compute_hit_values),
+        mean_of(one.section for one in compute_hit_values),
+        mean_of(one.value if one.gap else None for one in compute_hit_values),
+        statistics.fmean(one.recall for one in compute_hit_values),
         of_links,
-        None if of_links is None else mean_of(None if one.of_link else one.value for one in hit_values),
+        None if of_links is None else mean_of(None if one.of_link else one.value for one in compute_hit_values),
     )
 
 

@@ -13,8 +13,8 @@ from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Scope, Strategy
 from excerpt.model import Hit, PackResult
-from excerpt.pack.build import MARKDOWN, build_pack
-from excerpt.pack.formats.json_format import as_json
+from excerpt.pack.build import MARKDOWN_RENDERER, build_pack
+from excerpt.pack.formats.json_format import render_json
 from excerpt.pack.formats.pack_format import Renderer
 from excerpt.pack.formats.plain_format import PlainRenderer
 from excerpt.pack.formats.xml_format import XmlRenderer
@@ -23,7 +23,7 @@ from excerpt.text.tokens import open_tokenizer
 
 BUDGETS = (0, 1, 60, 250, 500, 501, 1000, 1500, 3000, 8000, 1_000_000)
 TOKENIZERS = ("o200k", "cl100k", "llama3", "deepseek", "mistral", "chars/4")
-RENDERERS: tuple[Renderer, ...] = (MARKDOWN, XmlRenderer(("What?",)), PlainRenderer())
+RENDERERS: tuple[Renderer, ...] = (MARKDOWN_RENDERER, XmlRenderer(("What?",)), PlainRenderer())
 
 Packing = Callable[[PackSettings], PackResult]
 Asked = tuple[str, tuple[Hit, ...]]
@@ -45,7 +45,7 @@ def broken_promises(snapshot: Snapshot, asked: Sequence[Asked]) -> Iterator[str]
             results = [packed(replace(settings, budget=budget)) for budget in BUDGETS]
             for broken in (*_of_budgets(results), *_of_text(snapshot, results[-1]), *_of_limits(packed)):
                 yield f"{query!r}, {scope}, {tokenizer}, {type(renderer).__name__}: {broken}"
-            if as_json(results[5]) != as_json(packed(replace(settings, budget=BUDGETS[5]))):
+            if render_json(results[5]) != render_json(packed(replace(settings, budget=BUDGETS[5]))):
                 yield f"{query!r}, {scope}: other bytes the second time"
 
 
@@ -107,9 +107,9 @@ def changed_by_rebuilding(vault: Path, snapshot: Snapshot, asked: Sequence[Asked
             same = [replace(hit, fragment=fragment) for hit, fragment in zip(hits, here, strict=True)]
             settings = PackSettings(limit=20)
             results = [
-                _packed(source, (query, found), "o200k", MARKDOWN, settings)
+                _packed(source, (query, found), "o200k", MARKDOWN_RENDERER, settings)
                 for source, found in ((snapshot, hits), (again, tuple(same)))
             ]
-            if as_json(results[0]) != as_json(results[1]) or results[0].text != results[1].text:
+            if render_json(results[0]) != render_json(results[1]) or results[0].text != results[1].text:
                 yield f"{query!r}: other bytes from a rebuilt index"
         again.close()

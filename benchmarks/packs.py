@@ -30,9 +30,9 @@ from excerpt.model import Hit, PackResult
 from excerpt.pack import budget as budgeting
 from excerpt.pack import expand as expanding
 from excerpt.pack.build import build_pack
-from excerpt.pack.expand import expand
+from excerpt.pack.expand import expand_fragment
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
-from excerpt.pack.source import notes_of
+from excerpt.pack.source import get_note_cache
 from excerpt.search.engine import Engine
 from excerpt.settings import PackSettings, Settings, user_paths
 from excerpt.text.tokens import open_tokenizer
@@ -218,14 +218,14 @@ def shares_of_both(snapshot: Snapshot, both: Sequence[Both], way: Way) -> list[f
 def share_widened(snapshot: Snapshot, found: Sequence[Found], budget: int, scope: Scope) -> float:
     """Return the share of hits in packs that were widened within their scope, of those that can be."""
     could = did = 0
-    notes = notes_of(snapshot)
+    notes = get_note_cache(snapshot)
     for each in found:
         inside_pack = {one for pack in packed(snapshot, each, budget, scope).packs for one in pack.fragment_ids}
         hits = {hit.fragment.id for hit in each.hits}
         for fragment in (hit.fragment for hit in each.hits if hit.fragment.id in inside_pack):
             note = notes[fragment.path]
-            stretch = expand(fragment, note, scope, 1)
-            beside = {part.id for part in note.parts(stretch.first, stretch.last)} - hits
+            stretch = expand_fragment(fragment, note, scope, 1)
+            beside = {part.id for part in note.parts(stretch.first_ordinal, stretch.last_ordinal)} - hits
             could += bool(beside)
             did += not beside.isdisjoint(inside_pack)
     return did / could if could else 1.0
@@ -278,7 +278,7 @@ def times(snapshot: Snapshot, found: Sequence[Found], scope: Scope) -> Times:
 
 def _forget(snapshot: Snapshot) -> None:
     """Clear the caches of notes and texts from earlier packs."""
-    notes_of(snapshot).clear()
+    get_note_cache(snapshot).clear()
     for module in (budgeting, expanding):
         for remembered in vars(module).values():
             if hasattr(remembered, "cache_clear"):

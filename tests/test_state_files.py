@@ -12,8 +12,8 @@ from excerpt import known_vaults
 from excerpt.kinds import Format, Scope, Strategy
 from excerpt.known_vaults import RecentVault, recent_vaults
 from excerpt.model import Span
-from excerpt.pack.savings import Savings, SavingsFile
-from excerpt.pack.selection import Mark, Overrides, SavedMarks, read_marks
+from excerpt.pack.savings import SavingsFile, TokenSavings
+from excerpt.pack.selection import MarkedFragment, PackOverrides, SavedMarks, read_marks
 from excerpt.search.usage import UseEvent, UseKind, UseLog
 from excerpt.settings import Paths
 from excerpt.state_files import append_lines, load_value, parse_lines, read_value, replace_file, write_value
@@ -90,8 +90,11 @@ def test_the_marks_of_before_are_read(file: Path) -> None:
     )
     assert read_marks(file) == SavedMarks(
         query="wie “sync” \udce9",
-        marks=(Mark("4be1c0a2d3f4", "ü\udce9.md", (Span(4, 12), Span(20, 21))), Mark("0c1d2e3f4a5b", "b.md")),
-        overrides=Overrides(frozenset({"aa", "bb"}), (("4be1c0a2d3f4", Scope.SECTION),), ("0c1d2e3f4a5b",)),
+        marks=(
+            MarkedFragment("4be1c0a2d3f4", "ü\udce9.md", (Span(4, 12), Span(20, 21))),
+            MarkedFragment("0c1d2e3f4a5b", "b.md"),
+        ),
+        overrides=PackOverrides(frozenset({"aa", "bb"}), (("4be1c0a2d3f4", Scope.SECTION),), ("0c1d2e3f4a5b",)),
     )
 
 
@@ -107,7 +110,7 @@ def test_the_savings_of_before_are_read(file: Path) -> None:
     file.write_bytes(
         b'{"since": "2025-03-01", "packs": 1, "tokens": 100, "source_tokens": 1000, "last": "34f2ddaa8b7615c9"}\n'
     )
-    assert SavingsFile(file).read() == Savings("2025-03-01", 1, 100, 1000, "34f2ddaa8b7615c9")
+    assert SavingsFile(file).read() == TokenSavings("2025-03-01", 1, 100, 1000, "34f2ddaa8b7615c9")
 
 
 def test_the_session_of_before_is_read(file: Path) -> None:

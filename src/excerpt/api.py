@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from excerpt.memory.recall import Recalled, Recaller, Remembered
     from excerpt.memory.stale import SourceCheck
     from excerpt.memory.store import LoadedMemories, MemoryStore
-    from excerpt.pack.memories import Moving
+    from excerpt.pack.memories import MovableSource
     from excerpt.pack.selection import SavedMarks
     from excerpt.search.engine import Engine
     from excerpt.search.explain import Explanation
@@ -408,7 +408,7 @@ class Vault:
     def check(self, answer: str, pack: str) -> AnswerCheck:
         """Check the citations and quotations of an LLM's `answer` against its `pack` and the current vault.
 
-        `pack` is the text of a pack in any format except `template`. Raises PackUnreadableError for another text.
+        `pack` is the text of a pack in any format except `template`. Raises UnreadablePackError for another text.
         """
         from excerpt.check.answer import parse_answer
         from excerpt.check.checker import check_answer
@@ -431,23 +431,23 @@ class Vault:
         marks: bool,
         result: Result | None,
     ) -> PackResult:
-        from excerpt.pack.build import build_pack, search_all
+        from excerpt.pack.build import build_pack, search_queries
         from excerpt.pack.formats.registry import renderer_for
-        from excerpt.pack.formats.source_label import Links
+        from excerpt.pack.formats.source_label import PackLinks
         from excerpt.pack.selection import NO_MARKS
         from excerpt.text.tokens import open_tokenizer
 
         saved = self._read_marks() if marks else NO_MARKS
         source = self._with_memories(saved)
         all_queries = tuple(queries) or ((saved.query,) if saved.query else ())
-        links = Links(self.folder)
+        links = PackLinks(self.folder)
         renderer = renderer_for(settings, all_queries, links, self._paths.config)
         tokenizer = open_tokenizer(settings.tokenizer)
         used_strategy, hits = strategy, _marked_hits(saved, source)
         if all_queries and not saved.marks:
             if result is None:
                 search_limit = max(settings.limit, self.settings.search.limit)
-                result = search_all(self._load_engine(), all_queries, strategy, search_limit)
+                result = search_queries(self._load_engine(), all_queries, strategy, search_limit)
             used_strategy, hits = result.strategy, result.hits
         packed = build_pack(
             source,
@@ -457,11 +457,11 @@ class Vault:
             settings=settings,
             tokenizer=tokenizer,
             renderer=renderer,
-            marked=[*(mark.fragment for mark in saved.marks), *ids],
+            marked=[*(mark.fragment_id for mark in saved.marks), *ids],
             overrides=saved.overrides,
             ranked=ranked,
         )
-        return links.with_link(packed)
+        return links.add_links(packed)
 
     def _read_marks(self) -> SavedMarks:
         from excerpt.pack.memories import follow_moves
@@ -472,20 +472,20 @@ class Vault:
             raise NotFoundError("no fragment is marked in this vault. Mark some in the app with the tab key.")
         return saved
 
-    def _with_memories(self, saved: SavedMarks) -> Moving:
+    def _with_memories(self, saved: SavedMarks) -> MovableSource:
         """Return the open index; if memories are marked, as a corpus that has them as further notes."""
         from excerpt.pack.memory_fragment import memory_id_of
 
-        ids = [memory_id for mark in saved.marks if (memory_id := memory_id_of(mark.fragment)) is not None]
+        ids = [memory_id for mark in saved.marks if (memory_id := memory_id_of(mark.fragment_id)) is not None]
         if not ids:
             return self._snapshot
         from excerpt.memory.store import MemoryStore
-        from excerpt.pack.memories import WithMemories
+        from excerpt.pack.memories import SourceWithMemories
 
         memory_by_id = {
             memory.id: memory for memory in MemoryStore(self._paths.memory_folder(self.folder)).all().memories
         }
-        source = WithMemories(self._snapshot, self.tokens)
+        source = SourceWithMemories(self._snapshot, self.tokens)
         source.add(memory_by_id[each] for each in ids if each in memory_by_id)
         return source
 
@@ -867,7 +867,7 @@ def _absolute_template_path(template: str | Path) -> str:
         raise SettingsError(f"The template {template} cannot be found: {reason}.") from error
 
 
-def _marked_hits(saved: SavedMarks, source: Moving) -> Sequence[Hit]:
+def _marked_hits(saved: SavedMarks, source: MovableSource) -> Sequence[Hit]:
     """Return the marked fragments as hits, with the spans that matched when they were marked."""
-    fragments = ((source.fragment(mark.fragment), mark.spans) for mark in saved.marks)
+    fragments = ((source.fragment(mark.fragment_id), mark.spans) for mark in saved.marks)
     return [Hit(fragment, 1.0, spans=spans) for fragment, spans in fragments if fragment is not None]

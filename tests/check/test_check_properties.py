@@ -86,7 +86,7 @@ def test_an_edit_is_seen_by_whoever_cites_it(
     cut: tuple[dict[str, str], PackFile, int, list[str]], data: st.DataObject
 ) -> None:
     notes, pack, number, _ = cut
-    source = pack.source(number)
+    source = pack.find_source(number)
     assert source is not None
     assert check(f"So it is [{number}].", pack, notes).holds
     lines = notes[source.path].split("\n")

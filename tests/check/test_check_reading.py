@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from excerpt.kinds import Scope, Strategy
 from excerpt.model import Entry, Pack, PackResult
-from excerpt.pack.formats.pack_format import PackFile, PackUnreadableError
-from excerpt.pack.formats.registry import FORMATS, format_named, read_pack
-from excerpt.pack.formats.source_label import Links
+from excerpt.pack.formats.pack_format import PackFile, UnreadablePackError
+from excerpt.pack.formats.registry import FORMATS, load_format, read_pack
+from excerpt.pack.formats.source_label import PackLinks
 from excerpt.text.display import visible_line
 from excerpt.text.fragments import digest_of_text
 
-LINKS = Links(Path("/vault"))
+LINKS = PackLinks(Path("/vault"))
 
 
 def pack(text: str, path: str = "Guides/Sync.md", first: int = 12) -> Pack:
@@ -56,8 +56,10 @@ def written(packs: list[Pack], question: str = "") -> dict[str, str]:
         source_tokens=2,
     )
     return {
-        name.value: form.renderer(asked).render(packs) if form.data is None else form.data(result, LINKS)
-        for name, form in zip(FORMATS, map(format_named, FORMATS), strict=True)
+        name.value: form.make_renderer(asked).render(packs)
+        if form.render_data is None
+        else form.render_data(result, LINKS)
+        for name, form in zip(FORMATS, map(load_format, FORMATS), strict=True)
     }
 
 
@@ -128,14 +130,14 @@ def test_a_text_that_was_edited_is_not_intact(form: str) -> None:
     ],
 )
 def test_what_is_no_pack_is_said_to_be_none(text: str, said: str) -> None:
-    with pytest.raises(PackUnreadableError, match=said):
+    with pytest.raises(UnreadablePackError, match=said):
         read_pack(text)
 
 
 def test_two_packs_in_one_file_are_refused() -> None:
     """Refuse two packs in one file, as the source meant by [1] is ambiguous."""
     one = written([pack("One.")])["markdown"]
-    with pytest.raises(PackUnreadableError, match=r"two sources \[1\]"):
+    with pytest.raises(UnreadablePackError, match=r"two sources \[1\]"):
         read_pack(f"{one}\n{one}")
 
 
@@ -143,7 +145,7 @@ def test_two_packs_in_one_file_are_refused() -> None:
 def test_any_text_is_a_pack_or_none(text: str) -> None:
     try:
         assert isinstance(read_pack(text), PackFile)
-    except PackUnreadableError as error:
+    except UnreadablePackError as error:
         assert error.exit_code == 2
 
 

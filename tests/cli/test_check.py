@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from excerpt.memory.store import MemoryStore
-from excerpt.pack.memory_fragment import name_of
-from excerpt.pack.selection import Mark, SavedMarks, write_marks
+from excerpt.pack.memory_fragment import memory_name
+from excerpt.pack.selection import MarkedFragment, SavedMarks, write_marks
 from excerpt.settings import user_paths
 from tests.cli.conftest import Excerpt, Piped
 
@@ -280,7 +280,7 @@ def test_a_memory_that_is_cited_is_held_to_what_is_remembered(
 ) -> None:
     store = MemoryStore(user_paths().memory_folder(vault))
     memory = store.remember("Soup keeps for three days in the fridge.", why="plan the shopping")
-    write_marks(user_paths().marks_file(vault), SavedMarks("soup", (Mark(name_of(memory.id), ""),)))
+    write_marks(user_paths().marks_file(vault), SavedMarks("soup", (MarkedFragment(memory_name(memory.id), ""),)))
     pack, answer = tmp_path / "pack", tmp_path / "answer.md"
     pack.write_text(excerpt("pack", "--from-marks", "--vault", vault).out, encoding="utf-8")
     answer.write_text("It keeps for three days [1].\n", encoding="utf-8")

@@ -16,9 +16,9 @@ import pytest
 from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Format, Scope, Strategy
 from excerpt.pack.build import build_pack
-from excerpt.pack.formats.registry import as_output, renderer_for
-from excerpt.pack.formats.source_label import Links
-from excerpt.pack.selection import Mark, SavedMarks, write_marks
+from excerpt.pack.formats.registry import render_output, renderer_for
+from excerpt.pack.formats.source_label import PackLinks
+from excerpt.pack.selection import MarkedFragment, SavedMarks, write_marks
 from excerpt.settings import PackSettings, Settings, user_paths
 from excerpt.text.tokens import open_tokenizer
 from tests.cli.conftest import Excerpt
@@ -98,7 +98,7 @@ def built(form: str, asked: Asked) -> str:
     settings = PackSettings(
         budget=BUDGET, scope=Scope.NOTE, format=Format(form), question=True, template=str(asked.template)
     )
-    links = Links(asked.vault)
+    links = PackLinks(asked.vault)
     snapshot = Snapshot.open(user_paths().index_folder(asked.vault), Settings())
     result = build_pack(
         snapshot,
@@ -111,7 +111,7 @@ def built(form: str, asked: Asked) -> str:
         marked=asked.ids,
     )
     snapshot.close()
-    return as_output(result, links)
+    return render_output(result, links)
 
 
 def printed(form: str, asked: Asked) -> str:
@@ -125,7 +125,7 @@ def piped(form: str, asked: Asked) -> str:
 
 
 def from_marks(form: str, asked: Asked) -> str:
-    marks = tuple(Mark(fragment, "") for fragment in asked.ids)
+    marks = tuple(MarkedFragment(fragment, "") for fragment in asked.ids)
     write_marks(user_paths().marks_file(asked.vault), SavedMarks(QUESTION, marks))
     return asked.excerpt(*asked.argv(form), "--from-marks", "--strategy", "proximity").out
 

@@ -72,7 +72,7 @@ _AGAIN = """
 import sys
 from excerpt.cli.main import run
 from excerpt.index import changes
-changes._TICK_NS = 0  # the vault was written just now
+changes._CLOCK_TICK_NS = 0  # the vault was written just now
 assert run(sys.argv[1:]) == 0
 sys.stderr.write("\\n" + "\\n".join(sys.modules))
 """

@@ -137,8 +137,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     def note(said: str, plain: bool = False) -> None:
         reasons.append(said)
 
-    monkeypatch.setattr(app, "ask_for_vault", note)
-    monkeypatch.setattr(app, "is_terminal", lambda: True)
+    monkeypatch.setattr(app, "open_app_without_vault", note)
+    monkeypatch.setattr(app, "has_terminal", lambda: True)
     return reasons
 
 

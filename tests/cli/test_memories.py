@@ -90,7 +90,7 @@ def test_recall_says_where_no_memory_answers_and_shows_those_that_share_a_word(e
         excerpt("remember", text, "--vault", vault)
     answer = excerpt("recall", "which", "python", "versions", "run", "--vault", vault)
     assert answer.code == 0
-    assert "no memory" in answer.err
+    assert "No memory" in answer.err
     assert "12 months" in answer.out
 
 
@@ -225,7 +225,7 @@ def test_a_source_that_changed_is_shown_and_updated(excerpt: Excerpt, vault: Pat
 def test_a_source_that_moved_is_followed_and_one_that_is_gone_is_kept(excerpt: Excerpt, vault: Path) -> None:
     memory = sentence(excerpt, vault)
     (vault / "Colour.md").rename(vault / "Fruit.md")
-    assert "moved: now at Fruit.md:1" in excerpt("recall", "--sources", "--vault", vault).out
+    assert "moved: the source is now at Fruit.md:1" in excerpt("recall", "--sources", "--vault", vault).out
     followed = excerpt("edit", memory["id"], "--follow", "--vault", vault, "--json").json
     assert followed["source"]["path"] == "Fruit.md"
     (vault / "Fruit.md").unlink()

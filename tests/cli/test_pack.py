@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from excerpt.known_vaults import DEMO, add_recent_vault
-from excerpt.pack.selection import Mark, Overrides, SavedMarks, write_marks
+from excerpt.pack.selection import MarkedFragment, PackOverrides, SavedMarks, write_marks
 from excerpt.settings import user_paths
 from excerpt.text.tokens import open_tokenizer
 from tests.cli.conftest import Answer, Excerpt
@@ -153,7 +153,9 @@ def test_an_id_that_there_is_not_is_said_so(excerpt: Excerpt, vault: Path) -> No
 def test_marks_of_the_app_are_packed_with_their_query(excerpt: Excerpt, vault: Path) -> None:
     (lentils, *_), (banana, *_) = ids_of(excerpt, vault, "lentils"), ids_of(excerpt, vault, "banana")
     kept = SavedMarks(
-        "how ripe?", (Mark(banana, "Colour.md"), Mark(lentils, "")), Overrides(dropped=frozenset({lentils}))
+        "how ripe?",
+        (MarkedFragment(banana, "Colour.md"), MarkedFragment(lentils, "")),
+        PackOverrides(dropped_ids=frozenset({lentils})),
     )
     write_marks(user_paths().marks_file(vault), kept)
     answer = excerpt("pack", "--from-marks", "--vault", vault, "--question")
@@ -169,7 +171,7 @@ def test_marks_are_found_in_a_note_that_was_moved_with_its_folder(excerpt: Excer
     (vault / "first").mkdir()
     (vault / "Colour.md").rename(vault / "first" / "Colour.md")
     (banana, *_) = ids_of(excerpt, vault, "banana")
-    write_marks(user_paths().marks_file(vault), SavedMarks("ripe", (Mark(banana, "first/Colour.md"),)))
+    write_marks(user_paths().marks_file(vault), SavedMarks("ripe", (MarkedFragment(banana, "first/Colour.md"),)))
     before = excerpt("pack", "--from-marks", "--vault", vault)
     assert "banana" in before.out
     (vault / "first").rename(vault / "second")
@@ -223,7 +225,7 @@ def test_the_format_of_the_settings_holds_where_none_is_given(excerpt: Excerpt, 
     [
         (("--format", "xml", "--json"), "--format xml and --json"),
         (("--format", "xml", "--template", "x.j2"), "--format xml and --template"),
-        (("--format", "template"), "format template"),
+        (("--format", "template"), "format `template`"),
         (("--template", "missing.j2"), "missing.j2"),
         (("--format", "docx"), "docx"),
     ],
@@ -331,7 +333,7 @@ def test_status_adds_up_what_packs_saved(excerpt: Excerpt, vault: Path) -> None:
     assert savings["packs"] == 1
     assert savings["tokens"] == open_tokenizer("o200k").count(one.out)
     assert savings["source_tokens"] == open_tokenizer("o200k").count((vault / "Sync.md").read_text())
-    assert f"1 pack of {savings['tokens']} tokens" in excerpt("status", "--vault", vault).out
+    assert f"1 pack with {savings['tokens']} tokens" in excerpt("status", "--vault", vault).out
     assert re.search("^saved +nothing", excerpt("status", "--vault", vault, "--clear-savings").out, re.M)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from excerpt.cli.printing import ProgressLine, for_stdout, print_json, print_line
+from excerpt.cli.printing import ProgressLine, escape_for_stdout, print_json, print_line
 from excerpt.json_forms import attributes_to_json, to_json_value
 from excerpt.kinds import Scope
 from excerpt.model import Entry, LeftOut, Progress
@@ -58,13 +58,13 @@ def test_a_pipe_and_a_dumb_terminal_get_no_progress(
 
 
 def test_data_reaches_a_pipe_byte_for_byte(capsys: pytest.CaptureFixture[str]) -> None:
-    print_line(for_stdout("a\x1b[31m\r\nb"), end="")
+    print_line(escape_for_stdout("a\x1b[31m\r\nb"), end="")
     assert capsys.readouterr().out == "a\x1b[31m\r\nb"
 
 
 def test_a_terminal_sees_controls_as_signs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout", Screen())
-    assert for_stdout("a\x1b[31m\tb\n") == "a␛[31m\tb\n"
+    assert escape_for_stdout("a\x1b[31m\tb\n") == "a␛[31m\tb\n"
 
 
 def test_json_has_the_fields_of_values_in_their_order_at_any_depth(capsys: pytest.CaptureFixture[str]) -> None:

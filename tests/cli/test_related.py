@@ -35,7 +35,7 @@ def test_a_reader_sees_the_nearest_notes_with_place_sum_and_reasons(excerpt: Exc
     here = next(at for at, line in enumerate(lines) if line.startswith("     here "))
     assert "Late blight turns the leaves of tomatoes" in lines[here]
     assert "Late blight turns the leaves of potatoes" in lines[here + 1]
-    assert "notes near Tomatoes" in answer.err
+    assert "notes similar to Tomatoes" in answer.err
 
 
 def test_lines_keep_to_the_width_of_the_terminal(

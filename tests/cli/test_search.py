@@ -156,7 +156,8 @@ class Confident(Engine):
         highlight_count: int | None = None,
     ) -> Result:
         result = super().search(query, strategy, limit, highlight_count=highlight_count)
-        return replace(result, hits=tuple(replace(hit, confidence=self.sure) for hit in result.hits))
+        hits = tuple(replace(hit, confidence=self.sure) for hit in result.hits)
+        return replace(result, hits=hits, confidence=self.sure)
 
 
 @pytest.fixture
@@ -285,8 +286,8 @@ class TestWhy:
 
     def test_it_says_what_the_hits_above_have_more_and_what_it_lacks(self, excerpt: Excerpt, vault: Path) -> None:
         answer = excerpt("search", "sync conflict devices banana", "--vault", vault, "--why", "Colour")
-        assert "Why not higher" in answer.out
-        assert "It lacks " in answer.out
+        assert "Why it ranks below" in answer.out
+        assert "The note lacks " in answer.out
         assert max(len(line) for line in answer.out.split("\n")) <= 80
 
     def test_a_note_that_is_not_there_is_told_why_and_is_exit_code_1(self, excerpt: Excerpt, vault: Path) -> None:

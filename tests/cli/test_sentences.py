@@ -23,7 +23,7 @@ from excerpt.cli import app
 from excerpt.index import build as building
 from excerpt.index.writer import LOCK_FILE
 from excerpt.known_vaults import add_recent_vault
-from excerpt.pack.selection import Mark, Overrides, SavedMarks, write_marks
+from excerpt.pack.selection import MarkedFragment, PackOverrides, SavedMarks, write_marks
 from excerpt.search.usage import UseKind, UseLog
 from excerpt.settings import user_paths
 from tests.cli.conftest import Excerpt
@@ -251,8 +251,10 @@ def pack(stage: Stage) -> None:
     found = stage.call("search", "banana", "--json").json["hits"]
     first, *_ = (hit["fragment_id"] for hit in found)
     other = stage.call("search", "lentils", "--json").json["hits"][0]["fragment_id"]
-    marks = (Mark(first, "Colour.md"), Mark(other, ""))
-    write_marks(user_paths().marks_file(stage.vault), SavedMarks("ripe?", marks, Overrides(dropped=frozenset({other}))))
+    marks = (MarkedFragment(first, "Colour.md"), MarkedFragment(other, ""))
+    write_marks(
+        user_paths().marks_file(stage.vault), SavedMarks("ripe?", marks, PackOverrides(dropped_ids=frozenset({other})))
+    )
     stage.say("pack", "--from-marks")
 
 

@@ -8,7 +8,7 @@ import click
 import pytest
 
 from excerpt.cli.main import COMMANDS, program
-from excerpt.cli.vaults import chosen_vault, last_vault
+from excerpt.cli.vaults import find_last_vault, resolve_vault
 from excerpt.errors import VaultError
 from excerpt.known_vaults import DEMO, add_recent_vault
 from excerpt.settings import Paths, refuse_folders_in_vault, user_paths
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("home")
 def test_the_vault_opened_last_is_the_one_meant(vault: Path, tmp_path: Path) -> None:
     add_recent_vault(user_paths(), tmp_path)
     add_recent_vault(user_paths(), vault)
-    assert last_vault() == vault
+    assert find_last_vault() == vault
 
 
 def test_the_environment_goes_before_the_last_vault(
@@ -36,17 +36,17 @@ def test_the_environment_goes_before_the_last_vault(
 ) -> None:
     add_recent_vault(user_paths(), tmp_path)
     monkeypatch.setenv("EXCERPT_VAULT", str(vault))
-    assert last_vault() == vault
+    assert find_last_vault() == vault
 
 
 def test_a_vault_that_is_named_goes_before_all(vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXCERPT_VAULT", str(tmp_path / "elsewhere"))
-    assert chosen_vault(vault) == vault.resolve()
+    assert resolve_vault(vault) == vault.resolve()
 
 
 def test_no_vault_at_all_is_an_error() -> None:
     with pytest.raises(VaultError):
-        chosen_vault(None)
+        resolve_vault(None)
 
 
 def test_a_state_folder_that_cannot_be_written_does_not_stop_the_app(home: Path, vault: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from excerpt.kinds import Scope, Strategy
 from excerpt.model import Hit, PackResult
 from excerpt.pack.build import build_pack
-from excerpt.pack.expand import near_copy
+from excerpt.pack.expand import find_near_copy
 from excerpt.settings import PackSettings
 from excerpt.text.tokens import open_tokenizer
 from tests.pack.vaults import Vault
@@ -22,7 +22,7 @@ SYNC = (
 def copy_found(kept: str, other: str) -> bool:
     vault = Vault({"kept.md": kept, "other.md": other})
     first, second = (vault.fragments_by_path[path][0] for path in ("kept.md", "other.md"))
-    return near_copy(second, [first]) == first
+    return find_near_copy(second, [first]) == first
 
 
 @pytest.mark.parametrize(

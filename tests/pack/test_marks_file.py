@@ -10,12 +10,15 @@ from hypothesis import strategies as st
 
 from excerpt.kinds import Scope
 from excerpt.model import Span
-from excerpt.pack.selection import NO_MARKS, Mark, Overrides, SavedMarks, read_marks, write_marks
+from excerpt.pack.selection import NO_MARKS, MarkedFragment, PackOverrides, SavedMarks, read_marks, write_marks
 
 KEPT = SavedMarks(
     query="wie “sync” \udce9",
-    marks=(Mark("4be1c0a2d3f4", "ü\udce9.md", (Span(4, 12), Span(20, 21))), Mark("0c1d2e3f4a5b", "b.md")),
-    overrides=Overrides(frozenset({"aa", "bb"}), (("4be1c0a2d3f4", Scope.SECTION),), ("0c1d2e3f4a5b",)),
+    marks=(
+        MarkedFragment("4be1c0a2d3f4", "ü\udce9.md", (Span(4, 12), Span(20, 21))),
+        MarkedFragment("0c1d2e3f4a5b", "b.md"),
+    ),
+    overrides=PackOverrides(frozenset({"aa", "bb"}), (("4be1c0a2d3f4", Scope.SECTION),), ("0c1d2e3f4a5b",)),
 )
 
 
@@ -55,7 +58,7 @@ def test_a_file_cut_anywhere_is_whole_or_none(tmp_path_factory: pytest.TempPathF
 
 def test_what_a_later_version_adds_is_passed_over(tmp_path: Path) -> None:
     (tmp_path / "vault.json").write_text('{"marks": [{"fragment": "a", "colour": 1}], "more": true}')
-    assert read_marks(tmp_path / "vault.json") == SavedMarks(marks=(Mark("a", ""),))
+    assert read_marks(tmp_path / "vault.json") == SavedMarks(marks=(MarkedFragment("a", ""),))
 
 
 def test_what_was_kept_stays_where_it_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from excerpt.kinds import Scope
 from excerpt.model import Span
 from excerpt.pack.memories import follow_moves
-from excerpt.pack.selection import NO_MARKS, Mark, Overrides, SavedMarks
+from excerpt.pack.selection import NO_MARKS, MarkedFragment, PackOverrides, SavedMarks
 from tests.pack.vaults import Vault, sentence
 
 TWICE = sentence("same", 200)
@@ -29,8 +29,8 @@ def ids(path: str, text: str = NOTE) -> list[str]:
     return [fragment.id for fragment in Vault({path: text}).fragments]
 
 
-def marks_of(path: str, *fragment_ids: str) -> tuple[Mark, ...]:
-    return tuple(Mark(each, path, (Span(0, 4),)) for each in fragment_ids)
+def marks_of(path: str, *fragment_ids: str) -> tuple[MarkedFragment, ...]:
+    return tuple(MarkedFragment(each, path, (Span(0, 4),)) for each in fragment_ids)
 
 
 def test_each_mark_is_on_the_same_fragment_of_two_alike() -> None:
@@ -42,11 +42,13 @@ def test_each_mark_is_on_the_same_fragment_of_two_alike() -> None:
 
 def test_what_is_wished_for_a_moved_note_goes_with_it() -> None:
     before, after = ids("old.md"), ids("new.md")
-    overrides = Overrides(frozenset({before[1], "other"}), ((before[0], Scope.NOTE),), (before[3], "other", before[0]))
+    overrides = PackOverrides(
+        frozenset({before[1], "other"}), ((before[0], Scope.NOTE),), (before[3], "other", before[0])
+    )
     moved = follow_moves(
         SavedMarks("q", marks_of("old.md", before[0]), overrides), MovedVault({"new.md": NOTE}, {"old.md": "new.md"})
     )
-    assert moved.overrides == Overrides(
+    assert moved.overrides == PackOverrides(
         frozenset({after[1], "other"}), ((after[0], Scope.NOTE),), (after[3], "other", after[0])
     )
 
@@ -64,12 +66,12 @@ def test_a_fragment_that_is_marked_there_already_is_marked_once() -> None:
     before, after = ids("old.md"), ids("new.md")
     kept = SavedMarks("", (*marks_of("old.md", before[0]), *marks_of("new.md", after[0], after[1])))
     moved = follow_moves(kept, MovedVault({"new.md": NOTE}, {"old.md": "new.md"}))
-    assert [mark.fragment for mark in moved.marks] == [after[0], after[1]]
+    assert [mark.fragment_id for mark in moved.marks] == [after[0], after[1]]
 
 
 def test_marks_that_are_where_they_were_or_nowhere_stay() -> None:
     here = ids("here.md")
     source = MovedVault({"here.md": NOTE, "new.md": NOTE}, {"here.md": "new.md"})
-    kept = SavedMarks("q", (*marks_of("here.md", here[0]), *marks_of("gone.md", "aa"), Mark("bb", "")))
+    kept = SavedMarks("q", (*marks_of("here.md", here[0]), *marks_of("gone.md", "aa"), MarkedFragment("bb", "")))
     assert follow_moves(kept, source) is kept
     assert follow_moves(NO_MARKS, source) is NO_MARKS

@@ -10,7 +10,7 @@ import pytest
 from excerpt.kinds import Format, Scope, Stopped, Strategy
 from excerpt.model import Hit, PackResult, Span
 from excerpt.pack.build import MARK_SCORE, build_pack
-from excerpt.pack.selection import AS_RANKED, Overrides
+from excerpt.pack.selection import NO_OVERRIDES, PackOverrides
 from excerpt.settings import PackSettings
 from excerpt.text.fragments import note_id
 from excerpt.text.tokens import open_tokenizer
@@ -49,7 +49,7 @@ def packed(
     vault: Vault,
     *hits: Hit,
     marked: tuple[str, ...] = (),
-    overrides: Overrides = AS_RANKED,
+    overrides: PackOverrides = NO_OVERRIDES,
     ranked: bool = True,
     **options: object,
 ) -> PackResult:
@@ -207,14 +207,14 @@ def test_a_pack_whose_fragments_are_dropped_makes_room_for_the_next_hit(vault: V
     hits = vault.hit("open0", 0.9), vault.hit("alpha0", 0.8), vault.hit("gamma0", 0.7)
     first = packed(vault, *hits, scope=Scope.NONE, limit=2)
     assert words(first) == [["open"], ["alpha"]]
-    dropped = AS_RANKED.dropping(first.packs[1].fragment_ids)
+    dropped = NO_OVERRIDES.with_dropped(first.packs[1].fragment_ids)
     result = packed(vault, *hits, scope=Scope.NONE, limit=2, overrides=dropped)
     assert words(result) == [["open"], ["gamma"]]
     assert [(left.path, left.reason) for left in result.left_out] == [("plain.md", "dropped by hand")]
 
 
 def test_no_neighbour_beyond_a_dropped_one_comes_along(vault: Vault) -> None:
-    dropped = AS_RANKED.dropping([vault.holding("beta0").id])
+    dropped = NO_OVERRIDES.with_dropped([vault.holding("beta0").id])
     result = packed(vault, vault.hit("gamma0"), scope=Scope.NEIGHBORS, neighbors=2, overrides=dropped)
     assert words(result) == [["gamma", "delta"]]
 
@@ -222,7 +222,7 @@ def test_no_neighbour_beyond_a_dropped_one_comes_along(vault: Vault) -> None:
 def test_one_pack_can_have_a_scope_of_its_own(vault: Vault) -> None:
     hits = vault.hit("merge0", 0.9), vault.hit("beta0", 0.8)
     alone = packed(vault, *hits, scope=Scope.NONE)
-    grown = AS_RANKED.growing(alone.packs[0].fragment_ids, Scope.SECTION)
+    grown = NO_OVERRIDES.with_scope(alone.packs[0].fragment_ids, Scope.SECTION)
     result = packed(vault, *hits, scope=Scope.NONE, overrides=grown)
     assert words(result) == [["conflict", "merge"], ["beta"]]
     assert [pack.scope for pack in result.packs] == [Scope.SECTION, Scope.NONE]
@@ -230,15 +230,15 @@ def test_one_pack_can_have_a_scope_of_its_own(vault: Vault) -> None:
 
 def test_an_order_by_hand_goes_before_the_ranking(vault: Vault) -> None:
     hits = vault.hit("open0", 0.9), vault.hit("alpha0", 0.8), vault.hit("gamma0", 0.7)
-    order = AS_RANKED.ordering([vault.holding("gamma0").id, vault.holding("alpha0").id])
+    order = NO_OVERRIDES.with_order([vault.holding("gamma0").id, vault.holding("alpha0").id])
     assert words(packed(vault, *hits, scope=Scope.NONE, overrides=order)) == [["gamma"], ["alpha"], ["open"]]
 
 
 def test_decisions_are_values_and_undo_is_the_one_before() -> None:
-    before = AS_RANKED.dropping(["a"])
-    after = before.dropping(["b"]).growing(["c"], Scope.NOTE).growing(["c"], Scope.NONE)
-    assert before == Overrides(frozenset({"a"}))
-    assert after == Overrides(frozenset({"a", "b"}), (("c", Scope.NONE),))
+    before = NO_OVERRIDES.with_dropped(["a"])
+    after = before.with_dropped(["b"]).with_scope(["c"], Scope.NOTE).with_scope(["c"], Scope.NONE)
+    assert before == PackOverrides(frozenset({"a"}))
+    assert after == PackOverrides(frozenset({"a", "b"}), (("c", Scope.NONE),))
 
 
 def test_without_a_rank_the_same_packs_stand_in_the_order_of_the_vault(vault: Vault) -> None:

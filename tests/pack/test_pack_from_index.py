@@ -15,7 +15,7 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Scope, Strategy
 from excerpt.model import Hit, PackResult
 from excerpt.pack.build import build_pack
-from excerpt.pack.formats.json_format import as_json
+from excerpt.pack.formats.json_format import render_json
 from excerpt.pack.source import NoteSource
 from excerpt.settings import PackSettings, Settings
 from excerpt.text.tokens import open_tokenizer
@@ -61,7 +61,7 @@ def packs(source: NoteSource) -> list[tuple[str, str]]:
     fragments = Vault(NOTES, "o200k").fragments
     hits = [Hit(fragment, 1 / rank) for rank, fragment in enumerate(fragments, start=1)]
     results = [packed(source, hits, scope, budget) for scope in Scope for budget in (300, 1500, 1_000_000)]
-    return [(result.text, as_json(result)) for result in results]
+    return [(result.text, render_json(result)) for result in results]
 
 
 def test_an_index_gives_the_packs_that_its_notes_give(folders: tuple[Path, Path]) -> None:

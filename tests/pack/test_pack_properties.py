@@ -12,17 +12,17 @@ from markdown_it import MarkdownIt
 from excerpt.check.source_state import SourceState, compare_source
 from excerpt.kinds import Scope, Strategy
 from excerpt.model import TOO_LARGE, Hit, PackResult
-from excerpt.pack.budget import GRAIN
-from excerpt.pack.build import DROPPED, MARKDOWN, OUT_OF_BUDGET, build_pack
-from excerpt.pack.formats.json_format import as_json
+from excerpt.pack.budget import VALUE_UNIT
+from excerpt.pack.build import DROPPED_REASON, MARKDOWN_RENDERER, OUT_OF_BUDGET_REASON, build_pack
+from excerpt.pack.formats.json_format import render_json
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
 from excerpt.pack.formats.pack_format import Renderer
 from excerpt.pack.formats.plain_format import PlainRenderer
 from excerpt.pack.formats.registry import read_pack
-from excerpt.pack.formats.source_label import Links
+from excerpt.pack.formats.source_label import PackLinks
 from excerpt.pack.formats.template_format import TemplateRenderer
 from excerpt.pack.formats.xml_format import XmlRenderer
-from excerpt.pack.selection import AS_RANKED, Overrides
+from excerpt.pack.selection import NO_OVERRIDES, PackOverrides
 from excerpt.settings import PackSettings
 from excerpt.text.tokens import Tokenizer, open_tokenizer
 from tests.check.lookups import Notes
@@ -38,11 +38,11 @@ OWN = """Notes for {{ question }}:
 {% endfor %}
 """
 RENDERERS: list[Renderer] = [
-    MARKDOWN,
+    MARKDOWN_RENDERER,
     MarkdownRenderer(("What is it?",)),
     PlainRenderer(),
     XmlRenderer(("What is it?",)),
-    TemplateRenderer("own.j2", OWN, Links(Path("/My notes")), ("What is it?",)),
+    TemplateRenderer("own.j2", OWN, PackLinks(Path("/My notes")), ("What is it?",)),
 ]
 COPIES = ("same text as ", "near copy of ")
 
@@ -61,8 +61,8 @@ def packed(
     tokenizer: Tokenizer | None = None,
     marks: int = 0,
     *,
-    renderer: Renderer = MARKDOWN,
-    overrides: Overrides = AS_RANKED,
+    renderer: Renderer = MARKDOWN_RENDERER,
+    overrides: PackOverrides = NO_OVERRIDES,
 ) -> PackResult:
     """Build a pack of the case's hits, or of the first `marks` hits as marked ones."""
     return build_pack(
@@ -112,7 +112,7 @@ def test_no_scope_holds_less_of_the_leading_hits_than_none(
 ) -> None:
     grown = packed(case, options, tokenizer, marks, renderer=renderer)
     alone = packed(case, replace(options, scope=Scope.NONE), tokenizer, marks, renderer=renderer)
-    assert grown.value > alone.value - GRAIN
+    assert grown.value > alone.value - VALUE_UNIT
 
 
 @given(cases(), pack_settings)
@@ -160,7 +160,7 @@ def test_a_best_hit_that_is_larger_than_the_budget_is_in_by_a_part(
 def test_every_source_of_a_pack_stands_in_the_vault_when_it_is_checked(case: Case, options: PackSettings) -> None:
     result = packed(case, options)
     lookup = Notes({path: note.text for path, note in case.vault.notes.items()})
-    for text in (result.text, as_json(result)) if result.packs else ():
+    for text in (result.text, render_json(result)) if result.packs else ():
         for source in read_pack(text).sources:
             assert source.intact
             assert compare_source(source, lookup).state is SourceState.STANDS
@@ -186,7 +186,7 @@ def test_every_hit_is_in_a_pack_or_left_out_with_a_reason(case: Case, options: P
             if left.path == fragment.path and left.line_start <= fragment.line_start <= left.line_end
         ]
         assert fragment.id in fragment_ids(result) or reasons
-        assert all(reason in (TOO_LARGE, OUT_OF_BUDGET) or reason.startswith(COPIES) for reason in reasons)
+        assert all(reason in (TOO_LARGE, OUT_OF_BUDGET_REASON) or reason.startswith(COPIES) for reason in reasons)
 
 
 @given(cases(), pack_settings)
@@ -230,9 +230,9 @@ def test_a_section_has_the_id_and_the_lines_of_the_section(case: Case, options: 
 def test_what_is_dropped_by_hand_is_in_no_pack(case: Case, options: PackSettings, data: st.DataObject) -> None:
     ids = [fragment.id for fragment in case.vault.fragments]
     dropped = data.draw(st.sets(st.sampled_from(ids))) if ids else set()
-    result = packed(case, options, overrides=AS_RANKED.dropping(dropped))
+    result = packed(case, options, overrides=NO_OVERRIDES.with_dropped(dropped))
     assert not dropped & set(fragment_ids(result))
-    by_hand = {(left.path, left.line_start) for left in result.left_out if left.reason == DROPPED}
+    by_hand = {(left.path, left.line_start) for left in result.left_out if left.reason == DROPPED_REASON}
     looked_at = case.hits[: options.limit]
     assert by_hand >= {(h.fragment.path, h.fragment.line_start) for h in looked_at if h.fragment.id in dropped}
 
@@ -242,7 +242,7 @@ def test_an_order_by_hand_changes_only_the_order(case: Case, options: PackSettin
     options = replace(options, budget=PLENTY)
     ranked = packed(case, options)
     order = data.draw(st.permutations([pack.entry.fragment_id for pack in ranked.packs]))
-    result = packed(case, options, overrides=AS_RANKED.ordering(order))
+    result = packed(case, options, overrides=NO_OVERRIDES.with_order(order))
     assert [pack.entry.fragment_id for pack in result.packs] == order
     assert set(result.packs) == set(ranked.packs)
 
@@ -250,7 +250,7 @@ def test_an_order_by_hand_changes_only_the_order(case: Case, options: PackSettin
 @given(cases(), pack_settings, st.sampled_from([0, 3]), st.sampled_from(RENDERERS))
 def test_the_same_hits_give_the_same_bytes(case: Case, options: PackSettings, marks: int, renderer: Renderer) -> None:
     results = [packed(case, options, marks=marks, renderer=renderer) for _ in range(3)]
-    assert len({(result.text, as_json(result)) for result in results}) == 1
+    assert len({(result.text, render_json(result)) for result in results}) == 1
 
 
 @given(cases(), pack_settings, st.data())

@@ -16,12 +16,12 @@ from markdown_it import MarkdownIt
 
 from excerpt.kinds import Format, Scope, Strategy
 from excerpt.model import Entry, LeftOut, Pack, PackResult
-from excerpt.pack.formats.json_format import as_json
+from excerpt.pack.formats.json_format import render_json
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
 from excerpt.pack.formats.pack_format import Renderer
 from excerpt.pack.formats.plain_format import PlainRenderer
-from excerpt.pack.formats.registry import as_output
-from excerpt.pack.formats.source_label import Links
+from excerpt.pack.formats.registry import render_output
+from excerpt.pack.formats.source_label import PackLinks
 from excerpt.pack.formats.xml_format import XmlRenderer
 from excerpt.text.tokens import open_tokenizer
 
@@ -41,7 +41,7 @@ PACK = Pack(
     modified="2025-03-01",
 )
 CUT = replace(PACK, line_end=12, text="a < b && c", cut_above=True, cut_below=True)
-LINKS = Links(Path("/home/me/My notes"))
+LINKS = PackLinks(Path("/home/me/My notes"))
 
 
 # --- appearance -------------------------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ def test_json_has_the_documented_fields_and_the_text_as_it_is() -> None:
         source_tokens=900,
         format=Format.JSON,
     )
-    written = as_output(result, LINKS)
+    written = render_output(result, LINKS)
     assert json.loads(written) == {
         "query": "sync “conflict”",
         "strategy": "proximity",
@@ -187,13 +187,13 @@ def test_json_has_the_documented_fields_and_the_text_as_it_is() -> None:
         "source_tokens": 900,
     }
     assert "Straße" in written
-    assert as_output(replace(result, format=Format.XML), LINKS) == "…"
+    assert render_output(replace(result, format=Format.XML), LINKS) == "…"
 
 
 def test_links_are_percent_encoded_whatever_the_name() -> None:
     odd = replace(PACK, path="a&b/ü #1\udce9.md")
-    assert LINKS.obsidian(odd) == "obsidian://open?vault=My%20notes&file=a%26b%2F%C3%BC%20%231%E9.md"
-    assert LINKS.file(PACK) == "/home/me/My notes/Guides/Sync.md:12"
+    assert LINKS.format_obsidian_link(odd) == "obsidian://open?vault=My%20notes&file=a%26b%2F%C3%BC%20%231%E9.md"
+    assert LINKS.format_file_location(PACK) == "/home/me/My notes/Guides/Sync.md:12"
 
 
 # --- parsing ----------------------------------------------------------------------------------------------------------
@@ -295,7 +295,7 @@ def test_a_text_is_got_back_and_never_ends_its_place_or_poses_as_another_source(
 @given(NO_NUL, NAMES)
 def test_json_gives_every_text_and_name_back(text: str, name: str) -> None:
     result = PackResult("q", Strategy.AUTO, 1, "o200k", (replace(PACK, text=text, path=name),), (), "", 0, 0, 0)
-    (pack,) = json.loads(as_json(result, LINKS))["packs"]
+    (pack,) = json.loads(render_json(result, LINKS))["packs"]
     assert (pack["text"], pack["path"]) == (text, name)
 
 
@@ -329,7 +329,7 @@ def test_frames_and_texts_sum_to_the_whole_but_for_a_token_or_two_each(renderer:
     count = open_tokenizer(tokenizer).count
     packs: Sequence[Pack] = [PACK, CUT, replace(PACK, text="````\ncode & more\n````\n\n=====\n\nx")]
     summed = sum(
-        count(renderer.escape(pack.text)) + sum(map(count, renderer.frame(number, pack)))
+        count(renderer.escape(pack.text)) + sum(map(count, renderer.render_frame(number, pack)))
         for number, pack in enumerate(packs, start=1)
     )
     assert abs(summed - count(renderer.render(packs))) <= 2 * len(packs)

@@ -16,23 +16,23 @@ from excerpt.errors import SettingsError
 from excerpt.kinds import Format, Strategy
 from excerpt.known_vaults import DEMO
 from excerpt.model import Hit
-from excerpt.pack.budget import Costs
+from excerpt.pack.budget import TokenCosts
 from excerpt.pack.build import build_pack
 from excerpt.pack.formats import template_format
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
 from excerpt.pack.formats.plain_format import PlainRenderer
 from excerpt.pack.formats.registry import renderer_for
-from excerpt.pack.formats.source_label import Links
+from excerpt.pack.formats.source_label import PackLinks
 from excerpt.pack.formats.template_format import (
-    MAX_WAIT,
-    Allowance,
+    MAX_WAIT_SECONDS,
+    RemainingTime,
     TemplateRenderer,
     TemplateSource,
     TemplateStoppedError,
     read_template,
 )
 from excerpt.pack.formats.xml_format import XmlRenderer
-from excerpt.pack.source import OpenNote
+from excerpt.pack.source import CachedNote
 from excerpt.settings import PackSettings
 from excerpt.text.tokens import open_tokenizer
 from tests.pack.test_render import CUT, LINKS, PACK
@@ -122,7 +122,7 @@ def test_frames_and_texts_sum_to_the_whole_but_for_a_few_tokens(template: str) -
     count = open_tokenizer("o200k").count
     packs = [PACK, CUT, replace(PACK, text="if a < b && c:\n\n    return d\n" * 20)]
     summed = sum(
-        count(renderer.escape(pack.text)) + sum(map(count, renderer.frame(number, pack)))
+        count(renderer.escape(pack.text)) + sum(map(count, renderer.render_frame(number, pack)))
         for number, pack in enumerate(packs, start=1)
     )
     assert abs(summed - count(renderer.render(packs))) <= 3 * len(packs)
@@ -144,9 +144,9 @@ def test_frames_and_texts_sum_to_the_whole_but_for_a_few_tokens(template: str) -
 def test_notes_are_read_to_be_counted_only_where_a_template_changes_their_text(text: str, reads: bool) -> None:
     vault = Vault({"a.md": "One & two.\n"}, tokenizer="o200k")
     renderer = TemplateRenderer("own.j2", "{% for s in sources %}\n" + text + "\n{% endfor %}\n", LINKS)
-    costs = Costs(open_tokenizer("o200k"), renderer, vault.tokenizer)
-    note = OpenNote(vault, "a.md")
-    costs.fragments(0, 0, note)
+    costs = TokenCosts(open_tokenizer("o200k"), renderer, vault.tokenizer)
+    note = CachedNote(vault, "a.md")
+    costs.count_range(0, 0, note)
     assert ("lines" in vars(note)) == reads
 
 
@@ -216,15 +216,15 @@ def test_one_that_does_not_end_or_takes_too_much_is_stopped(template: str, said:
         rendered(template)
     assert error.value.message.startswith("The template own.j2 was stopped: it ")
     assert said in error.value.message
-    assert time.monotonic() - begun < MAX_WAIT + 5
+    assert time.monotonic() - begun < MAX_WAIT_SECONDS + 5
     assert rendered("{{ sources|length }}") == "2"
 
 
 def test_a_process_that_says_nothing_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(template_format, "start_arguments", lambda _: ["-c", "import time; time.sleep(60)"])
-    process = template_format._Process()
+    process = template_format._SandboxProcess()
     with pytest.raises(TemplateStoppedError, match=r"own\.j2 was stopped: it takes longer than"):
-        process.answer("own.j2", {}, Allowance(clock=0.3))
+        process.send_request("own.j2", {}, RemainingTime(clock_seconds=0.3))
     assert process._running is None
 
 
@@ -232,8 +232,8 @@ def test_a_process_that_says_nothing_is_killed(monkeypatch: pytest.MonkeyPatch) 
 def test_all_renderings_of_a_pack_share_one_allowance_and_the_next_pack_has_its_own() -> None:
     slow = "{% for _ in range(99999) %}{{ sources|length }}{% endfor %}"
     renderer = TemplateRenderer("own.j2", slow, LINKS)
-    renderer._allowance.work = 0.2
-    with pytest.raises(TemplateStoppedError, match="more than 2 s of processor time for one pack"):
+    renderer._remaining_time.cpu_seconds = 0.2
+    with pytest.raises(TemplateStoppedError, match="more than 2 s of CPU time for one pack"):
         for _ in range(1_000):
             renderer.escape("text")
     assert "2" in rendered(slow)
@@ -241,16 +241,16 @@ def test_all_renderings_of_a_pack_share_one_allowance_and_the_next_pack_has_its_
 
 def test_a_pack_has_ten_seconds_by_the_clock_in_all() -> None:
     renderer = TemplateRenderer("own.j2", "{{ sources|length }}", LINKS)
-    renderer._allowance.clock = 0.1
+    renderer._remaining_time.clock_seconds = 0.1
     with pytest.raises(TemplateStoppedError, match="takes longer than 10 s for one pack"):
         for _ in range(1_000_000):
             renderer.escape("text")
-    assert template_format._PROCESS._running is None
+    assert template_format._SANDBOX_PROCESS._running is None
 
 
 def test_one_that_was_killed_meanwhile_is_started_again() -> None:
     assert rendered("{{ sources|length }}") == "2"
-    running = template_format._PROCESS._running
+    running = template_format._SANDBOX_PROCESS._running
     assert running is not None
     running.kill()
     running.wait()
@@ -260,9 +260,9 @@ def test_one_that_was_killed_meanwhile_is_started_again() -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 def test_its_process_has_nothing_of_this_one_but_the_import_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET", "private")
-    template_format._PROCESS.end()
+    template_format._SANDBOX_PROCESS.stop()
     assert rendered("{{ sources|length }}") == "2"
-    running = template_format._PROCESS._running
+    running = template_format._SANDBOX_PROCESS._running
     assert running is not None
     own = Path(f"/proc/{running.pid}")
     assert (own / "environ").read_bytes() == b""
@@ -295,4 +295,4 @@ def test_the_settings_choose_the_renderer(tmp_path: Path) -> None:
 
 def test_a_template_that_is_not_named_is_asked_for() -> None:
     with pytest.raises(SettingsError, match="needs a file"):
-        renderer_for(PackSettings(format=Format.TEMPLATE), [], Links(Path("/v")), Path("/"))
+        renderer_for(PackSettings(format=Format.TEMPLATE), [], PackLinks(Path("/v")), Path("/"))

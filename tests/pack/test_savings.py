@@ -11,7 +11,7 @@ import pytest
 
 from excerpt.kinds import Strategy
 from excerpt.model import PackResult
-from excerpt.pack.savings import Savings, SavingsFile
+from excerpt.pack.savings import SavingsFile, TokenSavings
 from tests.pack.test_render import PACK
 
 DAY = date(2025, 3, 1)
@@ -48,9 +48,11 @@ def test_packs_add_up(file: SavingsFile) -> None:
 
 
 def test_the_share_saved_is_of_the_notes() -> None:
-    assert Savings("", 2, 150, 1500).saved == pytest.approx(0.9)
-    assert Savings("", 1, 150, 100).saved == 0.0  # tiny notes: with source lines, the pack is longer than they are
-    assert Savings("").saved == 0.0
+    assert TokenSavings("", 2, 150, 1500).saved_share == pytest.approx(0.9)
+    assert (
+        TokenSavings("", 1, 150, 100).saved_share == 0.0
+    )  # tiny notes: with source lines, the pack is longer than they are
+    assert TokenSavings("").saved_share == 0.0
 
 
 def test_the_same_pack_twice_in_a_row_counts_once(file: SavingsFile) -> None:

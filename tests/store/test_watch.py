@@ -11,7 +11,7 @@ import pytest
 
 import excerpt
 from excerpt import Vault
-from excerpt.cli.push import Pushing
+from excerpt.cli.push import PushThread
 from excerpt.store.address import parse_address
 from excerpt.store.compare import NO_RULES
 from tests.cli.test_watch import PATIENCE, Child
@@ -68,7 +68,9 @@ def test_a_defect_of_ours_is_told(vault: Path, database: str, monkeypatch: pytes
     with excerpt.open(vault) as opened:
         opened.load()
     told: queue.Queue[str] = queue.Queue()
-    pushing = Pushing(vault, parse_address(f"{database}?vault=notes"), lambda event, _: told.put(event), str, NO_RULES)
+    pushing = PushThread(
+        vault, parse_address(f"{database}?vault=notes"), lambda event, _: told.put(event), str, NO_RULES
+    )
     pushing("done", {})
     assert [told.get(timeout=PATIENCE) for _ in range(2)] == ["done", "error"]
-    pushing.end()
+    pushing.stop()

@@ -14,7 +14,7 @@ from textual.message import Message
 from excerpt.index.build import build
 from excerpt.kinds import Scope, Strategy
 from excerpt.model import Result
-from excerpt.pack.selection import Mark
+from excerpt.pack.selection import MarkedFragment
 from excerpt.search.engine import Engine
 from excerpt.settings import PackSettings, Paths, SearchSettings, Settings
 from excerpt.tui.engine_worker import EngineWorker
@@ -126,7 +126,7 @@ def test_a_hit_is_explained_and_a_note_by_its_name(opened: Worker) -> None:
 
 
 def test_a_marked_fragment_that_is_gone_is_named_and_left_out(opened: Worker, packer: Packer) -> None:
-    mark, ghost = mark_hit(opened.search("lentils").hits[0]), Mark("0" * 12, "Gone.md")
+    mark, ghost = mark_hit(opened.search("lentils").hits[0]), MarkedFragment("0" * 12, "Gone.md")
     request = PackRequest("lentils", Strategy.AUTO, (), (mark, ghost), PackSettings())
     packed = opened.answer_to(AskPack(packer, request))
     assert packed.missing == (ghost,)
@@ -155,7 +155,7 @@ def test_without_an_index_opening_tells_the_trouble_and_a_search_is_not_answered
 
 
 def test_a_pack_asked_for_before_the_index_is_open_is_no_trouble(worker: Worker, packer: Packer) -> None:
-    mark = Mark("some-fragment", "Sync.md")
+    mark = MarkedFragment("some-fragment", "Sync.md")
     request = PackRequest("", Strategy.AUTO, (), (mark,), PackSettings())
     worker.ask(AskPack(packer, request), print)
     worker.ask(AskCost(packer, request, mark), print)

@@ -156,7 +156,7 @@ class _Checker:
         return self._check_readings(quotation)
 
     def _check_readings(self, quotation: Quotation) -> CheckedQuotation:
-        cited = [source for number in quotation.cited if (source := self.pack.source(number))]
+        cited = [source for number in quotation.cited if (source := self.pack.find_source(number))]
         others = [source for source in self.pack.sources if source not in cited]
         self._reversed = None
         return (
@@ -279,8 +279,8 @@ class _Checker:
     # --- sentences ----------------------------------------------------------------------------------------------------
 
     def check_sentence(self, sentence: Sentence) -> CheckedSentence | None:
-        """Return a sentence with its missing words; None if it cites no source of the pack, or quotes."""
-        cited = [source for number in sentence.cited if (source := self.pack.source(number))]
+        """Return a sentence with its missing words; None if it cites no find_source of the pack, or quotes."""
+        cited = [find_source for number in sentence.cited if (find_source := self.pack.find_source(number))]
         if not cited or sentence.quotes:
             return None
         words = self.lookup.select_important_words(sentence.text)

@@ -16,7 +16,7 @@ import numpy as np
 from excerpt.corpus.interface import CandidateQuery, Corpus
 from excerpt.locations import location_contains
 from excerpt.model import Fragment, Memory
-from excerpt.pack.memory_fragment import name_of
+from excerpt.pack.memory_fragment import memory_name
 from excerpt.search.bm25 import Rows
 from excerpt.search.proximity import find_phrase_rows, find_word_sequence
 from excerpt.text.display import visible_line
@@ -192,7 +192,7 @@ class LookupWithMemories(SnapshotLookup):
 
     def __init__(self, snapshot: Corpus, memories: Iterable[Memory]) -> None:
         super().__init__(snapshot)
-        self._memories = {name_of(memory.id): memory.text.strip("\n") for memory in memories}
+        self._memories = {memory_name(memory.id): memory.text.strip("\n") for memory in memories}
 
     def find_path(self, visible_path: str) -> str | None:
         return visible_path if visible_path in self._memories else super().find_path(visible_path)

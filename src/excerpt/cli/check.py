@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from excerpt.cli.printing import narrate, print_json, read_input
+from excerpt.cli.printing import print_json, print_message, read_input
 from excerpt.cli.vaults import load_vault, refresh_option, vault_option
 
-_MAX = 4 * 1024 * 1024  # bytes of an answer or a pack: more is some other file
+_MAX_INPUT_BYTES = 4 * 1024 * 1024  # of an answer or a pack: a larger file is neither
 
 
 @click.command()
@@ -24,7 +24,7 @@ _MAX = 4 * 1024 * 1024  # bytes of an answer or a pack: more is some other file
 )
 @vault_option
 @click.option("--uncited", is_flag=True, help="List the sentences without a citation or quotation.")
-@click.option("--strict", is_flag=True, help="Exit code 3 if something that may be a quotation could not be checked.")
+@click.option("--strict", is_flag=True, help="Exit with 3 if a text that may be a quotation could not be checked.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @refresh_option
 def check_command(
@@ -32,24 +32,27 @@ def check_command(
 ) -> int:
     """Check the citations and quotations of ANSWER, a file with an LLM's answer (- is stdin).
 
-    Reports for each [n] whether the pack has that source and whether its lines are still in the vault, for each quoted
-    passage whether it is where the answer says, and for each other sentence with a citation how many of its rare words
-    the source has. Lists text that may be a quotation but could not be checked, such as one with an unclosed mark.
-    Exits with 1 if something is not true.
+    For each citation [n], reports whether the pack has this source and whether its lines are still in the vault. For
+    each quotation, reports whether the cited source has the text. For each other sentence with a citation, reports how
+    many of the sentence's rare words the source has. Also lists text that may be a quotation but could not be checked,
+    such as text after an unclosed quotation mark. Exits with 1 if a citation or a quotation is wrong.
     """
     if str(answer) == str(pack_file) == "-":
         raise click.UsageError("ANSWER and PACK cannot both come from stdin.")
-    answer_text, pack_text = read_input(answer, "answer", _MAX), read_input(pack_file, "pack", _MAX)
+    answer_text, pack_text = (
+        read_input(answer, "answer", _MAX_INPUT_BYTES),
+        read_input(pack_file, "pack", _MAX_INPUT_BYTES),
+    )
     with load_vault(vault, refresh=not no_refresh) as opened_vault:
         check = opened_vault.check(answer_text, pack_text)
 
-    from excerpt.cli.checked import print_check, summary_of
+    from excerpt.cli.checked import print_check, summarize_check
 
     if as_json:
         print_json(check.to_dict())
     else:
         print_check(check, uncited=uncited)
-    narrate(summary_of(check))
+    print_message(summarize_check(check))
     if not check.holds:
         return 1
     return 3 if strict and check.unchecked else 0

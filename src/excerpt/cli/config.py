@@ -13,8 +13,8 @@ from typing import Any
 import click
 import msgspec
 
-from excerpt.cli.printing import for_stdout, print_line
-from excerpt.cli.vaults import VaultFolder, chosen_vault
+from excerpt.cli.printing import escape_for_stdout, print_line
+from excerpt.cli.vaults import VaultParameter, resolve_vault
 from excerpt.errors import ExcerptError, SettingsError
 from excerpt.processes import find_program, program_command
 from excerpt.settings import Settings, load_settings, user_paths
@@ -23,58 +23,59 @@ from excerpt.state_files import users_umask
 from excerpt.text.display import visible_line
 from excerpt.tui.keymap import bindable, validate_keymap
 
-_BARE = re.compile("[A-Za-z0-9_-]+")  # TOML's keys that need no quotation marks
+_BARE_TOML_KEY = re.compile("[A-Za-z0-9_-]+")  # a TOML key that needs no quotation marks
 
 
 @click.command()
 @click.option(
     "--vault",
-    type=VaultFolder(),
-    help="Use the settings of this vault, which override those for all vaults.",
+    type=VaultParameter(),
+    help="Use the settings of this vault, which override the settings for all vaults.",
 )
 @click.option("--path", is_flag=True, help="Print the path of the settings file.")
 @click.option("--check", is_flag=True, help="Check the settings file and list its errors.")
 @click.option(
-    "--edit", is_flag=True, help="Open the settings file in your editor, creating it if needed, and check it."
+    "--edit", is_flag=True, help="Open the settings file in your editor, creating the file if needed, and check it."
 )
 @click.option("--schema", is_flag=True, help="Print the JSON schema of the settings file, for editors that support it.")
 def config_command(vault: Path | None, path: bool, check: bool, edit: bool, schema: bool) -> None:
     """Show the settings in effect.
 
-    The output is TOML that you can save as excerpt.toml. --vault shows the settings in effect in that vault. Its own
-    file, which overrides excerpt.toml, is beside it, not in the vault.
+    The output is TOML that you can save as excerpt.toml. With --vault, shows the settings in effect in that vault. A
+    vault's own settings file overrides excerpt.toml. It is below the folder of excerpt.toml, not in the vault.
     """
     if schema:
         print_line(schema_text(bindable()))
         return
     paths = user_paths()
-    chosen = None if vault is None else chosen_vault(vault)
+    chosen = None if vault is None else resolve_vault(vault)
     file = paths.settings_file if chosen is None else paths.vault_settings_file(chosen)
     if path:
-        print_line(for_stdout(str(file)))  # alone, for a script
+        print_line(escape_for_stdout(str(file)))  # nothing else, for scripts
         return
     if edit:
-        _edit(file, new_settings_text(paths, chosen, bindable()))
+        _edit_settings_file(file, new_settings_text(paths, chosen, bindable()))
     settings = load_settings(file) if chosen is None else load_settings(paths.settings_file, file)
     if check or edit:
         _check_patterns(settings, file)
         _check_keys(settings, file)
-        state = f"{file} is valid." if file.exists() else f"{file} does not exist: {_fallback_text(chosen)}."
+        state = f"{file} is valid." if file.exists() else f"{file} does not exist: {_describe_fallback(chosen)}."
         print_line(visible_line(state))
         return
     for table, values in msgspec.to_builtins(settings).items():
         print_line(f"[{table}]")
-        for line in _lines_of(values):
+        for line in _format_toml_lines(values):
             print_line(line)
         print_line("")
 
 
-def _fallback_text(vault: Path | None) -> str:
+def _describe_fallback(vault: Path | None) -> str:
+    """Return which settings apply without a settings file (of `vault`, if given)."""
     return "every setting has its default" if vault is None else "the settings for all vaults apply"
 
 
 def _check_patterns(settings: Settings, file: Path) -> None:
-    """Check the ignore patterns; the settings' own validation does not. Raises SettingsError that names the file."""
+    """Raise SettingsError, with the name of the file, if an ignore pattern in the settings is invalid."""
     from excerpt.vault.scan import patterns_of
 
     try:
@@ -84,16 +85,22 @@ def _check_patterns(settings: Settings, file: Path) -> None:
 
 
 def _check_keys(settings: Settings, file: Path) -> None:
-    """Raise SettingsError for invalid keys, which the app only warns about while it keeps the default keys."""
+    """Raise SettingsError, with the name of the file, if screen.keys is invalid.
+
+    The app only warns about invalid keys, and uses the default keys instead.
+    """
     _, problems = validate_keymap(settings.screen.keys)
     if problems:
         raise SettingsError(
-            f"{file}: screen.keys is not valid: {' '.join(problems)}", "F1 in the app lists every name."
+            f"{file}: screen.keys is not valid: {' '.join(problems)}", "Press F1 in the app for a list of all names."
         )
 
 
-def _edit(file: Path, beginning: str) -> None:
-    """Run the user's editor on the file. Raises ExcerptError if there is none or the file cannot be made."""
+def _edit_settings_file(file: Path, default_text: str) -> None:
+    """Open the settings file in the user's editor and wait for its end; a new file begins with `default_text`.
+
+    Raises ExcerptError if there is no editor, it fails, or the file cannot be created.
+    """
     from excerpt.tui.programs import editor_command
 
     try:
@@ -104,20 +111,23 @@ def _edit(file: Path, beginning: str) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         if not file.exists():
-            file.write_text(beginning, encoding="utf-8")
+            file.write_text(default_text, encoding="utf-8")
         code = subprocess.run(program_command(editor.argv), check=False, umask=users_umask()).returncode
     except OSError as error:
         raise ExcerptError(f"{file} cannot be edited: {error.strerror or error}.", "Check its permissions.") from error
     if code:
-        raise ExcerptError(f"The editor {editor.argv[0]} ended with code {code}.", "Set $EDITOR, or screen.editor.")
+        raise ExcerptError(
+            f"The editor {editor.argv[0]} failed with exit code {code}.",
+            "To use another editor, set $EDITOR or the setting screen.editor.",
+        )
 
 
-def _lines_of(values: dict[str, Any]) -> Iterator[str]:
-    """Yield the values as TOML lines; TOML writes strings, numbers and arrays as JSON does."""
+def _format_toml_lines(values: dict[str, Any]) -> Iterator[str]:
+    """Yield the settings of one table as lines of TOML, which writes strings, numbers and arrays as JSON does."""
     for key, value in values.items():
         if isinstance(value, dict):
             for name, inner in value.items():
-                part = name if _BARE.fullmatch(name) else json.dumps(name)
+                part = name if _BARE_TOML_KEY.fullmatch(name) else json.dumps(name)
                 yield f"{key}.{part} = {json.dumps(inner, ensure_ascii=False)}"
         else:
             yield f"{key} = {json.dumps(value, ensure_ascii=False)}"

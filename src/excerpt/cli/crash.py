@@ -1,4 +1,4 @@
-"""Report a bug in excerpt: write the traceback to a file and return a sentence for the user."""
+"""Log a bug in excerpt: write the traceback to a file and return a sentence for the user."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from excerpt.errors import ExcerptError
 from excerpt.settings import user_paths
 
 
-def report(error: BaseException, argv: Sequence[str]) -> str:
-    """Write the traceback to errors.log in the state folder and return a sentence that names the file."""
+def log_crash(error: BaseException, argv: Sequence[str]) -> str:
+    """Write the traceback of a bug to errors.log in the state folder, and return a sentence that names the file.
+
+    `argv` are the arguments of the command line, for the log.
+    """
     message = f"something went wrong inside excerpt ({type(error).__name__}: {str(error) or 'no message'})."
     try:
         log = user_paths().state / "errors.log"
-    except ExcerptError as nowhere:
-        return f"{message} {nowhere}"
+    except ExcerptError as folder_error:
+        return f"{message} {folder_error}"
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     heading = f"{now} excerpt {__version__}, Python {platform.python_version()}, {platform.system()}"
     trace = "".join(traceback.format_exception(error))
@@ -27,6 +30,6 @@ def report(error: BaseException, argv: Sequence[str]) -> str:
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("a", encoding="utf-8", errors="backslashreplace") as file:
             file.write(f"{heading}\nexcerpt {shlex.join(argv)}\n{trace}\n")
-    except OSError as unwritten:
-        return f"{message} The details could not be written to {log}: {unwritten.strerror}."
+    except OSError as write_error:
+        return f"{message} The details could not be written to {log}: {write_error.strerror}."
     return f"{message} The details are in {log}."

@@ -1,4 +1,4 @@
-"""`excerpt doctor`: check everything that may be wrong, say what to do, and repair what is safe to repair."""
+"""`excerpt doctor`: check a vault, its index and the setup, report problems, and repair what is safe to repair."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 
 from excerpt import known_vaults
 from excerpt.cli.printing import ProgressLine, print_json, print_line
-from excerpt.cli.vaults import check_folder, last_vault, vault_option
+from excerpt.cli.vaults import check_is_folder, find_last_vault, vault_option
 from excerpt.errors import ExcerptError, VaultError
 from excerpt.json_forms import attributes_to_json
 from excerpt.model import Progress
@@ -24,53 +24,55 @@ if TYPE_CHECKING:
     from excerpt.doctor.look import Diagnosis
     from excerpt.doctor.repairs import Repairs
 
-_COLOURS = {"ok": "green", "warning": "yellow", "problem": "red"}
-_UPDATE_SECONDS = 0.1  # seconds
+_LEVEL_COLOURS = {"ok": "green", "warning": "yellow", "problem": "red"}
+_UPDATE_SECONDS = 0.1  # between two updates of the progress line
 
 
 @click.command()
 @vault_option
-@click.option("--fix", is_flag=True, help="Update and repair the index, and close files to other users.")
+@click.option("--fix", is_flag=True, help="Update and repair the index, and make excerpt's files private to you.")
 @click.option(
     "--adopt",
     metavar="FORMER",
-    help="Transfer the data of the vault that is or was at FORMER, memories and settings too. Check nothing.",
+    help="Only transfer the data of another vault: memories, settings and more. FORMER is its present or former path.",
 )
-@click.option("--quick", is_flag=True, help="Do not recompute words and vectors to compare them.")
+@click.option("--quick", is_flag=True, help="Do not recompute words and vectors to compare them with the index.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def doctor_command(vault: Path | None, fix: bool, adopt: str | None, quick: bool, as_json: bool) -> int:
     """Check for problems and say how to fix them.
 
-    The vault and its index (every line range, vector and posting), or the store named instead; settings, model,
-    terminal, keys, editor, clipboard, folders and versions. Each line has a result and what to do. Exits with 3
-    if there is a problem.
+    Checks the vault and its index (every line range, vector and posting), or the store that --vault names, and the
+    settings, model, terminal, keys, editor, clipboard, folders and versions. Prints each result and what to do about
+    it. Exits with 3 if there is a problem.
     """
     if adopt is not None:
         if fix or quick or as_json:
-            raise click.UsageError("Use --adopt only with --vault.")
-        chosen = last_vault() if vault is None else vault
-        check_folder(chosen)
+            raise click.UsageError(
+                "--adopt cannot be combined with --fix, --quick or --json. Use it alone or with --vault."
+            )
+        chosen = find_last_vault() if vault is None else vault
+        check_is_folder(chosen)
         print_line(visible_line(known_vaults.adopt_vault_data(user_paths(), open_vault(chosen), adopt)))
         return 0
     started = time.monotonic()
     folder, paths = _vault_and_paths(vault)
     line = ProgressLine(sys.stderr)
     try:
-        diagnosis, repairs = _diagnose_and_repair(folder, paths, _Ticker(line), line, fix=fix, quick=quick)
+        diagnosis, repairs = _diagnose_and_repair(folder, paths, _CheckProgress(line), line, fix=fix, quick=quick)
     finally:
         line.clear()
     seconds = time.monotonic() - started
     if as_json:
-        print_json(_as_json(diagnosis, repairs, seconds))
+        print_json(_diagnosis_to_json(diagnosis, repairs, seconds))
     else:
-        _print(diagnosis, repairs, seconds)
+        _print_diagnosis(diagnosis, repairs, seconds)
     return ExcerptError.exit_code if diagnosis.problems else 0
 
 
 def _vault_and_paths(vault: Path | None) -> tuple[Path | None, Paths]:
-    """Return the vault to check, None if none was ever opened.
+    """Return the vault to check, None if no vault was given or opened before, and the paths of excerpt's folders.
 
-    Raises ExcerptError if one of excerpt's own folders is unusable.
+    Raises ExcerptError if one of excerpt's folders is unusable.
     """
     paths = user_paths()
     if vault is not None and is_address(str(vault)):
@@ -79,27 +81,28 @@ def _vault_and_paths(vault: Path | None) -> tuple[Path | None, Paths]:
         refuse_folders_in_vault(vault.expanduser().resolve(), paths)
         return vault, paths
     try:
-        return last_vault(), paths
+        return find_last_vault(), paths
     except VaultError:
         return None, paths
 
 
 def _diagnose_and_repair(
-    folder: Path | None, paths: Paths, ticker: _Ticker, line: ProgressLine, *, fix: bool, quick: bool
+    folder: Path | None, paths: Paths, check_progress: _CheckProgress, line: ProgressLine, *, fix: bool, quick: bool
 ) -> tuple[Diagnosis, Repairs | None]:
+    """Return the findings of all checks, and with `fix` the repairs, after which the checks are repeated."""
     from excerpt.doctor.look import diagnose
 
-    diagnosis = diagnose(folder, paths, ticker, quick=quick)
+    diagnosis = diagnose(folder, paths, check_progress, quick=quick)
     if not fix:
         return diagnosis, None
     from excerpt.doctor.repairs import repair
 
     repairs = repair(diagnosis, paths, line)
-    return (diagnose(folder, paths, ticker, quick=quick) if repairs.done else diagnosis), repairs
+    return (diagnose(folder, paths, check_progress, quick=quick) if repairs.done else diagnosis), repairs
 
 
-class _Ticker:
-    """Shows the progress of the checks a few times a second."""
+class _CheckProgress:
+    """Shows the progress of the checks on a line of the terminal, at most every _UPDATE_SECONDS."""
 
     def __init__(self, line: ProgressLine) -> None:
         self._line = line
@@ -125,8 +128,8 @@ class _Ticker:
         )
 
 
-def _as_json(diagnosis: Diagnosis, repairs: Repairs | None, seconds: float) -> dict[str, object]:
-    """Return one object with the findings and the repairs, without the settings and the index."""
+def _diagnosis_to_json(diagnosis: Diagnosis, repairs: Repairs | None, seconds: float) -> dict[str, object]:
+    """Return the findings and the repairs as JSON data; `seconds` is the time that the checks took."""
     return {
         **attributes_to_json(diagnosis, "vault", "problems", "warnings", "groups"),
         "done": () if repairs is None else repairs.done,
@@ -135,17 +138,17 @@ def _as_json(diagnosis: Diagnosis, repairs: Repairs | None, seconds: float) -> d
     }
 
 
-def _print(diagnosis: Diagnosis, repairs: Repairs | None, seconds: float) -> None:
+def _print_diagnosis(diagnosis: Diagnosis, repairs: Repairs | None, seconds: float) -> None:
     coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     for group in diagnosis.groups:
         print_line(group.name)
         for finding in group.findings:
             level = f"{finding.level:<8}"
-            label = click.style(level, fg=_COLOURS[finding.level]) if coloured else level
+            label = click.style(level, fg=_LEVEL_COLOURS[finding.level]) if coloured else level
             print_line(f"  {label} {visible_line(f'{finding.what} {finding.todo}'.strip())}")
     if repairs is not None:
-        print_line("mended")
-        nothing = () if repairs.done or repairs.left else ("Nothing to repair",)
+        print_line("repairs")
+        nothing = () if repairs.done or repairs.left else ("There was nothing to repair.",)
         for title, sentences in (("done", repairs.done), ("left", repairs.left), ("ok", nothing)):
             for sentence in sentences:
                 print_line(f"  {title:<8} {visible_line(sentence)}")

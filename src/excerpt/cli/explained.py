@@ -1,11 +1,11 @@
-"""Print explanations of scores as tables."""
+"""Print explanations of a hit's score, or of a note's rank, as tables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from excerpt.cli.hits import INDENT, bar, confidence_label, format_share, paint
+from excerpt.cli.hits import INDENT, confidence_label, format_bar, format_share, style_text
 from excerpt.cli.printing import print_line
 from excerpt.model import Signal
 from excerpt.text.columns import columns_of, truncate, wrap
@@ -14,10 +14,10 @@ from excerpt.text.display import location, title_and_headings, visible_line
 if TYPE_CHECKING:
     from excerpt import Explanation, NoteExplanation, StrategyRank, WordContribution
 
-_WIDTH = 80
-_WORD = 15
-_NAME = 14  # the longest signal, intro_meaning, and a space
-_BAR = 24
+_TABLE_COLUMNS = 80  # width of a table
+_WORD_COLUMNS = 15  # for a query word
+_NAME_COLUMNS = 14  # for a signal: the longest name, intro_meaning, and a space
+_BAR_COLUMNS = 24  # for the largest bar
 _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 
 
@@ -25,47 +25,52 @@ _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 
 
 def print_explanation(explanation: Explanation, indent: str = INDENT) -> None:
-    """Print the signals of a hit as a sum, and what each query word contributed; nothing if the hit has no signals."""
+    """Print a hit's score as a sum of its signals, and what each query word contributes to the score.
+
+    Prints nothing if the hit has no signals, as for a query with only filters.
+    """
     if not explanation.hit.signals:
         return
     print_line("")
-    print_line(_faint(f"{indent}{'signal':<{_NAME}}{'value':>7} ×{'weight':>7} ={'part':>7}"))
-    for line in _sum_lines(explanation.hit.signals, _WIDTH - len(indent)):
+    print_line(_dim_text(f"{indent}{'signal':<{_NAME_COLUMNS}}{'value':>7} ×{'weight':>7} ={'part':>7}"))
+    for line in _format_signal_lines(explanation.hit.signals, _TABLE_COLUMNS - len(indent)):
         print_line(f"{indent}{line}")
-    score = f"{'score':<{_NAME}}{'':>17}{explanation.hit.score:>8.3f}"
+    score = f"{'score':<{_NAME_COLUMNS}}{'':>17}{explanation.hit.score:>8.3f}"
     rest = " · ".join(
         note
         for note in (f"{format_share(explanation.share)} of the first hit", confidence_label(explanation.hit))
         if note
     )
-    print_line(f"{indent}{paint(score, bold=True)}  {rest}")
+    print_line(f"{indent}{style_text(score, bold=True)}  {rest}")
     if explanation.words:
         print_line("")
-        print_line(_faint(f"{indent}{'word':<{_WORD}}{'fragments':>9}{'rarity':>8}{'adds':>8}  where"))
+        print_line(_dim_text(f"{indent}{'word':<{_WORD_COLUMNS}}{'fragments':>9}{'rarity':>8}{'adds':>8}  where"))
     for word in explanation.words:
-        for line in _word_lines(word, _WIDTH - len(indent)):
+        for line in _format_word_lines(word, _TABLE_COLUMNS - len(indent)):
             print_line(f"{indent}{line}")
 
 
-def _sum_lines(signals: Sequence[Signal], width: int) -> Iterator[str]:
+def _format_signal_lines(signals: Sequence[Signal], width: int) -> Iterator[str]:
+    """Yield a line for each signal that changes the score, the largest first, and one that names the others."""
     max_part = max(abs(signal.part) for signal in signals)
     for signal in sorted(signals, key=lambda signal: -signal.part):
         if signal.part:
             figures = f"{signal.value:>7.3f} ×{signal.weight:>7.3f} ={signal.part:>7.3f}"
-            yield f"{signal.name:<{_NAME}}{figures}  {_drawn(signal.part, max_part)}".rstrip()
+            yield f"{signal.name:<{_NAME_COLUMNS}}{figures}  {_format_signed_bar(signal.part, max_part)}".rstrip()
     if silent := [signal.name for signal in signals if signal.weight and not signal.part]:
-        text = f"nothing by {', '.join(silent)}"
-        yield from (_faint(text[start:end]) for start, end in wrap(text, width))
+        text = f"nothing from {', '.join(silent)}"
+        yield from (_dim_text(text[start:end]) for start, end in wrap(text, width))
 
 
-def _drawn(part: float, max_part: float) -> str:
-    """Return the bar for a contribution to a score, yellow if it is negative."""
-    return paint(bar(part, max_part, _BAR), fg="yellow" if part < 0 else "cyan")
+def _format_signed_bar(part: float, max_part: float) -> str:
+    """Return the bar for an addend `part` of a score, relative to the largest addend; yellow if it is negative."""
+    return style_text(format_bar(part, max_part, _BAR_COLUMNS), fg="yellow" if part < 0 else "cyan")
 
 
-def _word_lines(word: WordContribution, width: int) -> Iterator[str]:
-    name = truncate(visible_line(word.word), _WORD - 1)
-    name += " " * (_WORD - columns_of(name))
+def _format_word_lines(word: WordContribution, width: int) -> Iterator[str]:
+    """Yield the lines about what a query word contributes to the score, at most `width` columns wide."""
+    name = truncate(visible_line(word.word), _WORD_COLUMNS - 1)
+    name += " " * (_WORD_COLUMNS - columns_of(name))
     rarity = f"{word.idf * word.telling:.2f}" if word.fragments else "–"
     prefix = f"{name}{word.fragments:>9,}{rarity:>8}{word.part:>8.3f}  "
     locations = ", ".join(location.replace(" ", _NO_BREAK_SPACE) for location in word.where)
@@ -74,16 +79,17 @@ def _word_lines(word: WordContribution, width: int) -> Iterator[str]:
         margin = prefix if number == 0 else " " * columns_of(prefix)
         yield f"{margin}{locations[start:end].replace(_NO_BREAK_SPACE, ' ')}"
     for remark in word.remarks:
-        yield _faint(truncate(f"  {visible_line(remark)}", width))
+        yield _dim_text(truncate(f"  {visible_line(remark)}", width))
 
 
 # --- a note -----------------------------------------------------------------------------------------------------------
 
 
-def print_note(explanation: NoteExplanation, usual_limit: int) -> None:
-    """Print why a note is not ranked higher.
+def print_note_explanation(explanation: NoteExplanation, usual_limit: int) -> None:
+    """Print why a note is not ranked higher, or is not found.
 
-    Shows its place, its rank under each strategy, what the hits above it have more of, and its own score as a sum.
+    Prints its rank and location, its rank under each strategy, the signals in which the hits above it score more, and
+    its own score as a sum. `usual_limit` is the number of hits that a search lists by default.
     """
     explained = explanation.explanation
     if explanation.absence is not None:
@@ -91,59 +97,65 @@ def print_note(explanation: NoteExplanation, usual_limit: int) -> None:
     if explained is not None:
         fragment = explained.hit.fragment
         named = visible_line(title_and_headings(fragment.title, fragment.heading_path))
-        print_line(f"{paint(f'{explained.rank:>3}', fg='cyan')}  {paint(named, bold=True)}")
+        print_line(f"{style_text(f'{explained.rank:>3}', fg='cyan')}  {style_text(named, bold=True)}")
         lines = location(fragment.path, fragment.line_start, fragment.line_end, fragment.place)
-        print_line(f"{INDENT}{paint(lines, fg='green')}")
+        print_line(f"{INDENT}{style_text(lines, fg='green')}")
         verdict = visible_line(explanation.reason)
-        for start, end in wrap(verdict, _WIDTH - len(INDENT)):
+        for start, end in wrap(verdict, _TABLE_COLUMNS - len(INDENT)):
             print_line(f"{INDENT}{verdict[start:end]}")
     if any(rank.rank is not None for rank in explanation.ranks):
         print_line("")
-        print_line(_faint(f"{INDENT}{'strategy':<{_NAME}}{'rank':>7}{'score':>9}{'line':>8}"))
+        print_line(_dim_text(f"{INDENT}{'strategy':<{_NAME_COLUMNS}}{'rank':>7}{'score':>9}{'line':>8}"))
         for rank in explanation.ranks:
-            print_line(f"{INDENT}{_rank_line(rank)}")
+            print_line(f"{INDENT}{_format_rank_line(rank)}")
     if explained is None:
         return
     if explanation.gaps:
         print_line("")
-        print_line(f"{INDENT}Why not higher, beside {_compared_text(explanation.compared)}:")
-        for line in _gaps(explanation):
+        print_line(f"{INDENT}Why it ranks below {_describe_compared_hits(explanation.compared)}:")
+        for line in _format_gap_lines(explanation):
             print_line(f"{INDENT}{line}")
-    if sentences := list(_sentences(explanation, explained, usual_limit)):
+    if sentences := list(_format_closing_sentences(explanation, explained, usual_limit)):
         print_line("")
     for sentence in sentences:
         print_line(f"{INDENT}{sentence}")
     print_explanation(explained)
 
 
-def _rank_line(rank: StrategyRank) -> str:
+def _format_rank_line(rank: StrategyRank) -> str:
+    """Return the line with a note's rank and score under one strategy, with dashes if the strategy did not find it."""
     empty = f"{'–':>7}{'–':>9}{'–':>8}"
     figures = empty if rank.rank is None else f"{rank.rank:>7,}{rank.score:>9.3f}{rank.line:>8,}"
     primary = "" if rank.primary == rank.strategy else f"  ▸ {rank.primary}"
-    return f"{rank.strategy:<{_NAME}}{figures}{primary}"
+    return f"{rank.strategy:<{_NAME_COLUMNS}}{figures}{primary}"
 
 
-def _compared_text(compared: int) -> str:
-    return "the hit above it" if compared == 1 else f"the mean of the {compared} best above it"
+def _describe_compared_hits(compared: int) -> str:
+    """Return a phrase for the hits that a note is compared with, the `compared` best hits above the note."""
+    return "the hit above it" if compared == 1 else f"the mean of the {compared} best hits above it"
 
 
-def _gaps(explanation: NoteExplanation) -> Iterator[str]:
-    yield _faint(f"{'signal':<{_NAME}}{'here':>7}{'above':>9}{'costs':>8}")
+def _format_gap_lines(explanation: NoteExplanation) -> Iterator[str]:
+    """Yield the table of the signals in which the hits above the note score more, and what each costs the note."""
+    yield _dim_text(f"{'signal':<{_NAME_COLUMNS}}{'here':>7}{'above':>9}{'costs':>8}")
     max_cost = max(abs(gap.cost) for gap in explanation.gaps)
     for gap in explanation.gaps:
         if round(gap.cost, 3):
             figures = f"{gap.value:>7.3f}{gap.above:>9.3f}{gap.cost:>8.3f}"
-            yield f"{gap.signal:<{_NAME}}{figures}  {_drawn(-gap.cost, max_cost)}".rstrip()
-    yield f"{'in all':<{_NAME}}{'':>16}{sum(gap.cost for gap in explanation.gaps):>8.3f}"
+            yield f"{gap.signal:<{_NAME_COLUMNS}}{figures}  {_format_signed_bar(-gap.cost, max_cost)}".rstrip()
+    yield f"{'in all':<{_NAME_COLUMNS}}{'':>16}{sum(gap.cost for gap in explanation.gaps):>8.3f}"
 
 
-def _sentences(note_explanation: NoteExplanation, explained: Explanation, usual_limit: int) -> Iterator[str]:
+def _format_closing_sentences(
+    note_explanation: NoteExplanation, explained: Explanation, usual_limit: int
+) -> Iterator[str]:
+    """Yield the sentences below the table: the missing words, and the limit with which a search lists the note."""
     missing = [visible_line(word.word) for word in explained.missing_words]
     if missing:
-        yield f"It lacks {', '.join(missing)}."
+        yield f"The note lacks {', '.join(missing)}."
     if note_explanation.from_limit is not None and note_explanation.from_limit > usual_limit:
-        yield f"A search lists it with --limit {note_explanation.from_limit} or more."
+        yield f"A search lists the note with --limit {note_explanation.from_limit} or more."
 
 
-def _faint(text: str) -> str:
-    return paint(text, dim=True)
+def _dim_text(text: str) -> str:
+    return style_text(text, dim=True)

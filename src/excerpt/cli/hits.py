@@ -1,4 +1,4 @@
-"""Print hits as text."""
+"""Print the hits of a search as text."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ from excerpt.text.display import format_count, location, percent, title_and_head
 
 INDENT = " " * 5
 """Indent of the lines below a hit's first line."""
-_SNIPPET_LINES = 2
-_WIDEST = 120
+_SNIPPET_LINES = 2  # below each hit
+_MAX_COLUMNS = 120  # used of a wider terminal
 
 
 def confidence_label(hit: Hit) -> str:
-    """Return the word for a hit's confidence; "" if there is none."""
+    """Return the word for a hit's confidence (how likely the hit answers the query); "" if unknown."""
     if hit.confidence is Confidence.NOTHING:
         return "no answer"
     return "" if hit.confidence is None else hit.confidence.value
 
 
 def print_hits(hits: Sequence[Hit], explain: Callable[[int], None] | None = None, vaults: Sequence[str] = ()) -> None:
-    """Print the hits: rank, location, lines, size, score, confidence, and the lines around the densest matches.
+    """Print hits, each with its rank, title, location, tokens, score, confidence and a snippet around its matches.
 
-    `explain` is called with the index of each hit and prints what belongs below it. `vaults` are the names of the hits'
-    vaults if there are several.
+    `explain` is called with the index of each hit, to print more below the hit. `vaults` has the name of each hit's
+    vault, if several vaults were searched.
     """
     from excerpt.text.snippet import snippet
 
-    width = min(shutil.get_terminal_size((_WIDEST, 24)).columns, _WIDEST) - len(INDENT)
+    width = min(shutil.get_terminal_size((_MAX_COLUMNS, 24)).columns, _MAX_COLUMNS) - len(INDENT)
     for rank, hit in enumerate(hits, 1):
         fragment = hit.fragment
         if rank > 1:
             print_line("")
         location_text = title_and_headings(fragment.title, fragment.heading_path)
         name = f"{vaults[rank - 1]}: {location_text}" if vaults else location_text
-        print_line(f"{paint(f'{rank:>3}', fg='cyan')}  {paint(visible_line(name), bold=True)}")
+        print_line(f"{style_text(f'{rank:>3}', fg='cyan')}  {style_text(visible_line(name), bold=True)}")
         lines = location(fragment.path, fragment.line_start, fragment.line_end, fragment.place)
         sure = f" · {label}" if (label := confidence_label(hit)) else ""
         kind = f" · {format_kind(fragment.kind, fragment.place)}" if fragment.kind else ""
         size = format_count(fragment.tokens, "token")
-        print_line(f"{INDENT}{paint(lines, fg='green')}{kind} · {size} · score {hit.score:.3f}{sure}")
+        print_line(f"{INDENT}{style_text(lines, fg='green')}{kind} · {size} · score {hit.score:.3f}{sure}")
         room = width * _SNIPPET_LINES - 10
         text, matches = snippet(fragment.text, hit.spans, room)
         text = truncate(text, room)
@@ -59,8 +59,11 @@ def print_hits(hits: Sequence[Hit], explain: Callable[[int], None] | None = None
             explain(rank - 1)
 
 
-def bar(part: float, maximum: float, columns: int) -> str:
-    """Return a bar whose length is `part` relative to `maximum`, which fills `columns`; lighter for a negative part."""
+def format_bar(part: float, maximum: float, columns: int) -> str:
+    """Return a bar of block characters for `part`; a part of `maximum` fills `columns`.
+
+    A negative part is drawn with lighter characters.
+    """
     return (LOSS if part < 0 else GAIN) * round(abs(part) / maximum * columns) if maximum > 0 else ""
 
 
@@ -69,19 +72,19 @@ def format_share(value: float) -> str:
     return percent(value)
 
 
-def paint(text: str, fg: str | None = None, bold: bool | None = None, dim: bool | None = None) -> str:
-    """Return `text` with terminal styles, or unchanged if stdout does not allow them."""
+def style_text(text: str, fg: str | None = None, bold: bool | None = None, dim: bool | None = None) -> str:
+    """Return `text` with terminal styles (`fg` is a colour); unchanged if stdout is no terminal or NO_COLOR is set."""
     if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return text
     return click.style(text, fg=fg, bold=bold, dim=dim)
 
 
 def _highlight(text: str, start: int, end: int, matches: Sequence[tuple[int, int]]) -> str:
-    """Return `text[start:end]` with its matches (start, end) highlighted."""
+    """Return `text[start:end]` with the matches in it highlighted; matches are (start, end) in `text`."""
     out, offset = [], start
     for match_start, match_end in matches:
         first, last = max(match_start, offset), min(match_end, end)
         if first < last:
-            out += [text[offset:first], paint(text[first:last], fg="yellow", bold=True)]
+            out += [text[offset:first], style_text(text[first:last], fg="yellow", bold=True)]
             offset = last
     return "".join((*out, text[offset:end]))

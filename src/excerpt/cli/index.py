@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from excerpt.cli.printing import narrate, print_json, print_line
-from excerpt.cli.vaults import build_index, chosen_vault, load_vault, refresh_option, vault_option
+from excerpt.cli.printing import print_json, print_line, print_message
+from excerpt.cli.vaults import build_index, load_vault, refresh_option, resolve_vault, vault_option
 from excerpt.errors import ExcerptError
 from excerpt.json_forms import attributes_to_json, to_json_value
 from excerpt.known_vaults import refuse_broad_folder
@@ -20,40 +20,42 @@ from excerpt.text.display import format_count, percent, visible_line
 from excerpt.vault.watched import is_watched
 
 if TYPE_CHECKING:
-    from excerpt.pack.savings import Savings, SavingsFile
+    from excerpt.pack.savings import SavingsFile, TokenSavings
     from excerpt.search.usage import UseEvent, UseLog
 
 
 # --- index ------------------------------------------------------------------------------------------------------------
 # `excerpt index`: update or rebuild a vault's index.
 
-_NAMED = 10
+_MAX_LISTED_FILES = 10  # skipped files, and files with a warning, in a report
 
 
 @click.command()
 @vault_option
 @click.option("--rebuild", is_flag=True, help="Rebuild the index from the vault.")
-@click.option("--accept-empty", is_flag=True, help="Index a vault that has no notes any more as empty.")
-@click.option("--accept-all", is_flag=True, help="Index all of a home folder or a whole disk.")
-@click.option("--ocr", is_flag=True, help="Read images and scanned pages too, now and in future.")
-@click.option("--progress", is_flag=True, help="Print progress as JSON lines, the last one being done or error.")
+@click.option("--accept-empty", is_flag=True, help="Accept that the vault has no notes any more, and empty its index.")
+@click.option("--accept-all", is_flag=True, help="Allow a vault that is a home folder or a whole disk.")
+@click.option("--ocr", is_flag=True, help="Recognise the text in images and scanned pages, now and in future.")
+@click.option(
+    "--progress", is_flag=True, help="Print progress as JSON lines; the last line has the event done or error."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def index_command(
     vault: Path | None, *, rebuild: bool, accept_empty: bool, accept_all: bool, ocr: bool, progress: bool, as_json: bool
 ) -> int:
     """Bring the index up to date.
 
-    Reads new and changed notes and drops deleted ones. If no note is left in the vault, drops nothing without your
-    consent: its disk may only be unmounted.
+    Reads new and changed notes, and removes deleted notes from the index. If the vault has no notes any more, the index
+    is kept until you add --accept-empty, because the disk may only be unmounted.
 
-    With --ocr, tesseract or rapidocr recognises the text in images. This is saved as a setting of the vault, so images
-    that are added later are read too.
+    With --ocr, tesseract or rapidocr recognises the text in images. The choice is saved as a setting of the vault, so
+    images that are added later are read too.
     """
     if progress:
         return _index_with_progress(vault, rebuild, accept_empty, accept_all, ocr)
     paths = user_paths()
-    chosen = chosen_vault(vault)
-    settings = _with_ocr(chosen, paths) if ocr else load_vault_settings(chosen, paths)
+    chosen = resolve_vault(vault)
+    settings = _turn_on_ocr(chosen, paths) if ocr else load_vault_settings(chosen, paths)
     report = build_index(chosen, settings, paths, rebuild=rebuild, accept_empty=accept_empty, accept_all=accept_all)
     if as_json:
         print_json(report)
@@ -62,28 +64,28 @@ def index_command(
     return 0
 
 
-def _with_ocr(vault: Path, paths: Paths) -> Settings:
-    """Turn on OCR in the vault's settings, print the file that was changed, and return the settings."""
+def _turn_on_ocr(vault: Path, paths: Paths) -> Settings:
+    """Turn on OCR in the vault's settings file, print the file's path, and return the new settings."""
     from excerpt.tui.keymap import bindable
     from excerpt.vault.readers.ocr import switch_on
 
     if file := switch_on(vault, paths, bindable()):
-        narrate(f'OCR is on for this vault: vault.attachments.ocr = "{Ocr.AUTO}" in {file}')
+        print_message(f'OCR is now on for this vault: vault.attachments.ocr = "{Ocr.AUTO}" in {file}.')
     return load_vault_settings(vault, paths)
 
 
 def _index_with_progress(vault: Path | None, rebuild: bool, accept_empty: bool, accept_all: bool, ocr: bool) -> int:
-    """Index for a program that reads stdout: progress and every outcome are JSON lines. Returns the exit code."""
+    """Update the index, print progress and the outcome as JSON lines, and return the exit code."""
     try:
         from excerpt.index.build import build
 
         paths = user_paths()
-        chosen = chosen_vault(vault)
+        chosen = resolve_vault(vault)
         if not accept_all:
             refuse_broad_folder(chosen, paths)
-        settings = _with_ocr(chosen, paths) if ocr else load_vault_settings(chosen, paths)
+        settings = _turn_on_ocr(chosen, paths) if ocr else load_vault_settings(chosen, paths)
         folder = paths.index_folder(chosen)
-        report = build(chosen, folder, settings, _report, rebuild=rebuild, accept_empty=accept_empty)
+        report = build(chosen, folder, settings, _print_progress, rebuild=rebuild, accept_empty=accept_empty)
     except ExcerptError as error:
         print_json({"event": "error", "title": error.title, "message": error.message, "hint": error.hint})
         return error.exit_code
@@ -91,7 +93,7 @@ def _index_with_progress(vault: Path | None, rebuild: bool, accept_empty: bool, 
     return 0
 
 
-def _report(progress: Progress) -> None:
+def _print_progress(progress: Progress) -> None:
     print_json({"event": "progress", **to_json_value(progress)})
 
 
@@ -107,10 +109,10 @@ def _print_report(report: BuildReport) -> None:
     for title, entries in (("skipped", report.skipped), ("indexed with a warning", report.warnings)):
         if entries:
             print_line(f"{len(entries):,} {title}:")
-        for entry in entries[:_NAMED]:
+        for entry in entries[:_MAX_LISTED_FILES]:
             print_line(visible_line(f"  {entry.path}: {entry.reason}"))  # one line each, through a pager too
-        if len(entries) > _NAMED:
-            print_line(f"  and {len(entries) - _NAMED:,} more; `excerpt status` lists them all")
+        if len(entries) > _MAX_LISTED_FILES:
+            print_line(f"  and {len(entries) - _MAX_LISTED_FILES:,} more: `excerpt status` lists all files")
 
 
 @click.command()
@@ -119,10 +121,10 @@ def _print_report(report: BuildReport) -> None:
 @click.option("--clear-savings", is_flag=True, help="Reset the count of tokens that packs saved.")
 @refresh_option
 def status_command(vault: Path | None, as_json: bool, clear_savings: bool, no_refresh: bool) -> int:
-    """Show what is indexed, and what packs have saved.
+    """Show what is indexed, and how many tokens packs have saved.
 
-    The vault, its notes and fragments, the model and tokenizer, whether it is watched, and every file that was skipped
-    and why. Saved: how many fewer tokens packs had than the whole notes of their passages.
+    Shows the vault, the numbers of its notes and fragments, the model and tokenizer, whether the vault is watched, and
+    every file that was skipped, with the reason. Packs save the tokens of the whole notes that they have passages of.
     """
     from excerpt.pack.savings import SavingsFile
 
@@ -130,7 +132,7 @@ def status_command(vault: Path | None, as_json: bool, clear_savings: bool, no_re
     with load_vault(vault, refresh=not no_refresh) as opened_vault:
         chosen, file = opened_vault.folder, SavingsFile(paths.savings_file(opened_vault.folder))
         if clear_savings:
-            _clear(file)
+            _clear_savings(file)
         status, store = opened_vault.status(), opened_vault.address
     savings = file.read()
     watched = is_watched(paths.watch_folder(chosen))
@@ -146,7 +148,8 @@ def status_command(vault: Path | None, as_json: bool, clear_savings: bool, no_re
 # `excerpt status`: show what a vault's index holds and what its packs have saved.
 
 
-def _clear(file: SavingsFile) -> None:
+def _clear_savings(file: SavingsFile) -> None:
+    """Reset the count of saved tokens. Raises ExcerptError if the file cannot be removed."""
     try:
         file.clear()
     except OSError as error:
@@ -155,28 +158,29 @@ def _clear(file: SavingsFile) -> None:
         ) from error
 
 
-def _savings_line(savings: Savings | None) -> str:
+def _format_savings(savings: TokenSavings | None) -> str:
+    """Return the tokens that packs saved, as one line; None means that no pack was made yet."""
     if savings is None:
         return "nothing yet"
     packs = format_count(savings.packs, "pack")
-    of = f"{format_count(savings.tokens, 'token')} instead of {savings.source_tokens:,}"
-    return f"{percent(savings.saved, '')} · {packs} of {of}, since {savings.since}"
+    size = f"{format_count(savings.tokens, 'token')} instead of {savings.source_tokens:,}"
+    return f"{percent(savings.saved_share, '')} · {packs} with {size}, since {savings.since}"
 
 
-def _print_status(status: Status, index_location: str, watched: bool, savings: Savings | None) -> None:
+def _print_status(status: Status, index_location: str, watched: bool, savings: TokenSavings | None) -> None:
     rows = (
         ("vault", status.vault),
         ("index", f"{index_location} (generation {status.generation}, updated {status.updated})"),
         (
             "watched",
-            "yes: changes are indexed at once" if watched else "no: the next command looks for changes",
+            "yes: changes are indexed at once" if watched else "no: changes are indexed by the next command",
         ),
         ("notes", f"{status.notes:,}"),
-        *([("attached", _by_kind(status.attachments))] if status.attachments else ()),
+        *([("attached", _format_counts_by_kind(status.attachments))] if status.attachments else ()),
         ("fragments", f"{status.fragments:,}"),
         ("model", status.model),
         ("tokenizer", status.tokenizer),
-        ("saved", _savings_line(savings)),
+        ("saved", _format_savings(savings)),
     )
     for name, value in rows:
         print_line(visible_line(f"{name:<10} {value}"))
@@ -190,27 +194,28 @@ def _print_status(status: Status, index_location: str, watched: bool, savings: S
         )
 
 
-def _by_kind(counts: Mapping[str, int]) -> str:
+def _format_counts_by_kind(counts: Mapping[str, int]) -> str:
+    """Return counts by kind of file as text, such as "3 pdf, 1 image"."""
     return ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
 
 
 @click.command()
 @vault_option
-@click.option("--clear", is_flag=True, help="Delete this record.")
+@click.option("--clear", is_flag=True, help="Delete the record of opened and copied notes.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def learned_command(*, vault: Path | None, clear: bool, as_json: bool) -> int:
-    """Show the notes that you opened and copied in the app and their bonus in the score, the most used first.
+    """Show the notes that you opened or copied in the app, and the bonus that each gets in the score of a search.
 
-    Keeps only times and paths, in one file in the state folder.
+    The most used notes come first. excerpt records only times and paths, in one file in its state folder.
     """
     from excerpt.search.usage import UseLog, format_time, summarize_by_note
 
-    chosen, paths = chosen_vault(vault), user_paths()
+    chosen, paths = resolve_vault(vault), user_paths()
     log = UseLog(paths.use_file(chosen))
     if clear:
-        return _forget(log, as_json)
+        return _clear_use_log(log, as_json)
     events = log.events()
-    notes = summarize_by_note(_at_home(events, paths.index_folder(chosen)))
+    notes = summarize_by_note(_update_event_paths(events, paths.index_folder(chosen)))
     if as_json:
         rows = [{**to_json_value(note), "last": format_time(note.last)} for note in notes]
         print_json({"vault": chosen, "file": log.file, "events": len(events), "notes": rows})
@@ -219,20 +224,23 @@ def learned_command(*, vault: Path | None, clear: bool, as_json: bool) -> int:
             format_count(count, noun) for count, noun in ((note.opens, "open"), (note.packs, "pack")) if count
         )
         print_line(visible_line(f"{note.score:.2f}  {format_time(note.last)[:10]}  {uses:<18}  {note.path}"))
-    narrate(
+    print_message(
         f"{format_count(len(notes), 'note')}, kept in {log.file}."
         if notes
-        else "nothing was learned in this vault yet."
+        else "No note of this vault has been opened or copied in the app yet."
     )
     return 0 if notes else 1
 
 
 # --- learned ----------------------------------------------------------------------------------------------------------
-# `excerpt learned`: show or clear what was learned from the user's opens and packs.
+# `excerpt learned`: show or clear the record of the notes that the user opened or packed.
 
 
-def _at_home(events: Sequence[UseEvent], index: Path) -> Sequence[UseEvent]:
-    """Return the events with the current paths of renamed notes; unchanged if there is no readable index."""
+def _update_event_paths(events: Sequence[UseEvent], index_folder: Path) -> Sequence[UseEvent]:
+    """Return the events (recorded uses of notes) with the current paths of renamed notes.
+
+    They are unchanged if the index in `index_folder` cannot be read.
+    """
     import sqlite3
 
     from excerpt.index import renames
@@ -240,13 +248,14 @@ def _at_home(events: Sequence[UseEvent], index: Path) -> Sequence[UseEvent]:
     from excerpt.search.usage import update_paths
 
     try:
-        with closing(Catalog.open_to_read(index)) as catalog:
+        with closing(Catalog.open_to_read(index_folder)) as catalog:
             return update_paths(events, (), lambda path: renames.current_path(catalog.rows, path))
     except (sqlite3.DatabaseError, OSError):
         return events
 
 
-def _forget(log: UseLog, as_json: bool) -> int:
+def _clear_use_log(log: UseLog, as_json: bool) -> int:
+    """Delete the record of used notes, print how many events it had, and return the exit code."""
     try:
         forgotten = log.clear()
     except OSError as error:
@@ -256,5 +265,5 @@ def _forget(log: UseLog, as_json: bool) -> int:
     if as_json:
         print_json({"forgotten": forgotten})
     else:
-        print_line(f"Forgot {format_count(forgotten, 'event')}." if forgotten else "There was nothing to delete.")
+        print_line(f"Deleted {format_count(forgotten, 'event')}." if forgotten else "There was nothing to delete.")
     return 0

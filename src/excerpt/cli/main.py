@@ -1,7 +1,7 @@
-"""The `excerpt` command: find the subcommand to run, and turn every outcome into a sentence and an exit code.
+"""The `excerpt` command: run a subcommand, print every error as a sentence, and exit with a code.
 
-Exit codes: 0 found or done, 1 nothing found, 2 wrong usage or settings, 3 cannot (vault, index), 130 interrupted, 141
-the reader of stdout is gone.
+Exit codes: 0 success, 1 nothing found, 2 wrong usage or settings, 3 failure (of a vault or an index, for example), 130
+interrupted, 141 stdout is a pipe whose reader has ended.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TextIO
 import click
 
 from excerpt import __version__
-from excerpt.cli.printing import narrate, output_error, write_stderr
+from excerpt.cli.printing import make_output_error, print_message, write_stderr
 from excerpt.errors import ExcerptError
 from excerpt.state_files import make_shared_folders_private, set_private_umask
 from excerpt.text.display import visible
@@ -28,7 +28,6 @@ from excerpt.tui.startup import configure_interpreter
 
 SUCCESS, NOTHING_FOUND, USAGE, FAILURE, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 3, 130, 141
 
-# The module of cli/ that defines `NAME_command`; imported on demand, so that a command loads only what it needs.
 COMMANDS = {
     "demo": "app",
     "search": "search",
@@ -52,12 +51,13 @@ COMMANDS = {
     "config": "config",
     "doctor": "doctor",
 }
+"""Commands, each with the module of `excerpt.cli` that defines its function NAME_command and is imported on demand."""
 
-_COLLECT_AT = (50_000, 20, 100)
+_GC_THRESHOLDS = (50_000, 20, 100)
 """Garbage collection thresholds (`gc.set_threshold`).
 
-Nearly everything that a command imports and allocates lives to its end: with Python's default of 700 objects the
-collector took .03 s of a search.
+Nearly all objects of a command live until its end. With Python's default threshold of 700 objects, garbage collection
+took 0.03 s of a search.
 """
 
 
@@ -69,10 +69,10 @@ class VaultOrCommand(click.Group):
         return list(COMMANDS)
 
     def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the module of a command and return the command; None if there is no such command."""
+        """Return the command with this name, importing its module; None if there is no such command."""
         if cmd_name not in COMMANDS:
             return None
-        gc.set_threshold(*_COLLECT_AT)
+        gc.set_threshold(*_GC_THRESHOLDS)
         module = importlib.import_module(f"excerpt.cli.{COMMANDS[cmd_name]}")
         command = getattr(module, f"{cmd_name}_command")
         assert isinstance(command, click.Command)
@@ -81,7 +81,10 @@ class VaultOrCommand(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that `args` begin with, and its arguments."""
+        """Return the name, the command and its arguments: the command in args[0], or else the one that opens a vault.
+
+        Raises a usage error if args[0] is not a folder but resembles the name of a command.
+        """
         word = args[0]
         if word in COMMANDS or word.startswith("-"):
             return super().resolve_command(ctx, args)
@@ -100,16 +103,16 @@ class VaultOrCommand(click.Group):
     invoke_without_command=True,
     subcommand_metavar="[VAULT | COMMAND [ARGS]...]",
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="A vault named like a command opens as a path: excerpt ./index",
+    epilog="To open a vault whose name is that of a command, write it as a path: excerpt ./index",
 )
 @click.version_option(__version__, message="excerpt %(version)s")
-@click.option("--plain", is_flag=True, help="Draw the app in ASCII signs, without lines, blocks and motion.")
+@click.option("--plain", is_flag=True, help="Draw the app with ASCII characters only, without animation.")
 @click.pass_context
 def program(ctx: click.Context, plain: bool) -> None:
     """Find the few passages in a Markdown vault that answer a question, and pack them for an LLM prompt.
 
-    With a VAULT (a folder of notes), opens it in the app; with nothing, opens the last one, or asks for one. To open a
-    home folder or a whole disk, add --accept-all after VAULT.
+    With a VAULT (a folder of notes), opens the vault in the app. Without arguments, opens the vault that was opened
+    last, or asks for one. To open a home folder or a whole disk, add --accept-all after VAULT.
     """
     ctx.obj = plain
     if ctx.invoked_subcommand != "doctor":  # doctor reports open permissions and closes them with --fix
@@ -119,13 +122,13 @@ def program(ctx: click.Context, plain: bool) -> None:
             make_shared_folders_private(user_paths().folders)
     if ctx.invoked_subcommand is None:
         configure_interpreter()
-        from excerpt.cli.app import start_last
+        from excerpt.cli.app import open_last_vault_in_app
 
-        start_last(plain)
+        open_last_vault_in_app(plain)
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run the command line on `argv` (default: the process's) and exit with its code."""
+    """Run the command line with the arguments `argv` (default: those of the process) and exit with its exit code."""
     set_private_umask()
     code = run(sys.argv[1:] if argv is None else argv)
     gc.freeze()  # skips the collection at exit, which takes .04 s
@@ -133,18 +136,19 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def run(argv: list[str]) -> int:
-    """Run the command line and return its exit code; every error is printed as a sentence on stderr."""
+    """Run the command line and return its exit code. Errors are printed as sentences on stderr."""
     _replace_closed_streams()
-    _prepare(sys.stdout)
-    _prepare(sys.stderr)
+    _set_encoding(sys.stdout)
+    _set_encoding(sys.stderr)
     try:
-        return _run(argv)
+        return _run_and_report_errors(argv)
     finally:
         for stream in (sys.stdout, sys.stderr):
             _silence_if_broken(stream)
 
 
-def _run(argv: list[str]) -> int:
+def _run_and_report_errors(argv: list[str]) -> int:
+    """Run the command line, print any error as a sentence on stderr, and return the exit code."""
     code = SUCCESS
     try:
         with program.make_context("excerpt", list(argv)) as context:
@@ -160,61 +164,64 @@ def _run(argv: list[str]) -> int:
     except BrokenPipeError:
         code = PIPE_CLOSED
     except ExcerptError as error:
-        narrate(str(error))
+        print_message(str(error))
         code = error.exit_code
     except BaseException as error:  # a bug in excerpt: the user gets a sentence, not a traceback
-        if not isinstance(error, Exception) and not _is_of_rust(error):
+        if not isinstance(error, Exception) and not _is_rust_panic(error):
             raise
-        if isinstance(error, OSError) and _is_of_click(error):
-            narrate(str(output_error(error)))
-        elif _is_short_of_memory(error):
-            narrate(_SHORT_OF_MEMORY)
+        if isinstance(error, OSError) and _was_raised_in_click(error):
+            print_message(str(make_output_error(error)))
+        elif _is_out_of_memory(error):
+            print_message(_OUT_OF_MEMORY_MESSAGE)
         else:
-            from excerpt.cli.crash import report
+            from excerpt.cli.crash import log_crash
 
-            narrate(report(error, argv))
+            print_message(log_crash(error, argv))
         code = FAILURE
     return code
 
 
-_SHORT_OF_MEMORY = (
-    "There is not enough memory. Close other programs, or raise the limit (`ulimit -v`, that of a container); an "
-    "index keeps what was committed."
+_OUT_OF_MEMORY_MESSAGE = (
+    "There is not enough memory. Close other programs, or raise the memory limit (`ulimit -v`, or the limit of the "
+    "container). The index keeps the notes that were already saved."
 )
 
 
-_SHORT_IN_RUST = ("ThreadPoolBuildError", "PyObject pointer is null")
-"""Texts of the Rust panics that occur if memory for a thread or a Python object runs out."""
+_RUST_OUT_OF_MEMORY_TEXTS = ("ThreadPoolBuildError", "PyObject pointer is null")
+"""Parts of the messages of Rust panics that occur if there is no memory for a thread or a Python object."""
 
 
-def _is_of_rust(error: BaseException) -> bool:
-    """Return whether a library written in Rust panicked; pyo3's PanicException is not an Exception."""
+def _is_rust_panic(error: BaseException) -> bool:
+    """Return whether the error is a panic of a library in Rust, pyo3's PanicException, which is not an Exception."""
     return type(error).__module__ == "pyo3_runtime"
 
 
-def _is_short_of_memory(error: BaseException | None) -> bool:
-    """Return whether an error or one of its causes says that the system has no memory or thread left."""
+def _is_out_of_memory(error: BaseException | None) -> bool:
+    """Return whether an error or one of its causes means that the system has no memory or thread left."""
     while error is not None:
         if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
             return True
-        if _is_of_rust(error) and any(sign in str(error) for sign in _SHORT_IN_RUST):
+        if _is_rust_panic(error) and any(sign in str(error) for sign in _RUST_OUT_OF_MEMORY_TEXTS):
             return True
         error = error.__cause__ or error.__context__
     return False
 
 
 def _format_error(error: click.ClickException, argv: list[str]) -> str:
-    """Return click's message about a wrong command line, with a hint about `--` where that helps."""
+    """Return click's message about a wrong command line, with a hint if an argument was taken for an option."""
     buffer = io.StringIO()
     error.show(buffer)
     hint = ""
     if isinstance(error, click.NoSuchOption) and not error.possibilities and error.ctx is not None:
-        hint = _hint_at_dashes(error.option_name, error.ctx, argv)
+        hint = _format_double_dash_hint(error.option_name, error.ctx, argv)
     return f"{buffer.getvalue().rstrip()}{hint}\n"
 
 
-def _hint_at_dashes(option: str, ctx: click.Context, argv: list[str]) -> str:
-    """Return a hint how to pass a word that begins with "-" as an argument; "" if the command takes none."""
+def _format_double_dash_hint(option: str, ctx: click.Context, argv: list[str]) -> str:
+    """Return a sentence on how to pass a text that begins with "-" as an argument, after `--`.
+
+    `option` is the unknown option. Returns "" if the command has no arguments.
+    """
     arguments = [parameter for parameter in ctx.command.params if isinstance(parameter, click.Argument)]
     typed = next((word for word in argv if word.startswith(option)), None)
     if not (arguments and ctx.info_name) or typed is None:  # without a name it is the command that opens a vault
@@ -223,9 +230,9 @@ def _hint_at_dashes(option: str, ctx: click.Context, argv: list[str]) -> str:
 
 
 def _replace_closed_streams() -> None:
-    """Open stdin, stdout and stderr again if they were closed, so that no other file gets their descriptors.
+    """Reopen stdin, stdout and stderr if they are closed, so that no other file gets their descriptors.
 
-    Reading stdin and printing to stdout fail as on a closed stream; output on stderr is lost.
+    Reading the reopened stdin and printing to the reopened stdout fail; output to the reopened stderr is lost.
     """
     if sys.stdin is None:
         sys.stdin = os.fdopen(os.open(os.devnull, os.O_WRONLY), "r")
@@ -235,10 +242,10 @@ def _replace_closed_streams() -> None:
         sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
 
 
-def _prepare(stream: TextIO) -> None:
-    """Set the encoding of a stream: UTF-8 for pipes, whatever the locale.
+def _set_encoding(stream: TextIO) -> None:
+    """Set the encoding of an output stream: UTF-8 for pipes and files, that of the locale for a terminal.
 
-    What cannot be encoded (a file name that is not UTF-8) is escaped with backslashes, which JSON reads too.
+    Text that cannot be encoded, such as a file name that is not UTF-8, is escaped with backslashes, as in JSON.
     """
     reconfigure = getattr(stream, "reconfigure", None)
     if reconfigure is None:
@@ -249,8 +256,8 @@ def _prepare(stream: TextIO) -> None:
         reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
-def _is_of_click(error: OSError) -> bool:
-    """Return whether the error arose in click, which prints help and version itself."""
+def _was_raised_in_click(error: OSError) -> bool:
+    """Return whether the error was raised in click's output functions, which print the help and the version."""
     frame = error.__traceback__
     while frame is not None and frame.tb_next is not None:
         frame = frame.tb_next
@@ -258,7 +265,7 @@ def _is_of_click(error: OSError) -> bool:
 
 
 def _silence_if_broken(stream: TextIO) -> None:
-    """Redirect a stream to the null device if it cannot be flushed, so that the flush at exit does not fail."""
+    """Redirect a stream to the null device if it cannot be flushed, or the flush at exit would fail."""
     try:
         stream.flush()
     except OSError:

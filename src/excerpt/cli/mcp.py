@@ -1,4 +1,4 @@
-"""`excerpt mcp`: serve vaults to agents over the Model Context Protocol."""
+"""`excerpt mcp`: serve vaults to agents over the Model Context Protocol (MCP)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 
 import click
 
-from excerpt.cli.crash import report
-from excerpt.cli.printing import narrate, print_line
-from excerpt.cli.vaults import VaultFolder, last_vault
+from excerpt.cli.crash import log_crash
+from excerpt.cli.printing import print_line, print_message
+from excerpt.cli.vaults import VaultParameter, find_last_vault
 from excerpt.errors import ExcerptError
 from excerpt.known_vaults import refuse_broad_folder
 from excerpt.processes import excerpt_command, find_program
@@ -25,14 +25,34 @@ _CLIENTS = ("claude", "cursor", "vscode", "codex")
 
 
 @click.command()
-@click.argument("vaults", nargs=-1, type=VaultFolder(), metavar="[VAULT]...")
-@click.option("--http", "over_http", is_flag=True, help="Serve over HTTP, one process for all clients.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen; another needs --token-file.")
-@click.option("--port", type=click.IntRange(0, 65_535), default=_PORT, show_default=True, help="0 takes a free one.")
-@click.option("--token-file", type=click.Path(path_type=Path), help="The file with the token that clients send.")
-@click.option("--allow-host", "names", multiple=True, help="A host name that clients may use.")
-@click.option("--no-memory", is_flag=True, help="Offer no tool that writes memories.")
-@click.option("--print-config", "client", type=click.Choice(_CLIENTS), help="Print the settings for a client.")
+@click.argument("vaults", nargs=-1, type=VaultParameter(), metavar="[VAULT]...")
+@click.option(
+    "--http",
+    "over_http",
+    is_flag=True,
+    help="Serve all clients with one process over HTTP, instead of one client over stdin.",
+)
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="The address to listen at. An address that other machines can reach needs --token-file.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=_PORT,
+    show_default=True,
+    help="The port to listen at; 0 chooses a free port.",
+)
+@click.option(
+    "--token-file", type=click.Path(path_type=Path), help="The file with the secret token that clients must send."
+)
+@click.option(
+    "--allow-host", "names", multiple=True, help="Accept requests that name this host; may be given several times."
+)
+@click.option("--no-memory", is_flag=True, help="Do not offer the tools that write memories.")
+@click.option("--print-config", "client", type=click.Choice(_CLIENTS), help="Print the configuration for this client.")
 def mcp_command(
     *,
     vaults: tuple[Path, ...],
@@ -46,15 +66,15 @@ def mcp_command(
 ) -> None:
     """Serve vaults to agents: tools to pack, search, read and remember.
 
-    Over stdin and stdout, for the client that started it, or with --http for all. Builds the index and keeps it up to
-    date. Without VAULT, serves the vault in $EXCERPT_VAULT or the last one.
+    Serves the client that started the process over stdin and stdout, or with --http all clients. Builds the index and
+    keeps it up to date. Without VAULT, serves the vault in $EXCERPT_VAULT, or else the vault opened last.
     """
-    folders = vaults or (last_vault(),)
+    folders = vaults or (find_last_vault(),)
     if client is not None:
         _print_config(client, folders, no_memory=no_memory)
         return
     if importlib.util.find_spec("mcp") is None:
-        raise _without_sdk("is not installed")
+        raise _make_sdk_error("is not installed")
     for folder in folders:
         if not is_address(str(folder)):
             refuse_broad_folder(open_vault(folder), user_paths())
@@ -64,7 +84,7 @@ def mcp_command(
     http_address = None
     if over_http:
         if not is_loopback(host) and token_file is None:
-            raise click.UsageError(f"To listen at {host}, give a --token-file with a secret of your own.")
+            raise click.UsageError(f"To listen at {host}, give a --token-file with a secret token that you chose.")
         http_address = open_listener(HttpAddress(host, port, token_file or user_paths().token_file, names))
     served = ServedVaults(folders)
     served.watch()  # the watchers start while the SDK loads, which takes most of a second
@@ -74,47 +94,55 @@ def mcp_command(
         if (error.name or "").partition(".")[0] == "excerpt":
             raise
         served.end()
-        raise _without_sdk(f"cannot be used: {error}") from error
+        raise _make_sdk_error(f"cannot be used: {error}") from error
     if http_address is None:
         if sys.stdin.isatty():
-            narrate("waiting for a client on stdin. Agents start it: see --print-config. Ctrl+C ends it.")
-        serve_stdio(served, _crash, with_memory=not no_memory)
+            print_message(
+                "Waiting for a client on stdin. Agents start this command themselves: see --print-config. "
+                "Press Ctrl+C to stop."
+            )
+        serve_stdio(served, _log_crash, with_memory=not no_memory)
     else:
-        serve_http(served, http_address, _crash, with_memory=not no_memory)
+        serve_http(served, http_address, _log_crash, with_memory=not no_memory)
 
 
-def _without_sdk(why: str) -> ExcerptError:
-    return ExcerptError(f"The MCP SDK, which serves agents, {why}.", "Install it with: pip install 'excerpt[mcp]'")
+def _make_sdk_error(problem: str) -> ExcerptError:
+    """Return the error for an MCP SDK that has a problem, such as "is not installed"."""
+    return ExcerptError(f"The MCP SDK, which serves agents, {problem}.", "Install it with: pip install 'excerpt[mcp]'")
 
 
-def _crash(error: Exception) -> str:
-    return report(error, sys.argv[1:])
+def _log_crash(error: Exception) -> str:
+    """Write the traceback to errors.log and return the sentence to show."""
+    return log_crash(error, sys.argv[1:])
 
 
-def _server_name(vault: Path) -> str:
-    """Return the vault's absolute path or address, so that a client can start anywhere."""
+def _format_absolute_vault(vault: Path) -> str:
+    """Return the vault's absolute path, or the address of its store, so that a client can start in any folder."""
     return parse_address(str(vault)).display_text if is_address(str(vault)) else str(vault.expanduser().absolute())
 
 
 def _print_config(client: str, folders: Sequence[Path], *, no_memory: bool) -> None:
-    """Print a client's MCP configuration on stdout, and where it belongs on stderr."""
+    """Print a client's MCP configuration on stdout, and on stderr the file it belongs in."""
     program = find_program("excerpt")
     command = [program] if program else excerpt_command()
     options = ["--no-memory"] if no_memory else []
-    arguments = [*command[1:], "mcp", *options, *map(_server_name, folders)]
-    started = {"command": command[0], "args": arguments}
+    arguments = [*command[1:], "mcp", *options, *map(_format_absolute_vault, folders)]
+    launch = {"command": command[0], "args": arguments}
     match client:
         case "claude":
-            narrate(f"or run: claude mcp add excerpt -- {shlex.join([command[0], *arguments])}")
-            print_line(json.dumps({"mcpServers": {"excerpt": started}}, indent=2, ensure_ascii=False))
+            add_command = f"claude mcp add excerpt -- {shlex.join([command[0], *arguments])}"
+            print_message(f"Add this to .mcp.json of a project, or run: {add_command}")
+            print_line(json.dumps({"mcpServers": {"excerpt": launch}}, indent=2, ensure_ascii=False))
         case "cursor":
-            narrate("put it into ~/.cursor/mcp.json, or .cursor/mcp.json of a project.")
-            print_line(json.dumps({"mcpServers": {"excerpt": started}}, indent=2, ensure_ascii=False))
+            print_message("Add this to ~/.cursor/mcp.json, or to .cursor/mcp.json of a project.")
+            print_line(json.dumps({"mcpServers": {"excerpt": launch}}, indent=2, ensure_ascii=False))
         case "vscode":
-            narrate("put it into .vscode/mcp.json, or the user's by `MCP: Open User Configuration`.")
-            print_line(json.dumps({"servers": {"excerpt": {"type": "stdio", **started}}}, indent=2, ensure_ascii=False))
+            print_message(
+                "Add this to .vscode/mcp.json of a project, or to the file that `MCP: Open User Configuration` opens."
+            )
+            print_line(json.dumps({"servers": {"excerpt": {"type": "stdio", **launch}}}, indent=2, ensure_ascii=False))
         case _:
-            narrate("put it into ~/.codex/config.toml.")
+            print_message("Add this to ~/.codex/config.toml.")
             print_line("[mcp_servers.excerpt]")
             print_line(f"command = {json.dumps(command[0])}")  # a TOML string is written as one of JSON
             print_line(f"args = {json.dumps(arguments)}")

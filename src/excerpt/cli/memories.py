@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from excerpt.cli.printing import for_stdout, narrate, print_json, print_line, read_input
+from excerpt.cli.printing import escape_for_stdout, print_json, print_line, print_message, read_input
 from excerpt.cli.vaults import load_vault, refresh_option, vault_option
 from excerpt.model import Memory, Source
 from excerpt.settings import MAX_COUNT
@@ -19,58 +19,65 @@ if TYPE_CHECKING:
     from excerpt import SourceCheck, Vault
 
 
-# --- printed ----------------------------------------------------------------------------------------------------------
-# Print memories as text and as data.
+# --- output -----------------------------------------------------------------------------------------------------------
+# Print memories as text.
 
-_BEGINNING = 60
+_MAX_BEGINNING_CHARACTERS = 60  # of a memory, where it is named in a message
 
 
-def _show_unreadable_files(vault: Vault) -> None:
-    """Print on stderr which memory files cannot be read and which are copies."""
+def _print_unreadable_files(vault: Vault) -> None:
+    """Print on stderr which memory files cannot be read, and which are copies of another."""
     loaded = vault.memories.all()
     for skipped in loaded.unreadable:
-        narrate(f"the memory {skipped.path} cannot be read: {skipped.reason}")
+        print_message(f"The memory {skipped.path} cannot be read: {skipped.reason}")
     for copied in loaded.copies:
-        narrate(f"the memory {copied.path} is a copy of {copied.of}; its id is {copied.id}.")
+        print_message(f"The memory {copied.path} is a copy of {copied.of}. The copy has the id {copied.id}.")
 
 
-def beginning_of(memory: Memory) -> str:
+def format_beginning(memory: Memory) -> str:
     """Return the first words of a memory, on one line."""
     line = " ".join(memory.text.split())
-    return line if len(line) <= _BEGINNING else f"{line[:_BEGINNING].rstrip()}…"
+    return line if len(line) <= _MAX_BEGINNING_CHARACTERS else f"{line[:_MAX_BEGINNING_CHARACTERS].rstrip()}…"
 
 
 def format_memory(memory: Memory, source_check: SourceCheck | None = None) -> str:
-    """Return a memory as text, with the status of its source if `source_check` is given."""
+    """Return a memory as printed text: id, date, tags, source, reason and text.
+
+    With `source_check`, the text also has the status of the source, if it has moved, changed or is gone.
+    """
     head = [memory.id, memory.created, *(f"#{tag}" for tag in memory.tags)]
     lines = [visible_line(" · ".join(head))]
     if memory.source:
         lines.append(visible_line(f"from {_format_source(memory.source)}"))
     if source_check is not None:
-        lines += _status_lines(source_check)
+        lines += _format_source_status(source_check)
     if memory.why:
         lines.append(visible_line(f"why: {memory.why}"))
-    return "\n".join((*lines, for_stdout(memory.text)))
+    return "\n".join((*lines, escape_for_stdout(memory.text)))
 
 
-def _status_lines(source_check: SourceCheck) -> list[str]:
-    """Return the status of a memory's source in one line, followed by the lines that differ if it has changed."""
+def _format_source_status(source_check: SourceCheck) -> list[str]:
+    """Return the status of a memory's source as lines of text; none if the source is unchanged.
+
+    If the source has changed, the differing lines follow, with `-` for the remembered lines and `+` for the new lines.
+    """
     from excerpt import SourceStatus
 
     source = source_check.source
     if source_check.kind is SourceStatus.GONE:
-        return ["gone: its source is no longer in the vault"]
+        return ["gone: the source of this memory is no longer in the vault"]
     if source is None or source_check.kind is SourceStatus.FRESH:
         return []
     if source_check.kind is SourceStatus.MOVED:
-        return [visible_line(f"moved: now at {_format_source(source)}")]
+        return [visible_line(f"moved: the source is now at {_format_source(source)}")]
     rows = source_check.changed_lines
     before = [f"- {row.before}" for row in rows if row.before is not None]
     after = [f"+ {row.after}" for row in rows if row.after is not None]
-    return [visible_line(line) for line in (f"changed: see {_format_source(source)}", *before, *after)]
+    return [visible_line(line) for line in (f"changed: the source is at {_format_source(source)}", *before, *after)]
 
 
 def _format_source(source: Source) -> str:
+    """Return the location of a memory's source, such as `Sync.md:8-12`."""
     if not source.line_start:
         return source.path
     return location(source.path, source.line_start, source.line_end, source.place)
@@ -79,12 +86,14 @@ def _format_source(source: Source) -> str:
 @click.command()
 @click.argument("text", required=False)
 @vault_option
-@click.option("--tag", "tags", multiple=True, help="A tag; may be given several times.")
-@click.option("--why", default="", help="Why it matters.")
-@click.option("--fragment", metavar="ID", help="The fragment it is from: `fragment_id` of a search.")
-@click.option("--source", metavar="NOTE:A-B", help="The lines it is from; NOTE is a path, title or alias.")
-@click.option("--query", default="", help="The query that found it.")
-@click.option("--merge", "into", metavar="ID", help="Add it to this memory instead of making a new one.")
+@click.option("--tag", "tags", multiple=True, help="A tag for the memory; may be given several times.")
+@click.option("--why", default="", help="Why the memory matters.")
+@click.option(
+    "--fragment", metavar="ID", help="The fragment that the text is from: `fragment_id` of `excerpt search --json`."
+)
+@click.option("--source", metavar="NOTE:A-B", help="The lines that the text is from; NOTE is a path, title or alias.")
+@click.option("--query", default="", help="The query that found the text.")
+@click.option("--merge", "into", metavar="ID", help="Add the text to the memory ID instead of making a new memory.")
 @click.option("--json", "as_json", is_flag=True, help="Print the memory as JSON.")
 @refresh_option
 def remember_command(
@@ -100,18 +109,18 @@ def remember_command(
     as_json: bool,
     no_refresh: bool,
 ) -> None:
-    """Save TEXT (- reads it from stdin) as a memory of the vault.
+    """Save TEXT (- is stdin) as a memory of the vault.
 
-    With --fragment or --source, TEXT may be left out: the memory then takes the text of the source. Lists memories with
-    similar text, so that you can merge them: `excerpt edit ID --merge OTHER`.
+    With --fragment or --source, TEXT may be left out: the memory then gets the text of the source. Lists memories with
+    similar text, which you can merge with `excerpt edit ID --merge OTHER`.
     """
     if fragment is not None and source is not None:
-        raise click.UsageError("Give either --fragment or --source.")
+        raise click.UsageError("--fragment and --source cannot be combined. Use only one.")
     if text is None and fragment is None and source is None:
-        raise click.UsageError("Give a TEXT, or its source: --fragment or --source.")
+        raise click.UsageError("There is nothing to remember. Give a TEXT, or its source with --fragment or --source.")
     content = read_input("-", "text") if text == "-" else text
     with load_vault(vault, refresh=not no_refresh) as opened_vault:
-        _show_unreadable_files(opened_vault)
+        _print_unreadable_files(opened_vault)
         remembered = opened_vault.memories.remember(
             content,
             tags=tags,
@@ -128,19 +137,20 @@ def remember_command(
     print_line(visible_line(f"Remembered as {memory.id}."))
     for offer in similar:
         reason = "is about the same lines" if offer.is_same_source else "has similar text"
-        narrate(f"{offer.memory.id} {reason}: {beginning_of(offer.memory)}")
+        print_message(f"{offer.memory.id} {reason}: {format_beginning(offer.memory)}")
     if similar:
-        narrate(f"To merge the two: excerpt edit {similar[0].memory.id} --merge {memory.id}")
+        print_message(f"To merge them, run: excerpt edit {similar[0].memory.id} --merge {memory.id}")
 
 
 # --- recall -----------------------------------------------------------------------------------------------------------
 # `excerpt recall`: find memories.
 
 
-def _checked_since(_ctx: click.Context, _param: click.Parameter, since: str) -> str:
+def _validate_since(_ctx: click.Context, _param: click.Parameter, since: str) -> str:
+    """Return the value of --since; raises a usage error if it is not a date or an age."""
     if since and period_of(f">={since}", date.today()) is None:
         raise click.BadParameter(
-            f"{since!r} is not a date: give a day as 2025-03-01 or 2025-03, or how long ago as 7d, 2w."
+            f"{since!r} is not a date. Give a day or month, such as 2025-03-01 or 2025-03, or an age, such as 7d or 2w."
         )
     return since
 
@@ -149,21 +159,23 @@ def _checked_since(_ctx: click.Context, _param: click.Parameter, since: str) -> 
 @click.argument("words", nargs=-1)
 @vault_option
 @click.option(
-    "--tag", "tags", multiple=True, help="Only memories with this tag; given several times, with all of them."
+    "--tag", "tags", multiple=True, help="List only memories with this tag; given several times, with all these tags."
 )
-@click.option("--source", default="", metavar="PATH", help="Only those from this note or folder.")
+@click.option("--source", default="", metavar="PATH", help="List only memories from this note or folder.")
 @click.option(
     "--since",
     default="",
     metavar="DATE",
-    callback=_checked_since,
-    help="Only those remembered since: 2025-03-01, 2025-03, 7d, 2w.",
+    callback=_validate_since,
+    help="List only memories made since DATE: a day, a month or an age, such as 2025-03-01, 2025-03, 7d or 2w.",
 )
 @click.option(
-    "--limit", type=click.IntRange(1, MAX_COUNT), help="The most memories.  [default: search.limit; without WORDS, all]"
+    "--limit",
+    type=click.IntRange(1, MAX_COUNT),
+    help="The maximum number of memories.  [default: the setting search.limit; without WORDS, all]",
 )
-@click.option("--sources", is_flag=True, help="Check whether their sources are still in the vault.")
-@click.option("--stale", is_flag=True, help="Only those whose source has changed or is gone.")
+@click.option("--sources", is_flag=True, help="Check whether the sources of the memories are still in the vault.")
+@click.option("--stale", is_flag=True, help="List only memories whose source has changed or is gone.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @refresh_option
 def recall_command(
@@ -185,7 +197,7 @@ def recall_command(
     memories, newest first.
     """
     with load_vault(vault, refresh=not no_refresh, suggest_moves=True) as notes:
-        _show_unreadable_files(notes)
+        _print_unreadable_files(notes)
         recalled = notes.memories.recall(
             " ".join(words),
             tags=tags,
@@ -199,20 +211,22 @@ def recall_command(
         print_json({"memories": [each.to_dict() for each in recalled]})
     elif recalled:
         if not any(each.answers for each in recalled):
-            narrate(NO_ANSWER)
+            print_message(NO_ANSWER)
         print_line("\n\n".join(format_memory(each.memory, each.source_check) for each in recalled))
     else:
-        narrate(_empty_text(has_query=bool(words or tags or source or since), stale=stale))
+        print_message(_explain_no_memories(has_query=bool(words or tags or source or since), stale=stale))
     return 0 if recalled else 1
 
 
-NO_ANSWER = "no memory answers this; these share a word with it."
+NO_ANSWER = "No memory answers the query. The memories below share a word with the query."
+"""Printed above memories of which none is likely to answer the query."""
 
 
-def _empty_text(*, has_query: bool, stale: bool) -> str:
+def _explain_no_memories(*, has_query: bool, stale: bool) -> str:
+    """Return why no memory is listed: `has_query` for words or filters, `stale` for the option --stale."""
     if stale:
-        return "no source of a memory has changed or is gone."
-    return "no memory matches." if has_query else "nothing has been remembered in this vault yet."
+        return "There is no memory whose source has changed or is gone."
+    return "No memory matches." if has_query else "This vault has no memories yet."
 
 
 @click.command()
@@ -221,46 +235,48 @@ def _empty_text(*, has_query: bool, stale: bool) -> str:
 @click.option("--undo", is_flag=True, help="Restore the forgotten memory ID.")
 @click.option("--json", "as_json", is_flag=True, help="Print the memory as JSON.")
 def forget_command(*, memory_id: str, vault: Path | None, undo: bool, as_json: bool) -> None:
-    """Forget the memory ID. Moves its file to the trash folder; --undo restores it.
+    """Forget the memory ID: move its file to the trash folder, from where --undo restores it.
 
-    Keeps other memories with the same text, and lists them.
+    Other memories with the same text are kept and listed.
     """
     with load_vault(vault) as opened_vault:
         memories = opened_vault.memories
         copies = {copied.id for copied in memories.all().copies if copied.of == memory_id}
         memory = memories.restore(memory_id) if undo else memories.forget(memory_id)
         others = () if undo else memories.all().memories
-        message = f"Restored {memory.id}." if undo else f"Forgot {memory.id}; its file is in {memories.trash}."
+        message = f"Restored {memory.id}." if undo else f"Forgot {memory.id}. Its file is now in {memories.trash}."
     if as_json:
         print_json(memory.to_dict())
     else:
         print_line(visible_line(message))
     for other in others:
         if other.id in copies or other.text == memory.text:
-            narrate(f"{other.id}, {'a copy of it' if other.id in copies else 'of the same text'}, is kept.")
+            relation = f"is a copy of {memory.id}" if other.id in copies else f"has the same text as {memory.id}"
+            print_message(f"{other.id} {relation} and is kept.")
 
 
 # --- edit -------------------------------------------------------------------------------------------------------------
 # `excerpt edit`: change a memory.
 
-_DECISIONS = {
-    "follow": "If its source has moved: update the link.",
-    "update": "If its source has changed: take the new text.",
-    "keep": "If its source has changed or is gone: keep the memory as it is, no longer as stale.",
+_DECISION_HELP = {
+    "follow": "If the source has moved: link the memory to the new location.",
+    "update": "If the source has changed: replace the text of the memory with the new text.",
+    "keep": "If the source has changed or is gone: keep the memory as it is, and no longer list it as stale.",
 }
+"""The help of the options that decide what happens to a memory whose source has changed."""
 
 
 @click.command()
 @click.argument("memory_id", metavar="ID")
 @vault_option
-@click.option("--text", help="The new text; - reads it from stdin.")
+@click.option("--text", help="The new text of the memory; - reads the text from stdin.")
 @click.option("--tag", "tags", multiple=True, help="Add a tag; may be given several times.")
 @click.option("--untag", "untags", multiple=True, help="Remove a tag; may be given several times.")
-@click.option("--why", help="Why it matters.")
-@click.option("--merge", "other", metavar="OTHER", help="Merge the memory OTHER into this one, and forget OTHER.")
-@click.option("--follow", "decision", flag_value="follow", help=_DECISIONS["follow"])
-@click.option("--update", "decision", flag_value="update", help=_DECISIONS["update"])
-@click.option("--keep", "decision", flag_value="keep", help=_DECISIONS["keep"])
+@click.option("--why", help="Why the memory matters.")
+@click.option("--merge", "other", metavar="OTHER", help="Merge the memory OTHER into the memory ID, and forget OTHER.")
+@click.option("--follow", "decision", flag_value="follow", help=_DECISION_HELP["follow"])
+@click.option("--update", "decision", flag_value="update", help=_DECISION_HELP["update"])
+@click.option("--keep", "decision", flag_value="keep", help=_DECISION_HELP["keep"])
 @click.option("--json", "as_json", is_flag=True, help="Print the memory as JSON.")
 @refresh_option
 def edit_command(
@@ -278,14 +294,14 @@ def edit_command(
 ) -> None:
     """Change the text, tags or reason of the memory ID, or decide about a changed source.
 
-    Keeps the former version in the trash folder.
+    The former version of the memory is kept in the trash folder.
     """
     new_text = read_input("-", "text") if text == "-" else text
     if new_text is not None and not new_text.strip():
-        raise click.UsageError("There is no text. To remove a memory: excerpt forget ID.")
+        raise click.UsageError("The new text is empty. To remove a memory, use `excerpt forget ID`.")
     if new_text is None and why is None and not (tags or untags or other or decision):
         raise click.UsageError(
-            "Say what to change: --text, --tag, --untag, --why, --merge, --follow, --update, --keep."
+            "There is nothing to change. Give --text, --tag, --untag, --why, --merge, --follow, --update or --keep."
         )
     if other == memory_id:
         raise click.UsageError("A memory cannot be merged with itself.")

@@ -1,4 +1,4 @@
-"""Output and input of commands: data on stdout, messages on stderr, and files that the user names."""
+"""Output and input of commands: results on stdout, messages on stderr, and files that the user names."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 
 def print_line(text: str, end: str = "\n") -> None:
-    """Write data to stdout unchanged (click.echo strips escape sequences if stdout is a pipe).
+    """Write text to stdout unchanged, and flush it; click.echo would strip escape sequences in a pipe.
 
-    Raises StreamError, and BrokenPipeError if the reader is gone.
+    Raises StreamError if stdout cannot be written, BrokenPipeError if the reader of the pipe has ended.
     """
     ProgressLine.clear()
     try:
@@ -39,69 +39,70 @@ def print_line(text: str, end: str = "\n") -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise output_error(error) from error
+        raise make_output_error(error) from error
 
 
-def output_error(error: OSError) -> StreamError:
+def make_output_error(error: OSError) -> StreamError:
+    """Return the error to raise if writing to stdout failed with `error`."""
     return StreamError("The output cannot be written to stdout", error)
 
 
 def print_json(value: Any) -> None:
-    """Print a value, converted by `to_json_value`, as JSON on one line, with control characters escaped.
+    """Print a value (converted by `to_json_value`) as one line of JSON with control characters escaped.
 
-    The guide's note on JSON forms describes what each command prints.
+    The guide's note on JSON forms describes the output of each command.
     """
     print_line(visible_json(json.dumps(to_json_value(value), ensure_ascii=False)))
 
 
-def for_stdout(text: str) -> str:
-    """Return text of the vault for stdout: with visible control characters on a terminal, unchanged in a pipe.
+def escape_for_stdout(text: str) -> str:
+    """Return text of the vault for printing: control characters are made visible if stdout is a terminal.
 
-    Titles, paths and other text that shares a line with excerpt's own output go through `visible_line` instead, in a
-    pipe too: there a line feed would forge another line.
+    Use `visible_line` instead for titles, paths and other text within a line of output. There a line feed would forge
+    another line, in a pipe too.
     """
     return visible(text) if sys.stdout.isatty() else text
 
 
-def narrate(sentence: str) -> None:
-    """Print one line of narration on stderr."""
+def print_message(sentence: str) -> None:
+    """Print a message for the user on stderr, as one line that begins with "excerpt: "."""
     write_stderr(f"excerpt: {visible_line(sentence)}\n")
 
 
 def write_stderr(text: str) -> None:
-    """Write text to stderr; the command continues if that fails."""
+    """Write text to stderr, ignoring errors."""
     ProgressLine.clear()
     with suppress(OSError):
         click.echo(text, err=True, nl=False)
 
 
 class ProgressLine:
-    """Shows a build's progress on one line of a terminal, overwritten in place; silent without a terminal.
+    """Shows the progress of an index update on one terminal line, overwritten in place; silent without a terminal.
 
-    Any other output clears the line first.
+    Call it with each progress report. All other output clears the line first.
     """
 
-    drawn: ClassVar[ProgressLine | None] = None
-    """The instance whose line is on the terminal."""
+    visible_instance: ClassVar[ProgressLine | None] = None
+    """The instance whose line is on the terminal, if any."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._shown = stream.isatty() and os.environ.get("TERM") != "dumb"
+        self._is_terminal = stream.isatty() and os.environ.get("TERM") != "dumb"
 
     def __call__(self, progress: Progress) -> None:
-        if not self._shown:
+        if not self._is_terminal:
             return
         files = f"{progress.notes_done:,} of {format_count(progress.notes_total, 'file')}"
         line = visible_line(f"{progress.phase} · {files} · {progress.seconds:.0f} s · {progress.current}")
         width = shutil.get_terminal_size().columns
         self._stream.write(f"\r\x1b[K{line[: width - 1]}")
         self._stream.flush()
-        ProgressLine.drawn = self
+        ProgressLine.visible_instance = self
 
     @classmethod
     def clear(cls) -> None:
-        """Clear the line, if there is one."""
-        line, cls.drawn = cls.drawn, None
+        """Clear the progress line from the terminal, if there is one."""
+        line, cls.visible_instance = cls.visible_instance, None
         if line is not None:
             with suppress(OSError):
                 line._stream.write("\r\x1b[K")
@@ -109,19 +110,24 @@ class ProgressLine:
 
 
 # --- files that the user names ----------------------------------------------------------------------------------------
-# Input of a command besides the vault: a file that the user names, or stdin.
+# Read a command's input from a file that the user names, or from stdin.
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def read_input(file: str | Path, label: str, max_bytes: int = 64 << 20) -> str:
-    """Return the text of `file`, or of stdin if it is "-", with line feeds as line ends; `label` names it in errors.
+    """Return the text of `file`, or of stdin for "-", with line feeds as line ends.
 
-    It may be UTF-8, or UTF-16 with a byte order mark, as PowerShell writes it; the mark is removed. Raises a usage
-    error for undecodable text, an unreadable file, or more than `max_bytes` bytes; StreamError if stdin cannot be read.
+    `label` names the input in errors, such as "answer". The text may be UTF-8, or UTF-16 with a byte order mark, as
+    PowerShell writes it; the mark is removed. Raises a usage error for undecodable text, an unreadable file, or more
+    than `max_bytes` bytes, and StreamError if stdin cannot be read.
     """
     name = f"The {label} {'on stdin' if str(file) == '-' else file}"
-    content = _bytes_of_stdin(max_bytes + 1, name) if str(file) == "-" else _read_bytes(Path(file), max_bytes + 1, name)
+    content = (
+        _read_stdin_bytes(max_bytes + 1, name)
+        if str(file) == "-"
+        else _read_file_bytes(Path(file), max_bytes + 1, name)
+    )
     if len(content) > max_bytes:
         raise click.UsageError(f"{name} is larger than {max_bytes >> 20} MB.")
     try:
@@ -132,14 +138,14 @@ def read_input(file: str | Path, label: str, max_bytes: int = 64 << 20) -> str:
     return io.StringIO(text, newline=None).read()
 
 
-def _bytes_of_stdin(size: int, name: str) -> bytes:
+def _read_stdin_bytes(size: int, name: str) -> bytes:
     try:
         return sys.stdin.buffer.read(size)
     except OSError as error:
         raise StreamError(f"{name} cannot be read", error) from error
 
 
-def _read_bytes(file: Path, size: int, name: str) -> bytes:
+def _read_file_bytes(file: Path, size: int, name: str) -> bytes:
     try:
         with file.open("rb") as opened:
             return opened.read(size)
@@ -151,28 +157,29 @@ def _read_bytes(file: Path, size: int, name: str) -> bytes:
 # Write a command's output to a file that the user names.
 
 
-def check_output(file: Path, find_vault_of_file: Callable[[Path], Path | None]) -> Path:
+def resolve_output_file(file: Path, find_vault_of_file: Callable[[Path], Path | None]) -> Path:
     """Return `file` with all links resolved.
 
-    Raises a usage error if it is a folder, or in a vault, which excerpt never writes to.
+    `vault_of_file` returns the vault that contains a file, if any. Raises a usage error if `file` is a folder, or is in
+    a vault, because excerpt never writes to vaults.
     """
     try:
         real = file.expanduser().resolve()
         if vault := find_vault_of_file(real):
             raise click.UsageError(
-                f"{file} is inside the vault {vault}, where excerpt never writes: choose a file elsewhere."
+                f"{file} is inside the vault {vault}, where excerpt never writes. Choose a file elsewhere."
             )
         if real.is_dir():
-            raise click.UsageError(f"{file} is a folder: name a file in it.")
+            raise click.UsageError(f"{file} is a folder. Name a file in the folder.")
     except (OSError, RuntimeError, ValueError) as error:
         raise click.UsageError(f"{file} is not a valid file name: {error}.") from error
     return real
 
 
-def save(file: Path, text: str) -> int:
-    """Write `text` to `file`, all of it or nothing, and return the number of bytes.
+def save_output(file: Path, text: str) -> int:
+    """Write `text` to `file` atomically and return the number of bytes.
 
-    A file that is not regular, such as a pipe, is written in place. Raises ExcerptError.
+    A pipe or a device is written directly. Raises ExcerptError if the file cannot be written.
     """
     data = text.encode("utf-8", "backslashreplace")  # as on stdout
     try:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from excerpt.cli.printing import ProgressLine, narrate, print_json, print_line
-from excerpt.cli.vaults import VaultFolder, build_index, chosen_vault
+from excerpt.cli.printing import ProgressLine, print_json, print_line, print_message
+from excerpt.cli.vaults import VaultParameter, build_index, resolve_vault
 from excerpt.errors import ExcerptError
 from excerpt.json_forms import to_json_value
 from excerpt.model import Progress
@@ -20,40 +20,49 @@ from excerpt.store.rights import ReadRight, RightsChanges, parse_right
 from excerpt.text.display import format_count, visible_line
 
 if TYPE_CHECKING:
-    from excerpt.cli.watching import Crash, Report
+    from excerpt.cli.watching import CrashHandler, EventHandler
     from excerpt.store.address import StoreAddress
     from excerpt.store.compare import PushRules
 
 _RETRY_SECONDS = 5.0
-"""Seconds until a failed push is tried again."""
+"""Time until a failed push is tried again."""
 _REFUSED_SECONDS = 30.0
-"""Seconds until a refused push is tried again without a local change: a push from elsewhere may allow it."""
+"""Time until a push that the rules refused is tried again: a push from elsewhere may have made it possible."""
 
 
-class _Right(click.ParamType[ReadRight]):
-    """The parameter type ROLE=FOLDER."""
+class _RightParameter(click.ParamType[ReadRight]):
+    """The command-line type of a right, written ROLE=FOLDER."""
 
     name = "right"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> ReadRight:
-        """Return the parsed value; fails with a usage error if it is not ROLE=FOLDER."""
+        """Parse a right; raises a usage error if the value is not of the form ROLE=FOLDER."""
         try:
             return value if isinstance(value, ReadRight) else parse_right(value)
         except ValueError as error:
             self.fail(f"{error}.", param, ctx)
 
 
-class Pushing:
-    """Pushes a vault to a store whenever its index has changed, in a thread of its own.
+class PushThread:
+    """A thread that pushes a vault to a store whenever its index has changed.
 
-    Call it with the events of `Watching`; it passes them on and adds `pushed` after each push. If the store cannot be
-    used, or the rules refuse a push, one `error` event is sent and the push is retried every few seconds.
+    It is an event handler: call it with the events of `IndexWatcher`. It passes them on to `report` and adds a `pushed`
+    event after each push. If a push fails or the rules refuse it, it reports one `error` event and retries every few
+    seconds.
     """
 
-    def __init__(self, vault: Path, address: StoreAddress, report: Report, crash: Crash, rules: PushRules) -> None:
-        self._vault, self._address, self._report, self._crash, self._rules = vault, address, report, crash, rules
+    def __init__(
+        self, vault: Path, address: StoreAddress, report: EventHandler, log_crash: CrashHandler, rules: PushRules
+    ) -> None:
+        self._vault, self._address, self._report, self._log_crash, self._rules = (
+            vault,
+            address,
+            report,
+            log_crash,
+            rules,
+        )
         self._changed = threading.Event()
-        self._ended = threading.Event()
+        self._stop_requested = threading.Event()
         self._thread = threading.Thread(target=self._run, name="push", daemon=True)
         self._thread.start()
 
@@ -62,9 +71,9 @@ class Pushing:
         if event == "done":
             self._changed.set()
 
-    def end(self) -> None:
-        """Stop the thread after the current push."""
-        self._ended.set()
+    def stop(self) -> None:
+        """Stop the thread after the current push, and wait for its end."""
+        self._stop_requested.set()
         self._changed.set()
         self._thread.join()
 
@@ -78,9 +87,9 @@ class Pushing:
         settings = load_vault_settings(self._vault, paths)
         pusher: Pusher | None = None
         snapshot: Snapshot | None = None
-        while not self._ended.is_set():
+        while not self._stop_requested.is_set():
             self._changed.wait(seconds)
-            if self._ended.is_set():
+            if self._stop_requested.is_set():
                 break
             self._changed.clear()
             seconds = None
@@ -103,9 +112,13 @@ class Pushing:
                     pusher.close()
                     pusher = None
                 self._changed.set()
-                self._ended.wait(_RETRY_SECONDS)
+                self._stop_requested.wait(_RETRY_SECONDS)
             except Exception as error:  # a bug in excerpt: nothing else catches it in a thread
-                failure = {"title": "The push has stopped", "message": self._crash(error), "hint": "Start it again."}
+                failure = {
+                    "title": "The push has stopped",
+                    "message": self._log_crash(error),
+                    "hint": "Start excerpt again.",
+                }
                 self._report("error", failure)
                 break
         for resource in (pusher, snapshot):
@@ -114,29 +127,48 @@ class Pushing:
 
 
 @click.command()
-@click.argument("vault", required=False, type=VaultFolder())
+@click.argument("vault", required=False, type=VaultParameter())
 @click.option(
-    "--to", "address", required=True, metavar="ADDRESS", help="postgresql://user@host/database?vault=NAME, no password."
+    "--to",
+    "address",
+    required=True,
+    metavar="ADDRESS",
+    help="The address of the store, without a password: postgresql://user@host/database?vault=NAME.",
 )
-@click.option("--roles", is_flag=True, help="Make the roles excerpt_writer and excerpt_reader, for this store.")
+@click.option(
+    "--roles", is_flag=True, help="Create the roles excerpt_writer and excerpt_reader in the store's database."
+)
 @click.option(
     "--allow",
     "allowed",
-    type=_Right(),
+    type=_RightParameter(),
     multiple=True,
     metavar="ROLE=FOLDER",
-    help="Let only allowed roles read a folder; an empty folder is the rest of the vault.",
+    help="Let only allowed roles read FOLDER. Without a FOLDER, the right is for the rest of the vault.",
 )
-@click.option("--forbid", "forbidden", type=_Right(), multiple=True, metavar="ROLE=FOLDER", help="Revoke such a right.")
-@click.option("--merge", is_flag=True, help="Keep what others changed in the store; push the rest.")
-@click.option("--mirror", is_flag=True, help="Make the store the same as this copy; overwrite what others changed.")
+@click.option(
+    "--forbid",
+    "forbidden",
+    type=_RightParameter(),
+    multiple=True,
+    metavar="ROLE=FOLDER",
+    help="Revoke a right that --allow gave.",
+)
+@click.option("--merge", is_flag=True, help="Keep the notes that others changed in the store, and push the rest.")
+@click.option(
+    "--mirror",
+    is_flag=True,
+    help="Make the store equal to this copy of the vault. Overwrite the notes that others changed.",
+)
 @click.option(
     "--overwrite",
     multiple=True,
     metavar="NOTE",
-    help="Overwrite this note, which others changed too, with this copy's version.",
+    help="Overwrite NOTE in the store with the version of this copy, even if others changed it.",
 )
-@click.option("--accept-removals", is_flag=True, help="Remove more than a fifth of the notes in the store.")
+@click.option(
+    "--accept-removals", is_flag=True, help="Allow a push that removes more than a fifth of the notes in the store."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def push_command(
     vault: Path | None,
@@ -156,8 +188,8 @@ def push_command(
     Updates the index first, then writes changed notes one by one and deletes the deleted ones. After an interruption,
     the next push continues. Readers use the same ADDRESS as their vault.
 
-    A push is refused, and writes nothing, if others have changed the store since the last push from here, or if it
-    would remove more than a fifth of the notes: it lists them, and the options that allow it.
+    A push is refused, and writes nothing, if others have changed the store since the last push from this copy, or
+    if it would remove more than a fifth of the notes. It then lists the notes and the options that allow the push.
     """
     from excerpt.index.snapshot import Snapshot
     from excerpt.store.address import parse_address
@@ -165,11 +197,11 @@ def push_command(
     from excerpt.store.push import push
 
     if merge and mirror:
-        raise click.UsageError("--merge keeps what others changed, --mirror does not: give one of them.")
+        raise click.UsageError("--merge keeps the notes that others changed, --mirror overwrites them. Use only one.")
     rules = PushRules(merge, mirror, accept_removals, frozenset(overwrite))
-    to = parse_address(address)
+    store_address = parse_address(address)
     paths = user_paths()
-    chosen = chosen_vault(vault)
+    chosen = resolve_vault(vault)
     settings = load_vault_settings(chosen, paths)
     build_index(chosen, settings, paths)
     snapshot = Snapshot.open(paths.index_folder(chosen), settings)
@@ -177,7 +209,7 @@ def push_command(
     try:
         report = push(
             snapshot,
-            to,
+            store_address,
             paths.push_folder(chosen),
             lambda done, total: line(
                 Progress("pushing", done, total, 0, 0, "", snapshot.generation, 0, time.monotonic() - started)
@@ -194,8 +226,9 @@ def push_command(
         notes = report.added + report.changed + report.unchanged + report.kept
         kept_note = f", {report.kept:,} changed by others and kept" if report.kept else ""
         print_line(
-            f"{format_count(notes, 'note')}, {format_count(report.fragments, 'fragment')} in {to.display_text}: "
-            f"{report.added:,} added, {report.changed:,} changed, {report.removed:,} removed"
+            f"{format_count(notes, 'note')}, {format_count(report.fragments, 'fragment')} in "
+            f"{store_address.display_text}: {report.added:,} added,"
+            f" {report.changed:,} changed, {report.removed:,} removed"
             f"{kept_note} in {report.seconds:.1f} s"
         )
         if allowed or forbidden:
@@ -205,6 +238,6 @@ def push_command(
                     f" {', '.join(map(visible_line, right.roles)) or 'writers alone'}"
                 )
     if report.conflicts:
-        narrate(conflict_sentence(report.conflicts))
+        print_message(conflict_sentence(report.conflicts))
         return 3
     return 0

@@ -1,4 +1,4 @@
-"""`excerpt search`: run one query, or a file of them."""
+"""`excerpt search`: run one query, or a file of queries."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from excerpt.cli.hits import print_hits
-from excerpt.cli.printing import narrate, print_json, read_input
-from excerpt.cli.vaults import VaultFolder, load_vault, refresh_option
+from excerpt.cli.printing import print_json, print_message, read_input
+from excerpt.cli.vaults import VaultParameter, load_vault, refresh_option
 from excerpt.kinds import Confidence, Strategy
 from excerpt.known_vaults import unique_names
 from excerpt.model import Result
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from excerpt import Explanation, Vault
 
 _DEFAULT_HITS = 10
-NO_ANSWER = "No note answers this; the nearest are below."
-"""Printed above hits of which none is likely to answer."""
+NO_ANSWER = "No note answers the query. The most similar passages are below."
+"""Printed above hits of which none is likely to answer the query."""
 
 
 @click.command()
@@ -32,24 +32,28 @@ NO_ANSWER = "No note answers this; the nearest are below."
 @click.option(
     "--vault",
     "vaults",
-    type=VaultFolder(),
+    type=VaultParameter(),
     multiple=True,
-    help="The folder of notes; may be given several times.  [default: $EXCERPT_VAULT, else the vault last opened]",
+    help="A folder of notes; may be given several times.  [default: $EXCERPT_VAULT, else the vault last opened]",
 )
 @click.option(
     "--limit",
     type=click.IntRange(1, MAX_COUNT),
-    help="The most hits.  [default: 10; with --json, search.limit of the settings]",
+    help="The maximum number of hits.  [default: 10; with --json, the setting search.limit]",
 )
 @click.option(
-    "--strategy", type=click.Choice([s.value for s in Strategy]), help="How to score.  [default: the settings']"
+    "--strategy",
+    type=click.Choice([s.value for s in Strategy]),
+    help="How hits are scored.  [default: the setting search.strategy]",
 )
 @click.option(
-    "--batch", type=click.Path(path_type=Path), help="Answer every query of this file of JSON lines (- is stdin)."
+    "--batch",
+    type=click.Path(path_type=Path),
+    help="Run every query of this file, which has one JSON object per line (- is stdin).",
 )
 @click.option("--explain", is_flag=True, help="Show the parts of each score, by signal and by word.")
 @click.option(
-    "--why", "note", metavar="NOTE", help="Show why this note (path, title or alias) is not higher, or not found."
+    "--why", "note", metavar="NOTE", help="Show why NOTE (a path, title or alias) is not ranked higher, or not found."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: one object, or one per line of the batch.")
 @refresh_option
@@ -67,49 +71,49 @@ def search_command(
 ) -> int:
     """Find the fragments that answer QUERY, best first.
 
-    A batch has one JSON object per line, {"id": ..., "query": ...} or {"_id": ..., "text": ...}. Prints one line for
-    each, in order; elapsed_ms is the time of the search alone, with warm caches.
+    A batch has one JSON object per line, {"id": ..., "query": ...} or {"_id": ..., "text": ...}. For each query, prints
+    one line, in the same order. In it, elapsed_ms is the time of the search alone, with warm caches.
 
-    With --why, prints NOTE's rank and score under every strategy instead of the hits, and what the hits above it have
-    more. Exits with 1 if NOTE was not found.
+    With --why, prints instead of the hits NOTE's rank and score under every strategy, and the signals in which the hits
+    above NOTE score more. Exits with 1 if NOTE was not found.
 
     With more than one --vault, lists the hits of all vaults by score, each with the name of its vault.
     """
     if (query is None) == (batch is None):
         raise click.UsageError("Give either a QUERY or --batch FILE.")
     if batch is not None and not as_json:
-        raise click.UsageError("--batch prints JSON: add --json.")
+        raise click.UsageError("--batch prints JSON only. Add --json.")
     if (explain or note is not None) and batch is not None:
         raise click.UsageError("Use --explain and --why with one QUERY, not with --batch.")
     if len(vaults) > 1:
         if batch is not None or explain or note is not None:
             raise click.UsageError("Use --batch, --explain and --why with one vault.")
-        return _search_several(str(query), vaults, strategy, limit, as_json=as_json, refresh=not no_refresh)
-    batch_queries = None if batch is None else read_batch(batch)
+        return _search_several_vaults(str(query), vaults, strategy, limit, as_json=as_json, refresh=not no_refresh)
+    batch_queries = None if batch is None else read_batch_queries(batch)
     with load_vault(vaults[0] if vaults else None, refresh=not no_refresh) as opened_vault:
         chosen = Strategy(strategy) if strategy else opened_vault.settings.search.strategy
         hit_limit = limit or (opened_vault.settings.search.limit if as_json else _DEFAULT_HITS)
-        opened_vault.warm()  # so that elapsed_ms is the search alone here too
+        opened_vault.warm()  # so that elapsed_ms is the time of the search alone
         if batch_queries is not None:
-            return _answer_batch(opened_vault, batch_queries, chosen, hit_limit)
+            return _print_batch_results(opened_vault, batch_queries, chosen, hit_limit)
         assert query is not None
         if note is not None:
-            return _answer_why(opened_vault, query, note, chosen, as_json=as_json)
+            return _print_why_not(opened_vault, query, note, chosen, as_json=as_json)
         result = opened_vault.search(query, strategy=chosen, limit=hit_limit, spans=not as_json)
         explanations = opened_vault.explain(result) if explain else ()
     for hint in result.hints:
-        narrate(hint.message)
+        print_message(hint.message)
     if as_json:
-        print_json(result_as_json(result, explanations))
+        print_json(result_to_json(result, explanations))
     else:
-        _print(result, explanations, in_store=bool(opened_vault.address))
+        _print_result(result, explanations, in_store=bool(opened_vault.address))
     return 0 if result.hits else 1
 
 
-def _search_several(
+def _search_several_vaults(
     query: str, folders: Sequence[Path], strategy: str | None, limit: int | None, *, as_json: bool, refresh: bool
 ) -> int:
-    """Search several vaults and print their hits as one list. Returns the exit code."""
+    """Search several vaults , print their hits as one list. Returns the exit code."""
     from excerpt.api import fuse_results
 
     with ExitStack() as stack:
@@ -122,7 +126,7 @@ def _search_several(
             results[names[vault.folder]] = vault.search(query, strategy=strategy, limit=hit_limit, spans=not as_json)
     hits = fuse_results(results, hit_limit)
     for hint in dict.fromkeys(hint.message for result in results.values() for hint in result.hints):
-        narrate(hint)
+        print_message(hint)
     if as_json:
         by_vault = {
             name: {"matched": result.matched, "generation": result.generation} for name, result in results.items()
@@ -133,10 +137,10 @@ def _search_several(
         return 0 if hits else 1
     sure = [result.confidence for result in results.values()]
     if hits and all(each is Confidence.NOTHING for each in sure):
-        narrate(NO_ANSWER)
+        print_message(NO_ANSWER)
     print_hits([each.hit for each in hits], vaults=[each.vault for each in hits])
     matched = sum(result.matched for result in results.values())
-    narrate(
+    print_message(
         f"{len(hits)} of {format_count(matched, 'matching fragment')} in {format_count(len(results), 'vault')}"
         if hits
         else f"Nothing was found for {query!r}."
@@ -144,20 +148,21 @@ def _search_several(
     return 0 if hits else 1
 
 
-def _answer_why(vault: Vault, query: str, note: str, strategy: Strategy, *, as_json: bool) -> int:
-    from excerpt.cli.explained import print_note
+def _print_why_not(vault: Vault, query: str, note: str, strategy: Strategy, *, as_json: bool) -> int:
+    """Print why a note is not ranked higher, and return the exit code."""
+    from excerpt.cli.explained import print_note_explanation
 
     explanation = vault.why_not(query, note, strategy=strategy)
     if as_json:
         print_json(explanation.to_dict())
     else:
-        print_note(explanation, _DEFAULT_HITS)
+        print_note_explanation(explanation, _DEFAULT_HITS)
     return 0 if explanation.explanation is not None else 1
 
 
-def _print(result: Result, explanations: Sequence[Explanation], *, in_store: bool) -> None:
+def _print_result(result: Result, explanations: Sequence[Explanation], *, in_store: bool) -> None:
     if result.hits and result.confidence is Confidence.NOTHING:
-        narrate(NO_ANSWER)
+        print_message(NO_ANSWER)
     explain = None
     if explanations:
         from excerpt.cli.explained import print_explanation
@@ -166,11 +171,11 @@ def _print(result: Result, explanations: Sequence[Explanation], *, in_store: boo
             print_explanation(explanations[at])
 
     print_hits(result.hits, explain)
-    narrate(_summary(result, in_store=in_store))
+    print_message(_summarize_result(result, in_store=in_store))
 
 
-def read_batch(file: Path) -> list[tuple[str, str]]:
-    """Return the ids and queries of a batch file. Raises a usage error that names the first invalid line."""
+def read_batch_queries(file: Path) -> list[tuple[str, str]]:
+    """Return the (id, query) pairs of a batch file. Raises a usage error that names the first invalid line."""
     queries = []
     for number, line in enumerate(read_input(file, "batch").split("\n"), 1):
         if not line.strip():
@@ -181,12 +186,13 @@ def read_batch(file: Path) -> list[tuple[str, str]]:
         except (ValueError, RecursionError, AttributeError):  # number too long, nesting too deep, or not an object
             name = query = None
         if not isinstance(name, str | int) or not isinstance(query, str):
-            raise click.UsageError(f'{file}, line {number}: not a JSON object with "id" and "query".')
+            raise click.UsageError(f'{file}, line {number}: expected a JSON object with "id" and "query".')
         queries.append((str(name), query))
     return queries
 
 
-def _answer_batch(vault: Vault, queries: list[tuple[str, str]], strategy: Strategy, limit: int) -> int:
+def _print_batch_results(vault: Vault, queries: list[tuple[str, str]], strategy: Strategy, limit: int) -> int:
+    """Run the queries (pairs of id and query), print each result as a JSON line, and return the exit code."""
     has_hits = False
     for name, query in queries:
         result = vault.search(query, strategy=strategy, limit=limit, spans=False)
@@ -197,16 +203,19 @@ def _answer_batch(vault: Vault, queries: list[tuple[str, str]], strategy: Strate
     return 0 if has_hits else 1
 
 
-def result_as_json(result: Result, explanations: Sequence[Explanation] = ()) -> dict[str, Any]:
-    """Return a result as JSON data, each hit with its explanation if there is one."""
+def result_to_json(result: Result, explanations: Sequence[Explanation] = ()) -> dict[str, Any]:
+    """Return a result as JSON data; `explanations` of its hits, in the same order, are added to the hits."""
     answer = result.to_dict()
     for hit, explanation in zip(answer["hits"], explanations, strict=False):
         hit["explanation"] = explanation.to_dict()
     return answer
 
 
-def _summary(result: Result, *, in_store: bool) -> str:
-    """Return a one-line summary of a result; a store counts only the fragments it has looked at."""
+def _summarize_result(result: Result, *, in_store: bool) -> str:
+    """Return a one-line summary of a result.
+
+    If the vault is `in_store`, the number of matches is a lower bound: a store counts only the fragments it examined.
+    """
     if not result.hits:
         return f"Nothing was found for {result.query!r}."
     count = (
@@ -218,6 +227,6 @@ def _summary(result: Result, *, in_store: bool) -> str:
         return f"{count} · newest first · {result.elapsed_ms:.1f} ms"
     is_fallback = result.requested_strategy not in (Strategy.AUTO, result.strategy)
     label = f"strategy: {result.strategy.value}" + (
-        f", as {result.requested_strategy.value} found nothing" if is_fallback else ""
+        f", because {result.requested_strategy.value} found nothing" if is_fallback else ""
     )
     return f"{count} · {label} · confidence: {result.confidence.value} · {result.elapsed_ms:.1f} ms"

@@ -1,4 +1,4 @@
-"""Find the vault that a command works on, bring its index up to date and open it."""
+"""Find the vault that a command works on, update its index and open it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from excerpt.cli.printing import ProgressLine, narrate
+from excerpt.cli.printing import ProgressLine, print_message
 from excerpt.errors import StoreUnusableError, VaultError
 from excerpt.known_vaults import recent_vaults, refuse_broad_folder
 from excerpt.model import BuildReport
@@ -22,14 +22,13 @@ if TYPE_CHECKING:
 
 # --- vaults -----------------------------------------------------------------------------------------------------------
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+CommandFunction = TypeVar("CommandFunction", bound=Callable[..., Any])
 
 
-class VaultFolder(click.Path):
-    """The parameter type of a vault's folder.
+class VaultParameter(click.Path):
+    """The command-line type of a vault: a folder or the address of a store.
 
-    An empty name, such as that of an unset variable in a script, is an error: Python would read it as the working
-    directory.
+    An empty value, such as an unset variable in a script, is an error: Python would take it for the working directory.
     """
 
     def __init__(self) -> None:
@@ -37,73 +36,74 @@ class VaultFolder(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not str(value).strip():
-            self.fail("It is empty: name the folder of your notes.", param, ctx)
+            self.fail("The name of the vault is empty. Give the folder of your notes.", param, ctx)
         return super().convert(value, param, ctx)
 
 
-def vault_option(command: Command) -> Command:
-    """Add the option --vault to a command."""
+def vault_option(command: CommandFunction) -> CommandFunction:
+    """Add the option --vault to a command; the value is None if it is not given."""
     return click.option(
         "--vault",
-        type=VaultFolder(),
+        type=VaultParameter(),
         help="The folder of notes.  [default: $EXCERPT_VAULT, else the vault last opened]",
     )(command)
 
 
-def refresh_option(command: Command) -> Command:
+def refresh_option(command: CommandFunction) -> CommandFunction:
     """Add the option --no-refresh to a command that reads the index."""
     return click.option(
-        "--no-refresh", is_flag=True, help="Answer from the index as it is, without looking for changed notes."
+        "--no-refresh", is_flag=True, help="Use the index as it is, without looking for changed notes."
     )(command)
 
 
-def chosen_vault(path: Path | None, *, suggest_moves: bool = False) -> Path:
-    """Return the vault that was given, or else the last one, resolved.
+def resolve_vault(path: Path | None, *, suggest_moves: bool = False) -> Path:
+    """Return the absolute path of the vault to work on: `path`, or else $EXCERPT_VAULT or the vault opened last.
 
-    Data kept for the vault at a former path is moved to it, with a message on stderr. With `suggest_moves`, a message
-    also says what could be moved. Raises VaultError, also if excerpt's own folders are in the vault.
+    If the vault was renamed, the data kept for its former path is moved to it, with a message on stderr. With
+    `suggest_moves`, a message also names data that may belong to it but is not moved. Raises VaultError if there is no
+    such folder or excerpt's own folders are in the vault, and StoreUnusableError for the address of a store.
     """
     from excerpt.known_vaults import detect_move, save_fingerprint
     from excerpt.settings import refuse_folders_in_vault
 
-    named = last_vault() if path is None else path
-    check_folder(named)
-    vault, paths = open_vault(named), user_paths()
+    chosen = find_last_vault() if path is None else path
+    check_is_folder(chosen)
+    vault, paths = open_vault(chosen), user_paths()
     refuse_folders_in_vault(vault, paths)
     for sentence in detect_move(paths, vault, suggest_moves=suggest_moves):
-        narrate(sentence)
+        print_message(sentence)
     save_fingerprint(paths, vault)
     return vault
 
 
-def check_folder(vault: Path) -> None:
-    """Raise StoreUnusableError if the vault is the address of a store, for commands that need a folder."""
+def check_is_folder(vault: Path) -> None:
+    """Raise StoreUnusableError if `vault` is the address of a store; for commands that need a folder."""
     from excerpt.store.address import is_address
 
     if is_address(str(vault)):
         raise StoreUnusableError(
-            "This command needs a folder of notes, not a store.",
-            "Search a store: `excerpt search --vault ADDRESS QUERY`.",
+            "This command needs a folder of notes, but the vault is a store.",
+            "Search a store with `excerpt search --vault ADDRESS QUERY`.",
         )
 
 
-def last_vault() -> Path:
-    """Return the vault of $EXCERPT_VAULT, or else the one the app opened last.
+def find_last_vault() -> Path:
+    """Return the vault in $EXCERPT_VAULT, or else the vault that the app opened last: a folder or a store's address.
 
-    Raises VaultError if there is neither, and a usage error if the variable is set but empty.
+    Raises VaultError if there is no such vault, and a usage error if the variable is set but empty.
     """
-    named = os.environ.get("EXCERPT_VAULT")
-    if named is not None:
-        if not named.strip():
-            raise click.UsageError("$EXCERPT_VAULT is empty: set it to the folder of your notes, or unset it.")
-        return Path(named)
-    opened_vault = recent_vaults(user_paths())
-    if not opened_vault:
+    path = os.environ.get("EXCERPT_VAULT")
+    if path is not None:
+        if not path.strip():
+            raise click.UsageError("$EXCERPT_VAULT is empty. Set it to the folder of your notes, or unset it.")
+        return Path(path)
+    recent = recent_vaults(user_paths())
+    if not recent:
         raise VaultError(
-            "No vault was named and none has been opened yet.",
-            "Open one with `excerpt ~/notes`, or look around with `excerpt demo`.",
+            "No vault was given, and no vault has been opened before.",
+            "Open a vault with `excerpt ~/notes`, or look around with `excerpt demo`.",
         )
-    return Path(opened_vault[0].path)
+    return Path(recent[0].path)
 
 
 # --- from a vault to its index ----------------------------------------------------------------------------------------
@@ -119,9 +119,11 @@ def build_index(
     accept_all: bool = False,
     wait: float = 10.0,
 ) -> BuildReport:
-    """Bring the vault's index up to date, with progress on stderr if that is a terminal.
+    """Update the vault's index, with progress on stderr if that is a terminal, and return a report of the changes.
 
-    Raises VaultError for a new vault that is a home folder or a disk, unless `accept_all`.
+    With `rebuild`, the index is built from scratch. `wait` is the time in seconds to wait for another process that is
+    updating the index. Raises VaultError for a vault that lost all its notes, unless `accept_empty`, and for a new
+    vault that is a home folder or a whole disk, unless `accept_all`.
     """
     from excerpt.index.build import build
 
@@ -132,9 +134,15 @@ def build_index(
 
 
 def load_vault(folder: Path | None, *, refresh: bool = True, suggest_moves: bool = False) -> Vault:
-    """Open the vault that was given, or else the last one, through the API, with notices and progress on stderr."""
+    """Open the vault in `folder`, or else the vault opened last, with messages and progress on stderr.
+
+    `folder` may be the address of a store. With `refresh`, the index is updated first. With `suggest_moves`, a message
+    names data kept for another path that may belong to this vault. Raises the errors of `excerpt.open`.
+    """
     from excerpt.api import open as open_vault_of_api
 
-    path = last_vault() if folder is None else folder
+    path = find_last_vault() if folder is None else folder
     line = ProgressLine(sys.stderr)
-    return open_vault_of_api(path, refresh=refresh, on_progress=line, on_notice=narrate, suggest_moves=suggest_moves)
+    return open_vault_of_api(
+        path, refresh=refresh, on_progress=line, on_notice=print_message, suggest_moves=suggest_moves
+    )

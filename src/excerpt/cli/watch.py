@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from excerpt.cli.crash import report as crash_report
-from excerpt.cli.printing import ProgressLine, narrate, print_json, print_line
-from excerpt.cli.push import Pushing
-from excerpt.cli.vaults import chosen_vault, vault_option
+from excerpt.cli.crash import log_crash
+from excerpt.cli.printing import ProgressLine, print_json, print_line, print_message
+from excerpt.cli.push import PushThread
+from excerpt.cli.vaults import resolve_vault, vault_option
 from excerpt.errors import ExcerptError, StreamError
 from excerpt.known_vaults import refuse_broad_folder
 from excerpt.model import Progress
@@ -28,163 +28,179 @@ from excerpt.text.display import visible_line
 from excerpt.vault.watched import mark_watched
 
 if TYPE_CHECKING:
-    from excerpt.cli.watching import Report, Watching
+    from excerpt.cli.watching import EventHandler, IndexWatcher
 
 
 @click.command()
 @vault_option
-@click.option("--poll", is_flag=True, help="Look at the vault every few seconds instead of waiting for its changes.")
+@click.option(
+    "--poll", is_flag=True, help="Scan the vault every few seconds instead of waiting for the system to report changes."
+)
 @click.option("--progress", is_flag=True, help="Print events as JSON lines and read commands from stdin.")
-@click.option("--to", "address", metavar="ADDRESS", help="Push changes to a store, as `excerpt push` does.")
-@click.option("--merge", is_flag=True, help="Keep what others changed in the store; push the rest.")
+@click.option(
+    "--to", "address", metavar="ADDRESS", help="Push changes to the store at ADDRESS, as `excerpt push` does."
+)
+@click.option("--merge", is_flag=True, help="Keep the notes that others changed in the store, and push the rest.")
 def watch_command(vault: Path | None, poll: bool, progress: bool, address: str | None, merge: bool) -> int:
     """Keep the index up to date while notes change.
 
-    Updates it, then prints a line for every update, until Ctrl+C. The app does this by itself while it is open.
+    Updates the index, then prints a line for every update, until Ctrl+C. The app updates the index by itself while it
+    is open.
     """
     if merge and address is None:
-        raise click.UsageError("--merge needs a store: name it with --to.")
+        raise click.UsageError("--merge needs a store. Add --to ADDRESS.")
     to = None if address is None else (parse_address(address), PushRules(merge=merge))
     if not progress:
-        chosen = chosen_vault(vault)
+        chosen = resolve_vault(vault)
         refuse_broad_folder(chosen, user_paths())
-        with _pushing(chosen, to, _Lines(chosen)) as report, mark_watched(user_paths().watch_folder(chosen)):
-            _watching(chosen, report).run(poll=poll)
+        with (
+            _push_changes(chosen, to, _TextEventPrinter(chosen)) as report,
+            mark_watched(user_paths().watch_folder(chosen)),
+        ):
+            _make_watcher(chosen, report).run(poll=poll)
         return 0
-    out = _EventLines()
+    out = _JsonEventPrinter()
     # Unbuffered: a thread blocked in a buffered stream holds a lock that Python needs at exit.
     commands = open(sys.stdin.fileno(), "rb", buffering=0, closefd=False)  # noqa: SIM115
     try:
-        chosen = chosen_vault(vault)
-        with _pushing(chosen, to, out) as report, mark_watched(user_paths().watch_folder(chosen)):
-            watching = _watching(chosen, report)
-            out.gone = watching.end
-            threading.Thread(target=_run_commands, args=(commands, watching, out), daemon=True).start()
-            watching.run(poll=poll)
+        chosen = resolve_vault(vault)
+        with _push_changes(chosen, to, out) as report, mark_watched(user_paths().watch_folder(chosen)):
+            watcher = _make_watcher(chosen, report)
+            out.on_stdout_lost = watcher.stop
+            threading.Thread(target=_run_commands, args=(commands, watcher, out), daemon=True).start()
+            watcher.run(poll=poll)
     except ExcerptError as error:
         out("error", {"title": error.title, "message": error.message, "hint": error.hint})
         return error.exit_code
-    if out.failed is not None:
-        raise out.failed
+    if out.write_error is not None:
+        raise out.write_error
     return 0
 
 
 @contextlib.contextmanager
-def _pushing(vault: Path, to: tuple[StoreAddress, PushRules] | None, report: Report) -> Iterator[Report]:
-    """Yield the event handler: one that also pushes changes to the store `to`, or `report` itself without a store."""
+def _push_changes(
+    vault: Path, to: tuple[StoreAddress, PushRules] | None, report: EventHandler
+) -> Iterator[EventHandler]:
+    """Yield an event handler that pushes changes to the store `to` and passes events on to `report`.
+
+    `to` is the address of the store with the rules for the push. If it is None, yield `report` itself.
+    """
     if to is None:
         yield report
         return
     address, rules = to
-    pushing = Pushing(vault, address, report, _crash, rules)
+    push_thread = PushThread(vault, address, report, _log_crash, rules)
     try:
-        yield pushing
+        yield push_thread
     finally:
-        pushing.end()
+        push_thread.stop()
 
 
-def _crash(error: Exception) -> str:
-    return crash_report(error, sys.argv[1:])
+def _log_crash(error: Exception) -> str:
+    """Write the traceback to errors.log and return the sentence to show."""
+    return log_crash(error, sys.argv[1:])
 
 
-def _watching(vault: Path, report: Report) -> Watching:
-    from excerpt.cli.watching import Watching
+def _make_watcher(vault: Path, report: EventHandler) -> IndexWatcher:
+    """Return the watcher of the vault, which stops on SIGTERM."""
+    from excerpt.cli.watching import IndexWatcher
 
     paths = user_paths()
-    watching = Watching(
+    watcher = IndexWatcher(
         vault,
         paths.index_folder(vault),
         load_vault_settings(vault, paths),
         report,
-        _crash,
+        _log_crash,
     )
-    signal.signal(signal.SIGTERM, lambda *_: watching.end())
-    return watching
+    signal.signal(signal.SIGTERM, lambda *_: watcher.stop())
+    return watcher
 
 
-class _EventLines:
+class _JsonEventPrinter:
     """Prints events as JSON lines, one at a time.
 
-    If they cannot be written any more, `gone` is called; `failed` then has the error, unless the reader is just gone.
+    If stdout cannot be written any more, it calls `on_stdout_lost`. `write_error` is then the error, or None if the
+    reader of a pipe has ended.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self.gone: Callable[[], None] = _nothing
-        self.failed: StreamError | None = None
+        self.on_stdout_lost: Callable[[], None] = _do_nothing
+        self.write_error: StreamError | None = None
 
     def __call__(self, event: str, fields: dict[str, Any]) -> None:
         try:
             with self._lock:
                 print_json({"event": event, **fields})
         except BrokenPipeError:
-            self.gone()
+            self.on_stdout_lost()
         except StreamError as error:
-            self.failed = error
-            self.gone()
+            self.write_error = error
+            self.on_stdout_lost()
 
 
-def _nothing() -> None:
-    """Do nothing; the default of `_EventLines.gone`."""
+def _do_nothing() -> None:
+    """Do nothing; the default of `_JsonEventPrinter.on_stdout_lost`."""
 
 
-def _run_commands(lines: Iterable[bytes], watching: Watching, report: Report) -> None:
-    """Run the command in each line; end watching when the lines end or cannot be read."""
+def _run_commands(lines: Iterable[bytes], watcher: IndexWatcher, report: EventHandler) -> None:
+    """Run the command in each JSON line, and stop the watcher when the lines end or cannot be read."""
     with contextlib.suppress(OSError):
         for line in lines:
             command = None
             with contextlib.suppress(ValueError, TypeError, KeyError, RecursionError):
                 command = json.loads(line)["do"]
-            if not (isinstance(command, str) and watching.do(command)):
+            if not (isinstance(command, str) and watcher.run_command(command)):
                 command_name = line.decode("utf-8", "replace").strip()
-                message = f"The command failed: {command_name[:200]}"
+                message = f"There is no such command: {command_name[:200]}"
                 report("error", {"title": "Unknown command", "message": message, "hint": ""})
-    watching.end()
+    watcher.stop()
 
 
-class _Lines:
-    """Prints events as text: updates on stdout, the rest on stderr."""
+class _TextEventPrinter:
+    """Prints events as text: updates and pushes on stdout, everything else on stderr."""
 
     def __init__(self, vault: Path) -> None:
         self._vault = vault
-        self._line = ProgressLine(sys.stderr)
-        self._first = True
-        self._conflicts: list[str] = []
+        self._progress_line = ProgressLine(sys.stderr)
+        self._is_first_update = True
+        self._reported_conflicts: list[str] = []
 
     def __call__(self, event: str, fields: dict[str, Any]) -> None:
         if event == "progress":
-            self._line(Progress(**fields))
+            self._progress_line(Progress(**fields))
             return
         ProgressLine.clear()
         if event == "done":
-            self._put_update(fields)
+            self._print_update(fields)
         elif event == "pushed":
-            self._put_push(fields)
+            self._print_push(fields)
         elif event == "watching":
-            narrate(f"watching {self._vault}; Ctrl+C ends it.")
+            print_message(f"Watching {self._vault} for changes. Press Ctrl+C to stop.")
             if fields["polling"]:
-                narrate("The system reports no changes there, so excerpt checks it every few seconds.")
+                print_message("The system reports no changes in this folder, so excerpt scans it every few seconds.")
         elif "message" in fields:
-            narrate(f"{fields['message']} {fields['hint']}".strip())
+            print_message(f"{fields['message']} {fields['hint']}".strip())
 
-    def _put_push(self, report: dict[str, Any]) -> None:
+    def _print_push(self, report: dict[str, Any]) -> None:
         changed, added, removed = report["changed"], report["added"], report["removed"]
         if changed or added or removed:
             print_line(
                 f"{time.strftime('%H:%M:%S')}  pushed: {changed:,} changed, {added:,} added, {removed:,} removed · "
                 f"{report['seconds']:.1f} s"
             )
-        if report["conflicts"] and report["conflicts"] != self._conflicts:
-            narrate(conflict_sentence(report["conflicts"]))
-        self._conflicts = report["conflicts"]
+        if report["conflicts"] and report["conflicts"] != self._reported_conflicts:
+            print_message(conflict_sentence(report["conflicts"]))
+        self._reported_conflicts = report["conflicts"]
 
-    def _put_update(self, report: dict[str, Any]) -> None:
+    def _print_update(self, report: dict[str, Any]) -> None:
         changed, added, removed = report["changed"], report["added"], report["removed"]
         if report["rebuilt"]:
             print_line(visible_line(f"{time.strftime('%H:%M:%S')}  rebuilt: {report['rebuilt']}"))
-        if self._first or changed or added or removed:
+        if self._is_first_update or changed or added or removed:
             print_line(
                 f"{time.strftime('%H:%M:%S')}  {changed:,} changed, {added:,} added, {removed:,} removed · "
                 f"generation {report['generation']} · {report['seconds']:.1f} s"
             )
-        self._first = False
+        self._is_first_update = False

@@ -1,7 +1,7 @@
-"""Keep a vault's index up to date while the process lives: changes and commands come in, events go out.
+"""Keep a vault's index up to date while the process runs.
 
-Three threads: one waits for changes, one (if there are commands) for commands; the main one builds. They share the
-pending work, under one lock.
+Three threads share the pending work under one lock: one waits for changes of notes, one for commands (if there are
+any), and the main thread updates the index and reports events.
 """
 
 from __future__ import annotations
@@ -19,90 +19,97 @@ from excerpt.model import Progress
 from excerpt.settings import Settings
 from excerpt.vault.watch import Batch, VaultWatch
 
-Report = Callable[[str, dict[str, Any]], None]
-"""Receives the name of an event and its fields; may be called from any thread."""
+EventHandler = Callable[[str, dict[str, Any]], None]
+"""A function that handles an event, given its name and fields; called from any thread."""
 
-Crash = Callable[[Exception], str]
-"""Logs an unexpected exception and returns the sentence to show."""
+CrashHandler = Callable[[Exception], str]
+"""A function that logs an unexpected exception and returns the sentence to show."""
 
-# Seconds a build waits for another process before commands are handled again.
 _BUILD_WAIT_SECONDS = 1.0
-# Seconds between two checks that the index still exists.
+"""Time that an update waits for another process to release the index, before commands are handled again."""
 _CHECK_SECONDS = 1.0
+"""Time between two checks that the index still exists."""
 
 
 @dataclass(slots=True)
-class _Work:
-    """Pending work: the paths to update, or everything."""
+class _PendingWork:
+    """The updates to do: the changed `paths`, or the whole vault if `is_whole_vault`; false if there is nothing to do.
+
+    With `rebuild` the index is built from scratch; with `accept_empty` a vault without notes is indexed as empty.
+    """
 
     paths: set[str]
-    everything: bool = False
+    is_whole_vault: bool = False
     rebuild: bool = False
     accept_empty: bool = False
 
     def __bool__(self) -> bool:
-        return self.everything or bool(self.paths)
+        return self.is_whole_vault or bool(self.paths)
 
-    def merge(self, other: _Work) -> None:
+    def merge(self, other: _PendingWork) -> None:
+        """Add other work to this work."""
         self.paths |= other.paths
-        self.everything |= other.everything
+        self.is_whole_vault |= other.is_whole_vault
         self.rebuild |= other.rebuild
         self.accept_empty |= other.accept_empty
 
 
-class Watching:
-    """Brings the index up to date, then watches the vault.
+class IndexWatcher:
+    """Brings the index in `index_folder` up to date, then updates it whenever the vault changes.
 
-    `do` and `end` may be called from any thread, `run` only from the main one.
+    Reports progress and outcomes as events to `report`. `run` must be called from the main thread; `run_command` and
+    `stop` may be called from any thread.
     """
 
-    def __init__(self, vault: Path, folder: Path, settings: Settings, report: Report, crash: Crash) -> None:
-        self._vault, self._folder, self._settings, self._report, self._crash = vault, folder, settings, report, crash
+    def __init__(
+        self, vault: Path, index_folder: Path, settings: Settings, report: EventHandler, log_crash: CrashHandler
+    ) -> None:
+        self._vault, self._settings, self._report, self._log_crash = vault, settings, report, log_crash
         self._control = BuildControl()
-        self._updater = Updater(vault, folder, settings, self._report_progress, self._control)
-        self._changed = threading.Condition()
+        self._updater = Updater(vault, index_folder, settings, self._report_progress, self._control)
+        self._condition = threading.Condition()
         self._stop = threading.Event()
-        self._work = _Work(set(), everything=True)
-        self._failed = _Work(set())
-        self._building = False
-        self._superseded = False
-        self._last_message = ""
+        self._pending_work = _PendingWork(set(), is_whole_vault=True)
+        self._failed_work = _PendingWork(set())
+        self._is_building = False
+        self._is_replaced = False
+        self._reported_message = ""
 
     def run(self, *, poll: bool = False) -> None:
-        """Watch until `end` is called; `poll` scans the vault even if the system reports changes.
+        """Update the index until `stop` is called; with `poll`, scan the vault instead of waiting for the system.
 
-        Raises VaultError if the vault cannot be listed now; later errors are sent as events.
+        Raises VaultError if the vault cannot be listed at the start. Later errors are reported as events.
         """
         watch = VaultWatch(self._vault, self._settings.vault, self._stop, poll=poll)
-        watcher = threading.Thread(target=self._watch, args=(watch,), daemon=True)
+        watcher = threading.Thread(target=self._detect_changes, args=(watch,), daemon=True)
         watcher.start()
         has_started = False
         try:
-            while (work := self._next()) is not None:
+            while (work := self._wait_for_work()) is not None:
                 done = self._build(work)
                 if done and not has_started and not self._stop.is_set():
                     has_started = True
                     self._report("watching", {"polling": watch.polling})
-                    self._warm()
+                    self._preload_updater()
         finally:
-            self.end()
+            self.stop()
             watcher.join()
             watch.close()
             self._updater.close()
 
-    def end(self) -> None:
-        """Stop after the current batch; what is committed stays."""
+    def stop(self) -> None:
+        """End `run` after the current batch of notes; committed batches stay in the index."""
         self._stop.set()
         self._control.cancel()
-        with self._changed:
-            self._changed.notify_all()
+        with self._condition:
+            self._condition.notify_all()
 
-    def do(self, command: str) -> bool:
-        """Run a command and return whether there is one of that name."""
+    def run_command(self, command: str) -> bool:
+        """Run the command with this name; return False if there is no such command."""
         actions = {
-            "update": lambda: self._add(_Work(set(), everything=True)),
-            "rebuild": lambda: self._supersede(_Work(set(), everything=True, rebuild=True)),
-            "agree": lambda: self._add(_Work(set(), everything=True, accept_empty=True)),
+            "update": lambda: self._add(_PendingWork(set(), is_whole_vault=True)),
+            "rebuild": lambda: self._replace_build(_PendingWork(set(), is_whole_vault=True, rebuild=True)),
+            "agree": lambda: self._add(_PendingWork(set(), is_whole_vault=True, accept_empty=True)),
             "pause": self._pause,
             "resume": self._resume,
             "cancel": self._cancel,
@@ -113,16 +120,16 @@ class Watching:
 
     # --- commands and changes -----------------------------------------------------------------------------------------
 
-    def _add(self, work: _Work) -> None:
-        with self._changed:
-            self._work.merge(work)
-            self._changed.notify_all()
+    def _add(self, work: _PendingWork) -> None:
+        with self._condition:
+            self._pending_work.merge(work)
+            self._condition.notify_all()
 
-    def _supersede(self, work: _Work) -> None:
-        """Cancel the running build, if any, and add other work."""
-        with self._changed:
-            if self._building:
-                self._superseded = True
+    def _replace_build(self, work: _PendingWork) -> None:
+        """Cancel the running build, if any, and add work to do instead."""
+        with self._condition:
+            if self._is_building:
+                self._is_replaced = True
                 self._control.cancel()
             self._add(work)
 
@@ -132,51 +139,56 @@ class Watching:
 
     def _resume(self) -> None:
         self._report("resumed", {})
-        with self._changed:
+        with self._condition:
             self._control.resume()
-            self._changed.notify_all()
+            self._condition.notify_all()
 
     def _cancel(self) -> None:
-        with self._changed:
-            self._work, self._failed = _Work(set()), _Work(set())
-            if self._building:
+        """Drop all pending and failed work, and cancel the running build, if any."""
+        with self._condition:
+            self._pending_work, self._failed_work = _PendingWork(set()), _PendingWork(set())
+            if self._is_building:
                 self._control.cancel()
                 return
         self._report("cancelled", {})
 
-    def _watch(self, watch: VaultWatch) -> None:
+    def _detect_changes(self, watch: VaultWatch) -> None:
+        """Add work for each batch of changes; runs in a thread until the end."""
         try:
             for batch in watch.batches():
-                self._add(_work_of(batch))
+                self._add(_batch_to_work(batch))
         except Exception as error:  # a bug in excerpt; without changes watching is pointless
-            self._report_error("Changes are no longer noticed", self._crash(error), "Start it again.")
-            self.end()
+            self._report_error("excerpt no longer detects changes", self._log_crash(error), "Start excerpt again.")
+            self.stop()
 
     # --- building -----------------------------------------------------------------------------------------------------
 
-    def _next(self) -> _Work | None:
-        """Wait for work and return it, with the work that failed before; None at the end."""
-        with self._changed:
+    def _wait_for_work(self) -> _PendingWork | None:
+        """Wait for pending work and return it, with the work that failed before; None after `stop`."""
+        with self._condition:
             while not self._stop.is_set():
                 if not self._control.is_paused:
                     if not self._updater.is_in_folder():
-                        self._work.everything = True
-                    if self._work:
-                        work, self._work = self._work, _Work(set())
-                        work.merge(self._failed)
-                        self._failed = _Work(set())
+                        self._pending_work.is_whole_vault = True
+                    if self._pending_work:
+                        work, self._pending_work = self._pending_work, _PendingWork(set())
+                        work.merge(self._failed_work)
+                        self._failed_work = _PendingWork(set())
                         self._control.start_build()
-                        self._building, self._superseded = True, False
+                        self._is_building, self._is_replaced = True, False
                         return work
-                self._changed.wait(_CHECK_SECONDS)
+                self._condition.wait(_CHECK_SECONDS)
         return None
 
-    def _build(self, work: _Work) -> bool:
-        """Update the index and report the outcome as an event; False if another process still holds the index lock."""
+    def _build(self, work: _PendingWork) -> bool:
+        """Update the index and report the outcome as an event.
+
+        Returns False if the work must wait because another process is updating the index.
+        """
         waiting = False
         try:
             report = self._updater.update(
-                None if work.everything else work.paths,
+                None if work.is_whole_vault else work.paths,
                 rebuild=work.rebuild,
                 accept_empty=work.accept_empty,
                 wait=_BUILD_WAIT_SECONDS,
@@ -187,61 +199,66 @@ class Watching:
             waiting = True
             self._report_error_once(error)
         except VaultEmptiedError as emptied:
-            self._failed = work
+            self._failed_work = work
             self._report_emptied(emptied)
         except ExcerptError as error:
-            self._failed = work
+            self._failed_work = work
             self._report_error_once(error) if isinstance(error, VaultError) else self._report_error_of(error)
         except Exception as error:  # a bug in excerpt must not end watching; the next change retries
-            self._failed = work
+            self._failed_work = work
             self._report_error(
-                "excerpt cannot continue", self._crash(error), "excerpt tries again with the next change."
+                "excerpt cannot continue", self._log_crash(error), "excerpt tries again with the next change."
             )
         else:
-            self._last_message = ""
+            self._reported_message = ""
             self._report("done", to_json_value(report))
-        self._conclude(work if waiting else None)
+        self._finish_build(work if waiting else None)
         return not waiting
 
-    def _conclude(self, waiting: _Work | None) -> None:
-        with self._changed:
-            self._building = False
-            cancelled = self._control.is_cancelled and not self._superseded and not self._stop.is_set()
+    def _finish_build(self, waiting: _PendingWork | None) -> None:
+        """Mark the build as finished and add the work that must wait, if any; report if the build was is_cancelled."""
+        with self._condition:
+            self._is_building = False
+            cancelled = self._control.is_cancelled and not self._is_replaced and not self._stop.is_set()
             if cancelled:
-                self._failed = _Work(set())
+                self._failed_work = _PendingWork(set())
             elif waiting is not None:
-                self._work.merge(waiting)
+                self._pending_work.merge(waiting)
         if cancelled:
             self._report("cancelled", {})
 
-    def _warm(self) -> None:
+    def _preload_updater(self) -> None:
+        """Load what the next updates need, so that the first one is as fast as the others."""
         try:
             self._updater.warm()
         except ExcerptError as error:
             self._report_error_of(error)
 
-    # --- telling ------------------------------------------------------------------------------------------------------
+    # --- events -------------------------------------------------------------------------------------------------------
 
     def _report_progress(self, progress: Progress) -> None:
         self._report("progress", to_json_value(progress))
 
     def _report_emptied(self, emptied: VaultEmptiedError) -> None:
-        if self._last_message != emptied.message:
-            self._last_message = emptied.message
+        """Report a vault that lost all its notes, unless the last reported event had the same message."""
+        if self._reported_message != emptied.message:
+            self._reported_message = emptied.message
             self._report("emptied", {"notes": emptied.notes, "message": emptied.message, "hint": emptied.hint})
 
     def _report_error_once(self, error: ExcerptError) -> None:
-        """Report a lasting error only when it first occurs."""
-        if self._last_message != error.message:
-            self._last_message = error.message
+        """Report an error, unless the last reported event had the same message."""
+        if self._reported_message != error.message:
+            self._reported_message = error.message
             self._report_error_of(error)
 
     def _report_error_of(self, error: ExcerptError) -> None:
+        """Report an ExcerptError as an `error` event."""
         self._report_error(error.title, error.message, error.hint)
 
     def _report_error(self, title: str, message: str, hint: str) -> None:
         self._report("error", {"title": title, "message": message, "hint": hint})
 
 
-def _work_of(batch: Batch) -> _Work:
-    return _Work(set(), everything=True) if batch is None else _Work(set(batch))
+def _batch_to_work(batch: Batch) -> _PendingWork:
+    """Return the work for a batch of changed paths; None stands for unknown changes, so the whole vault."""
+    return _PendingWork(set(), is_whole_vault=True) if batch is None else _PendingWork(set(batch))

@@ -1,4 +1,4 @@
-"""Selection of packs, and of their sizes, so that the budget holds the highest total value."""
+"""Choice of the passages for a pack: the highest total value whose rendered text is within a token budget."""
 
 from __future__ import annotations
 
@@ -13,182 +13,204 @@ import numpy.typing as npt
 
 from excerpt.kinds import Scope
 from excerpt.model import Fragment, Hit, Pack, Part
-from excerpt.pack.expand import Candidate, HitSpan, LineSpan, draft, inner_spans, pack_of, parts_of_block, spanning
+from excerpt.pack.expand import (
+    HitSpan,
+    LineSpan,
+    PackCandidate,
+    build_frame_sample,
+    build_ordinal_span,
+    build_span_pack,
+    iterate_block_parts,
+    list_block_spans,
+)
 from excerpt.pack.formats.pack_format import Renderer
-from excerpt.pack.source import OpenNote
+from excerpt.pack.source import CachedNote
 from excerpt.text.tokens import Tokenizer
 from excerpt.text.words import stem
 
 # --- value ------------------------------------------------------------------------------------------------------------
 # The value of each hit, from the ranking alone, before the selection.
 
-_BY_SCORE = 2.0
-_BY_RANK = 0.75
-_BY_NOTE = 1.5
-"""Exponents of the value of a hit.
+_SCORE_EXPONENT = 2.0
+_RANK_EXPONENT = 0.75
+_NOTE_RANK_EXPONENT = 1.5
+"""Exponents of the value of a hit, tuned on three query sets and tested on two others (docs/design/packs.md).
 
-The value is its score ** _BY_SCORE / rank ** _BY_RANK / rank among the hits of its note ** _BY_NOTE. Tuned on three
-sets, tested on two others (see docs/design/packs.md).
+The value is score ** _SCORE_EXPONENT / rank ** _RANK_EXPONENT / note rank ** _NOTE_RANK_EXPONENT. The note rank counts
+only the hits of the same note.
 """
-_NEW_WORDS = 0.5
-"""Share that is added to the value of a hit with all words of the query if no better hit has any of them."""
+_NEW_WORDS_BONUS = 0.5
+"""Share added to the value of a hit that has all words of the query, if no better hit has any of these words."""
 MAX_PRIMARY_HITS = 15
-"""Number of the most valuable hits that go in before any context and before any weaker hit.
+"""Number of primary hits: the most valuable hits, which enter a pack before any context and any weaker hit.
 
-Of 606 questions, 16 have their target first in hits 11 to 15, and none has it beside one of the first ten.
+Of 606 questions, 16 have their target first in hits 11 to 15, and none has it beside one of the first ten hits.
 """
-GRAIN = 2.0**-22
-"""Unit of the values of primary hits, so that their sums are exact; all other values together are below one unit."""
-_MIN_GRAINS = 4
-_MIN = 1e-6
-"""Value of a hit without a positive score, before discounts: it goes in only if there is room."""
-_CACHED_WORDS = 4096
+VALUE_UNIT = 2.0**-22
+"""Unit of the values of primary hits, a power of two, so that their sums are exact.
+
+The values of all context and all weaker hits together are below one unit.
+"""
+_MIN_PRIMARY_UNITS = 4
+"""Least value of a primary hit, in units of VALUE_UNIT."""
+_MIN_RELATIVE_SCORE = 1e-6
+"""Least score, as a share of the best hit's score, that a hit's value is computed from."""
+_MAX_CACHED_STEMS = 4096
 
 
-def hit_values(hits: Sequence[Hit]) -> list[float]:
-    """Return the value that each of `hits`, best first, adds to a pack with it.
+def compute_hit_values(hits: Sequence[Hit]) -> list[float]:
+    """Return the value of each hit, computed from the ranking alone; `hits` are best first.
 
-    The probability that a hit is the answer falls with its rank and with each better hit of its note, and less if it
-    has words of the query that no better hit has. All of that is known before the selection, so the value of packs is a
-    plain sum, and the best selection for a budget never has less value than that for a smaller one.
+    A value estimates the probability that the hit is the answer. It falls with the hit's rank and with each better hit
+    of the same note; it rises with words of the query that no better hit has. Values do not depend on the selection, so
+    the value of a pack is a plain sum, and a larger budget never gives a selection of less value.
     """
     best = max((hit.score for hit in hits if hit.score > 0), default=1.0)
-    words = [frozenset(map(_word, {hit.fragment.text[span.start : span.end] for span in hit.spans})) for hit in hits]
+    words = [
+        frozenset(map(_stem_word, {hit.fragment.text[span.start : span.end] for span in hit.spans})) for hit in hits
+    ]
     word_count = len(frozenset().union(*words)) or 1
     seen_words: set[str] = set()
     of_note: Counter[str] = Counter()
     values = []
     for rank, (hit, has) in enumerate(zip(hits, words, strict=True), start=1):
         of_note[hit.fragment.path] += 1
-        gain = 1 + _NEW_WORDS * len(has - seen_words) / word_count
+        gain = 1 + _NEW_WORDS_BONUS * len(has - seen_words) / word_count
         seen_words |= has
-        likely = max(hit.score / best, _MIN) ** _BY_SCORE
-        values.append(likely * gain / rank**_BY_RANK / of_note[hit.fragment.path] ** _BY_NOTE)
+        likely = max(hit.score / best, _MIN_RELATIVE_SCORE) ** _SCORE_EXPONENT
+        values.append(likely * gain / rank**_RANK_EXPONENT / of_note[hit.fragment.path] ** _NOTE_RANK_EXPONENT)
     return values
 
 
-def primary_value(value: float) -> float:
-    """Return the value of a primary hit, rounded down to a multiple of GRAIN."""
-    return max(int(value / GRAIN), _MIN_GRAINS) * GRAIN
+def round_primary_value(value: float) -> float:
+    """Return the value of a primary hit, rounded down to a multiple of VALUE_UNIT."""
+    return max(int(value / VALUE_UNIT), _MIN_PRIMARY_UNITS) * VALUE_UNIT
 
 
-@lru_cache(maxsize=_CACHED_WORDS)
-def _word(matched: str) -> str:
-    """Return the common stem of the variants of a word."""
+@lru_cache(maxsize=_MAX_CACHED_STEMS)
+def _stem_word(matched: str) -> str:
+    """Return the stem of a matched word, which is the same for all its inflections."""
     return stem(matched, "")
 
 
-_CACHED_COUNTS = 8192
+_MAX_CACHED_COUNTS = 8192
 
 
 # --- cost -------------------------------------------------------------------------------------------------------------
-# The cost of texts in tokens, if possible without reading them.
+# The cost of texts in tokens, from the counts in the index where possible, without reading the texts.
 
-_SAMPLE = "Qa Éb\nc\n\n    d <&>\"'`\\{}[]*#=\t.\n" + "A long line of words. " * 50 + "\nThe End."
-"""What a format may rewrite: letters of both cases, lines, an indent, special characters, a long line.
+_ESCAPE_SAMPLE = "Qa Éb\nc\n\n    d <&>\"'`\\{}[]*#=\t.\n" + "A long line of words. " * 50 + "\nThe End."
+"""A text with everything that a pack format may rewrite: both cases, an indent, special characters, a long line.
 
-A format that leaves this text unchanged is assumed to leave a note's text unchanged.
+A format that leaves this text unchanged is assumed to leave the text of every note unchanged.
 """
 
 
-class Costs:
-    """Token counts of rendered packs.
+class TokenCosts:
+    """Counts the tokens of rendered packs.
 
-    A range costs the sum of its fragments, which the index has counted, and of the lines between them. If the index
-    uses another tokenizer, or the renderer changes the text, fragments are read and counted. The sum differs little
-    from the count of the whole: line ends that tokenizers join with the text before them are counted separately. The
-    rendered whole is counted before it is used.
+    A range of fragments costs the sum of its fragments and of the lines between them. Fragments are counted by the
+    index, whose tokenizer is named `index_tokenizer`. If the index uses another tokenizer, or the renderer changes the
+    text, fragments are read and counted here. The sum differs little from the count of the whole range, because line
+    ends that tokenizers join with the text before them are counted separately. The rendered pack is counted as a whole
+    before it is used.
     """
 
-    def __init__(self, tokenizer: Tokenizer, renderer: Renderer, indexed_by: str) -> None:
+    def __init__(self, tokenizer: Tokenizer, renderer: Renderer, index_tokenizer: str) -> None:
         self.tokenizer = tokenizer
         self.renderer = renderer
-        self._counted = indexed_by == tokenizer.name
-        self._verbatim = renderer.escape(_SAMPLE) == _SAMPLE
+        self._has_indexed_counts = index_tokenizer == tokenizer.name
+        self._keeps_text = renderer.escape(_ESCAPE_SAMPLE) == _ESCAPE_SAMPLE
 
     def count(self, text: str) -> int:
-        return _tokens(self.tokenizer, text)
+        """Return the tokens of a text, cached."""
+        return _count_tokens(self.tokenizer, text)
 
-    def own(self, fragment: Fragment) -> int:
+    def count_fragment(self, fragment: Fragment) -> int:
         """Return the tokens of a fragment's text as it is in the note."""
-        return fragment.tokens if self._counted else self.count(fragment.text)
+        return fragment.tokens if self._has_indexed_counts else self.count(fragment.text)
 
-    def frame(self, number: int, pack: Pack) -> int:
-        return sum(map(self.count, self.renderer.frame(number, pack)))
+    def count_frame(self, source_number: int, pack: Pack) -> int:
+        """Return the tokens that the renderer adds around the text of a source with this number."""
+        return sum(map(self.count, self.renderer.render_frame(source_number, pack)))
 
-    def fragments(self, first: int, last: int, note: OpenNote) -> int:
-        """Return the tokens of whole fragments, by ordinals, and of the line ends and headings between them."""
+    def count_range(self, first: int, last: int, note: CachedNote) -> int:
+        """Return the tokens of the fragments with ordinals `first` to `last`, with the lines between them."""
         parts = note.parts(first, last)
-        return sum(self._part(part, note) for part in parts) + sum(
-            self._between(before, after) for before, after in pairwise(parts)
+        return sum(self._count_part(part, note) for part in parts) + sum(
+            self._count_between(before, after) for before, after in pairwise(parts)
         )
 
-    def between(self, before: int, after: int, note: OpenNote) -> int:
-        """Return the tokens of the line ends and headings between two consecutive fragments."""
-        return self._between(*note.parts(before, after))
+    def count_between(self, before: int, after: int, note: CachedNote) -> int:
+        """Return the tokens of the line ends and headings between two consecutive fragments, given by ordinal."""
+        return self._count_between(*note.parts(before, after))
 
-    def above(self, line_span: LineSpan, note: OpenNote) -> int:
-        """Return the tokens of the heading at the beginning of a section or a note."""
-        first = note.parts(line_span.first, line_span.first)[0]
-        return self._headings(first, 1) if line_span.line_start < first.line_start else 0
+    def count_headings_above(self, line_span: LineSpan, note: CachedNote) -> int:
+        """Return the tokens of the heading lines with which a span begins, 0 if it begins with a fragment."""
+        first = note.parts(line_span.first_ordinal, line_span.first_ordinal)[0]
+        return self._count_headings(first, 1) if line_span.line_start < first.line_start else 0
 
-    def source_tokens(self, text: str) -> int:
-        """Return the tokens of a text as the renderer writes it in a source."""
-        return self.count(text) if self._verbatim else _escaped_tokens(self.tokenizer, self.renderer, text)
+    def count_rendered(self, text: str) -> int:
+        """Return the tokens of a note's text as the renderer writes it, for example escaped."""
+        return self.count(text) if self._keeps_text else _count_escaped_tokens(self.tokenizer, self.renderer, text)
 
-    def lines(self, line_start: int, line_end: int, note: OpenNote) -> int:
-        """Return the tokens of lines, which are read from the note."""
-        return self.source_tokens(note.text(line_start, line_end) + "\n")
+    def count_lines(self, line_start: int, line_end: int, note: CachedNote) -> int:
+        """Return the tokens of a range of lines, which is read from the note."""
+        return self.count_rendered(note.text(line_start, line_end) + "\n")
 
-    def _part(self, part: Part, note: OpenNote) -> int:
-        if self._counted and self._verbatim:
+    def _count_part(self, part: Part, note: CachedNote) -> int:
+        if self._has_indexed_counts and self._keeps_text:
             return part.tokens
-        return self.source_tokens(note.text(part.line_start, part.line_end))
+        return self.count_rendered(note.text(part.line_start, part.line_end))
 
-    def _between(self, before: Part, after: Part) -> int:
-        return 1 + self._headings(after, after.section - before.section)
+    def _count_between(self, before: Part, after: Part) -> int:
+        return 1 + self._count_headings(after, after.section - before.section)
 
-    def _headings(self, part: Part, sections: int) -> int:
-        """Return the tokens of the heading above a fragment, times the `sections` between it and the one before."""
+    def _count_headings(self, part: Part, sections: int) -> int:
+        """Return the tokens of the heading above a fragment, times `sections`.
+
+        `sections` is the number of headings since the previous fragment; all are assumed to be as long as this one.
+        """
         if not part.level or sections < 1:
             return 0
         return sections * self.count(f"{'#' * part.level} {part.heading}\n\n")
 
 
-@lru_cache(maxsize=_CACHED_COUNTS)
-def _tokens(tokenizer: Tokenizer, text: str) -> int:
+@lru_cache(maxsize=_MAX_CACHED_COUNTS)
+def _count_tokens(tokenizer: Tokenizer, text: str) -> int:
     return tokenizer.count(text)
 
 
-@lru_cache(maxsize=_CACHED_COUNTS)
-def _escaped_tokens(tokenizer: Tokenizer, renderer: Renderer, text: str) -> int:
+@lru_cache(maxsize=_MAX_CACHED_COUNTS)
+def _count_escaped_tokens(tokenizer: Tokenizer, renderer: Renderer, text: str) -> int:
     return tokenizer.count(renderer.escape(text))
 
 
 # --- choice -----------------------------------------------------------------------------------------------------------
-# A chain is a row of units, consecutive pieces of a note. Adjacent selected units make one pack, which costs its frame
-# and its units; a pack has at least one unit with a hit. The most valuable selection is found exactly by dynamic
-# programming over costs in whole tokens, as for a knapsack (Kellerer, Pferschy, Pisinger: Knapsack Problems, 2004),
-# with three tables: the last unit is in no pack, in one without a hit yet, or in one with a hit.
+# A chain is a row of units, which are consecutive pieces of a note. Adjacent selected units make one pack. The pack
+# costs its frame and its units, and has at least one unit with a hit. The most valuable selection is found exactly, by
+# dynamic programming over costs in whole tokens as for a knapsack (Kellerer, Pferschy, Pisinger: Knapsack Problems,
+# 2004). There are three tables of the best value by cost: the last unit is in no pack, in a pack without a hit so far,
+# or in a pack with a hit.
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
-    """A unit of a note.
+class ChainUnit:
+    """One or more consecutive fragments of a note, which enter a pack together.
 
-    `opening` is its cost in tokens if a pack begins with it, frame included; `following` if the previous unit is in the
-    pack too. `value` is what it adds, never negative; `has_hit` is true if it contains a hit.
+    `opening_cost` are the tokens if a pack begins with this unit, with the pack's frame. `following_cost` are the
+    tokens if the previous unit is in the same pack. `value` is what the unit adds to the pack, never negative.
     """
 
-    opening: int
-    following: int
+    opening_cost: int
+    following_cost: int
     value: float
     has_hit: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
-    """An alternative to all units of a chain."""
+class ChainOption:
+    """A passage that may be packed in place of all units of a chain, with its cost in tokens and its value."""
 
     cost: int
     value: float
@@ -196,32 +218,36 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class UnitChain:
-    units: tuple[Unit, ...]
-    options: tuple[Option, ...] = ()
+    """The consecutive units of one candidate passage, and the options to pack in place of all of them."""
+
+    units: tuple[ChainUnit, ...]
+    options: tuple[ChainOption, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ChosenUnits:
-    """The selection from one chain: runs of units (first and last), or an option."""
+    """The selection from one chain: either runs of units, each as (first index, last index), or one option's index."""
 
     runs: tuple[tuple[int, int], ...] = ()
-    option: int | None = None
+    option_index: int | None = None
 
 
-Selection = tuple[ChosenUnits, ...]
-"""The selection from each chain."""
+ChainSelections = tuple[ChosenUnits, ...]
+"""The selection from each chain, in the order of the chains."""
 
-_Values = npt.NDArray[np.float64]
-_Marks = npt.NDArray[np.bool_]
+_ValueByCost = npt.NDArray[np.float64]
+"""An array of the best values; the index is the cost in tokens, and -inf marks an unreachable cost."""
+_FlagByCost = npt.NDArray[np.bool_]
+"""An array of flags; the index is the cost in tokens."""
 
 
-def selections(chains: Sequence[UnitChain], budget: int) -> Iterator[Selection]:
-    """Yield the best selection of each total cost up to `budget`, most valuable first; the last one is empty.
+def iterate_selections(chains: Sequence[UnitChain], budget: int) -> Iterator[ChainSelections]:
+    """Yield the best selection for each total cost up to `budget` tokens, most valuable first, an empty one last.
 
-    The selection for one cost does not depend on the budget. So if a caller tests the selections further, the value of
-    the first one that passes never falls when the budget grows.
+    The selection for a cost does not depend on the budget. So a caller may test the selections further: the value of
+    the first selection that passes never falls when the budget grows.
     """
-    whole = sum(_whole_cost(chain) for chain in chains)
+    whole = sum(_compute_whole_chain_cost(chain) for chain in chains)
     if whole <= budget:
         yield tuple(ChosenUnits(((0, len(chain.units) - 1),)) for chain in chains)
     if budget < 0:
@@ -230,47 +256,52 @@ def selections(chains: Sequence[UnitChain], budget: int) -> Iterator[Selection]:
     best = np.zeros(1)
     steps = []
     for chain in chains:
-        step = _Step(chain, _longer(best, min(budget, len(best) - 1 + _max_cost(chain)) + 1))
+        step = _ChainTables(chain, _extend_table(best, min(budget, len(best) - 1 + _compute_max_chain_cost(chain)) + 1))
         best = step.after
         steps.append(step)
     for cost in np.argsort(-best, kind="stable"):
         if best[cost] > -np.inf:
-            yield _trace(steps, int(cost))
+            yield _trace_selections(steps, int(cost))
 
 
-def _whole_cost(chain: UnitChain) -> int:
-    return chain.units[0].opening + sum(unit.following for unit in chain.units[1:])
+def _compute_whole_chain_cost(chain: UnitChain) -> int:
+    """Return the tokens of one pack with all units of a chain."""
+    return chain.units[0].opening_cost + sum(unit.following_cost for unit in chain.units[1:])
 
 
-def _max_cost(chain: UnitChain) -> int:
-    """Return an upper bound of a chain's cost."""
-    units = sum(max(unit.opening, unit.following) for unit in chain.units)
+def _compute_max_chain_cost(chain: UnitChain) -> int:
+    """Return an upper bound of the tokens of any selection from a chain."""
+    units = sum(max(unit.opening_cost, unit.following_cost) for unit in chain.units)
     return max((units, *(option.cost for option in chain.options)))
 
 
-def _longer(values: _Values, length: int) -> _Values:
-    """Return the table extended to higher costs, with -inf there."""
+def _extend_table(values: _ValueByCost, length: int) -> _ValueByCost:
+    """Return the table extended to `length` costs, with -inf for the added costs."""
     return np.concatenate((values, np.full(length - len(values), -np.inf)))
 
 
 @dataclass(frozen=True, slots=True)
 class _Transitions:
-    """How the best value of each cost was reached, after one unit.
+    """The choices made at one unit that led to the best value of each cost.
 
-    The flags say whether the unit's pack (without, with a hit) continues from the previous unit; for a hit, whether
-    that pack had no hit before; and, if the unit is in no pack, whether the previous one was in one.
+    `without_hit_continues` and `with_hit_continues` say whether the unit's pack, which has no hit so far or has a hit,
+    began before this unit. `had_no_hit` says that the pack got its first hit here. `closed` says that the unit is in no
+    pack and that a pack ended before it.
     """
 
-    without_hit_continues: _Marks
-    with_hit_continues: _Marks
-    had_no_hit: _Marks
-    closed: _Marks
+    without_hit_continues: _FlagByCost
+    with_hit_continues: _FlagByCost
+    had_no_hit: _FlagByCost
+    closed: _FlagByCost
 
 
-class _Step:
-    """The tables of one chain: best values before and after it, and how they were reached."""
+class _ChainTables:
+    """The dynamic programming tables of one chain: the best values after it, and the choices that led to them.
 
-    def __init__(self, chain: UnitChain, before: _Values) -> None:
+    `before` has the best value of each cost from the earlier chains.
+    """
+
+    def __init__(self, chain: UnitChain, before: _ValueByCost) -> None:
         self.chain = chain
         self.marks: list[_Transitions] = []
         none = np.full_like(before, -np.inf)
@@ -278,30 +309,30 @@ class _Step:
         any_without_hit = any_with_hit = False
         nothing = np.zeros(len(before), bool)
         for unit in chain.units:
-            opened = _shift(out, unit.opening, unit.value)
+            opened = _add_to_table(out, unit.opening_cost, unit.value)
             closed = with_hit > out if any_with_hit else nothing
             after_out = np.maximum(with_hit, out) if any_with_hit else out
             had_no_hit = without_hit_continues = with_hit_continues = nothing
             if unit.has_hit:
                 entered = opened
                 if any_without_hit:
-                    continued = _shift(without_hit, unit.following, unit.value)
+                    continued = _add_to_table(without_hit, unit.following_cost, unit.value)
                     had_no_hit = continued > entered
                     entered = np.maximum(continued, entered)
                 if any_with_hit:
-                    continued = _shift(with_hit, unit.following, unit.value)
+                    continued = _add_to_table(with_hit, unit.following_cost, unit.value)
                     with_hit_continues = continued >= entered
                     entered = np.maximum(continued, entered)
                 without_hit, with_hit = none, entered
                 any_without_hit, any_with_hit = False, True
             else:
                 if any_without_hit:
-                    continued = _shift(without_hit, unit.following, unit.value)
+                    continued = _add_to_table(without_hit, unit.following_cost, unit.value)
                     without_hit_continues = continued > opened
                     opened = np.maximum(continued, opened)
                 without_hit, any_without_hit = opened, True
                 if any_with_hit:
-                    with_hit = _shift(with_hit, unit.following, unit.value)
+                    with_hit = _add_to_table(with_hit, unit.following_cost, unit.value)
                     with_hit_continues = ~nothing
             out = after_out
             self.marks.append(_Transitions(without_hit_continues, with_hit_continues, had_no_hit, closed))
@@ -309,16 +340,16 @@ class _Step:
         after = np.maximum(with_hit, out)
         self.option_by_cost = np.full(len(before), -1, np.int16)
         for number, option in enumerate(chain.options):
-            instead = _shift(before, option.cost, option.value)
+            instead = _add_to_table(before, option.cost, option.value)
             better = instead > after
             after = np.maximum(instead, after)
             self.option_by_cost[better] = number
         self.after = after
 
-    def trace(self, cost: int) -> tuple[ChosenUnits, int]:
-        """Return what the best selection of a cost takes from this chain, and the cost that is left for the others."""
+    def trace_units(self, cost: int) -> tuple[ChosenUnits, int]:
+        """Return this chain's part of the best selection of `cost` tokens, and the tokens left for earlier chains."""
         if (option := int(self.option_by_cost[cost])) >= 0:
-            return ChosenUnits(option=option), cost - self.chain.options[option].cost
+            return ChosenUnits(option_index=option), cost - self.chain.options[option].cost
         runs: list[tuple[int, int]] = []
         state = "having" if self.closed[cost] else "out"
         last = len(self.chain.units) - 1
@@ -332,16 +363,16 @@ class _Step:
             gains_hit = state == "having" and not continues and mark.had_no_hit[cost]
             if continues or gains_hit:
                 state = "lacking" if gains_hit else state
-                cost -= unit.following
+                cost -= unit.following_cost
             else:
                 runs.append((number, last))
-                cost -= unit.opening
+                cost -= unit.opening_cost
                 state = "out"
         return ChosenUnits(tuple(reversed(runs))), cost
 
 
-def _shift(values: _Values, cost: int, value: float) -> _Values:
-    """Return the table after adding something of this cost and value."""
+def _add_to_table(values: _ValueByCost, cost: int, value: float) -> _ValueByCost:
+    """Return the table of best values after an item of this cost and value was added to every selection."""
     moved = np.empty_like(values)
     below = min(cost, len(values))
     moved[:below] = -np.inf
@@ -349,36 +380,40 @@ def _shift(values: _Values, cost: int, value: float) -> _Values:
     return moved
 
 
-def _trace(steps: Sequence[_Step], cost: int) -> Selection:
+def _trace_selections(steps: Sequence[_ChainTables], cost: int) -> ChainSelections:
+    """Return the best selection with this total cost, by following the choices back from the last chain."""
     selection = []
     for step in reversed(steps):
-        units, cost = step.trace(cost)
+        units, cost = step.trace_units(cost)
         selection.append(units)
     return tuple(reversed(selection))
 
 
 # --- candidates as units ----------------------------------------------------------------------------------------------
-# A candidate for the selection: its pieces, and the cost and value of each.
+# The chain of units of a candidate passage, with the cost and value of each unit.
 
-_CONTEXT = {Scope.NONE: 0.0, Scope.NEIGHBORS: 0.27, Scope.SECTION: 1.0, Scope.NOTE: 0.25}
-"""Value of a fragment beside a hit, as a share of the hit's value, by scope.
+_CONTEXT_SHARE = {Scope.NONE: 0.0, Scope.NEIGHBORS: 0.27, Scope.SECTION: 1.0, Scope.NOTE: 0.25}
+"""Value of a fragment next to a hit (context), as a share of the hit's value, by the scope of the hit.
 
-The share is of the hit's value or of _MAX_WIDENED, whichever is less, and is divided by the square of the distance.
-_MAX_WIDENED is so small that half of the hits that could be widened at 4,000 tokens are: many hits get a little context
-instead of the best ones a lot (see docs/design/packs.md).
+For fragments further away, the share is divided by the square of the distance in fragments.
 """
-_MAX_WIDENED = 0.01
-_MAX_CONTEXT = 32.0
-"""Upper bound of the value of a hit with all of its context."""
-_CUT = 0.1
-"""Share of a hit's value that is lost if its own fragment is cut: more than context elsewhere adds, less than a hit."""
+_MAX_CONTEXT_BASE = 0.01
+"""Upper bound of the hit value that _CONTEXT_SHARE is multiplied with.
 
-_Ordinals = tuple[int, int]
+It is low, so that many hits get a little context instead of the best hits a lot. With 4,000 tokens, half of the hits
+that can be extended are (docs/design/packs.md).
+"""
+_MAX_HIT_VALUE = 32.0
+"""Upper bound of the value of a hit with all of its context."""
+_CUT_LOSS = 0.1
+"""Share of a hit's value that is lost if its own fragment is cut: more than other context adds, less than a hit."""
+
+_OrdinalRange = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class DraftPack:
-    """A pack, the hits in it, best first, and its cost in tokens as one of several sources."""
+    """A pack with the hits in it, best first, and its cost: its tokens as a source after the first one."""
 
     pack: Pack
     hits: tuple[Hit, ...]
@@ -386,182 +421,207 @@ class DraftPack:
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
-    """The possible selections from a candidate.
+class CandidateChoices:
+    """The selections that are possible from one candidate passage, as a chain of units with options.
 
-    `pieces` are the ordinals, first and last, of each unit of `chain`; `inner` are the parts of the best hit's own
-    fragment that its options represent.
+    `unit_ordinals` has the first and last fragment ordinal of each unit of `chain`. `inner_spans` has the part of the
+    best hit's fragment that each option of `chain` stands for.
     """
 
-    candidate: Candidate
-    note: OpenNote
-    costs: Costs
-    pieces: tuple[_Ordinals, ...]
+    candidate: PackCandidate
+    note: CachedNote
+    costs: TokenCosts
+    unit_ordinals: tuple[_OrdinalRange, ...]
     chain: UnitChain
-    inner: tuple[LineSpan, ...]
-    _drafts: dict[_Ordinals, DraftPack] = field(default_factory=dict)
+    inner_spans: tuple[LineSpan, ...]
+    _drafts: dict[_OrdinalRange, DraftPack] = field(default_factory=dict)
 
-    def value(self, chosen: ChosenUnits, before: float) -> float:
-        """Return `before` plus the values of the selected units, summed in the order of the optimisation."""
-        if chosen.option is not None:
-            return before + self.chain.options[chosen.option].value
+    def add_value(self, chosen: ChosenUnits, total: float) -> float:
+        """Return `total` plus the values of the selected units, added in the order of the optimisation."""
+        if chosen.option_index is not None:
+            return total + self.chain.options[chosen.option_index].value
         for first, last in chosen.runs:
             for unit in self.chain.units[first : last + 1]:
-                before += unit.value
-        return before
+                total += unit.value
+        return total
 
-    def packs(self, chosen: ChosenUnits) -> list[DraftPack]:
-        """Return the selected packs."""
-        if chosen.option is not None:
-            return [self._pack(self.inner[chosen.option], self.candidate.hit_spans[:1])]
-        return [self._run(self.pieces[first][0], self.pieces[last][1]) for first, last in chosen.runs]
+    def draft_packs(self, chosen: ChosenUnits) -> list[DraftPack]:
+        """Return the packs for a selection from this candidate: one for each run of units, or one for its option."""
+        if chosen.option_index is not None:
+            return [self._draft_pack(self.inner_spans[chosen.option_index], self.candidate.hit_spans[:1])]
+        return [
+            self._draft_run(self.unit_ordinals[first][0], self.unit_ordinals[last][1]) for first, last in chosen.runs
+        ]
 
-    def _run(self, first: int, last: int) -> DraftPack:
+    def _draft_run(self, first: int, last: int) -> DraftPack:
+        """Return the pack of the fragments with ordinals `first` to `last`, cached."""
         pack = self._drafts.get((first, last))
         if pack is None:
             line_span = self._line_span(first, last)
-            pack = self._pack(line_span, [each for each in self.candidate.hit_spans if each.within(line_span)])
+            pack = self._draft_pack(
+                line_span, [each for each in self.candidate.hit_spans if each.is_in_span(line_span)]
+            )
             self._drafts[first, last] = pack
         return pack
 
-    def parts(self, room: int) -> Iterator[tuple[LineSpan, float, DraftPack]]:
-        """Yield the parts of the best hit's fragment that cost at most `room`, smallest first, with shares of it."""
-        for line_span, share in parts_of_block(self.candidate.best):
-            pack = self._pack(line_span, self.candidate.hit_spans[:1])
+    def iterate_parts(self, room: int) -> Iterator[tuple[LineSpan, float, DraftPack]]:
+        """Yield growing parts of the best hit's fragment, as long as they cost at most `room` tokens.
+
+        Each comes with its share of the fragment's text, 0 to 1, and its pack.
+        """
+        for line_span, share in iterate_block_parts(self.candidate.best_hit):
+            pack = self._draft_pack(line_span, self.candidate.hit_spans[:1])
             if pack.cost > room:
                 break
             yield line_span, share, pack
 
-    def _pack(self, line_span: LineSpan, hit_spans: Sequence[HitSpan]) -> DraftPack:
-        pack = pack_of(line_span, hit_spans, self.note)
-        cost = self.costs.frame(2, pack) + self.costs.source_tokens(pack.text)
+    def _draft_pack(self, line_span: LineSpan, hit_spans: Sequence[HitSpan]) -> DraftPack:
+        pack = build_span_pack(line_span, hit_spans, self.note)
+        cost = self.costs.count_frame(2, pack) + self.costs.count_rendered(pack.text)
         return DraftPack(pack, tuple(each.hit for each in hit_spans), cost)
 
-    def best_alone(self, budget: int) -> Iterator[ChosenUnits]:
-        """Yield the best hit's fragment, whole or cut at blocks, if its cost is within `budget`."""
-        own = self.candidate.best.fragment.ordinal
-        unit = self.pieces.index((own, own))
-        if self.chain.units[unit].opening <= budget:
+    def iterate_best_hit_choices(self, budget: int) -> Iterator[ChosenUnits]:
+        """Yield selections of the best hit's fragment alone, whole and cut at blocks, within `budget` tokens."""
+        own = self.candidate.best_hit.fragment.ordinal
+        unit = self.unit_ordinals.index((own, own))
+        if self.chain.units[unit].opening_cost <= budget:
             yield ChosenUnits(((unit, unit),))
-        yield from (ChosenUnits(option=at) for at, option in enumerate(self.chain.options) if option.cost <= budget)
+        yield from (
+            ChosenUnits(option_index=at) for at, option in enumerate(self.chain.options) if option.cost <= budget
+        )
 
-    def needs(self, hit: Hit) -> int:
-        """Return the tokens of a hit's fragment as a passage of its own."""
+    def count_hit_alone(self, hit: Hit) -> int:
+        """Return the tokens of a pack with this hit's fragment alone."""
         own = hit.fragment.ordinal
-        return self.chain.units[self.pieces.index((own, own))].opening
+        return self.chain.units[self.unit_ordinals.index((own, own))].opening_cost
 
-    def fits(self, budget: int) -> bool:
-        """Return whether the smallest possible pack fits the budget alone."""
-        openings = [unit.opening for unit in self.chain.units if unit.has_hit]
+    def can_fit(self, budget: int) -> bool:
+        """Return whether the smallest possible pack of this candidate fits `budget` tokens alone."""
+        openings = [unit.opening_cost for unit in self.chain.units if unit.has_hit]
         return min(openings + [option.cost for option in self.chain.options]) <= budget
 
     def _line_span(self, first: int, last: int) -> LineSpan:
-        """Return the requested range if it has just these fragments; else the fragments and the lines between them."""
+        """Return the lines of the fragments with ordinals `first` to `last`.
+
+        If a hit requested exactly these fragments, its span is returned, which may have headings and blank lines too.
+        """
         for line_span in (self.candidate.line_span, *(each.line_span for each in self.candidate.hit_spans)):
-            if (line_span.first, line_span.last) == (first, last):
+            if (line_span.first_ordinal, line_span.last_ordinal) == (first, last):
                 return line_span
-        return spanning(self.note, first, last, Scope.NEIGHBORS if first < last else Scope.NONE)
+        return build_ordinal_span(self.note, first, last, Scope.NEIGHBORS if first < last else Scope.NONE)
 
 
-def choices(
-    candidate: Candidate, note: OpenNote, costs: Costs, *, digests: Collection[str], hits: int, cuts_fragment: bool
-) -> Choices:
-    """Return the possible selections from a candidate.
+def build_choices(
+    candidate: PackCandidate,
+    note: CachedNote,
+    costs: TokenCosts,
+    *,
+    hit_digests: Collection[str],
+    hit_count: int,
+    cuts_fragment: bool,
+) -> CandidateChoices:
+    """Return the possible selections from one candidate.
 
-    It is one of several that have `hits` hits together, with the digests `digests`. With `cuts_fragment` parts of the
-    best hit's own fragment are included, for a budget below its size.
+    `hit_count` is the number of hits of all candidates, `hit_digests` are the digests of their texts. With
+    `cuts_fragment`, parts of the best hit's fragment are options, for a budget below the fragment's size.
     """
-    frame = costs.frame(2, draft(candidate, note))
-    pieces = tuple(_pieces(candidate))
-    values = _values(candidate, note, digests, GRAIN / _MAX_CONTEXT / hits)
+    frame = costs.count_frame(2, build_frame_sample(candidate, note))
+    pieces = tuple(_divide_into_units(candidate))
+    values = _compute_fragment_values(candidate, note, hit_digests, VALUE_UNIT / _MAX_HIT_VALUE / hit_count)
     hit_ordinals = {each.hit.fragment.ordinal for each in candidate.hit_spans}
-    inside = [costs.fragments(*ordinals, note) for ordinals in pieces]
-    headings = [0, *(costs.between(before[1], after[0], note) for before, after in pairwise(pieces))]
+    inside = [costs.count_range(*ordinals, note) for ordinals in pieces]
+    headings = [0, *(costs.count_between(before[1], after[0], note) for before, after in pairwise(pieces))]
     line_spans = [candidate.line_span, *(each.line_span for each in candidate.hit_spans)]
-    above = {each.first: costs.above(each, note) for each in line_spans}
+    above = {each.first_ordinal: costs.count_headings_above(each, note) for each in line_spans}
     units = tuple(
-        Unit(
-            opening=frame + above.get(ordinals[0], 0) + tokens + 1,
-            following=between + tokens,
+        ChainUnit(
+            opening_cost=frame + above.get(ordinals[0], 0) + tokens + 1,
+            following_cost=between + tokens,
             value=sum(values[ordinal] for ordinal in range(ordinals[0], ordinals[1] + 1)),
             has_hit=ordinals[0] in hit_ordinals,
         )
         for ordinals, tokens, between in zip(pieces, inside, headings, strict=True)
     )
-    inner = tuple(inner_spans(candidate.best)) if cuts_fragment else ()
-    value = primary_value(candidate.hit_spans[0].value * (1 - _CUT))
-    options = tuple(Option(frame + costs.lines(each.line_start, each.line_end, note), value) for each in inner)
-    return Choices(candidate, note, costs, pieces, UnitChain(units, options), inner)
+    inner = tuple(list_block_spans(candidate.best_hit)) if cuts_fragment else ()
+    value = round_primary_value(candidate.hit_spans[0].value * (1 - _CUT_LOSS))
+    options = tuple(
+        ChainOption(frame + costs.count_lines(each.line_start, each.line_end, note), value) for each in inner
+    )
+    return CandidateChoices(candidate, note, costs, pieces, UnitChain(units, options), inner)
 
 
-def shrunk(offered: Sequence[Choices], room: int) -> list[Choices]:
-    """Return the choices for a best hit that does not fit, with parts of its best block in place of blocks.
+def replace_blocks_with_parts(offered: Sequence[CandidateChoices], room: int) -> list[CandidateChoices]:
+    """Return the choices with the first candidate's options replaced by parts of its best block.
 
-    A part has more value than all other hits together, so that no weaker hit replaces it, and all together have less
-    than the best hit cut at blocks, so that a budget with room for that never has less value. Otherwise a part counts
-    by its share of the fragment, and others by their value.
+    For a best hit that does not fit into `room` tokens, even cut at blocks. The values of the other hits are scaled
+    down: one part has more value than all other hits together, so that no weaker hit replaces it. Everything together
+    has less value than the best hit cut at blocks, so that a larger budget never gives less value. Among parts, a
+    larger share of the fragment has more value.
     """
     first = offered[0]
     value = first.candidate.hit_spans[0].value
-    scale = 0.5 * _CUT * value / sum(unit.value for each in offered for unit in each.chain.units)
+    scale = 0.5 * _CUT_LOSS * value / sum(unit.value for each in offered for unit in each.chain.units)
     line_spans: list[LineSpan] = []
-    options: list[Option] = []
-    for line_span, share, part in first.parts(room):
+    options: list[ChainOption] = []
+    for line_span, share, part in first.iterate_parts(room):
         line_spans.append(line_span)
         cost = max([part.cost, *(option.cost for option in options[-1:])])
-        options.append(Option(cost, value * (1 - 2 * _CUT + scale * share)))
+        options.append(ChainOption(cost, value * (1 - 2 * _CUT_LOSS + scale * share)))
     scaled = [
         replace(each, chain=UnitChain(tuple(replace(unit, value=unit.value * scale) for unit in each.chain.units)))
         for each in offered
     ]
     parts = UnitChain(scaled[0].chain.units, tuple(options))
-    return [replace(scaled[0], chain=parts, inner=tuple(line_spans)), *scaled[1:]]
+    return [replace(scaled[0], chain=parts, inner_spans=tuple(line_spans)), *scaled[1:]]
 
 
-def _values(candidate: Candidate, note: OpenNote, digests: Collection[str], context_factor: float) -> dict[int, float]:
+def _compute_fragment_values(
+    candidate: PackCandidate, note: CachedNote, hit_digests: Collection[str], context_factor: float
+) -> dict[int, float]:
     """Return the value of each fragment of a candidate, by ordinal.
 
-    Context and weaker hits are multiplied by `context_factor`; the text of another hit adds no value as context.
+    The values of context and of hits that are not primary are multiplied by `context_factor`. A fragment whose text is
+    that of a hit (its digest is in `hit_digests`) adds no value as context.
     """
     line_span = candidate.line_span
-    parts = note.parts(line_span.first, line_span.last)
+    parts = note.parts(line_span.first_ordinal, line_span.last_ordinal)
     values = dict.fromkeys((part.ordinal for part in parts), 0.0)
-    context = [part.ordinal for part in parts if part.digest not in digests]
+    context = [part.ordinal for part in parts if part.digest not in hit_digests]
     for each in candidate.hit_spans:
         own = each.hit.fragment.ordinal
         for ordinal in context:
-            if each.line_span.first <= ordinal <= each.line_span.last:
-                share = _CONTEXT[each.line_span.scope] / (ordinal - own) ** 2
-                values[ordinal] += context_factor * share * min(each.value, _MAX_WIDENED)
+            if each.line_span.first_ordinal <= ordinal <= each.line_span.last_ordinal:
+                share = _CONTEXT_SHARE[each.line_span.scope] / (ordinal - own) ** 2
+                values[ordinal] += context_factor * share * min(each.value, _MAX_CONTEXT_BASE)
         values[own] += each.value if each.is_primary else context_factor * each.value
     return values
 
 
-def _pieces(candidate: Candidate) -> Iterator[_Ordinals]:
-    """Yield each hit's fragment alone, and the fragments between hits in pieces.
+def _divide_into_units(candidate: PackCandidate) -> Iterator[_OrdinalRange]:
+    """Yield the first and last ordinal of each unit: a hit's fragment alone, or some fragments between hits.
 
-    The pieces have 1, 2, 4, … fragments from the nearest hit, so that there are few even in a long note.
+    Units between hits have 1, 2, 4, … fragments, counted from the nearest hit, so even a long note has few units.
     """
-    ordinal = candidate.line_span.first
+    ordinal = candidate.line_span.first_ordinal
     hits = sorted({each.hit.fragment.ordinal for each in candidate.hit_spans})
     for hit in hits:
         between = hit - ordinal
-        before = 0 if ordinal == candidate.line_span.first else between - between // 2
-        sizes = [*_doubling(before), *reversed(list(_doubling(between - before)))]
+        before = 0 if ordinal == candidate.line_span.first_ordinal else between - between // 2
+        sizes = [*_iterate_doubling_sizes(before), *reversed(list(_iterate_doubling_sizes(between - before)))]
         for size in sizes:
             yield ordinal, ordinal + size - 1
             ordinal += size
         yield hit, hit
         ordinal = hit + 1
-    for size in _doubling(candidate.line_span.last + 1 - ordinal):
+    for size in _iterate_doubling_sizes(candidate.line_span.last_ordinal + 1 - ordinal):
         yield ordinal, ordinal + size - 1
         ordinal += size
 
 
-def _doubling(count: int) -> Iterator[int]:
-    """Yield 1, 2, 4, … until the sum is `count`; the last one may be smaller."""
+def _iterate_doubling_sizes(total: int) -> Iterator[int]:
+    """Yield the sizes 1, 2, 4, …, which add up to `total`; the last size may be smaller."""
     size = 1
-    while count > 0:
-        yield min(size, count)
-        count -= size
+    while total > 0:
+        yield min(size, total)
+        total -= size
         size *= 2

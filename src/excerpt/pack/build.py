@@ -1,4 +1,4 @@
-"""Building of packs from hits, within a token budget and rendered for a prompt."""
+"""Building of packs: passages around hits, within a token budget and rendered for a prompt."""
 
 from __future__ import annotations
 
@@ -15,22 +15,30 @@ from excerpt.kinds import Scope, Stopped, Strategy
 from excerpt.model import TOO_LARGE, Fragment, Hit, LeftOut, Pack, PackResult, Result
 from excerpt.pack.budget import (
     MAX_PRIMARY_HITS,
-    Choices,
+    CandidateChoices,
+    ChainSelections,
     ChosenUnits,
-    Costs,
     DraftPack,
-    Selection,
-    choices,
-    hit_values,
-    primary_value,
-    selections,
-    shrunk,
+    TokenCosts,
+    build_choices,
+    compute_hit_values,
+    iterate_selections,
+    replace_blocks_with_parts,
+    round_primary_value,
 )
-from excerpt.pack.expand import DuplicateRule, HitSpan, draft, expand, merge, near_copy, reading
+from excerpt.pack.expand import (
+    DuplicateRule,
+    HitSpan,
+    build_frame_sample,
+    expand_fragment,
+    find_expansion_range,
+    find_near_copy,
+    merge_hit_spans,
+)
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
 from excerpt.pack.formats.pack_format import Renderer
-from excerpt.pack.selection import AS_RANKED, Overrides
-from excerpt.pack.source import NoteSource, SourceNotes, notes_of
+from excerpt.pack.selection import NO_OVERRIDES, PackOverrides
+from excerpt.pack.source import NoteCache, NoteSource, get_note_cache
 from excerpt.search.engine import Engine, count_matching_rows, highest_confidence
 from excerpt.search.evidence import POOL_SIZE
 from excerpt.settings import PackSettings
@@ -38,45 +46,45 @@ from excerpt.text.display import line_range
 from excerpt.text.tokens import Tokenizer
 
 # --- gather -----------------------------------------------------------------------------------------------------------
-# Which hits are extended, the value of each, and those left out before the selection.
+# Collect the hits to pack, extend each to its scope and value it; leave out copies and dropped hits.
 
-DROPPED = "dropped by hand"
-GONE = "no longer in the index"
-SAME_TEXT = "same text as"
-NEAR_COPY = "near copy of"
+DROPPED_REASON = "dropped by hand"
+GONE_REASON = "no longer in the index"
+SAME_TEXT_REASON = "same text as"
+NEAR_COPY_REASON = "near copy of"
 
 MARK_SCORE = 1.0
 """Score of a fragment marked by hand, whatever its score for the query."""
 
 HITS_PER_PACKED = 4
-"""Number of hits examined per hit of the limit, because copies and dropped ones do not count."""
+"""Number of hits examined for each hit of the limit, because copies and dropped hits do not count."""
 
 
 @dataclass
-class Gathering:
-    """Collection of hits for the candidates, best first, and of those left out: copies, and lost ones."""
+class HitCollector:
+    """Collects the hits to pack, best first, and the hits left out: copies, dropped hits and hits no longer indexed."""
 
-    notes: SourceNotes
+    notes: NoteCache
     settings: PackSettings
-    overrides: Overrides
-    costs: Costs
+    overrides: PackOverrides
+    costs: TokenCosts
     hit_spans: list[HitSpan] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
     is_limited: bool = False
-    """Whether there are more hits than were examined."""
+    """Whether the ranking has more hits than the limit allows."""
     _by_digest: dict[str, Fragment] = field(default_factory=dict)
 
     def add_hits(self, hits: Sequence[Hit], duplicate: DuplicateRule) -> None:
-        """Add the first hits of a ranking up to the limit; copies and dropped ones do not count."""
+        """Add the best hits up to `settings.limit`; copies (found by `duplicate`) and dropped hits do not count."""
         candidates = self._without_dropped(hits[: self.settings.limit * HITS_PER_PACKED])
-        values = hit_values(candidates)
+        values = compute_hit_values(candidates)
         min_primary = min(nlargest(MAX_PRIMARY_HITS, values), default=0.0)
-        self._add(candidates, values, min_primary, self.settings.limit, duplicate)
+        self._add_candidates(candidates, values, min_primary, self.settings.limit, duplicate)
 
     def add_marks(self, marked: Sequence[str], hits: Sequence[Hit]) -> None:
-        """Add all marked fragments, with the query's spans if it found them. A marked near copy goes in.
+        """Add the fragments with the ids `marked`, in this order; the ids that are no longer indexed are left out.
 
-        Fragments that are no longer in the index are left out.
+        A fragment that is also one of `hits` gets the hit's matched spans. A marked near copy of another is kept.
         """
         spans = {hit.fragment.id: hit.spans for hit in hits}
         candidates = []
@@ -85,76 +93,84 @@ class Gathering:
             if fragment:
                 candidates.append(Hit(fragment, MARK_SCORE, spans=spans.get(fragment_id, ())))
             else:
-                self.left_out.append(LeftOut(fragment_id, 0, 0, 0, GONE))
+                self.left_out.append(LeftOut(fragment_id, 0, 0, 0, GONE_REASON))
         candidates = self._without_dropped(candidates)
-        self._add(
+        self._add_candidates(
             candidates, [MARK_SCORE] * len(candidates), MARK_SCORE, len(candidates), lambda _fragment, _held: None
         )
 
     def _without_dropped(self, hits: Sequence[Hit]) -> list[Hit]:
-        remaining = [hit for hit in hits if hit.fragment.id not in self.overrides.dropped]
+        """Return the hits without the dropped ones, which are recorded as left out."""
+        remaining = [hit for hit in hits if hit.fragment.id not in self.overrides.dropped_ids]
         for hit in hits:
-            if hit.fragment.id in self.overrides.dropped:
-                self._leave_out(hit.fragment, DROPPED)
+            if hit.fragment.id in self.overrides.dropped_ids:
+                self._leave_out(hit.fragment, DROPPED_REASON)
         return remaining
 
-    def _add(
+    def _add_candidates(
         self, hits: Sequence[Hit], values: Sequence[float], min_primary: float, limit: int, duplicate: DuplicateRule
     ) -> None:
-        self.notes.read(
-            reading(hit.fragment, self._scope(hit.fragment), self.settings.neighbors) for hit in hits[:limit]
+        """Add hits until `limit` are added, and leave out duplicates and lost fragments.
+
+        `values` are the values of `hits`; a hit of at least `min_primary` is a primary hit, packed before any context.
+        """
+        self.notes.prefetch(
+            find_expansion_range(hit.fragment, self._get_scope(hit.fragment), self.settings.neighbors)
+            for hit in hits[:limit]
         )
         for hit, value in zip(hits, values, strict=True):
             if not limit:
                 self.is_limited = True
                 break
             note = self.notes[hit.fragment.path]
-            fragment = note.refresh(hit.fragment)
+            fragment = note.refresh_fragment(hit.fragment)
             if fragment is None:
-                self._leave_out(hit.fragment, GONE)
+                self._leave_out(hit.fragment, GONE_REASON)
                 continue
-            twin, why = self._twin(fragment, duplicate)
+            twin, why = self._find_duplicate(fragment, duplicate)
             if twin:
                 if twin.id != fragment.id:
                     self._leave_out(fragment, f"{why} {twin.path}:{line_range(twin.line_start, twin.line_end)}")
                 continue
             self._by_digest[fragment.digest] = fragment
-            line_span = expand(fragment, note, self._scope(fragment), self.settings.neighbors, self.overrides.dropped)
+            line_span = expand_fragment(
+                fragment, note, self._get_scope(fragment), self.settings.neighbors, self.overrides.dropped_ids
+            )
             current_hit = replace(hit, fragment=fragment)
             if value >= min_primary:
-                self.hit_spans.append(HitSpan(current_hit, line_span, primary_value(value), is_primary=True))
+                self.hit_spans.append(HitSpan(current_hit, line_span, round_primary_value(value), is_primary=True))
             else:
                 self.hit_spans.append(HitSpan(current_hit, line_span, value, is_primary=False))
             limit -= 1
 
-    def _scope(self, fragment: Fragment) -> Scope:
-        return self._scopes.get(fragment.id, self.settings.scope)
+    def _get_scope(self, fragment: Fragment) -> Scope:
+        return self._scope_by_id.get(fragment.id, self.settings.scope)
 
     @cached_property
-    def _scopes(self) -> Mapping[str, Scope]:
+    def _scope_by_id(self) -> Mapping[str, Scope]:
         return dict(self.overrides.scopes)
 
-    def _twin(self, fragment: Fragment, duplicate: DuplicateRule) -> tuple[Fragment | None, str]:
-        """Return the better hit that makes this one redundant, and the reason."""
+    def _find_duplicate(self, fragment: Fragment, duplicate: DuplicateRule) -> tuple[Fragment | None, str]:
+        """Return the better hit that has the same text or nearly so, if any, and the reason to leave out `fragment`."""
         if fragment.digest in self._by_digest:
-            return self._by_digest[fragment.digest], SAME_TEXT
-        return duplicate(fragment, self._by_digest.values()), NEAR_COPY
+            return self._by_digest[fragment.digest], SAME_TEXT_REASON
+        return duplicate(fragment, self._by_digest.values()), NEAR_COPY_REASON
 
     def _leave_out(self, fragment: Fragment, reason: str) -> None:
-        self.left_out.append(left_out(fragment, reason, self.costs))
+        self.left_out.append(make_left_out(fragment, reason, self.costs))
 
 
-def left_out(fragment: Fragment, reason: str, costs: Costs) -> LeftOut:
-    """Return a hit as left out, with the tokens of its own text."""
-    return LeftOut(fragment.path, fragment.line_start, fragment.line_end, costs.own(fragment), reason)
+def make_left_out(fragment: Fragment, reason: str, costs: TokenCosts) -> LeftOut:
+    """Return the record of a fragment that was left out, with its token count and the reason."""
+    return LeftOut(fragment.path, fragment.line_start, fragment.line_end, costs.count_fragment(fragment), reason)
 
 
 # --- pack -------------------------------------------------------------------------------------------------------------
 
-_Ordering = Callable[[Sequence[DraftPack]], list[Pack]]
+_PackOrdering = Callable[[Sequence[DraftPack]], list[Pack]]
 
-OUT_OF_BUDGET = "out of budget"
-MARKDOWN = MarkdownRenderer()
+OUT_OF_BUDGET_REASON = "out of budget"
+MARKDOWN_RENDERER = MarkdownRenderer()
 
 
 def build_pack(
@@ -165,62 +181,66 @@ def build_pack(
     strategy: Strategy,
     settings: PackSettings,
     tokenizer: Tokenizer,
-    renderer: Renderer = MARKDOWN,
+    renderer: Renderer = MARKDOWN_RENDERER,
     marked: Sequence[str] = (),
-    overrides: Overrides = AS_RANKED,
+    overrides: PackOverrides = NO_OVERRIDES,
     ranked: bool = True,
-    duplicate: DuplicateRule = near_copy,
+    duplicate: DuplicateRule = find_near_copy,
 ) -> PackResult:
-    """Build packs from the fragments with the ids `marked`, in that order, or else from the top `hits` (best first).
+    """Return packs of the best `hits` (best first), or of the fragments with the ids `marked`, in their order.
 
-    At most `settings.limit` hits, without copies of others and dropped ones, are extended to `settings.scope`; marks
-    all are. The rendered text is never above `settings.budget` tokens of `tokenizer`, and a larger budget never gives
-    less value. `renderer` makes the text; the result is deterministic. If not `ranked`, the packs are the same, in the
-    order of the vault, with score 0.
+    Hits are extended to `settings.scope`: at most `settings.limit` of them, not counting copies and dropped hits, but
+    all marked fragments. The rendered text never exceeds `settings.budget` tokens of `tokenizer`, and a larger budget
+    never gives less value. Without `ranked`, the packs are the same, but in the order of the vault and with score 0.
+    `overrides` are the user's decisions by hand; `duplicate` finds the better hit that a fragment repeats. The result
+    is deterministic.
     """
-    notes = notes_of(source)
-    costs = Costs(tokenizer, renderer, source.tokenizer)
-    gathered = Gathering(notes, settings, overrides, costs)
+    notes = get_note_cache(source)
+    costs = TokenCosts(tokenizer, renderer, source.tokenizer)
+    gathered = HitCollector(notes, settings, overrides, costs)
     if marked:
         gathered.add_marks(marked, hits)
     else:
         gathered.add_hits(hits, duplicate)
-    in_order = partial(_in_order, hit_spans=gathered.hit_spans, overrides=overrides, ranked=ranked)
-    choices, choice = _choices_of(gathered.hit_spans, notes, costs), _NOTHING
+    in_order = partial(_order_packs, hit_spans=gathered.hit_spans, overrides=overrides, ranked=ranked)
+    choices, choice = _build_all_choices(gathered.hit_spans, notes, costs), _EMPTY_CHOICE
     if settings.budget > 0:  # with 0, a caller gets the text around a pack
-        choices, choice = _choose(choices, settings.budget, costs, in_order)
-        alone = [each.alone(notes[each.line_span.path]) for each in gathered.hit_spans]
+        choices, choice = _choose_packs(choices, settings.budget, costs, in_order)
+        alone = [each.without_context(notes[each.line_span.path]) for each in gathered.hit_spans]
         if any(each.line_span != hit.line_span for each, hit in zip(gathered.hit_spans, alone, strict=True)):
             # Token counts do not add up exactly: the hits alone are tried too, so that context never displaces a hit.
-            by_hits = _choose(_choices_of(alone, notes, costs), settings.budget, costs, in_order)
+            by_hits = _choose_packs(_build_all_choices(alone, notes, costs), settings.budget, costs, in_order)
             choices, choice = max((choices, choice), by_hits, key=lambda tried: tried[1].value)
     packs = tuple(replace(pack, tokens=costs.count(pack.text)) for pack in choice.packs)
-    unchosen = list(_unchosen(choices, choice))
-    notes.forget()
+    unchosen = list(_iterate_unchosen_hits(choices, choice))
+    notes.evict_old_notes()
     return PackResult(
         query=query,
         strategy=strategy,
         budget=settings.budget,
         tokenizer=tokenizer.name,
         packs=packs,
-        left_out=(*gathered.left_out, *_left_out(unchosen, settings.budget, costs)),
+        left_out=(*gathered.left_out, *_iterate_unchosen_reasons(unchosen, settings.budget, costs)),
         text=choice.text,
         tokens=choice.tokens,
         value=choice.value,
         source_tokens=sum(notes[path].tokens for path in dict.fromkeys(pack.path for pack in packs)),
         format=settings.format,
         stopped=Stopped.BUDGET if unchosen else Stopped.LIMIT if gathered.is_limited else Stopped.END,
-        costs=_costs(choice),
-        needs=tuple(each.needs(hit) for each, hit in unchosen),
+        costs=_count_pack_tokens(choice),
+        needs=tuple(each.count_hit_alone(hit) for each, hit in unchosen),
     )
 
 
-# --- what goes in -----------------------------------------------------------------------------------------------------
+# --- choice of packs --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class _Choice:
-    """The chosen packs in order, their text with its tokens, and their value."""
+class _PackChoice:
+    """The chosen packs in their order, their rendered text with its token count, and their value.
+
+    `drafts` has the same packs in any order, with their hits and costs.
+    """
 
     packs: Sequence[Pack]
     drafts: Sequence[DraftPack]
@@ -229,72 +249,82 @@ class _Choice:
     value: float
 
 
-_NOTHING = _Choice((), (), "", 0, 0.0)
+_EMPTY_CHOICE = _PackChoice((), (), "", 0, 0.0)
 
 
-def _choices_of(hit_spans: Sequence[HitSpan], notes: SourceNotes, costs: Costs) -> list[Choices]:
-    """Return the choices of each candidate, best first."""
+def _build_all_choices(hit_spans: Sequence[HitSpan], notes: NoteCache, costs: TokenCosts) -> list[CandidateChoices]:
+    """Return the possible selections from each merged passage, in the order of their best hits."""
     digests = {each.hit.fragment.digest for each in hit_spans}
     return [
-        choices(each, notes[each.line_span.path], costs, digests=digests, hits=len(hit_spans), cuts_fragment=rank == 0)
-        for rank, each in enumerate(merge(hit_spans))
+        build_choices(
+            each,
+            notes[each.line_span.path],
+            costs,
+            hit_digests=digests,
+            hit_count=len(hit_spans),
+            cuts_fragment=rank == 0,
+        )
+        for rank, each in enumerate(merge_hit_spans(hit_spans))
     ]
 
 
-def _choose(offered: list[Choices], budget: int, costs: Costs, in_order: _Ordering) -> tuple[list[Choices], _Choice]:
-    """Return the most valuable selection whose rendered text is within the budget, and the choices it is from.
+def _choose_packs(
+    offered: list[CandidateChoices], budget: int, costs: TokenCosts, in_order: _PackOrdering
+) -> tuple[list[CandidateChoices], _PackChoice]:
+    """Return the choices that were used, and the most valuable packs whose rendered text is within `budget` tokens.
 
-    If the best hit does not fit alone, these include parts of its blocks.
+    If the best hit's fragment does not fit alone, the returned choices have parts of its best block as options.
     """
     if not offered:
-        return offered, _NOTHING
-    room = budget - _shared_cost(offered, costs)
-    first_within = partial(_first_within, budget=budget, room=room, costs=costs, in_order=in_order)
+        return offered, _EMPTY_CHOICE
+    room = budget - _count_shared_tokens(offered, costs)
+    first_within = partial(_find_first_within, budget=budget, room=room, costs=costs, in_order=in_order)
     others = (ChosenUnits(),) * (len(offered) - 1)
-    best = first_within(((units, *others) for units in offered[0].best_alone(room)), offered)
+    best = first_within(((units, *others) for units in offered[0].iterate_best_hit_choices(room)), offered)
     if best is None:
-        offered = shrunk(offered, room)
-    chosen = first_within(selections([each.chain for each in offered], room), offered)
-    choice = max((each for each in (chosen, best) if each), key=lambda each: each.value, default=_NOTHING)
+        offered = replace_blocks_with_parts(offered, room)
+    chosen = first_within(iterate_selections([each.chain for each in offered], room), offered)
+    choice = max((each for each in (chosen, best) if each), key=lambda each: each.value, default=_EMPTY_CHOICE)
     for each in offered[1:]:
-        if not each.fits(budget):
-            choice = _with_part(choice, each, budget=budget, room=room, costs=costs, in_order=in_order)
+        if not each.can_fit(budget):
+            choice = _add_part(choice, each, budget=budget, room=room, costs=costs, in_order=in_order)
     return offered, choice
 
 
-def _with_part(
-    choice: _Choice, large: Choices, *, budget: int, room: int, costs: Costs, in_order: _Ordering
-) -> _Choice:
-    """Return the selection, with a part of a hit that is larger than the budget if there is room.
+def _add_part(
+    choice: _PackChoice, large: CandidateChoices, *, budget: int, room: int, costs: TokenCosts, in_order: _PackOrdering
+) -> _PackChoice:
+    """Return the choice with the largest part of the `large` candidate's best hit that still fits, or unchanged.
 
-    It adds no value, because a budget with room for the whole hit may have a better use for that.
+    `large` is a candidate that does not fit into the budget whole. The part adds no value, because a budget with room
+    for the whole hit may have a better use for these tokens. `room` is `budget` without the text rendered once.
     """
     remaining = room - sum(drafts.cost for drafts in choice.drafts)
-    for _, _, part in reversed(list(large.parts(remaining))):
+    for _, _, part in reversed(list(large.iterate_parts(remaining))):
         drafts = [*choice.drafts, part]
         packs = in_order(drafts)
         text = costs.renderer.render(packs)
         tokens = costs.tokenizer.count(text)
         if tokens <= budget:
-            return _Choice(packs, drafts, text, tokens, choice.value)
+            return _PackChoice(packs, drafts, text, tokens, choice.value)
     return choice
 
 
-def _first_within(
-    selected: Iterable[Selection],
-    offered: Sequence[Choices],
+def _find_first_within(
+    selected: Iterable[ChainSelections],
+    offered: Sequence[CandidateChoices],
     *,
     budget: int,
     room: int,
-    costs: Costs,
-    in_order: _Ordering,
-) -> _Choice | None:
-    """Return the first selection whose rendered text is within the budget.
+    costs: TokenCosts,
+    in_order: _PackOrdering,
+) -> _PackChoice | None:
+    """Return the packs of the first selection whose rendered text is within `budget` tokens, None if there is none.
 
-    `room` is the budget without the text that is rendered once.
+    `room` is `budget` without the text that is rendered once. `in_order` sorts the packs.
     """
     for selection in selected:
-        drafts = [drafts for each, units in zip(offered, selection, strict=True) for drafts in each.packs(units)]
+        drafts = [drafts for each, units in zip(offered, selection, strict=True) for drafts in each.draft_packs(units)]
         # Counted source by source first: cheap, since selections of similar costs have most sources in common.
         if sum(draft.cost for draft in drafts) > room:
             continue
@@ -304,38 +334,38 @@ def _first_within(
         if tokens <= budget:
             value = 0.0
             for each, units in zip(offered, selection, strict=True):
-                value = each.value(units, value)
-            return _Choice(packs, drafts, text, tokens, value)
+                value = each.add_value(units, value)
+            return _PackChoice(packs, drafts, text, tokens, value)
     return None
 
 
-def _shared_cost(offered: Sequence[Choices], costs: Costs) -> int:
-    """Return the tokens of the text that is rendered once for all packs; the first frame includes it."""
-    pack = draft(offered[0].candidate, offered[0].note)
-    return max(costs.frame(1, pack) - costs.frame(2, pack), 0)
+def _count_shared_tokens(offered: Sequence[CandidateChoices], costs: TokenCosts) -> int:
+    """Return the tokens of the text that is rendered once for all packs, such as the question."""
+    pack = build_frame_sample(offered[0].candidate, offered[0].note)
+    return max(costs.count_frame(1, pack) - costs.count_frame(2, pack), 0)
 
 
-def _costs(choice: _Choice) -> tuple[int, ...]:
-    """Return the tokens of each pack with its frame.
+def _count_pack_tokens(choice: _PackChoice) -> tuple[int, ...]:
+    """Return the tokens of each pack with its frame; they add up to the tokens of the whole text.
 
-    The first pack gets the difference to the total: it includes the text that is rendered once, and tokens of parts do
-    not add up exactly.
+    The first pack gets the remainder of the total, because its frame includes the text that is rendered once and token
+    counts of parts do not add up exactly.
     """
     by_id = {draft.pack.id: draft.cost for draft in choice.drafts}
     others = tuple(by_id[pack.id] for pack in choice.packs[1:])
     return (choice.tokens - sum(others), *others) if choice.packs else ()
 
 
-def _in_order(
-    drafts: Sequence[DraftPack], *, hit_spans: Sequence[HitSpan], overrides: Overrides, ranked: bool
+def _order_packs(
+    drafts: Sequence[DraftPack], *, hit_spans: Sequence[HitSpan], overrides: PackOverrides, ranked: bool
 ) -> list[Pack]:
-    """Return the packs in order: of their best hits, of the user, or of the vault."""
+    """Return the packs ordered by the user's order, then by their best hits; without `ranked`, as in the vault."""
     packs = [draft.pack for draft in drafts]
     if not ranked:
         unscored = [replace(pack, entry=replace(pack.entry, score=0.0)) for pack in packs]
         return sorted(unscored, key=lambda pack: (pack.path, pack.line_start))
     ranks = {each.hit.fragment.id: rank for rank, each in enumerate(hit_spans)}
-    manual_ranks = {fragment_id: rank for rank, fragment_id in enumerate(overrides.order)}
+    manual_ranks = {fragment_id: rank for rank, fragment_id in enumerate(overrides.ordered_ids)}
 
     def rank(pack: Pack) -> tuple[int, int]:
         position = min(
@@ -346,8 +376,10 @@ def _in_order(
     return sorted(packs, key=rank)
 
 
-def _unchosen(offered: Sequence[Choices], choice: _Choice) -> Iterator[tuple[Choices, Hit]]:
-    """Yield the hits that are in no pack."""
+def _iterate_unchosen_hits(
+    offered: Sequence[CandidateChoices], choice: _PackChoice
+) -> Iterator[tuple[CandidateChoices, Hit]]:
+    """Yield the hits that are in no chosen pack, each with the choices of its candidate."""
     inside = {hit.fragment.id for draft in choice.drafts for hit in draft.hits}
     for each in offered:
         for hit_span in each.candidate.hit_spans:
@@ -355,29 +387,34 @@ def _unchosen(offered: Sequence[Choices], choice: _Choice) -> Iterator[tuple[Cho
                 yield each, hit_span.hit
 
 
-def _left_out(unchosen: Iterable[tuple[Choices, Hit]], budget: int, costs: Costs) -> Iterator[LeftOut]:
+def _iterate_unchosen_reasons(
+    unchosen: Iterable[tuple[CandidateChoices, Hit]], budget: int, costs: TokenCosts
+) -> Iterator[LeftOut]:
+    """Yield the record of each hit that is in no chosen pack, with the reason."""
     for each, hit in unchosen:
-        yield left_out(hit.fragment, OUT_OF_BUDGET if each.fits(budget) else TOO_LARGE, costs)
+        yield make_left_out(hit.fragment, OUT_OF_BUDGET_REASON if each.can_fit(budget) else TOO_LARGE, costs)
 
 
-# --- the last packs ---------------------------------------------------------------------------------------------------
-# Cache of the last packs, for a screen that requests the same one again.
+# --- cache ------------------------------------------------------------------------------------------------------------
+# Cache of built packs, for a screen that requests the same pack repeatedly.
 
-Options = ParamSpec("Options")
+PackArguments = ParamSpec("PackArguments")
 
-MAX = 32
-"""Maximum number of cached packs: the scopes and budgets tried for one query and for the one before."""
+MAX_CACHED_PACKS = 32
+"""Maximum number of cached packs: enough for the scopes and budgets tried for two queries."""
 
 
-class PackCache(Generic[Options]):
-    """A cache of the results of `build`, which is `build_pack`.
+class PackCache(Generic[PackArguments]):
+    """A cache of up to `size` results of `build`, a function with the arguments of `build_pack`. Not thread-safe.
 
-    Packs are cached for one source, which is one generation of an index: with another source the cache is cleared, even
-    if it has the number of an earlier one, as after a rebuild. For one thread at a time.
+    It holds packs of one source object, which reads one generation (commit) of an index. A call with another source
+    object clears it, even if the generations have equal numbers, as after a rebuild.
     """
 
     def __init__(
-        self, build: Callable[Concatenate[NoteSource, Sequence[Hit], Options], PackResult], size: int = MAX
+        self,
+        build: Callable[Concatenate[NoteSource, Sequence[Hit], PackArguments], PackResult],
+        size: int = MAX_CACHED_PACKS,
     ) -> None:
         self._build = build
         self._size = size
@@ -385,15 +422,15 @@ class PackCache(Generic[Options]):
         self._results: OrderedDict[Hashable, PackResult] = OrderedDict()
 
     def __call__(
-        self, source: NoteSource, hits: Sequence[Hit], *args: Options.args, **kwargs: Options.kwargs
+        self, source: NoteSource, hits: Sequence[Hit], *args: PackArguments.args, **kwargs: PackArguments.kwargs
     ) -> PackResult:
         """Return the pack built earlier from the same source, hits and options, or build it."""
         if self._source() is not source:
             self._results.clear()
             self._source = weakref.ref(source)
         hit_keys = tuple((hit.fragment.id, hit.fragment.ordinal, hit.score, hit.spans) for hit in hits)
-        option_keys = tuple((name, _hashable(value)) for name, value in sorted(kwargs.items()))
-        key = (hit_keys, tuple(map(_hashable, args)), option_keys)
+        option_keys = tuple((name, _make_hashable(value)) for name, value in sorted(kwargs.items()))
+        key = (hit_keys, tuple(map(_make_hashable, args)), option_keys)
         result = self._results.pop(key, None)
         if result is None:
             result = self._build(source, hits, *args, **kwargs)
@@ -406,19 +443,20 @@ class PackCache(Generic[Options]):
         return len(self._results)
 
 
-def _hashable(value: object) -> Hashable:
+def _make_hashable(value: object) -> Hashable:
+    """Return a list as a tuple, any other value unchanged."""
     return tuple(value) if isinstance(value, list) else value
 
 
 # --- several queries --------------------------------------------------------------------------------------------------
-# Several queries as one search.
+# Search for several queries at once.
 
 
-def search_all(engine: Engine, queries: Sequence[str], strategy: Strategy, limit: int) -> Result:
-    """Return the hits of all `queries`, best first; a fragment has its best score.
+def search_queries(engine: Engine, queries: Sequence[str], strategy: Strategy, limit: int) -> Result:
+    """Return the best `limit` hits of all `queries` as one ranking; a fragment gets its best score.
 
-    The queries are like alternatives of one, but parsed separately: an unpaired quotation mark or a forced strategy
-    affects its own query alone. The first query names the strategy.
+    Like one query with alternatives, but parsed separately: an unpaired quotation mark or a forced strategy affects
+    only the query that has it. The result's strategy is that of the first query.
     """
     if len(queries) == 1:
         return engine.search(queries[0], strategy, limit)

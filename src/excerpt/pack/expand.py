@@ -1,4 +1,4 @@
-"""Extension of a hit's fragment to the span of its scope; merging, cutting and deduplication of spans."""
+"""Spans of lines around hits: extension of a fragment to its scope, and merging, cutting and deduplication."""
 
 from __future__ import annotations
 
@@ -14,86 +14,92 @@ from itertools import pairwise
 from excerpt.kinds import BlockKind, Scope
 from excerpt.locations import location_of_lines
 from excerpt.model import Block, Entry, Fragment, Hit, Pack, Span
-from excerpt.pack.source import OpenNote, Range
+from excerpt.pack.source import CachedNote, FragmentRange
 from excerpt.text.fragments import digest_of_text, note_id
 from excerpt.text.words import WIDE_CHARACTERS, fold
 
 # --- expand -----------------------------------------------------------------------------------------------------------
-# From a hit's fragment to the span of its note that the scope requests.
+# From a hit's fragment to the lines of its note that the scope asks for.
 
 
 @dataclass(frozen=True, slots=True)
 class LineSpan:
-    """Lines of one note that contain the fragments `first`..`last` (ordinals), or a part of one.
+    """A range of lines of one note, with the ordinals of the fragments in it; it may be a part of one fragment.
 
-    A section or a note may have blank lines at its ends, which are not in a pack. `section` is the ordinal of the
-    section that the span equals, if any. `skipped` are the numbers of characters left out at the beginning of the first
-    line and at the end of the last.
+    Lines count from 1, both ends included. A section or a note may have blank lines at its ends, which a pack leaves
+    out. `section_ordinal` is set if the span is exactly this section. `skipped_characters` are the numbers of
+    characters left out at the beginning of the first line and at the end of the last line.
     """
 
     path: str
-    first: int
-    last: int
+    first_ordinal: int
+    last_ordinal: int
     line_start: int
     line_end: int
     scope: Scope
-    section: int | None = None
-    skipped: tuple[int, int] = (0, 0)
+    section_ordinal: int | None = None
+    skipped_characters: tuple[int, int] = (0, 0)
 
 
-def reading(fragment: Fragment, scope: Scope, neighbors: int) -> Range:
-    """Return the range of the fragment's note that `expand` will read."""
+def find_expansion_range(fragment: Fragment, scope: Scope, neighbors: int) -> FragmentRange:
+    """Return the range of fragments that `expand_fragment` will read for the same arguments."""
     if scope in (Scope.SECTION, Scope.NOTE):
         return fragment.path, 0, None
     reach = neighbors if scope is Scope.NEIGHBORS else 0
     return fragment.path, max(fragment.ordinal - reach, 0), fragment.ordinal + reach
 
 
-def expand(fragment: Fragment, note: OpenNote, scope: Scope, neighbors: int, dropped: Collection[str] = ()) -> LineSpan:
-    """Return the range around `fragment` for a scope.
+def expand_fragment(
+    fragment: Fragment, note: CachedNote, scope: Scope, neighbors: int, dropped_ids: Collection[str] = ()
+) -> LineSpan:
+    """Return the lines around `fragment` that a scope asks for.
 
-    That is the fragment itself, `neighbors` fragments on each side, its innermost section with subsections and heading,
-    or the whole note below its frontmatter. In a note without headings, neighbours replace the section. The range ends
-    before a fragment that is `dropped`.
+    Scope `none` is the fragment alone, `neighbors` adds that number of fragments on each side, `section` is the
+    innermost section with its heading and subsections, `note` the whole note below its frontmatter. In a note without
+    headings, `section` is treated as `neighbors`. The span ends before a fragment whose id is in `dropped_ids`.
     """
-    line_span = _expand_scope(fragment, note, scope, neighbors)
-    if not dropped:
+    line_span = _expand_to_whole_scope(fragment, note, scope, neighbors)
+    if not dropped_ids:
         return line_span
     first = last = fragment.ordinal
-    ids = {part.ordinal: part.id for part in note.parts(line_span.first, line_span.last)}
-    while first > line_span.first and ids[first - 1] not in dropped:
+    ids = {part.ordinal: part.id for part in note.parts(line_span.first_ordinal, line_span.last_ordinal)}
+    while first > line_span.first_ordinal and ids[first - 1] not in dropped_ids:
         first -= 1
-    while last < line_span.last and ids[last + 1] not in dropped:
+    while last < line_span.last_ordinal and ids[last + 1] not in dropped_ids:
         last += 1
-    if (first, last) == (line_span.first, line_span.last):
+    if (first, last) == (line_span.first_ordinal, line_span.last_ordinal):
         return line_span
-    return spanning(note, first, last, Scope.NEIGHBORS if first < last else Scope.NONE)
+    return build_ordinal_span(note, first, last, Scope.NEIGHBORS if first < last else Scope.NONE)
 
 
-def _expand_scope(fragment: Fragment, note: OpenNote, scope: Scope, neighbors: int) -> LineSpan:
+def _expand_to_whole_scope(fragment: Fragment, note: CachedNote, scope: Scope, neighbors: int) -> LineSpan:
+    """Return the lines that a scope asks for, as `expand_fragment`, but with dropped fragments."""
     if scope is Scope.SECTION and not any(section.level for section in note.sections):
         scope = Scope.NEIGHBORS
     if scope is Scope.NOTE:
         last = note.sections[-1]  # a heading's section reaches the end; text before any heading may end sooner
         line_end = last.line_end if last.level else len(note.lines)
-        return _lines(note, note.sections[0].line_start, line_end, scope)
+        return _build_section_span(note, note.sections[0].line_start, line_end, scope)
     if scope is Scope.SECTION:
         section = next(section for section in note.sections if section.ordinal == fragment.section)
         if section.line_start <= fragment.line_start and fragment.line_end <= section.line_end:
-            return _lines(note, section.line_start, section.line_end, scope, section.ordinal)
+            return _build_section_span(note, section.line_start, section.line_end, scope, section.ordinal)
         scope = Scope.NEIGHBORS  # a note of headings alone: they are one fragment, across sections
     reach = neighbors if scope is Scope.NEIGHBORS else 0
-    return spanning(note, fragment.ordinal - reach, fragment.ordinal + reach, scope)
+    return build_ordinal_span(note, fragment.ordinal - reach, fragment.ordinal + reach, scope)
 
 
-def spanning(note: OpenNote, first: int, last: int, scope: Scope) -> LineSpan:
-    """Return the existing fragments of these ordinals, and the lines between them."""
+def build_ordinal_span(note: CachedNote, first: int, last: int, scope: Scope) -> LineSpan:
+    """Return the lines of the fragments with ordinals `first` to `last`; ordinals that do not exist are ignored."""
     parts = note.parts(max(first, 0), last)
     head, tail = parts[0], parts[-1]
     return LineSpan(note.path, head.ordinal, tail.ordinal, head.line_start, tail.line_end, scope)
 
 
-def _lines(note: OpenNote, line_start: int, line_end: int, scope: Scope, section: int | None = None) -> LineSpan:
+def _build_section_span(
+    note: CachedNote, line_start: int, line_end: int, scope: Scope, section: int | None = None
+) -> LineSpan:
+    """Return the span of these lines, with the fragments that are completely in it; `section` is an ordinal."""
     inside = note.parts_in(line_start, line_end)
     return LineSpan(note.path, inside[0].ordinal, inside[-1].ordinal, line_start, line_end, scope, section)
 
@@ -104,100 +110,111 @@ def _lines(note: OpenNote, line_start: int, line_end: int, scope: Scope, section
 
 @dataclass(frozen=True, slots=True)
 class HitSpan:
-    """A hit, its requested range and its value; `is_primary` if it goes in before any context."""
+    """A hit, the lines that it should be extended to, and its value for the choice of packs.
+
+    A primary hit (one of the most valuable) is packed before any context.
+    """
 
     hit: Hit
     line_span: LineSpan
     value: float
     is_primary: bool
 
-    def alone(self, note: OpenNote) -> HitSpan:
-        """Return the same hit without context."""
+    def without_context(self, note: CachedNote) -> HitSpan:
+        """Return the same hit with the lines of its own fragment only."""
         own = self.hit.fragment.ordinal
-        return replace(self, line_span=spanning(note, own, own, Scope.NONE))
+        return replace(self, line_span=build_ordinal_span(note, own, own, Scope.NONE))
 
-    def within(self, line_span: LineSpan) -> bool:
-        return line_span.first <= self.hit.fragment.ordinal <= line_span.last
+    def is_in_span(self, line_span: LineSpan) -> bool:
+        """Return whether the hit's own fragment is in `line_span`."""
+        return line_span.first_ordinal <= self.hit.fragment.ordinal <= line_span.last_ordinal
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """A range that may become a pack, and the hits whose ranges it merges, best first."""
+class PackCandidate:
+    """A passage that may become one or more packs, and the hits whose spans it merges, best first."""
 
     line_span: LineSpan
     hit_spans: tuple[HitSpan, ...]
 
     @property
-    def best(self) -> Hit:
+    def best_hit(self) -> Hit:
+        """The best of the merged hits."""
         return self.hit_spans[0].hit
 
 
-def merge(hit_spans: Sequence[HitSpan]) -> list[Candidate]:
-    """Merge ranges of a note that share a fragment or are adjacent into one candidate each.
+def merge_hit_spans(hit_spans: Sequence[HitSpan]) -> list[PackCandidate]:
+    """Merge the spans of a note that overlap or are adjacent, and return one candidate for each merged span.
 
-    `hit_spans` is best first, and so is the result, by each candidate's best hit. No fragment is in two candidates.
+    `hit_spans` are best first; the candidates are ordered by their best hits. No fragment is in two candidates.
     """
-    by_start = sorted(enumerate(hit_spans), key=lambda item: (item[1].line_span.path, item[1].line_span.first, item[0]))
+    by_start = sorted(
+        enumerate(hit_spans), key=lambda item: (item[1].line_span.path, item[1].line_span.first_ordinal, item[0])
+    )
     groups: list[tuple[LineSpan, list[int]]] = []
     for rank, each in by_start:
-        if groups and _meet(groups[-1][0], each.line_span):
+        if groups and _overlap_or_touch(groups[-1][0], each.line_span):
             whole, ranks = groups.pop()
-            groups.append((_union(whole, each.line_span), [*ranks, rank]))
+            groups.append((_unite_spans(whole, each.line_span), [*ranks, rank]))
         else:
             groups.append((each.line_span, [rank]))
     groups.sort(key=lambda group: min(group[1]))
-    return [Candidate(line_span, tuple(hit_spans[rank] for rank in sorted(ranks))) for line_span, ranks in groups]
+    return [PackCandidate(line_span, tuple(hit_spans[rank] for rank in sorted(ranks))) for line_span, ranks in groups]
 
 
-def _meet(before: LineSpan, after: LineSpan) -> bool:
-    return before.path == after.path and after.first <= before.last + 1
+def _overlap_or_touch(before: LineSpan, after: LineSpan) -> bool:
+    """Return whether two spans of notes, ordered by first ordinal, overlap or are adjacent."""
+    return before.path == after.path and after.first_ordinal <= before.last_ordinal + 1
 
 
-def _union(first: LineSpan, second: LineSpan) -> LineSpan:
-    """Return the range from one to the other; a section if one range is a section that contains the other."""
+def _unite_spans(first: LineSpan, second: LineSpan) -> LineSpan:
+    """Return the lines from the first of two spans to the last; the larger span itself if it contains the other."""
     lines = min(first.line_start, second.line_start), max(first.line_end, second.line_end)
     for outer in (first, second):
         if (outer.line_start, outer.line_end) == lines:
             return outer
     return replace(
         first,
-        first=min(first.first, second.first),
-        last=max(first.last, second.last),
+        first_ordinal=min(first.first_ordinal, second.first_ordinal),
+        last_ordinal=max(first.last_ordinal, second.last_ordinal),
         line_start=lines[0],
         line_end=lines[1],
-        section=None,
+        section_ordinal=None,
     )
 
 
 # --- packs ------------------------------------------------------------------------------------------------------------
-# From lines of a note to a pack.
+# Build a pack from lines of a note.
 
-_SOME_DAY = "2000-01-01"  # a placeholder with the length of any date
+_PLACEHOLDER_DATE = "2000-01-01"  # as long as any date
 
 
-def draft(candidate: Candidate, note: OpenNote) -> Pack:
-    """Return the pack of a whole candidate with the text of the best hit alone, to measure its frame."""
-    fragment = candidate.best.fragment
-    is_cut = candidate.line_span.scope in _WHOLE
-    return _pack(
+def build_frame_sample(candidate: PackCandidate, note: CachedNote) -> Pack:
+    """Return a sample pack for a candidate, to measure what the renderer adds around the text (the frame).
+
+    It has the candidate's headings and lines, but only the text of the best hit, and a placeholder as its date.
+    """
+    fragment = candidate.best_hit.fragment
+    is_cut = candidate.line_span.scope in _WHOLE_SCOPES
+    return _make_pack(
         candidate.line_span,
         candidate.hit_spans,
         note,
         text=fragment.text,
         digest=fragment.digest,
-        modified=_SOME_DAY,
+        modified=_PLACEHOLDER_DATE,
         cut=(is_cut, is_cut),
     )
 
 
-def pack_of(line_span: LineSpan, hit_spans: Sequence[HitSpan], note: OpenNote) -> Pack:
-    """Return the pack of a range, without blank lines at its ends, with the hits in it, best first.
+def build_span_pack(line_span: LineSpan, hit_spans: Sequence[HitSpan], note: CachedNote) -> Pack:
+    """Return the pack of a span, without blank lines at its ends; its `tokens` are 0, to be counted later.
 
-    Its tokens are not counted yet.
+    `hit_spans` are the hits in the span, best first: the first one gives the pack its title and score.
     """
     first, last = line_span.line_start, line_span.line_end
     text = note.text(first, last)
-    lines = text[line_span.skipped[0] : len(text) - line_span.skipped[1]].split("\n")
+    lines = text[line_span.skipped_characters[0] : len(text) - line_span.skipped_characters[1]].split("\n")
     while not lines[0].strip():
         del lines[0]
         first += 1
@@ -206,47 +223,61 @@ def pack_of(line_span: LineSpan, hit_spans: Sequence[HitSpan], note: OpenNote) -
         last -= 1
     text = "\n".join(lines)
     trimmed = replace(line_span, line_start=first, line_end=last)
-    cut = _cut_above(trimmed, hit_spans, note), _cut_below(trimmed, hit_spans, note)
-    return _pack(trimmed, hit_spans, note, text=text, digest=digest_of_text(text), modified=note.modified, cut=cut)
+    cut = _is_cut_above(trimmed, hit_spans, note), _is_cut_below(trimmed, hit_spans, note)
+    return _make_pack(trimmed, hit_spans, note, text=text, digest=digest_of_text(text), modified=note.modified, cut=cut)
 
 
-_WHOLE = (Scope.SECTION, Scope.NOTE)
+_WHOLE_SCOPES = (Scope.SECTION, Scope.NOTE)
 
 
-def _cut_above(line_span: LineSpan, hit_spans: Sequence[HitSpan], note: OpenNote) -> bool:
-    """Return whether the fragment, section or note continues above but did not fit.
+def _is_cut_above(line_span: LineSpan, hit_spans: Sequence[HitSpan], note: CachedNote) -> bool:
+    """Return whether the text that a hit asks for continues above the span: its fragment, section or note.
 
-    Missing neighbours are not a cut.
+    Neighbours that did not fit do not count as a cut.
     """
-    missing = any(each.line_span.first < line_span.first for each in hit_spans if each.line_span.scope in _WHOLE)
-    own = note.parts(line_span.first, line_span.first)[0]
-    return missing or line_span.line_start > own.line_start or line_span.skipped[0] > 0
+    missing = any(
+        each.line_span.first_ordinal < line_span.first_ordinal
+        for each in hit_spans
+        if each.line_span.scope in _WHOLE_SCOPES
+    )
+    own = note.parts(line_span.first_ordinal, line_span.first_ordinal)[0]
+    return missing or line_span.line_start > own.line_start or line_span.skipped_characters[0] > 0
 
 
-def _cut_below(line_span: LineSpan, hit_spans: Sequence[HitSpan], note: OpenNote) -> bool:
-    missing = any(each.line_span.last > line_span.last for each in hit_spans if each.line_span.scope in _WHOLE)
-    own = note.parts(line_span.last, line_span.last)[0]
-    return missing or line_span.line_end < own.line_end or line_span.skipped[1] > 0
+def _is_cut_below(line_span: LineSpan, hit_spans: Sequence[HitSpan], note: CachedNote) -> bool:
+    """Return whether the text that a hit asks for continues below the span; see `_is_cut_above`."""
+    missing = any(
+        each.line_span.last_ordinal > line_span.last_ordinal
+        for each in hit_spans
+        if each.line_span.scope in _WHOLE_SCOPES
+    )
+    own = note.parts(line_span.last_ordinal, line_span.last_ordinal)[0]
+    return missing or line_span.line_end < own.line_end or line_span.skipped_characters[1] > 0
 
 
-def _pack(
+def _make_pack(
     line_span: LineSpan,
     hit_spans: Sequence[HitSpan],
-    note: OpenNote,
+    note: CachedNote,
     *,
     text: str,
     digest: str,
     modified: str,
     cut: tuple[bool, bool],
 ) -> Pack:
+    """Return the pack of a span, with a given text; `cut` says whether it is cut above and below."""
     hit = hit_spans[0].hit
     fragment = hit.fragment
     heading_path = fragment.heading_path
     if line_span.scope is Scope.NOTE:
         heading_path = ()
-    elif line_span.section is not None:
-        heading_path = next(each.heading_path for each in note.sections if each.ordinal == line_span.section)
-    span = f"o:{line_span.first}-{line_span.last}" if line_span.section is None else f"s:{line_span.section}"
+    elif line_span.section_ordinal is not None:
+        heading_path = next(each.heading_path for each in note.sections if each.ordinal == line_span.section_ordinal)
+    span = (
+        f"o:{line_span.first_ordinal}-{line_span.last_ordinal}"
+        if line_span.section_ordinal is None
+        else f"s:{line_span.section_ordinal}"
+    )
     return Pack(
         id=f"{note_id(note.path)}:{span}",
         path=note.path,
@@ -256,7 +287,7 @@ def _pack(
         line_end=line_span.line_end,
         scope=line_span.scope,
         entry=Entry(fragment.id, fragment.ordinal, hit.score, fragment.heading_path),
-        fragment_ids=tuple(part.id for part in note.parts(line_span.first, line_span.last)),
+        fragment_ids=tuple(part.id for part in note.parts(line_span.first_ordinal, line_span.last_ordinal)),
         text=text,
         tokens=0,
         digest=digest,
@@ -268,82 +299,87 @@ def _pack(
     )
 
 
-_CACHED_BLOCKS = 64  # fragments: the best hits of the last queries
+_MAX_CACHED_FRAGMENTS = 64  # whose blocks stay parsed: the best hits of the last queries
 
 
 # --- shrink -----------------------------------------------------------------------------------------------------------
 # Parts of a hit's fragment: cut at the borders of blocks, and within a block at sentences, lines or words.
 
-_FEWEST_WORDS = 4  # on each side of the match: fewer have no meaning
-_MAX_READ = 100_000  # characters on each side of the match, of a block without end
+_MIN_WORDS_PER_SIDE = 4  # words kept on each side of a match: fewer have no meaning
+_MAX_SIDE_CHARACTERS = 100_000  # characters read on each side of a match: a block may be a whole file
 
 _WITHOUT_SENTENCES = (BlockKind.CODE, BlockKind.TABLE)
-_LINE = re.compile(r"[^\n]*\S[^\n]*")
-_WORD = re.compile(rf"[{WIDE_CHARACTERS}][^\w\s]*|[^\s{WIDE_CHARACTERS}]+")
+_NONBLANK_LINE = re.compile(r"[^\n]*\S[^\n]*")
+_WORD_PATTERN = re.compile(rf"[{WIDE_CHARACTERS}][^\w\s]*|[^\s{WIDE_CHARACTERS}]+")
 
-_Piece = tuple[int, int]
-"""A range of characters of a text; the end is exclusive."""
+_TextRange = tuple[int, int]
+"""Start and end of a range of characters in a text; the end is exclusive."""
 
 
-def inner_spans(hit: Hit) -> list[LineSpan]:
-    """Return growing parts of the hit's fragment: the block with most of its match, then with blocks around it.
+def list_block_spans(hit: Hit) -> list[LineSpan]:
+    """Return growing spans of whole blocks of the hit's fragment, for a fragment that does not fit.
 
-    A fragment of a single block has none.
+    The first is the block with most matches; each further span adds blocks around it, but none is the whole fragment.
+    Empty for a fragment of a single block.
     """
     fragment = hit.fragment
-    blocks = _blocks(fragment.path, fragment.text)
+    blocks = _parse_blocks(fragment.path, fragment.text)
     if len(blocks) < 2:
         return []
     offset = fragment.line_start - 2
     return [
         LineSpan(
             path=fragment.path,
-            first=fragment.ordinal,
-            last=fragment.ordinal,
+            first_ordinal=fragment.ordinal,
+            last_ordinal=fragment.ordinal,
             line_start=blocks[first].line_start + offset,
             line_end=blocks[last].line_end + offset,
             scope=Scope.NONE,
         )
-        for first, last in _growing(_best(blocks, hit), len(blocks))
+        for first, last in _iterate_growing_ranges(_find_best_block(blocks, hit), len(blocks))
     ]
 
 
-def parts_of_block(hit: Hit) -> Iterator[tuple[LineSpan, float]]:
-    """Yield growing parts of the block with most of the hit's match, each with its share of the fragment.
+def iterate_block_parts(hit: Hit) -> Iterator[tuple[LineSpan, float]]:
+    """Yield growing parts of the block with most matches, each with its share of the fragment's characters, 0 to 1.
 
-    They are words around the match, then lines, then sentences, with more and more of them on both sides.
+    The parts begin with a few words around the match and grow by words, then by lines, then by sentences.
     """
     text = hit.fragment.text
-    within, sentences = _densest_block(hit)
+    within, sentences = _find_densest_block(hit)
     levels = []
-    for pieces, reach in ((sentences, 0), (_LINE, 0), (_WORD, _FEWEST_WORDS)):
-        inside = _pieces(pieces, text, within)
+    for pieces, reach in ((sentences, 0), (_NONBLANK_LINE, 0), (_WORD_PATTERN, _MIN_WORDS_PER_SIDE)):
+        inside = _split_into_pieces(pieces, text, within)
         if not inside:
             break
-        centre = _centre(inside, hit.spans)
-        levels.append([(inside[a][0], inside[b][1]) for a, b in _growing(centre, len(inside), reach)])
+        centre = _find_centre_piece(inside, hit.spans)
+        levels.append([(inside[a][0], inside[b][1]) for a, b in _iterate_growing_ranges(centre, len(inside), reach)])
         within = inside[centre]
     for start, end in (part for level in reversed(levels) for part in level):
-        yield _line_span(hit.fragment, start, end), (end - start) / len(text)
+        yield _make_line_span(hit.fragment, start, end), (end - start) / len(text)
 
 
-@lru_cache(maxsize=_CACHED_BLOCKS)
-def _blocks(path: str, text: str) -> tuple[Block, ...]:
+@lru_cache(maxsize=_MAX_CACHED_FRAGMENTS)
+def _parse_blocks(path: str, text: str) -> tuple[Block, ...]:
+    """Return the Markdown blocks of a fragment's text; lines count from 2."""
     from excerpt.text.markdown import parse_note  # not imported if every hit fits whole: it takes .05 s
 
     # The empty line prevents that a fragment that begins with dashes is parsed as frontmatter.
     return tuple(block for section in parse_note(path, "\n" + text).sections for block in section.blocks)
 
 
-def _best(blocks: Sequence[Block], hit: Hit) -> int:
-    """Return the number of the block with most of the match."""
+def _find_best_block(blocks: Sequence[Block], hit: Hit) -> int:
+    """Return the index of the block in which most matches begin, the first of several."""
     matched = [hit.fragment.text.count("\n", 0, span.start) + 2 for span in hit.spans]
     match_counts = [sum(block.line_start <= line <= block.line_end for line in matched) for block in blocks]
     return match_counts.index(max(match_counts))
 
 
-def _growing(centre: int, count: int, reach: int = 0) -> Iterator[tuple[int, int]]:
-    """Yield growing ranges (first and last) around `centre`, at first `reach` on each side, but never all `count`."""
+def _iterate_growing_ranges(centre: int, count: int, reach: int = 0) -> Iterator[tuple[int, int]]:
+    """Yield growing ranges of indexes, as (first, last), around the index `centre` of `count` items.
+
+    The first range has `reach` items on each side of `centre`. The range of all items is not yielded.
+    """
     while centre - reach > 0 or centre + reach < count - 1:
         yield max(centre - reach, 0), min(centre + reach, count - 1)
         reach = max(reach + 1, reach * 5 // 4)
@@ -352,20 +388,23 @@ def _growing(centre: int, count: int, reach: int = 0) -> Iterator[tuple[int, int
 # --- within a block ---------------------------------------------------------------------------------------------------
 
 
-def _densest_block(hit: Hit) -> tuple[_Piece, Sequence[_Piece]]:
-    """Return the block with most of the match, and its sentences, including items of lists and quotes."""
+def _find_densest_block(hit: Hit) -> tuple[_TextRange, Sequence[_TextRange]]:
+    """Return the characters of the block with most matches, and of its sentences, list items and quotes.
+
+    A code block or a table has no sentences: the block itself is returned as one.
+    """
     text = hit.fragment.text
-    blocks = _blocks(hit.fragment.path, text)
+    blocks = _parse_blocks(hit.fragment.path, text)
     if not blocks:
         return (0, len(text)), [(0, len(text))]
-    block = blocks[_best(blocks, hit)]
+    block = blocks[_find_best_block(blocks, hit)]
     lines = [0, *(match.end() for match in re.finditer("\n", text)), len(text) + 1]
     start, end = lines[block.line_start - 2], lines[block.line_end - 1] - 1
     middle = next((span.start for span in hit.spans if start <= span.start < end), start)
-    if middle - start > _MAX_READ:
-        start = _after_space(text, middle - _MAX_READ, middle)
-    if end - middle > _MAX_READ:
-        end = _after_space(text, middle + _MAX_READ, end)
+    if middle - start > _MAX_SIDE_CHARACTERS:
+        start = _find_offset_after_space(text, middle - _MAX_SIDE_CHARACTERS, middle)
+    if end - middle > _MAX_SIDE_CHARACTERS:
+        end = _find_offset_after_space(text, middle + _MAX_SIDE_CHARACTERS, end)
     if block.kind in _WITHOUT_SENTENCES:
         return (start, end), [(start, end)]
     from excerpt.text.paragraphs import Paragraph
@@ -376,32 +415,36 @@ def _densest_block(hit: Hit) -> tuple[_Piece, Sequence[_Piece]]:
     return (start, end), list(pairwise(borders))
 
 
-def _after_space(text: str, offset: int, limit: int) -> int:
+def _find_offset_after_space(text: str, offset: int, limit: int) -> int:
+    """Return the offset after the first white space at or after `offset`, or `offset` if `limit` comes first."""
     match = re.compile(r"\s").search(text, offset, limit)
     return match.end() if match else offset
 
 
-def _pieces(pieces: re.Pattern[str] | Sequence[_Piece], text: str, within: _Piece) -> Sequence[_Piece]:
+def _split_into_pieces(
+    pieces: re.Pattern[str] | Sequence[_TextRange], text: str, within: _TextRange
+) -> Sequence[_TextRange]:
+    """Return the matches of a pattern in a range of the text, or `pieces` itself if they are given as ranges."""
     return [match.span() for match in pieces.finditer(text, *within)] if isinstance(pieces, re.Pattern) else pieces
 
 
-def _centre(pieces: Sequence[_Piece], spans: Sequence[Span]) -> int:
-    """Return the index of the piece with most of the match.
+def _find_centre_piece(pieces: Sequence[_TextRange], spans: Sequence[Span]) -> int:
+    """Return the index of the piece in which most of the matched `spans` begin.
 
-    That is the middle one of several equal ones, and the first one without a match.
+    If several pieces have equally many, it is the middle one; without a match, it is 0.
     """
     inside = [span.start for span in spans if pieces[0][0] <= span.start < pieces[-1][1]]
-    counts = Counter(bisect_right(pieces, span, key=_start) - 1 for span in inside)
+    counts = Counter(bisect_right(pieces, span, key=_get_range_start) - 1 for span in inside)
     fullest = sorted(number for number in counts if counts[number] == max(counts.values()))
     return fullest[(len(fullest) - 1) // 2] if fullest else 0
 
 
-def _start(piece: _Piece) -> int:
+def _get_range_start(piece: _TextRange) -> int:
     return piece[0]
 
 
-def _line_span(fragment: Fragment, start: int, end: int) -> LineSpan:
-    """Return the lines that contain a part of the fragment, and the characters left out of the first and the last."""
+def _make_line_span(fragment: Fragment, start: int, end: int) -> LineSpan:
+    """Return the span of the characters `start` to `end` of the fragment's text, without white space at its ends."""
     text = fragment.text
     while start and unicodedata.category(text[start]).startswith("M"):  # a mark belongs to the character before it
         start -= 1
@@ -415,85 +458,91 @@ def _line_span(fragment: Fragment, start: int, end: int) -> LineSpan:
     line_start = fragment.line_start + text.count("\n", 0, start)
     return LineSpan(
         path=fragment.path,
-        first=fragment.ordinal,
-        last=fragment.ordinal,
+        first_ordinal=fragment.ordinal,
+        last_ordinal=fragment.ordinal,
         line_start=line_start,
         line_end=line_start + text.count("\n", start, end),
         scope=Scope.NONE,
         # An indent does not count as text that is left out.
-        skipped=(len(before) if before.strip() else 0, len(after) if after.strip() else 0),
+        skipped_characters=(len(before) if before.strip() else 0, len(after) if after.strip() else 0),
     )
 
 
 # --- duplicates -------------------------------------------------------------------------------------------------------
-# Texts that repeat another text.
+# Detection of texts that repeat another text.
 
 DuplicateRule = Callable[[Fragment, Iterable[Fragment]], Fragment | None]
-"""A function that returns which of the fragments of better hits makes another one redundant, if any.
+"""A function that gets a fragment and the fragments of all better hits, and returns the one that it repeats, if any.
 
-Identical texts are left out before any rule is called.
+Fragments with identical texts are left out before the function is called.
 """
 
-_RUN = 4
-"""Length of the compared runs of words and special characters."""
-_MIN_WORDS = 20
-"""Least number of words of a text that is compared: a shorter one says little without its heading and costs little."""
-_PIECES = re.compile(r"\w+|[^\w\s]")
-_LONG = 6
-"""Least number of letters of a word that few other texts have."""
-_CACHED_TEXTS = 4096
+_RUN_LENGTH = 4
+"""Number of consecutive words and punctuation marks that are compared at once."""
+_MIN_COMPARED_WORDS = 20
+"""Minimum number of words of a compared text: a shorter text says little without its heading and costs little."""
+_WORD_OR_SIGN = re.compile(r"\w+|[^\w\s]")
+_MIN_RARE_LETTERS = 6
+"""Minimum number of letters of a word that is taken for rare."""
+_MAX_CACHED_TEXTS = 4096
 
-Run = tuple[str, ...]
+WordRun = tuple[str, ...]
+"""_RUN_LENGTH consecutive words and punctuation marks of a text."""
 
 
-def near_copy(fragment: Fragment, fragments: Iterable[Fragment]) -> Fragment | None:
-    """Return the first of `fragments` that has every run of words and signs of `fragment`, None if there is none.
+def find_near_copy(fragment: Fragment, fragments: Iterable[Fragment]) -> Fragment | None:
+    """Return the first of `fragments` whose text contains that of `fragment`, None if there is none.
 
-    It is the same text except for case and white space, or contains it. Texts that share nine tenths of their runs are
-    often reference pages that differ in a name, a number or an operator (figures in docs/design/packs.md).
+    Case and white space are ignored. The text counts as contained if every run of _RUN_LENGTH words and punctuation
+    marks is. Sharing nine tenths of the runs is not enough: such texts are often reference pages that differ in a name,
+    a number or an operator (figures in docs/design/packs.md).
     """
-    own = _read(fragment.text)
+    own = _prepare_text(fragment.text)
     if not own.rare_words:
         return None
     longest = own.rare_words[0]
     for other in fragments:
-        text = _read(other.text)
-        if longest in text.folded and _has_all(text, own):
+        text = _prepare_text(other.text)
+        if longest in text.folded and _contains_all_runs(text, own):
             return other
     return None
 
 
 @dataclass(frozen=True, slots=True)
-class _Text:
-    """A text for comparison: folded, with its longest words.
+class _ComparableText:
+    """A text prepared for comparison: case-folded, with its rare words, the longest first.
 
-    These are searched first, as strings: most texts lack one of them, and then neither text has to be tokenized.
+    The rare words are searched first, as substrings. Most texts lack one of them and then need no tokenization. A text
+    that is too short to compare has no rare words.
     """
 
     folded: str
     rare_words: tuple[str, ...]
 
 
-@lru_cache(maxsize=_CACHED_TEXTS)
-def _read(text: str) -> _Text:
-    """Return a text prepared for comparison; one that is too short has no long words."""
+@lru_cache(maxsize=_MAX_CACHED_TEXTS)
+def _prepare_text(text: str) -> _ComparableText:
+    """Return a text prepared for comparison."""
     folded = fold(text)
     words = folded.split()
-    if len(words) < _MIN_WORDS:
-        return _Text(folded, ())
-    rare_words = {word for word in words if len(word) >= _LONG and word.isalnum()} or _PIECES.findall(folded)
-    return _Text(folded, tuple(sorted(rare_words, key=len, reverse=True)))
+    if len(words) < _MIN_COMPARED_WORDS:
+        return _ComparableText(folded, ())
+    rare_words = {word for word in words if len(word) >= _MIN_RARE_LETTERS and word.isalnum()} or _WORD_OR_SIGN.findall(
+        folded
+    )
+    return _ComparableText(folded, tuple(sorted(rare_words, key=len, reverse=True)))
 
 
-def _has_all(other: _Text, own: _Text) -> bool:
-    """Return whether the other text, if long enough to compare, has every run of `own`."""
+def _contains_all_runs(other: _ComparableText, own: _ComparableText) -> bool:
+    """Return whether `other` has every run of words of `own`; False if `other` is too short to compare."""
     if not other.rare_words or not all(word in other.folded for word in own.rare_words):
         return False
-    runs = _runs(own.folded)
-    return bool(runs) and runs <= _runs(other.folded)
+    runs = _collect_runs(own.folded)
+    return bool(runs) and runs <= _collect_runs(other.folded)
 
 
-@lru_cache(maxsize=_CACHED_TEXTS)
-def _runs(folded: str) -> frozenset[Run]:
-    pieces = _PIECES.findall(folded)
-    return frozenset(zip(*(pieces[start:] for start in range(_RUN)), strict=False))
+@lru_cache(maxsize=_MAX_CACHED_TEXTS)
+def _collect_runs(folded: str) -> frozenset[WordRun]:
+    """Return all runs of _RUN_LENGTH consecutive words and punctuation marks of a folded text."""
+    pieces = _WORD_OR_SIGN.findall(folded)
+    return frozenset(zip(*(pieces[start:] for start in range(_RUN_LENGTH)), strict=False))

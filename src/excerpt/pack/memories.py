@@ -1,4 +1,4 @@
-"""Memories in packs, and marks in notes that were renamed or moved."""
+"""Memories as sources of packs, and marked fragments in notes that were renamed or moved."""
 
 from __future__ import annotations
 
@@ -9,29 +9,32 @@ from typing import Protocol
 from weakref import proxy
 
 from excerpt.model import Fragment, Memory, Part, Section
-from excerpt.pack.memory_fragment import as_fragment, memory_id_of, name_of
-from excerpt.pack.selection import Mark, Overrides, SavedMarks
-from excerpt.pack.source import NoteSource, Range
+from excerpt.pack.memory_fragment import memory_id_of, memory_name, memory_to_fragment
+from excerpt.pack.selection import MarkedFragment, PackOverrides, SavedMarks
+from excerpt.pack.source import FragmentRange, NoteSource
 from excerpt.text.fragments import fragment_id
 
 # --- marks of renamed notes -------------------------------------------------------------------------------------------
-# Marks in notes that were renamed or moved: the same fragments at their new paths.
+# Find marked fragments at the new paths of renamed notes.
 #
-# A fragment's id is computed from its note's path, its text and its position among equal texts; so the old id of a
-# fragment at the new path can be computed too.
+# A fragment's id is computed from its note's path, its text and its position among equal texts. So the id that a
+# fragment had at the old path can be computed from the note at its new path.
 
 
-class Moving(NoteSource, Protocol):
-    """A source of packs that knows where notes were moved; a Corpus is one."""
+class MovableSource(NoteSource, Protocol):
+    """A source of notes that records where notes were moved; `Corpus` implements it."""
 
     def current_path(self, path: str, /) -> str | None:
-        """Return the current path of the note that once had this path."""
+        """Return the current path of the note that once had `path`, None if it is unknown."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class MarkMoves:
-    """Moved fragments and notes: their new ids and paths by the old ones. False if nothing has moved."""
+class MovedFragments:
+    """The new ids of moved fragments and the new paths of their notes, by old id and old path.
+
+    The value is false if no fragment has moved.
+    """
 
     ids: Mapping[str, str] = field(default_factory=dict)
     paths: Mapping[str, str] = field(default_factory=dict)
@@ -39,27 +42,31 @@ class MarkMoves:
     def __bool__(self) -> bool:
         return bool(self.ids)
 
-    def of_marks(self, marks: Sequence[Mark]) -> tuple[Mark, ...]:
-        """Return the marks, each once, with the current ids of their fragments. Marks of lost texts stay unchanged."""
+    def update_marks(self, marks: Sequence[MarkedFragment]) -> tuple[MarkedFragment, ...]:
+        """Return the marks with the current ids and paths of their fragments, without duplicates.
+
+        A mark whose fragment was not found stays unchanged.
+        """
         now = [
-            replace(mark, fragment=self.ids[mark.fragment], path=self.paths[mark.path])
-            if mark.fragment in self.ids and mark.path in self.paths
+            replace(mark, fragment_id=self.ids[mark.fragment_id], path=self.paths[mark.path])
+            if mark.fragment_id in self.ids and mark.path in self.paths
             else mark
             for mark in marks
         ]
-        return tuple({mark.fragment: mark for mark in reversed(now)}.values())[::-1]
+        return tuple({mark.fragment_id: mark for mark in reversed(now)}.values())[::-1]
 
-    def of_overrides(self, overrides: Overrides) -> Overrides:
-        return Overrides(
-            dropped=frozenset(self.ids.get(each, each) for each in overrides.dropped),
+    def update_overrides(self, overrides: PackOverrides) -> PackOverrides:
+        """Return the overrides with the current ids of their fragments."""
+        return PackOverrides(
+            dropped_ids=frozenset(self.ids.get(each, each) for each in overrides.dropped_ids),
             scopes=tuple(sorted({self.ids.get(each, each): scope for each, scope in overrides.scopes}.items())),
-            order=tuple(dict.fromkeys(self.ids.get(each, each) for each in overrides.order)),
+            ordered_ids=tuple(dict.fromkeys(self.ids.get(each, each) for each in overrides.ordered_ids)),
         )
 
 
-def mark_moves(marks: Sequence[Mark], source: Moving) -> MarkMoves:
-    """Return where the marked fragments that are missing in `source` were moved."""
-    lost_paths = {mark.path for mark in marks if mark.path and source.fragment(mark.fragment) is None}
+def find_moved_fragments(marks: Sequence[MarkedFragment], source: MovableSource) -> MovedFragments:
+    """Find the marked fragments that are missing in `source` because their notes were renamed or moved."""
+    lost_paths = {mark.path for mark in marks if mark.path and source.fragment(mark.fragment_id) is None}
     paths = {path: now for path in sorted(lost_paths) if (now := source.current_path(path)) is not None}
     ids: dict[str, str] = {}
     ranges = [(now, 0, None) for now in paths.values()]
@@ -68,43 +75,45 @@ def mark_moves(marks: Sequence[Mark], source: Moving) -> MarkMoves:
         for part in parts:
             ids[fragment_id(path, part.digest, turns[part.digest])] = part.id
             turns[part.digest] += 1
-    return MarkMoves(ids, paths)
+    return MovedFragments(ids, paths)
 
 
-def follow_moves(saved: SavedMarks, source: Moving) -> SavedMarks:
-    """Return the saved marks with the current ids of their fragments."""
-    moves = mark_moves(saved.marks, source)
+def follow_moves(saved: SavedMarks, source: MovableSource) -> SavedMarks:
+    """Return the saved marks and overrides with the current ids and paths of moved fragments."""
+    moves = find_moved_fragments(saved.marks, source)
     return (
-        replace(saved, marks=moves.of_marks(saved.marks), overrides=moves.of_overrides(saved.overrides))
+        replace(saved, marks=moves.update_marks(saved.marks), overrides=moves.update_overrides(saved.overrides))
         if moves
         else saved
     )
 
 
 # --- memories ---------------------------------------------------------------------------------------------------------
-# Memories in packs: each is like a note with one fragment, besides the notes of the vault.
+# Memories in packs: each memory is like a note that has one fragment.
 
 
-class WithMemories:
-    """A source of packs with memories besides its notes.
+class SourceWithMemories:
+    """A source of notes that also offers memories, each as a note with one fragment.
 
-    It does not keep `source` alive; `count` counts tokens with that source's tokenizer. It changes only when memories
-    are added.
+    It refers to `source` weakly. `count_tokens` counts with the tokenizer of `source`.
     """
 
-    def __init__(self, source: Moving, count: Callable[[str], int]) -> None:
-        self._source: Moving = proxy(source)
-        self._count = count
+    def __init__(self, source: MovableSource, count_tokens: Callable[[str], int]) -> None:
+        self._source: MovableSource = proxy(source)
+        self._count_tokens = count_tokens
         self._memories: dict[str, tuple[Memory, Fragment]] = {}
 
     def add(self, memories: Iterable[Memory]) -> bool:
-        """Add memories; return False if one of them is already here with another text."""
+        """Add memories; returns False, and stops, if a memory was already added in another version."""
         for memory in memories:
-            entry = self._memories.get(name_of(memory.id))
+            entry = self._memories.get(memory_name(memory.id))
             if entry is not None and entry[0] != memory:
                 return False
             if entry is None:
-                self._memories[name_of(memory.id)] = memory, as_fragment(memory, self._count(memory.text.strip("\n")))
+                self._memories[memory_name(memory.id)] = (
+                    memory,
+                    memory_to_fragment(memory, self._count_tokens(memory.text.strip("\n"))),
+                )
         return True
 
     @property
@@ -115,10 +124,12 @@ class WithMemories:
         entry = self._memories.get(fragment_id)
         return entry[1] if entry else None if memory_id_of(fragment_id) else self._source.fragment(fragment_id)
 
-    def parts(self, ranges: Sequence[Range], /) -> Sequence[Sequence[Part]]:
+    def parts(self, ranges: Sequence[FragmentRange], /) -> Sequence[Sequence[Part]]:
         source_ranges = [each for each in ranges if memory_id_of(each[0]) is None]
         source_parts = iter(self._source.parts(source_ranges) if source_ranges else ())
-        return [next(source_parts) if memory_id_of(each[0]) is None else self._part(*each) for each in ranges]
+        return [
+            next(source_parts) if memory_id_of(each[0]) is None else self._make_memory_parts(*each) for each in ranges
+        ]
 
     def sections(self, path: str, /) -> Sequence[Section]:
         entry = self._memories.get(path)
@@ -141,7 +152,8 @@ class WithMemories:
     def current_path(self, path: str, /) -> str | None:
         return None if memory_id_of(path) else self._source.current_path(path)
 
-    def _part(self, path: str, first: int, last: int | None) -> Sequence[Part]:
+    def _make_memory_parts(self, path: str, first: int, last: int | None) -> Sequence[Part]:
+        """Return the single fragment of a memory, if the ordinals `first` to `last` include 0."""
         entry = self._memories.get(path)
         if entry is None or first > 0 or (last is not None and last < 0):
             return ()

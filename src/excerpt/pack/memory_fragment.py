@@ -1,7 +1,6 @@
-"""A memory as a fragment, with its name in packs and in the list of hits.
+"""Conversion of a memory to a fragment, for packs and lists of hits.
 
-A pack names it as `memory:ID`, under the heading `Memory`, with its source; no file of a vault has such a name, since a
-note's name has a suffix.
+The fragment's path is `memory:ID` and its title `Memory`. No note has such a path, because a note's name has a suffix.
 """
 
 from __future__ import annotations
@@ -13,36 +12,36 @@ from excerpt.text.display import format_lines, location, visible_line
 if TYPE_CHECKING:
     from excerpt.model import Fragment, Memory
 
-_BEGINNING = "memory:"
+_NAME_PREFIX = "memory:"
 
 
-def name_of(memory_id: str) -> str:
-    """Return a memory's path in packs, which is also the id of its fragment."""
-    return f"{_BEGINNING}{memory_id}"
+def memory_name(memory_id: str) -> str:
+    """Return `memory:ID`, a memory's path in packs, which is also the id of its fragment."""
+    return f"{_NAME_PREFIX}{memory_id}"
 
 
 def memory_id_of(name: str) -> str | None:
-    """Return the id of the memory with this name in packs; None for a note's path or fragment."""
-    return name.removeprefix(_BEGINNING) if name.startswith(_BEGINNING) else None
+    """Return the memory id in a name such as `memory:ID`; None for the path or fragment id of a note."""
+    return name.removeprefix(_NAME_PREFIX) if name.startswith(_NAME_PREFIX) else None
 
 
-def as_fragment(memory: Memory, tokens: int) -> Fragment:
-    """Return a memory as a fragment for packs and lists; `tokens` are those of its text.
+def memory_to_fragment(memory: Memory, tokens: int) -> Fragment:
+    """Return a memory as a fragment for packs and lists; `tokens` is the token count of its text.
 
-    Its headings are its source and the reason for keeping it.
+    Its headings are the source of the memory and the reason why it was kept.
     """
     from excerpt.model import Fragment
     from excerpt.text.fragments import digest_of_text
 
     text = memory.text.strip("\n")
-    headings = (visible_line(each) for each in (place_of_source(memory), memory.why) if each)
-    name = name_of(memory.id)
+    headings = (visible_line(each) for each in (format_memory_source(memory), memory.why) if each)
+    name = memory_name(memory.id)
     lines = text.count("\n") + 1
     return Fragment(name, name, "Memory", tuple(headings), 0, 0, 1, lines, text, tokens, digest_of_text(text))
 
 
-def place_of_source(memory: Memory) -> str:
-    """Return the source of a memory, such as `Sync.md, lines 8-12`; "" for a memory without a source."""
+def format_memory_source(memory: Memory) -> str:
+    """Return where a memory is from, such as `Sync.md, lines 8-12`; "" for a memory without a source."""
     source = memory.source
     if source is None or not source.line_start:
         return source.path if source is not None else ""

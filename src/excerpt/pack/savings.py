@@ -1,6 +1,7 @@
-"""How much less was pasted than the whole notes: a running total for each vault.
+"""Count of the tokens that packs save against pasting whole notes: a running total for each vault.
 
-One small file in the state folder, replaced with each pack under a lock. Deleting it restarts the count.
+The total is a small file in the state folder, replaced under a lock when a pack is made. Deleting it restarts the
+count.
 """
 
 from __future__ import annotations
@@ -16,49 +17,50 @@ from excerpt.model import PackResult
 from excerpt.state_files import exclusive_lock, read_value, write_value
 from excerpt.text.fragments import digest_of_text
 
-_Count = Annotated[int, msgspec.Meta(ge=0)]
+_NonNegativeInt = Annotated[int, msgspec.Meta(ge=0)]
 
 
 @dataclass(frozen=True, slots=True)
-class Savings:
-    """The total since a day (ISO 8601): `packs` of `tokens` instead of `source_tokens`, those of the whole notes.
+class TokenSavings:
+    """The tokens of all packs since the day `since` (ISO 8601), against the tokens of the whole notes.
 
-    Tokens are those of each pack's own tokenizer. `last` is the digest of the last pack: the same one twice in a row
-    counts once.
+    `packs` is the number of packs, `tokens` their size, `source_tokens` the size of the whole notes of their passages.
+    Tokens are those of each pack's own tokenizer. `last` is the digest of the last pack's text, so that the same pack
+    made twice in a row counts once.
     """
 
     since: str
-    packs: _Count = 0
-    tokens: _Count = 0
-    source_tokens: _Count = 0
+    packs: _NonNegativeInt = 0
+    tokens: _NonNegativeInt = 0
+    source_tokens: _NonNegativeInt = 0
     last: str = ""
 
     @property
-    def saved(self) -> float:
-        """Share of the notes' tokens that were not pasted, 0 to 1."""
+    def saved_share(self) -> float:
+        """Share of the whole notes' tokens that packs left out, 0 to 1."""
         return 1 - self.tokens / self.source_tokens if self.source_tokens > self.tokens else 0.0
 
 
 class SavingsFile:
-    """The total of one vault, in `file`, which is made with the first pack. Several processes may add to it.
+    """The file with one vault's total of saved tokens, created with the first pack; processes may share it.
 
-    Writing raises OSError where it cannot be done; reading never does: a file that makes no sense is none.
+    Methods that write raise OSError. Reading never does: an unreadable or invalid file counts as missing.
     """
 
     def __init__(self, file: Path) -> None:
         self.file = file
 
-    def read(self) -> Savings | None:
+    def read(self) -> TokenSavings | None:
         """Return the total, or None before the first pack."""
-        return read_value(self.file, Savings, None)
+        return read_value(self.file, TokenSavings, None)
 
     def add(self, result: PackResult, today: date) -> None:
-        """Count a pack that was copied, printed or written to a file. An empty one is none."""
+        """Add the tokens of packs that were copied, printed or saved; an empty result is ignored."""
         if not result.packs:
             return
         digest = digest_of_text(result.text)
         with exclusive_lock(self.file):
-            before = self.read() or Savings(today.isoformat())
+            before = self.read() or TokenSavings(today.isoformat())
             if before.last == digest:
                 return
             now = replace(
@@ -70,8 +72,8 @@ class SavingsFile:
             )
             write_value(self.file, now)
 
-    def clear(self) -> Savings | None:
-        """Begin the count again; returns the total until now."""
+    def clear(self) -> TokenSavings | None:
+        """Remove the file, which restarts the count, and return the former total."""
         with exclusive_lock(self.file):
             before = self.read()
             self.file.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""What the user marked and decided by hand about packs, and the file that keeps it for the next session."""
+"""Fragments marked by hand, the user's decisions about packs, and the file that stores them between sessions."""
 
 from __future__ import annotations
 
@@ -17,110 +17,116 @@ if TYPE_CHECKING:
 
 
 # --- overrides --------------------------------------------------------------------------------------------------------
-# What the user decided by hand about the packs of a query.
+# The user's decisions by hand about the packs of a query.
 
 
 @dataclass(frozen=True, slots=True)
-class Overrides:
-    """The user's decisions, by fragment ids. Immutable: each method returns a changed value, so undo keeps the old one.
+class PackOverrides:
+    """The user's decisions by hand about packs, by fragment id. Immutable: methods return a changed copy.
 
-    No pack holds a fragment that is `dropped`. The hits in `scopes` grow to the scope given there, whatever the
-    settings say. Packs that hold a fragment of `order` come first, in that order.
+    No pack contains a fragment of `dropped_ids`. Each hit in `scopes` (id and scope) is extended to that scope instead
+    of the scope of the settings. Packs with a fragment of `ordered_ids` come first, in this order.
     """
 
-    dropped: frozenset[str] = frozenset()
+    dropped_ids: frozenset[str] = frozenset()
     scopes: tuple[tuple[str, Scope], ...] = ()
-    order: tuple[str, ...] = ()
+    ordered_ids: tuple[str, ...] = ()
 
-    def dropping(self, fragment_ids: Iterable[str]) -> Overrides:
-        return replace(self, dropped=self.dropped.union(fragment_ids))
+    def with_dropped(self, fragment_ids: Iterable[str]) -> PackOverrides:
+        """Return these decisions with these fragments dropped too."""
+        return replace(self, dropped_ids=self.dropped_ids.union(fragment_ids))
 
-    def growing(self, fragment_ids: Iterable[str], scope: Scope) -> Overrides:
+    def with_scope(self, fragment_ids: Iterable[str], scope: Scope) -> PackOverrides:
         """Return these decisions with `scope` for the hits of these fragments."""
         scopes = {**dict(self.scopes), **dict.fromkeys(fragment_ids, scope)}
         return replace(self, scopes=tuple(sorted(scopes.items())))
 
-    def ordering(self, fragment_ids: Iterable[str]) -> Overrides:
-        """Return these decisions with packs in the order of these fragments."""
-        return replace(self, order=tuple(fragment_ids))
+    def with_order(self, fragment_ids: Iterable[str]) -> PackOverrides:
+        """Return these decisions with the packs in the order of these fragments, instead of any former order."""
+        return replace(self, ordered_ids=tuple(fragment_ids))
 
 
-AS_RANKED = Overrides()
-"""Nothing decided by hand."""
+NO_OVERRIDES = PackOverrides()
+"""The overrides of a user who decided nothing by hand."""
 
 
 # --- marks file -------------------------------------------------------------------------------------------------------
-# What the user marked and decided on the screen, kept from one session to the next, for `excerpt pack --from-marks`.
+# The marked fragments and decisions of a vault, stored for the next session and for `excerpt pack --from-marks`.
 #
-# One file a vault in the state folder:
+# Each vault has one file in the state folder:
 #
 #     {"query": "sync conflicts",
 #      "marks": [{"fragment": "4be1c0a2d3f4", "path": "Guides/Sync.md", "spans": [[4, 12]]}],
 #      "dropped": [], "scopes": {"4be1c0a2d3f4": "section"}, "order": []}
 #
-# A mark keeps what matched when it was made: where the fragment has to be shrunk, it is shrunk around that, whatever
-# the query says by now. So a pack of marks is the same on the screen and in a pipe. By its `path` a mark is found again
-# where its note was renamed or moved (memories.py).
+# A mark stores the spans that matched when it was made. A fragment that must be shrunk is shrunk around these spans,
+# whatever the current query is, so a pack of marks is the same on the screen and in a pipe. With its `path`, a mark can
+# be followed if its note was renamed or moved (memories.py).
 
-_At = Annotated[int, msgspec.Meta(ge=0)]
+_Offset = Annotated[int, msgspec.Meta(ge=0)]
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
-    """A fragment marked by hand, and what of its text matched when it was."""
+class MarkedFragment:
+    """A fragment marked by hand: its id, its note's path, and the spans that matched the query at that time."""
 
-    fragment: str
+    fragment_id: str
     path: str
     spans: tuple[Span, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class SavedMarks:
-    """The marks in the order in which they were made, the query that was asked last, and the overrides for the pack."""
+    """The contents of a marks file: the last query, the marked fragments in order of marking, and the overrides."""
 
     query: str = ""
-    marks: tuple[Mark, ...] = ()
-    overrides: Overrides = AS_RANKED
+    marks: tuple[MarkedFragment, ...] = ()
+    overrides: PackOverrides = NO_OVERRIDES
 
 
 NO_MARKS = SavedMarks()
+"""The contents of a missing marks file."""
 
 
 @dataclass(frozen=True, slots=True)
-class _FileMark:
+class _StoredMark:
     fragment: str
     path: str = ""
-    spans: tuple[tuple[_At, _At], ...] = ()
+    spans: tuple[tuple[_Offset, _Offset], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _MarksFile:
     query: str = ""
-    marks: tuple[_FileMark, ...] = ()
+    marks: tuple[_StoredMark, ...] = ()
     dropped: tuple[str, ...] = ()
     scopes: dict[str, Scope] = field(default_factory=dict)
     order: tuple[str, ...] = ()
 
 
 def read_marks(file: Path) -> SavedMarks:
-    """Return the kept marks; none if there is no file, or an invalid one."""
+    """Return the contents of the marks file; NO_MARKS if the file is missing or invalid."""
     from excerpt.model import Span
 
     read = read_value(file, _MarksFile, _MarksFile())
-    marks = tuple(Mark(mark.fragment, mark.path, tuple(Span(*span) for span in mark.spans)) for mark in read.marks)
-    overrides = Overrides(frozenset(read.dropped), tuple(sorted(read.scopes.items())), read.order)
+    marks = tuple(
+        MarkedFragment(mark.fragment, mark.path, tuple(Span(*span) for span in mark.spans)) for mark in read.marks
+    )
+    overrides = PackOverrides(frozenset(read.dropped), tuple(sorted(read.scopes.items())), read.order)
     return SavedMarks(read.query, marks, overrides)
 
 
 def write_marks(file: Path, saved: SavedMarks) -> None:
-    """Keep this in place of what was kept before: all of it or nothing. Raises OSError."""
+    """Replace the contents of the marks file atomically; NO_MARKS removes the file. Raises OSError."""
     if saved == NO_MARKS:
         file.unlink(missing_ok=True)
         return
     marks = tuple(
-        _FileMark(mark.fragment, mark.path, tuple((span.start, span.end) for span in mark.spans))
+        _StoredMark(mark.fragment_id, mark.path, tuple((span.start, span.end) for span in mark.spans))
         for mark in saved.marks
     )
     overrides = saved.overrides
-    shape = _MarksFile(saved.query, marks, tuple(sorted(overrides.dropped)), dict(overrides.scopes), overrides.order)
+    shape = _MarksFile(
+        saved.query, marks, tuple(sorted(overrides.dropped_ids)), dict(overrides.scopes), overrides.ordered_ids
+    )
     write_value(file, shape)

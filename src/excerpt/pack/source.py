@@ -1,4 +1,4 @@
-"""The sources of notes for packs, and a note as a pack reads it."""
+"""The interface from which packs read notes, and a cache of the notes that were read."""
 
 from __future__ import annotations
 
@@ -10,27 +10,28 @@ from weakref import WeakKeyDictionary, proxy
 
 from excerpt.model import Fragment, Part, Section
 
-_MAX_CACHED = 256  # notes that stay read from one pack to the next
+_MAX_CACHED_NOTES = 256  # that stay in memory from one pack to the next
 _NO_END = 1 << 62
 
-Range = tuple[str, int, int | None]
-"""A note's path, and the first and last ordinal of a range of its fragments; None: to the end."""
+FragmentRange = tuple[str, int, int | None]
+"""A note's path, and the first and last ordinal of a range of its fragments; a last ordinal of None is the end."""
 
 
 class NoteSource(Protocol):
-    """What packs need of a corpus; `Corpus` is one. It is immutable: what was read of it stays valid.
+    """The notes that packs are made of, as the index has them. Immutable, so data that was read stays valid.
 
-    Sections are in the order of their ordinals; a missing note has none, and no fragments.
+    `Corpus` implements it. Paths are relative to the vault. Sections are in the order of their ordinals; a missing note
+    has no sections and no fragments.
     """
 
     @property
     def tokenizer(self) -> str:
-        """Name of the tokenizer that counted the tokens of the fragments."""
+        """Name of the tokenizer that counted the fragments' tokens."""
         ...
 
     def fragment(self, fragment_id: str, /) -> Fragment | None: ...
 
-    def parts(self, ranges: Sequence[Range], /) -> Sequence[Sequence[Part]]:
+    def parts(self, ranges: Sequence[FragmentRange], /) -> Sequence[Sequence[Part]]:
         """Return the existing fragments of each range, by ordinal."""
         ...
 
@@ -45,14 +46,17 @@ class NoteSource(Protocol):
         ...
 
 
-class OpenNote:
-    """A note as packs read it; each part is read on first use, because reading notes takes most of the time."""
+class CachedNote:
+    """A note whose lines, sections and fragments are read from a source on first use and then cached.
+
+    Reading notes takes most of the time of building a pack.
+    """
 
     def __init__(self, source: NoteSource, path: str) -> None:
         self.path = path
         self._source = source
         self._parts: dict[int, Part] = {}
-        self._beyond = _NO_END  # an upper bound of the number of fragments, once the end of the note has been read
+        self._fragment_bound = _NO_END  # an upper bound of the number of fragments
         self._texts: dict[tuple[int, int], str] = {}
 
     @cached_property
@@ -65,7 +69,7 @@ class OpenNote:
 
     @cached_property
     def tokens(self) -> int:
-        """Tokens of the whole file."""
+        """Number of tokens of the whole file."""
         return self._source.note_tokens(self.path)
 
     @cached_property
@@ -73,7 +77,7 @@ class OpenNote:
         return self._source.note_modified(self.path)
 
     def text(self, line_start: int, line_end: int) -> str:
-        """Return exactly the lines `line_start`..`line_end`; the lines of hits are cached and need no reading."""
+        """Return the lines `line_start` to `line_end`, both included; the lines of hits come from the cache."""
         own = self._texts.get((line_start, line_end))
         return own if own is not None else "\n".join(self.lines[line_start - 1 : line_end])
 
@@ -84,13 +88,17 @@ class OpenNote:
         except KeyError:  # not read yet, or beyond the end
             pass
         if not self.has_read(first, last):
-            self.keep(first, last, self._source.parts([(self.path, first, last)])[0])
-        return [self._parts[ordinal] for ordinal in range(first, min(last + 1, self._beyond)) if ordinal in self._parts]
+            self.cache_parts(first, last, self._source.parts([(self.path, first, last)])[0])
+        return [
+            self._parts[ordinal]
+            for ordinal in range(first, min(last + 1, self._fragment_bound))
+            if ordinal in self._parts
+        ]
 
     def parts_in(self, line_start: int, line_end: int) -> Sequence[Part]:
         """Return the fragments that are completely within these lines."""
         if not self.has_read(0, None):
-            self.keep(0, None, self._source.parts([(self.path, 0, None)])[0])
+            self.cache_parts(0, None, self._source.parts([(self.path, 0, None)])[0])
         first = bisect_left(self._line_starts, line_start)
         after = bisect_right(self._line_starts, line_end)
         inside = (self._parts[ordinal] for ordinal in range(first, after))
@@ -98,73 +106,81 @@ class OpenNote:
 
     @cached_property
     def _line_starts(self) -> Sequence[int]:
-        """First lines of all fragments. They must have been read."""
-        return [self._parts[ordinal].line_start for ordinal in range(self._beyond)]
+        """The first line of each fragment, by ordinal. All fragments must have been read before."""
+        return [self._parts[ordinal].line_start for ordinal in range(self._fragment_bound)]
 
-    def refresh(self, fragment: Fragment) -> Fragment | None:
-        """Return the current state of `fragment`: the search may have found it before the note was read again."""
+    def refresh_fragment(self, fragment: Fragment) -> Fragment | None:
+        """Return the fragment as the source has it now, None if it is gone, and cache its text.
+
+        A search may have found it in an earlier generation (commit) of the index.
+        """
         current_parts = self.parts(fragment.ordinal, fragment.ordinal)
         current = (
-            fragment if current_parts and _same(current_parts[0], fragment) else self._source.fragment(fragment.id)
+            fragment
+            if current_parts and _is_same_row(current_parts[0], fragment)
+            else self._source.fragment(fragment.id)
         )
         if current:
             self._texts[current.line_start, current.line_end] = current.text
         return current
 
     def has_read(self, first: int, last: int | None) -> bool:
-        """Return whether these ordinals have been read, or are known not to exist."""
-        if len(self._parts) == self._beyond:
+        """Return whether the fragments `first` to `last` (None: the end) are cached or known not to exist."""
+        if len(self._parts) == self._fragment_bound:
             return True
-        if last is None and self._beyond == _NO_END:
+        if last is None and self._fragment_bound == _NO_END:
             return False
-        end = self._beyond if last is None else min(last + 1, self._beyond)
+        end = self._fragment_bound if last is None else min(last + 1, self._fragment_bound)
         return all(ordinal in self._parts for ordinal in range(first, end))
 
-    def keep(self, first: int, last: int | None, parts: Sequence[Part]) -> None:
-        """Cache the fragments that the source has in this range. Fragments of a note are numbered without gaps."""
+    def cache_parts(self, first: int, last: int | None, parts: Sequence[Part]) -> None:
+        """Cache `parts`, all fragments that the source has with ordinals `first` to `last` (None: the end).
+
+        Ordinals have no gaps, so fewer parts than ordinals show where the note ends.
+        """
         self._parts.update((part.ordinal, part) for part in parts)
         if last is None or len(parts) < last - first + 1:
-            self._beyond = min(self._beyond, first + len(parts))
+            self._fragment_bound = min(self._fragment_bound, first + len(parts))
 
 
-def _same(part: Part, fragment: Fragment) -> bool:
-    """Return whether a fragment is this very row. A fragment that was never stored has no key."""
+def _is_same_row(part: Part, fragment: Fragment) -> bool:
+    """Return whether `part` and `fragment` are the same row of the index, not merely equal texts."""
     row = part.key, part.id, part.section, part.line_start
     return row == (fragment.key, fragment.id, fragment.section, fragment.line_start)
 
 
-class SourceNotes:
-    """The opened notes of one source, cached for repeated use, for example with several budgets."""
+class NoteCache:
+    """The notes of one source that packs have read, by path, kept for the next pack."""
 
     def __init__(self, source: NoteSource) -> None:
         # A weak proxy: this object is stored by the source and must not keep it alive.
         self.source: NoteSource = proxy(source)
-        self._open: dict[str, OpenNote] = {}
+        self._notes: dict[str, CachedNote] = {}
 
-    def __getitem__(self, path: str) -> OpenNote:
-        note = self._open.pop(path, None) or OpenNote(self.source, path)
-        self._open[path] = note  # the least recently used note is dropped first
+    def __getitem__(self, path: str) -> CachedNote:
+        note = self._notes.pop(path, None) or CachedNote(self.source, path)
+        self._notes[path] = note  # last in the dict, which is ordered by last use
         return note
 
-    def read(self, ranges: Iterable[Range]) -> None:
-        """Read several ranges of notes at once, unless they are cached."""
+    def prefetch(self, ranges: Iterable[FragmentRange]) -> None:
+        """Read the ranges that are not cached from the source, all at once."""
         missing = [each for each in dict.fromkeys(ranges) if not self[each[0]].has_read(*each[1:])]
         for (path, first, last), parts in zip(missing, self.source.parts(missing) if missing else (), strict=True):
-            self[path].keep(first, last, parts)
+            self[path].cache_parts(first, last, parts)
 
     def clear(self) -> None:
         """Drop all notes from the cache."""
-        self._open.clear()
+        self._notes.clear()
 
-    def forget(self) -> None:
-        """Drop the least recently used notes from the cache."""
-        for path in list(self._open)[:-_MAX_CACHED]:
-            del self._open[path]
-
-
-_notes: WeakKeyDictionary[NoteSource, SourceNotes] = WeakKeyDictionary()
+    def evict_old_notes(self) -> None:
+        """Drop the least recently used notes, so that at most _MAX_CACHED_NOTES remain."""
+        for path in list(self._notes)[:-_MAX_CACHED_NOTES]:
+            del self._notes[path]
 
 
-def notes_of(source: NoteSource) -> SourceNotes:
-    """Return the cached notes of `source`; the cache is released with the source."""
-    return _notes.setdefault(source, SourceNotes(source))
+_note_caches: WeakKeyDictionary[NoteSource, NoteCache] = WeakKeyDictionary()
+
+
+def get_note_cache(source: NoteSource) -> NoteCache:
+    """Return the cache of the notes of `source`, which is released together with the source."""
+    return _note_caches.setdefault(source, NoteCache(source))

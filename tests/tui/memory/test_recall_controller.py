@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from excerpt.model import Hit, Memory, Source
-from excerpt.pack.memory_fragment import as_fragment
-from excerpt.pack.selection import Mark
+from excerpt.pack.memory_fragment import memory_to_fragment
+from excerpt.pack.selection import MarkedFragment
 from excerpt.settings import MemorySettings
 from excerpt.tui.memory.controller import MemoryPlacement, RecallController
 from excerpt.tui.memory.worker import FoundMemories
@@ -16,8 +16,8 @@ from tests.tui.examples import make_hit
 
 THOUGHT = Memory("20260301-120000-abcd", "thought", (), "", "", "")
 OF_NOTE = Memory("20260301-120001-abcd", "from a note", (), "", "", "", Source("a.md", 1, 1, "x", ()))
-FOUND = Hit(as_fragment(THOUGHT, 2), 1.0)
-MARK = Mark(FOUND.fragment.id, FOUND.fragment.path)
+FOUND = Hit(memory_to_fragment(THOUGHT, 2), 1.0)
+MARK = MarkedFragment(FOUND.fragment.id, FOUND.fragment.path)
 A = make_hit("a")
 
 
@@ -91,8 +91,8 @@ def test_a_marked_memory_is_asked_for_once_and_known_when_it_is_read() -> None:
     assert bench.memories.marked_memories((MARK,)) is None
     assert bench.thread.asked == [""]
     bench.take(FoundMemories((), (THOUGHT,)))
-    assert bench.memories.marked_memories((MARK, Mark("a", "a.md"))) == (THOUGHT,)
-    window = bench.memories.window_of(MARK.fragment)
+    assert bench.memories.marked_memories((MARK, MarkedFragment("a", "a.md"))) == (THOUGHT,)
+    window = bench.memories.window_of(MARK.fragment_id)
     assert window is not None
     assert window.fragment.text == "thought"
 

@@ -12,7 +12,7 @@ import pytest
 from excerpt.kinds import Confidence
 from excerpt.memory.store import MemoryStore
 from excerpt.model import Fragment, Hit, Source
-from excerpt.pack.memory_fragment import as_fragment, memory_id_of, name_of
+from excerpt.pack.memory_fragment import memory_id_of, memory_name, memory_to_fragment
 from excerpt.settings import MemorySettings, PackSettings, Paths, Settings
 from excerpt.text.fragments import digest_of_text
 from excerpt.tui.app import ExcerptApp
@@ -162,7 +162,7 @@ async def test_a_marked_memory_is_in_the_pack_with_a_source_line_of_its_own(
         await until(pilot, lambda: pane.is_up_to_date and pane.pack.packed is not None, "the pack")
         assert pane.pack.packed is not None
         (pack,) = pane.pack.packed.result.packs
-        assert (pack.path, pack.text) == (name_of(memory.id), THOUGHT)
+        assert (pack.path, pack.text) == (memory_name(memory.id), THOUGHT)
         assert "## [1] Memory › Cooking/Lentil soup.md, line 3 › better" in pane.pack.packed.text
         assert f"From memory:{memory.id}:1" in pane.pack.packed.text
         await pilot.press("ctrl+o", "enter")
@@ -288,7 +288,7 @@ def test_the_settings_say_where_memories_stand() -> None:
 
 def test_a_memory_is_a_fragment_that_says_where_it_is_from(store: MemoryStore) -> None:
     memory = store.all().memories[1]
-    fragment = as_fragment(memory, 7)
+    fragment = memory_to_fragment(memory, 7)
     assert (fragment.title, fragment.heading_path) == ("Memory", ("Cooking/Lentil soup.md, line 3", "better"))
     assert memory_id_of(fragment.id) == memory_id_of(fragment.path) == memory.id
-    assert as_fragment(replace(memory, source=None, why=""), 7).heading_path == ()
+    assert memory_to_fragment(replace(memory, source=None, why=""), 7).heading_path == ()

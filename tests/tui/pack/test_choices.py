@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from excerpt.kinds import Scope
-from excerpt.pack.selection import AS_RANKED, NO_MARKS, Mark, Overrides, SavedMarks
+from excerpt.pack.selection import NO_MARKS, NO_OVERRIDES, MarkedFragment, PackOverrides, SavedMarks
 from excerpt.tui.pack.controller import ChoiceHistory, PackChoices
 
-A, B = Mark("a", "A.md"), Mark("b", "B.md")
+A, B = MarkedFragment("a", "A.md"), MarkedFragment("b", "B.md")
 MARKED = PackChoices().with_toggled(A).with_toggled(B)
 
 
@@ -17,31 +17,33 @@ def test_marking_again_takes_the_mark_away() -> None:
 
 def test_what_is_wished_for_marks_stays_while_the_query_changes() -> None:
     dropped = MARKED.with_dropped("one", ["a"])
-    assert dropped.overrides("two") == Overrides(dropped=frozenset({"a"}))
+    assert dropped.overrides("two") == PackOverrides(dropped_ids=frozenset({"a"}))
 
 
 def test_what_is_wished_for_top_hits_is_the_querys_alone() -> None:
     dropped = PackChoices().with_dropped("one", ["x"])
-    assert dropped.overrides("one").dropped == {"x"}
-    assert dropped.overrides("two") == AS_RANKED
+    assert dropped.overrides("one").dropped_ids == {"x"}
+    assert dropped.overrides("two") == NO_OVERRIDES
 
 
 def test_with_the_last_mark_goes_what_was_wished_for_marks() -> None:
-    assert MARKED.with_dropped("", ["a"]).with_toggled(A).with_toggled(B).overrides("") == AS_RANKED
+    assert MARKED.with_dropped("", ["a"]).with_toggled(A).with_toggled(B).overrides("") == NO_OVERRIDES
     assert MARKED.with_dropped("", ["a"]).without_marks() == PackChoices()
 
 
 def test_marking_a_dropped_fragment_brings_it_back() -> None:
-    assert MARKED.with_dropped("", ["c", "d"]).with_toggled(Mark("c", "C.md")).overrides("").dropped == {"d"}
+    assert MARKED.with_dropped("", ["c", "d"]).with_toggled(MarkedFragment("c", "C.md")).overrides("").dropped_ids == {
+        "d"
+    }
 
 
 def test_what_was_dropped_can_be_brought_back() -> None:
-    assert MARKED.with_dropped("", ["a", "x"]).with_restored("", ["a"]).overrides("").dropped == {"x"}
+    assert MARKED.with_dropped("", ["a", "x"]).with_restored("", ["a"]).overrides("").dropped_ids == {"x"}
 
 
 def test_an_order_puts_its_packs_first_and_forgets_no_other() -> None:
     first = MARKED.with_order("", ["a", "b", "c"])
-    assert first.with_order("", ["c", "a"]).overrides("").order == ("c", "a", "b")
+    assert first.with_order("", ["c", "a"]).overrides("").ordered_ids == ("c", "a", "b")
 
 
 def test_moving_a_pack_ends_the_order_of_the_vault() -> None:
@@ -58,7 +60,7 @@ def test_orders_go_round() -> None:
 
 def test_only_marks_and_what_belongs_to_them_are_kept() -> None:
     assert MARKED.with_scope("q", ["a"], Scope.NOTE).to_saved_marks("q") == SavedMarks(
-        "q", (A, B), Overrides(scopes=(("a", Scope.NOTE),))
+        "q", (A, B), PackOverrides(scopes=(("a", Scope.NOTE),))
     )
     assert PackChoices().with_dropped("q", ["x"]).to_saved_marks("q") == NO_MARKS
 
@@ -89,7 +91,7 @@ def test_what_was_taken_back_is_decided_again_until_something_else_is() -> None:
     assert not history.redo()
 
 
-KEPT = SavedMarks("q", (A,), Overrides(order=("a",)))
+KEPT = SavedMarks("q", (A,), PackOverrides(ordered_ids=("a",)))
 
 
 def test_marks_of_an_earlier_session_are_no_marks_until_they_are_taken_up() -> None:
@@ -105,7 +107,7 @@ def test_marks_of_an_earlier_session_are_no_marks_until_they_are_taken_up() -> N
 
 
 def test_marks_of_an_earlier_session_come_with_what_was_wished_for_them() -> None:
-    assert PackChoices(earlier_marks=KEPT).with_earlier_marks() == PackChoices((A,), Overrides(order=("a",)))
+    assert PackChoices(earlier_marks=KEPT).with_earlier_marks() == PackChoices((A,), PackOverrides(ordered_ids=("a",)))
 
 
 def test_marks_of_an_earlier_session_are_kept_until_they_are_dropped() -> None:

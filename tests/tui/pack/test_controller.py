@@ -9,7 +9,7 @@ import pytest
 
 from excerpt.kinds import Format, Scope, Strategy
 from excerpt.model import Entry, Hit, Memory, Pack, PackResult
-from excerpt.pack.selection import Mark, SavedMarks
+from excerpt.pack.selection import MarkedFragment, SavedMarks
 from excerpt.settings import PackSettings
 from excerpt.tui.pack.controller import PackController, mark_hit, typed_budget
 from excerpt.tui.pack.packer import BuiltPack, Cost, Packer
@@ -49,7 +49,7 @@ class Bench:
             on_save=self.kept.append,
         )
 
-    def answer(self, text: str = "pack", *missing: Mark, packs: tuple[str, ...] = ()) -> BuiltPack:
+    def answer(self, text: str = "pack", *missing: MarkedFragment, packs: tuple[str, ...] = ()) -> BuiltPack:
         packed_hits = tuple(pack_of_one(each) for each in packs)
         result = PackResult("q", Strategy.AUTO, 500, "o200k", packed_hits, (), text, 7, 0.0, 7)
         packed = BuiltPack(result, text, 7, (), missing)
@@ -99,7 +99,7 @@ def test_without_marks_and_hits_there_is_no_pack_and_nothing_is_awaited() -> Non
 
 def test_a_pack_with_marked_memories_waits_until_they_are_read() -> None:
     bench = Bench(memories=None)
-    bench.pack.restore(SavedMarks("sync", (Mark("memory:1", "memory:1"),)))
+    bench.pack.restore(SavedMarks("sync", (MarkedFragment("memory:1", "memory:1"),)))
     bench.pack.restore_marks()
     bench.pack.ask(None, Strategy.AUTO)
     assert (bench.engine.questions, bench.pack.is_answered) == ({}, False)
@@ -169,7 +169,7 @@ def test_marks_that_are_not_among_what_is_listed_are_told_and_dropped() -> None:
     bench.pack.ask(make_result("sync", A), Strategy.AUTO)
     assert bench.pack.earlier == (mark_hit(B),)
     assert bench.pack.drop_earlier()
-    assert [mark.fragment for mark in bench.pack.choices.marks] == [mark_hit(A).fragment]
+    assert [mark.fragment_id for mark in bench.pack.choices.marks] == [mark_hit(A).fragment_id]
     assert not bench.pack.earlier
 
 

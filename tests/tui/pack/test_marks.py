@@ -10,7 +10,7 @@ import pytest
 
 from excerpt.kinds import Scope
 from excerpt.model import Span
-from excerpt.pack.selection import NO_MARKS, Mark, Overrides, SavedMarks, read_marks, write_marks
+from excerpt.pack.selection import NO_MARKS, MarkedFragment, PackOverrides, SavedMarks, read_marks, write_marks
 from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.pack.bar import PackBar
@@ -27,7 +27,9 @@ from tests.tui.driver import (
     until_index,
 )
 
-KEPT = SavedMarks("sync", (Mark("a" * 12, "A.md", (Span(1, 3),)),), Overrides(scopes=(("a" * 12, Scope.NOTE),)))
+KEPT = SavedMarks(
+    "sync", (MarkedFragment("a" * 12, "A.md", (Span(1, 3),)),), PackOverrides(scopes=(("a" * 12, Scope.NOTE),))
+)
 
 
 def keeper_of(file: Path, failed: Callable[[str], None]) -> StateKeeper[SavedMarks]:
@@ -100,9 +102,9 @@ async def test_marks_and_what_is_wished_for_them_are_one_line_at_the_next_start_
         await until(pilot, lambda: bar.marked == 1 and pane_of(again).is_up_to_date, "the pack of the marks")
         assert bar.pack is not None
         assert bar.pack.query == "conflict"
-        assert {mark.fragment for mark in marks} <= {each for one in bar.pack.packs for each in one.fragment_ids}
+        assert {mark.fragment_id for mark in marks} <= {each for one in bar.pack.packs for each in one.fragment_ids}
         await search(pilot, "conflict")
-        assert hit_list_of(again).marked == {mark.fragment for mark in marks}
+        assert hit_list_of(again).marked == {mark.fragment_id for mark in marks}
 
 
 @pytest.mark.parametrize("damage", ["", "{", '{"marks": 7}'])

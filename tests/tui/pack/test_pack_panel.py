@@ -9,7 +9,7 @@ from textual.widgets import Input
 
 from excerpt.kinds import Format, Scope
 from excerpt.model import Pack
-from excerpt.pack.selection import Mark, SavedMarks, write_marks
+from excerpt.pack.selection import MarkedFragment, SavedMarks, write_marks
 from excerpt.settings import PackSettings, Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import KeyBar
@@ -245,7 +245,7 @@ async def test_the_panel_follows_the_query_and_the_budget(app: ExcerptApp) -> No
 async def test_a_mark_whose_text_is_gone_is_listed_and_can_be_taken_away(
     app: ExcerptApp, vault: Path, user_paths: Paths
 ) -> None:
-    write_marks(user_paths.marks_file(vault), SavedMarks("x", (Mark("0" * 12, "Gone [/red].md"),)))
+    write_marks(user_paths.marks_file(vault), SavedMarks("x", (MarkedFragment("0" * 12, "Gone [/red].md"),)))
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "conflict")
         await press(pilot, "tab", "escape", "o", "G")

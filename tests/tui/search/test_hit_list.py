@@ -15,7 +15,7 @@ from textual.strip import Strip
 
 from excerpt.kinds import Confidence, Strategy
 from excerpt.model import Fragment, Hit, Result, Span
-from excerpt.pack.memory_fragment import name_of
+from excerpt.pack.memory_fragment import memory_name
 from excerpt.tui.questions import AskSearch
 from excerpt.tui.search.hit_list import (
     HitList,
@@ -47,7 +47,7 @@ def hit(path: str, line: int = 1, text: str = "A sync conflict.", score: float =
 
 def memory() -> Hit:
     one = hit("a.md")
-    return replace(one, fragment=replace(one.fragment, id=name_of("m1"), path=name_of("m1"), title="Memory"))
+    return replace(one, fragment=replace(one.fragment, id=memory_name("m1"), path=memory_name("m1"), title="Memory"))
 
 
 def listed(rows: Sequence[HitRow]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Packs as JSON: data for programs, whose budget is that of their Markdown."""
+"""Packs as JSON, for programs. The token budget applies to the same packs rendered as Markdown."""
 
 from __future__ import annotations
 
@@ -11,28 +11,31 @@ import msgspec
 
 from excerpt.model import PackResult
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
-from excerpt.pack.formats.pack_format import PackFile, PackFormat, PackSource, PackUnreadableError
-from excerpt.pack.formats.source_label import Links
+from excerpt.pack.formats.pack_format import PackFile, PackFormat, PackSource, UnreadablePackError
+from excerpt.pack.formats.source_label import PackLinks
 
 # --- written ----------------------------------------------------------------------------------------------------------
 
 
-def as_json(result: PackResult, links: Links | None = None) -> str:
-    """Return the packs as JSON; `tokens` are those of the text in Markdown, `value` is what the choice maximised."""
-    rendered = result if links is None else links.with_link(result)
+def render_json(result: PackResult, links: PackLinks | None = None) -> str:
+    """Return the packs as JSON, with links back to the vault if `links` is given.
+
+    `tokens` counts the packs' Markdown; `value` is the total value that the choice of packs maximised.
+    """
+    rendered = result if links is None else links.add_links(result)
     return json.dumps(rendered.to_dict(), ensure_ascii=False, indent=2) + "\n"
 
 
 # --- read -------------------------------------------------------------------------------------------------------------
 
-_Positive = Annotated[int, msgspec.Meta(ge=1)]
+_PositiveInt = Annotated[int, msgspec.Meta(ge=1)]
 
 
 @dataclass(frozen=True, slots=True)
 class _JsonPack:
     path: str
-    line_start: _Positive
-    line_end: _Positive
+    line_start: _PositiveInt
+    line_end: _PositiveInt
     text: str
     title: str = ""
     heading_path: tuple[str, ...] = ()
@@ -48,15 +51,18 @@ class _JsonFile:
 
 
 def read(text: str) -> PackFile:
+    """Parse a pack file in JSON. Raises UnreadablePackError."""
     try:
         file = msgspec.convert(json.loads(text), _JsonFile)
     except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
-        raise PackUnreadableError(f"The pack looks like JSON but is not a pack: {error}.") from error
+        raise UnreadablePackError(f"The pack looks like JSON but is not a pack: {error}.") from error
     sources = (
         PackSource(
             number=number,
             path=pack.path,
-            heading=" › ".join(pack.heading_path if pack.heading_path[:1] == (pack.title,) else _titles(pack)),
+            heading=" › ".join(
+                pack.heading_path if pack.heading_path[:1] == (pack.title,) else _title_and_headings(pack)
+            ),
             line_start=pack.line_start,
             line_end=pack.line_end,
             text=pack.text,
@@ -69,8 +75,8 @@ def read(text: str) -> PackFile:
     return PackFile(tuple(sources), file.query)
 
 
-def _titles(pack: _JsonPack) -> Iterator[str]:
+def _title_and_headings(pack: _JsonPack) -> Iterator[str]:
     return filter(None, (pack.title, *pack.heading_path))
 
 
-FORMAT = PackFormat(MarkdownRenderer, read, beginning="{", data=as_json)
+FORMAT = PackFormat(MarkdownRenderer, read, file_prefix="{", render_data=render_json)

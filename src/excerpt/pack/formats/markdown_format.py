@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from excerpt.pack.formats.numbered_sources import NumberedSources, read
+from excerpt.pack.formats.numbered_sources import NumberedSourcesRenderer, read
 from excerpt.pack.formats.pack_format import PackFormat
 from excerpt.text.display import extend_border
 
@@ -12,19 +12,19 @@ _FENCE = "```"
 
 
 @dataclass(frozen=True, slots=True)
-class MarkdownRenderer(NumberedSources):
-    """Renders each source under a heading, its text in a fence.
+class MarkdownRenderer(NumberedSourcesRenderer):
+    """Renders packs as Markdown: each source has a heading, and its text is in a code fence.
 
-    CommonMark closes a fence only by a run of backticks at least as long as the opening one.
+    CommonMark closes a fence only with a run of backticks that is at least as long as the opening run.
     """
 
-    mark = "## "
-    border = _FENCE
-    gap = "\n"
+    heading_prefix = "## "
+    min_border = _FENCE
+    separator = "\n"
 
 
-def fence_of(text: str) -> str:
-    """Return a fence that nothing in the text closes."""
+def build_fence(text: str) -> str:
+    """Return a run of backticks that encloses the text as a code fence, longer than any run in the text."""
     return extend_border(_FENCE, text)
 
 

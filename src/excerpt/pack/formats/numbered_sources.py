@@ -1,7 +1,7 @@
-"""Numbered sources of Markdown and plain text: `[1]` with headings and location, and the text between two borders.
+"""Rendering and parsing of packs as numbered sources, which Markdown and plain text have in common.
 
-No text can contain the second border. Vault text (titles, headings, paths) comes after fixed words, so it never begins
-a line.
+A source is `[1]` with headings, a line with its location, and the text between two equal borders, which the text cannot
+contain. Titles, headings and paths come after fixed words, so that they never begin a line.
 """
 
 from __future__ import annotations
@@ -12,81 +12,84 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from excerpt.model import Pack
-from excerpt.pack.formats.pack_format import PackFile, PackSource, PackUnreadableError
-from excerpt.pack.formats.source_label import digest_of, headings_of, location_of_pack, on_one_line
+from excerpt.pack.formats.pack_format import PackFile, PackSource, UnreadablePackError
+from excerpt.pack.formats.source_label import format_headings, format_pack_location, join_lines, shorten_digest
 from excerpt.text.display import extend_border
 
-_CUT = "[…]"
+_CUT_MARK = "[…]"
 """The mark in place of text that was cut to fit the budget."""
-_QUESTION = "Question: "
+_QUESTION_PREFIX = "Question: "
 
 
 # --- written ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class NumberedSources:
-    """Renders packs as numbered sources.
+class NumberedSourcesRenderer:
+    """Renders packs as numbered sources; subclasses set the characters around them.
 
-    `mark` begins a source, `border` is the shortest border, `gap` separates a text from what is around it.
+    `heading_prefix` begins the heading line of a source. `min_border` is the line above and below its text, which is
+    lengthened if the text has the same line. `separator` comes between the borders and the lines around them.
+    `questions` are added at the end.
     """
 
-    mark: ClassVar[str]
-    border: ClassVar[str]
-    gap: ClassVar[str]
+    heading_prefix: ClassVar[str]
+    min_border: ClassVar[str]
+    separator: ClassVar[str]
 
     questions: tuple[str, ...] = ()
 
     def render(self, packs: Sequence[Pack]) -> str:
         sources = []
         for number, pack in enumerate(packs, start=1):
-            above, below = self._enclosing_text(number, pack)
+            above, below = self._render_borders(number, pack)
             sources.append(f"{above}{pack.text}\n{below}")
-        return "\n".join(sources) + self._questions_text() if packs else ""
+        return "\n".join(sources) + self._render_questions() if packs else ""
 
-    def frame(self, number: int, pack: Pack) -> Sequence[str]:
-        return (*self._enclosing_text(number, pack), self._questions_text() if number == 1 else "")
+    def render_frame(self, number: int, pack: Pack) -> Sequence[str]:
+        return (*self._render_borders(number, pack), self._render_questions() if number == 1 else "")
 
     def escape(self, text: str) -> str:
         return text
 
-    def _enclosing_text(self, number: int, pack: Pack) -> tuple[str, str]:
-        border, gap = extend_border(self.border, pack.text), self.gap
-        above = f"{self.mark}[{number}] {headings_of(pack)}\n{_location_line(pack)}\n{gap}"
-        cut_above = f"{_CUT}\n{gap}" if pack.cut_above else ""
-        cut_below = f"{gap}{_CUT}\n" if pack.cut_below else ""
+    def _render_borders(self, number: int, pack: Pack) -> tuple[str, str]:
+        border, separator = extend_border(self.min_border, pack.text), self.separator
+        above = f"{self.heading_prefix}[{number}] {format_headings(pack)}\n{_format_location_line(pack)}\n{separator}"
+        cut_above = f"{_CUT_MARK}\n{separator}" if pack.cut_above else ""
+        cut_below = f"{separator}{_CUT_MARK}\n" if pack.cut_below else ""
         return f"{above}{cut_above}{border}\n", f"{border}\n{cut_below}"
 
-    def _questions_text(self) -> str:
-        """Return the questions below the sources, where models pay most attention, each after a fixed word."""
-        return "".join(f"\n{_QUESTION}{on_one_line(question)}\n" for question in self.questions)
+    def _render_questions(self) -> str:
+        """Return the lines with the questions, for the end of the pack, where models pay most attention."""
+        return "".join(f"\n{_QUESTION_PREFIX}{join_lines(question)}\n" for question in self.questions)
 
 
-def _location_line(pack: Pack) -> str:
-    """Return the location of the text, on a line that a path cannot turn into a heading, a fence or HTML.
+def _format_location_line(pack: Pack) -> str:
+    """Return the line with a pack's location, date and digest.
 
-    What follows the path is fixed, so the line can be parsed from its end.
+    The line begins with a fixed word, so that a path cannot turn it into a heading, a fence or HTML. The parts after
+    the path have a fixed form, so that the line can be parsed from its end.
     """
     modified = f", modified {pack.modified}" if pack.modified else ""
-    return f"From {location_of_pack(pack)}{modified}, digest {digest_of(pack)}"
+    return f"From {format_pack_location(pack)}{modified}, digest {shorten_digest(pack)}"
 
 
 # --- read -------------------------------------------------------------------------------------------------------------
 
-_HEAD = re.compile(r"(?:## )?\[(\d{1,6})\] (.*)")
+_HEADING_LINE = re.compile(r"(?:## )?\[(\d{1,6})\] (.*)")
 # A path may look like any of these lines, but the text after it does not: the longest match is the path.
-_LOCATION = re.compile(
+_LOCATION_LINE = re.compile(
     r"From (?P<path>.*)(?::(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?|#(?P<place>[^#]+))"
     r"(?(place) \([^()]*\)|(?: \([^()]*\))?)(?:, modified [\d-]{1,10})?, digest (?P<digest>[0-9a-f]{1,16})"
 )
-_BORDER = re.compile(r"(?:`{3,}|={5,})")
-_LINES_BETWEEN = 4  # at most, from the location to the border: blank ones, and the mark of a cut
+_BORDER_LINE = re.compile(r"(?:`{3,}|={5,})")
+_MAX_LINES_ABOVE_BORDER = 4  # between location and border: blank lines, and the mark of a cut
 
 
 def read(text: str) -> PackFile:
-    """Parse the sources between their borders, of Markdown and plain text alike, because a prompt may have both.
+    """Parse a pack file in Markdown or plain text, or both. Raises UnreadablePackError.
 
-    Everything between two borders is text, whatever it looks like.
+    Everything between two equal borders is the text of a source, whatever it looks like.
     """
     lines = text.split("\n")
     sources: list[PackSource] = []
@@ -94,30 +97,34 @@ def read(text: str) -> PackFile:
     at = 0
     while at < len(lines):
         line = lines[at]
-        head = _HEAD.fullmatch(line)
-        location = _LOCATION.fullmatch(lines[at + 1]) if head and at + 1 < len(lines) else None
+        head = _HEADING_LINE.fullmatch(line)
+        location = _LOCATION_LINE.fullmatch(lines[at + 1]) if head and at + 1 < len(lines) else None
         at += 1
         if head and location:
             number, heading = int(head[1]), head[2]
             above = at + 1
-            first, last, at = _text_lines(lines, above, number)
+            first, last, at = _find_text_lines(lines, above, number)
             begin = int(location["first"] or 0)
             end = int(location["last"] or begin)
             inner = "\n".join(lines[first:last])
-            cut = _CUT in lines[above:first], _CUT in lines[at : at + 2]
+            cut = _CUT_MARK in lines[above:first], _CUT_MARK in lines[at : at + 2]
             path, digest, at_place = location["path"], location["digest"], location["place"] or ""
             sources.append(PackSource(number, path, heading, begin, end, inner, digest, *cut, at_place))
-        elif line.startswith(_QUESTION):
-            questions.append(line.removeprefix(_QUESTION))
+        elif line.startswith(_QUESTION_PREFIX):
+            questions.append(line.removeprefix(_QUESTION_PREFIX))
     return PackFile(tuple(sources), "\n".join(questions))
 
 
-def _text_lines(lines: Sequence[str], at: int, number: int) -> tuple[int, int, int]:
-    """Return the first and end line of a source's text, and the line after its closing border."""
-    for opened in range(at, min(at + _LINES_BETWEEN, len(lines))):
-        if _BORDER.fullmatch(lines[opened]):
+def _find_text_lines(lines: Sequence[str], at: int, number: int) -> tuple[int, int, int]:
+    """Find the text of source `number`, whose opening border is at or a few lines after the index `at`.
+
+    Returns three indexes of `lines`: the first line of the text, its closing border, and the line after the border.
+    Raises UnreadablePackError if there is no opening or no closing border.
+    """
+    for opened in range(at, min(at + _MAX_LINES_ABOVE_BORDER, len(lines))):
+        if _BORDER_LINE.fullmatch(lines[opened]):
             for closed in range(opened + 1, len(lines)):
                 if lines[closed] == lines[opened]:
                     return opened + 1, closed, closed + 1
-            raise PackUnreadableError(f"The text of source [{number}] does not end: the pack is cut off.")
-    raise PackUnreadableError(f"The text of source [{number}] is missing.")
+            raise UnreadablePackError(f"The text of source [{number}] does not end: the pack is cut off.")
+    raise UnreadablePackError(f"The text of source [{number}] is missing.")

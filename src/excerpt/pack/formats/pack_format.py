@@ -1,7 +1,7 @@
-"""The definition of a pack format: how packs are rendered, and how a pack file is parsed.
+"""The interface of a pack format: how packs are rendered, and how a pack file is parsed.
 
-A pack file comes from outside and may be hostile. Only text and numbers are read from it: whether a path is that of a
-note is decided by the index, and no path is opened.
+A pack file comes from outside and may be hostile. Only text and numbers are read from it. No path in it is opened: the
+index decides whether the path is that of a note.
 """
 
 from __future__ import annotations
@@ -12,47 +12,48 @@ from typing import Protocol
 
 from excerpt.errors import ExcerptError
 from excerpt.model import Pack, PackResult
-from excerpt.pack.formats.source_label import Links
+from excerpt.pack.formats.source_label import PackLinks
 
 
 class Renderer(Protocol):
-    """A renderer of packs. It is deterministic: equal renderers return the same text for the same packs."""
+    """Renders packs as the text of a prompt. Equal renderers return the same text for the same packs."""
 
     def __hash__(self) -> int: ...
 
     def render(self, packs: Sequence[Pack]) -> str:
-        """Return the whole text that is pasted and that the budget applies to; "" for no packs."""
+        """Return the text of all packs, which the user pastes and the budget applies to; "" for no packs."""
         ...
 
-    def frame(self, number: int, pack: Pack) -> Sequence[str]:
-        """Return the strings around the text of source `number`; their tokens together are its cost.
+    def render_frame(self, number: int, pack: Pack) -> Sequence[str]:
+        """Return the strings that `render` adds around the text of a pack, to count their tokens.
 
-        Strings around all sources, such as the question, belong to the first.
+        `number` is the source number of the pack. Strings that are added once for all packs, such as the question,
+        belong to source 1.
         """
         ...
 
     def escape(self, text: str) -> str:
-        """Return lines of a note as they are rendered, for example escaped."""
+        """Return lines of a note as `render` writes them, for example escaped."""
         ...
 
 
-class PackUnreadableError(ExcerptError):
-    """Raised if a text is not a pack that excerpt wrote."""
+class UnreadablePackError(ExcerptError):
+    """Raised if a file or text cannot be parsed as a pack that excerpt wrote."""
 
     title = "The pack cannot be read"
     exit_code = 2
 
     def __init__(self, message: str) -> None:
-        super().__init__(message, "Make one with `excerpt pack QUERY > PACK.md`, or with --format json.")
+        super().__init__(message, "Make a pack with `excerpt pack QUERY > PACK.md`, or with --format json.")
 
 
 @dataclass(frozen=True, slots=True)
 class PackSource:
-    """A source of a pack, numbered `[number]`.
+    """A source as parsed from a pack file: the text of one passage, and where it was in the vault.
 
-    `path` is as shown, with signs for control characters. `digest` is that of the text, with as many digits as the pack
-    shows; "" if it has none. `cut_above` and `cut_below` say that it may begin or end within a line. An attachment's
-    `place` may replace its lines, which are then 0.
+    `number` is cited as `[number]`. `path` has visible signs in place of control characters. `digest` is the beginning
+    of the text's digest, as long as the pack shows it, or "". `cut_above` and `cut_below` say that the text was cut, so
+    that it may begin or end within a line. An attachment may have a `place`, such as `page=12`, with lines of 0.
     """
 
     number: int
@@ -76,25 +77,27 @@ class PackSource:
 
 @dataclass(frozen=True, slots=True)
 class PackFile:
-    """The sources of a pack, in their order, and the question that the pack was built for, if it is in the file."""
+    """A parsed pack file: its sources in order, and the question that the pack answers, "" if missing."""
 
     sources: tuple[PackSource, ...]
     question: str = ""
 
-    def source(self, number: int) -> PackSource | None:
+    def find_source(self, number: int) -> PackSource | None:
+        """Return the source with this number, None if there is none."""
         return next((source for source in self.sources if source.number == number), None)
 
 
 @dataclass(frozen=True, slots=True)
 class PackFormat:
-    """One format. `renderer` gets the questions to put below the sources.
+    """The functions of one pack format.
 
-    `read` parses the text of a pack file with LF line ends, and raises PackUnreadableError. Such a file begins with
-    `beginning`, or, if that is empty, its sources may be anywhere in it. `data` is for a format of data about packs,
-    not text for a prompt: then the budget applies to what `renderer` returns.
+    `make_renderer` returns the renderer for the questions to add. `parse` parses the text of a pack file with LF line
+    ends, and raises UnreadablePackError. A file in this format begins with `file_prefix`; if that is "", its sources
+    may be anywhere in the file. `render_data` is set for a format for programs: it returns the output, and the renderer
+    is only used for the budget.
     """
 
-    renderer: Callable[[tuple[str, ...]], Renderer]
-    read: Callable[[str], PackFile]
-    beginning: str = ""
-    data: Callable[[PackResult, Links], str] | None = None
+    make_renderer: Callable[[tuple[str, ...]], Renderer]
+    parse: Callable[[str], PackFile]
+    file_prefix: str = ""
+    render_data: Callable[[PackResult, PackLinks], str] | None = None

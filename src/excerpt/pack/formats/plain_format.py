@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from excerpt.pack.formats.numbered_sources import NumberedSources, read
+from excerpt.pack.formats.numbered_sources import NumberedSourcesRenderer, read
 from excerpt.pack.formats.pack_format import PackFormat
 
 
 @dataclass(frozen=True, slots=True)
-class PlainRenderer(NumberedSources):
-    """Sources without markup, the text between two equal lines of `=`."""
+class PlainRenderer(NumberedSourcesRenderer):
+    """Renders packs as plain text: the text of each source is between two equal lines of `=`."""
 
-    mark = ""
-    border = "====="
-    gap = ""
+    heading_prefix = ""
+    min_border = "====="
+    separator = ""
 
 
 FORMAT = PackFormat(PlainRenderer, read)

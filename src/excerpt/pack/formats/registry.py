@@ -1,8 +1,8 @@
 """The formats of packs, by name, and detection of the format of a pack file.
 
-The same packs give the same bytes. A note's text cannot end its own source or imitate another: a fence or a line of `=`
-is longer than any in the text, XML is escaped. To add a format, name it in `kinds.Format` and write a module
-NAME_format.py with its `FORMAT`.
+The same packs give the same bytes. A note's text cannot end its source or imitate another source: a fence or a line of
+`=` is longer than any in the text, and XML is escaped. To add a format, add its name to `kinds.Format` and write a
+module NAME_format.py with a `FORMAT`.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from pathlib import Path
 from excerpt.errors import SettingsError
 from excerpt.kinds import Format
 from excerpt.model import PackResult
-from excerpt.pack.formats.pack_format import PackFile, PackFormat, PackUnreadableError, Renderer
-from excerpt.pack.formats.source_label import Links
+from excerpt.pack.formats.pack_format import PackFile, PackFormat, Renderer, UnreadablePackError
+from excerpt.pack.formats.source_label import PackLinks
 from excerpt.settings import PackSettings
 
-FORMATS: Sequence[Format] = tuple(form for form in Format if form is not Format.TEMPLATE)
-"""All formats except the user's templates, whose output cannot be parsed."""
+FORMATS: Sequence[Format] = tuple(name for name in Format if name is not Format.TEMPLATE)
+"""The names of all formats except templates, whose output cannot be parsed."""
 
 
-def format_named(form: Format) -> PackFormat:
-    """Return one of FORMATS; its module is imported on first use."""
-    pack_format = import_module(f"excerpt.pack.formats.{form}_format").FORMAT
+def load_format(name: Format) -> PackFormat:
+    """Import the module of the format with this name, one of FORMATS, and return the format."""
+    pack_format = import_module(f"excerpt.pack.formats.{name}_format").FORMAT
     assert isinstance(pack_format, PackFormat)
     return pack_format
 
 
-def renderer_for(settings: PackSettings, questions: Sequence[str], links: Links, folder: Path) -> Renderer:
-    """Return the renderer of the format in `settings`, with the questions if the settings ask for them.
+def renderer_for(settings: PackSettings, questions: Sequence[str], links: PackLinks, folder: Path) -> Renderer:
+    """Return the renderer of the format in `settings`, with the `questions` if the settings ask for them.
 
-    `folder` is the base of a relative template path. A template always gets the questions. Raises SettingsError if the
+    A template always gets the questions and `links`; its path may be relative to `folder`. Raises SettingsError if the
     template cannot be read.
     """
     texts = tuple(question for question in questions if question.strip())
@@ -42,31 +42,35 @@ def renderer_for(settings: PackSettings, questions: Sequence[str], links: Links,
 
         if not settings.template:
             raise SettingsError(
-                "The format template needs a file.", "Name it with --template FILE, or as pack.template."
+                "The format `template` needs a file.", "Name it with --template FILE, or in the setting pack.template."
             )
         file = folder / Path(settings.template).expanduser()
         return TemplateRenderer(str(file), read_template(file), links, texts)
-    return format_named(settings.format).renderer(texts if settings.question else ())
+    return load_format(settings.format).make_renderer(texts if settings.question else ())
 
 
-def as_output(result: PackResult, links: Links) -> str:
-    """Return what is copied, printed or saved: the text, or the data if the format is data."""
-    form = format_named(result.format) if result.format in FORMATS else None
-    return result.text if form is None or form.data is None else form.data(result, links)
+def render_output(result: PackResult, links: PackLinks) -> str:
+    """Return the packs as they are copied, printed or saved: as text, or as JSON data in that format."""
+    pack_format = load_format(result.format) if result.format in FORMATS else None
+    return (
+        result.text
+        if pack_format is None or pack_format.render_data is None
+        else pack_format.render_data(result, links)
+    )
 
 
 def read_pack(text: str) -> PackFile:
-    """Parse the pack in `text`, in any of the formats. Raises PackUnreadableError."""
+    """Parse a pack in any format except templates. Raises UnreadablePackError."""
     from excerpt.text.markdown import normalise_newlines
 
     text = normalise_newlines(text.removeprefix("\ufeff"))
     matching = (
-        each for each in map(format_named, FORMATS) if each.beginning and text.lstrip().startswith(each.beginning)
+        each for each in map(load_format, FORMATS) if each.file_prefix and text.lstrip().startswith(each.file_prefix)
     )
-    pack = next(matching, format_named(Format.MARKDOWN)).read(text)
+    pack = next(matching, load_format(Format.MARKDOWN)).parse(text)
     if not pack.sources:
-        raise PackUnreadableError("The pack has no source that can be checked.")
+        raise UnreadablePackError("The pack has no source, so nothing can be checked.")
     twice = [number for number, count in Counter(source.number for source in pack.sources).items() if count > 1]
     if twice:
-        raise PackUnreadableError(f"The pack has two sources [{twice[0]}].")
+        raise UnreadablePackError(f"The pack has two sources [{twice[0]}].")
     return pack

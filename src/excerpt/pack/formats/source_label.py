@@ -1,6 +1,6 @@
-"""The label of a pack's source, the same in every format: headings, lines, digest and links back.
+"""The parts of a source's label that all pack formats share: headings, lines, digest and links.
 
-All of it is vault text, so it is kept to one line.
+Headings and paths come from the vault, so control characters in them are made visible and they stay on one line.
 """
 
 from __future__ import annotations
@@ -14,52 +14,65 @@ from excerpt.model import Pack, PackResult
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.text.display import line_range, location, title_and_headings, visible_line
 
-_DIGEST_CHARACTERS = 6  # of 16 characters: enough for a reader's check
+_SHOWN_DIGEST_CHARACTERS = 6  # of 16: enough for a reader to compare
 
 
-def headings_of(pack: Pack) -> str:
-    """Return title and heading path on one line."""
+def format_headings(pack: Pack) -> str:
+    """Return a pack's title and heading path on one line."""
     return visible_line(title_and_headings(pack.title, pack.heading_path))
 
 
-def lines_of(pack: Pack) -> str:
-    """Return a range of lines such as `12-14`, or `12` for one line."""
+def format_pack_lines(pack: Pack) -> str:
+    """Return a pack's lines, such as `12-14`, or `12` for one line."""
     return line_range(pack.line_start, pack.line_end)
 
 
-def location_of_pack(pack: Pack) -> str:
-    """Return the path with lines, or for an attachment its location and kind: `paper.pdf#page=12 (PDF, page 12)`."""
+def format_pack_location(pack: Pack) -> str:
+    """Return a pack's path with its lines, such as `Sync.md:8-12`.
+
+    An attachment has its place and kind instead of lines: `paper.pdf#page=12 (PDF, page 12)`.
+    """
     location_text = location(pack.path, pack.line_start, pack.line_end, pack.place)
     return f"{location_text} ({format_kind(pack.kind, pack.place)})" if pack.kind else location_text
 
 
-def digest_of(pack: Pack) -> str:
-    return pack.digest[:_DIGEST_CHARACTERS]
+def shorten_digest(pack: Pack) -> str:
+    """Return the beginning of a pack's digest, as it is shown."""
+    return pack.digest[:_SHOWN_DIGEST_CHARACTERS]
 
 
-def on_one_line(question: str) -> str:
+def join_lines(question: str) -> str:
+    """Return a question on one line, with control characters made visible."""
     return visible_line(" ".join(question.split()))
 
 
 @dataclass(frozen=True, slots=True)
-class Links:
-    """Links from a pack to its vault, whose folder is `folder` (absolute)."""
+class PackLinks:
+    """Formats links from packs to their notes; `folder` is the absolute path of the vault."""
 
     folder: Path
 
-    def obsidian(self, pack: Pack) -> str:
-        """Return the address that opens the note in Obsidian, by the name of the vault's folder; "" for a memory."""
+    def format_obsidian_link(self, pack: Pack) -> str:
+        """Return the `obsidian://` address of a pack's note; "" for a memory, which is not a note.
+
+        Obsidian finds the vault by the name of its folder.
+        """
         if memory_id_of(pack.path) is not None:
             return ""
-        at = _encode(f"#{pack.place}") if pack.place else ""
-        return f"obsidian://open?vault={_encode(self.folder.name)}&file={_encode(pack.path)}{at}"
+        at = _quote_for_url(f"#{pack.place}") if pack.place else ""
+        return f"obsidian://open?vault={_quote_for_url(self.folder.name)}&file={_quote_for_url(pack.path)}{at}"
 
-    def with_link(self, result: PackResult) -> PackResult:
-        """Return the result with each pack's address in Obsidian."""
-        return replace(result, packs=tuple(replace(pack, link=self.obsidian(pack)) for pack in result.packs))
+    def add_links(self, result: PackResult) -> PackResult:
+        """Return the result with the `obsidian://` address of each pack's note in its field `link`."""
+        return replace(
+            result, packs=tuple(replace(pack, link=self.format_obsidian_link(pack)) for pack in result.packs)
+        )
 
-    def file(self, pack: Pack) -> str:
-        """Return `file:line`, which editors and terminals accept, or `file#place`; for a memory its name in packs."""
+    def format_file_location(self, pack: Pack) -> str:
+        """Return the absolute path of a pack's note with its line, as editors accept it: `/notes/Sync.md:8`.
+
+        An attachment has its place instead of a line: `/notes/paper.pdf#page=12`. A memory has its name in packs.
+        """
         if memory_id_of(pack.path) is not None:
             return pack.path
         if pack.kind:
@@ -67,5 +80,5 @@ class Links:
         return f"{self.folder / pack.path}:{pack.line_start}"
 
 
-def _encode(text: str) -> str:
+def _quote_for_url(text: str) -> str:
     return quote(text.encode("utf-8", "surrogateescape"), safe="")

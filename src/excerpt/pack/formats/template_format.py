@@ -1,8 +1,8 @@
-"""Packs rendered by a template of the user's, which runs in a process of its own (template_sandbox.py).
+"""Packs rendered by the user's Jinja2 template, which runs in a separate process (template_sandbox.py).
 
-A template sees `question`, `questions` and `sources`, and nothing else: no files, no environment, no clock, no chance,
-so that the same packs are the same bytes. The text of a note is data to it, never a template. One filter with a large
-number is a loop that no check inside Python gets to end, so the process is what has the limits, and what is killed.
+A template gets only `question`, `questions` and `sources`: no files, environment, clock or random numbers, so the same
+packs give the same bytes. The text of a note is data, never a template. A filter with a very large number is a loop
+that no check inside Python can stop, so the limits apply to the process, which is killed.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from typing import Any
 from excerpt.errors import ExcerptError, SettingsError
 from excerpt.kinds import Scope
 from excerpt.model import Entry, Pack
-from excerpt.pack.formats.source_label import Links, digest_of, headings_of, lines_of, on_one_line
+from excerpt.pack.formats.source_label import PackLinks, format_headings, format_pack_lines, join_lines, shorten_digest
 from excerpt.processes import start_arguments
 from excerpt.state_files import read_text
 from excerpt.text.display import visible_line
 
-MAX_SECONDS = 2.0
-"""Processor time of all renderings of one pack: on a busy machine a good template does not fail."""
-MAX_WAIT = 10.0
-"""Seconds by the clock for all renderings of one pack."""
-MAX_MEMORY = 1 << 30
-"""Bytes, where the system can limit memory."""
+MAX_CPU_SECONDS = 2.0
+"""CPU seconds for all renderings of one pack; CPU time, so that a good template does not fail on a busy machine."""
+MAX_WAIT_SECONDS = 10.0
+"""Elapsed seconds for all renderings of one pack."""
+MAX_MEMORY_BYTES = 1 << 30
+"""Limit of the sandbox process's memory in bytes, on systems that can limit it."""
 MAX_CHARACTERS = 16_000_000
-"""What one rendering may give: far more than a prompt needs."""
+"""Maximum length of one rendered text, far more than a prompt needs."""
 
-_MAX_BYTES = 1_000_000  # of a template file
-_LONGEST_ANSWER = 12 * MAX_CHARACTERS + 1000  # in JSON a character has at most twelve bytes
+_MAX_TEMPLATE_BYTES = 1_000_000  # of a template file
+_MAX_ANSWER_BYTES = 12 * MAX_CHARACTERS + 1000  # in JSON a character has at most twelve bytes
 
 
 class TemplateStoppedError(ExcerptError):
-    """A template took more than a pack may take."""
+    """Raised if a template exceeds a limit of time, memory or output; `name` is its file."""
 
     title = "The template was stopped"
 
@@ -57,7 +57,11 @@ class TemplateStoppedError(ExcerptError):
 
 @dataclass(frozen=True, slots=True)
 class TemplateSource:
-    """A pack as a template sees it. `heading` and `path` are kept to one line; `text` is the note's, as it is."""
+    """The fields of a source that a template can use; all except `text` are kept to one line.
+
+    `lines` is a range such as `8-12`; `place` is `path:line`, or `path#place` for an attachment. `file` is the absolute
+    path with the line, `link` the address in Obsidian.
+    """
 
     number: int
     path: str
@@ -78,98 +82,103 @@ class TemplateSource:
     link: str
 
 
-def source_of(number: int, pack: Pack, links: Links) -> TemplateSource:
+def make_template_source(number: int, pack: Pack, links: PackLinks) -> TemplateSource:
+    """Return a pack as the source with this number, for a template."""
     path = visible_line(pack.path)
     return TemplateSource(
         number=number,
         path=path,
         title=visible_line(pack.title),
-        heading=headings_of(pack),
+        heading=format_headings(pack),
         heading_path=tuple(map(visible_line, pack.heading_path)),
         line_start=pack.line_start,
         line_end=pack.line_end,
-        lines=lines_of(pack),
+        lines=format_pack_lines(pack),
         modified=pack.modified,
-        digest=digest_of(pack),
+        digest=shorten_digest(pack),
         score=pack.entry.score,
         text=pack.text,
         cut_above=pack.cut_above,
         cut_below=pack.cut_below,
         place=f"{path}#{visible_line(pack.place)}" if pack.place else f"{path}:{pack.line_start}",
-        file=visible_line(links.file(pack)),
-        link=links.obsidian(pack),
+        file=visible_line(links.format_file_location(pack)),
+        link=links.format_obsidian_link(pack),
     )
 
 
 @dataclass(slots=True)
-class Allowance:
-    """The time that is left for the renderings of one pack, in seconds of processor time and by the clock."""
+class RemainingTime:
+    """The CPU seconds and elapsed seconds that the renderings of one pack may still take."""
 
-    work: float = MAX_SECONDS
-    clock: float = MAX_WAIT
+    cpu_seconds: float = MAX_CPU_SECONDS
+    clock_seconds: float = MAX_WAIT_SECONDS
 
 
 @dataclass(frozen=True)
 class TemplateRenderer:
-    """Renders one pack with `template`, the text of the file `name`.
+    """Renders packs with the user's template; `template` is its text, `name` its file for error messages.
 
-    Raises SettingsError, which names file and line, if the template cannot be read or fails, TemplateStoppedError if it
-    does not end or takes too much.
+    For one result only: all renderings share one time limit. Raises SettingsError with file and line if the template
+    has an error, and TemplateStoppedError if it exceeds a limit.
     """
 
     name: str
     template: str
-    links: Links
+    links: PackLinks
     questions: tuple[str, ...] = ()
-    _allowance: Allowance = field(default_factory=Allowance, init=False, repr=False, compare=False)
+    _remaining_time: RemainingTime = field(default_factory=RemainingTime, init=False, repr=False, compare=False)
 
     def render(self, packs: Sequence[Pack]) -> str:
-        sources = [source_of(number, pack, self.links) for number, pack in enumerate(packs, start=1)]
+        sources = [make_template_source(number, pack, self.links) for number, pack in enumerate(packs, start=1)]
         return self._render_sources(sources) if sources else ""
 
-    def frame(self, number: int, pack: Pack) -> Sequence[str]:
-        """Return what the source adds to a text that has one before it; the first adds everything around it."""
-        source = replace(source_of(number, pack, self.links), text="")
+    def render_frame(self, number: int, pack: Pack) -> Sequence[str]:
+        """Return the text that a source without its passage adds to a rendering of one other source.
+
+        For source 1, return the rendering of this source alone, with everything around the sources.
+        """
+        source = replace(make_template_source(number, pack, self.links), text="")
         return (
             self._render_sources([source])
             if number == 1
-            else _insertion(self._first, self._render_sources([self._probe, source])),
+            else _find_insertion(self._rendered_probe, self._render_sources([self._probe_source, source])),
         )
 
     def escape(self, text: str) -> str:
-        return _insertion(self._first, self._render_sources([replace(self._probe, text=text)]))
+        """Return the text as the template renders it in a source, for example escaped."""
+        return _find_insertion(self._rendered_probe, self._render_sources([replace(self._probe_source, text=text)]))
 
     @cached_property
-    def _probe(self) -> TemplateSource:
-        """A source without text."""
-        return source_of(1, _PROBE, self.links)
+    def _probe_source(self) -> TemplateSource:
+        """A source without text, rendered to measure what the template adds."""
+        return make_template_source(1, _PROBE_PACK, self.links)
 
     @cached_property
-    def _first(self) -> str:
-        """What it makes alone."""
-        return self._render_sources([self._probe])
+    def _rendered_probe(self) -> str:
+        """The rendering of `_probe_source` alone."""
+        return self._render_sources([self._probe_source])
 
     def _render_sources(self, sources: Sequence[TemplateSource]) -> str:
-        questions = [on_one_line(question) for question in self.questions]
+        questions = [join_lines(question) for question in self.questions]
         request = {"template": self.template, "sources": [*map(asdict, sources)], "questions": questions}
-        answer = _PROCESS.answer(self.name, request, self._allowance)
+        answer = _SANDBOX_PROCESS.send_request(self.name, request, self._remaining_time)
         if "mistake" in answer:
             line = f", line {answer['line']}" if answer["line"] else ""
-            raise SettingsError(f"{self.name}{line}: {answer['mistake']}.", _HINT)
+            raise SettingsError(f"{self.name}{line}: {answer['mistake']}.", _TEMPLATE_HINT)
         return str(answer["text"])
 
 
-_PROBE = Pack(
+_PROBE_PACK = Pack(
     id="", path="probe.md", title="Probe", heading_path=(), line_start=1, line_end=1, scope=Scope.NONE,
     entry=Entry("", 0, 0.0, ()), fragment_ids=(), text="", tokens=0, digest="0" * 16, modified="2000-01-01",
 )  # fmt: skip
-_HINT = "The guide's note on packs lists what a template may use."
+_TEMPLATE_HINT = "The note on packs in the guide (`excerpt demo`) lists what a template can use."
 
 
 def read_template(file: Path) -> str:
     """Return the text of a template file. Raises SettingsError if it cannot be read."""
     try:
-        return read_text(file, _MAX_BYTES)
+        return read_text(file, _MAX_TEMPLATE_BYTES)
     except FileNotFoundError:
         raise SettingsError(f"There is no template at {file}.") from None
     except (OSError, ValueError) as error:
@@ -181,59 +190,60 @@ def read_template(file: Path) -> str:
 # --- the process ------------------------------------------------------------------------------------------------------
 
 
-class _Process:
-    """The process that templates run in.
+class _SandboxProcess:
+    """The sandbox process that templates run in, with only this program's import path and limits.
 
-    It starts with the first template, stays for the next, because a screen renders on each key, and is killed if one
-    does not end. Of this program it has the import path and the limits, nothing else.
+    It starts with the first template and keeps running for the next, because a screen renders on each key press. It is
+    killed if a template exceeds a limit.
     """
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._running: subprocess.Popen[bytes] | None = None
 
-    def answer(self, name: str, request: dict[str, Any], left: Allowance) -> dict[str, Any]:
-        """Return what the sandbox answers, and take the time from `left`.
+    def send_request(self, name: str, request: dict[str, Any], left: RemainingTime) -> dict[str, Any]:
+        """Send a request to the sandbox, subtract the time it took from `left`, and return the answer.
 
-        Raises TemplateStoppedError, which calls the template `name`.
+        Raises TemplateStoppedError, with `name` as the template's file, if a limit is exceeded.
         """
         with self._lock:
-            process = self._start()
+            process = self._start_if_needed()
             assert process.stdin is not None
             assert process.stdout is not None
             started = time.monotonic()
-            overdue = Timer(left.clock, process.kill)
+            overdue = Timer(left.clock_seconds, process.kill)
             overdue.daemon = True
             overdue.start()
             reply = b""
             try:
-                with suppress(OSError):  # it was killed while it was asked
-                    process.stdin.write(json.dumps({**request, "seconds": left.work}).encode() + b"\n")
+                with suppress(OSError):  # the process was killed during the request
+                    process.stdin.write(json.dumps({**request, "seconds": left.cpu_seconds}).encode() + b"\n")
                     process.stdin.flush()
-                    reply = process.stdout.readline(_LONGEST_ANSWER)
+                    reply = process.stdout.readline(_MAX_ANSWER_BYTES)
             finally:
                 overdue.cancel()
-            left.clock -= time.monotonic() - started
+            left.clock_seconds -= time.monotonic() - started
             if not reply.endswith(b"\n"):
-                code = self._end()
-                raise TemplateStoppedError(name, _exit_reason(reply, code, left))
+                code = self._stop()
+                raise TemplateStoppedError(name, _explain_exit(reply, code, left))
             answer: dict[str, Any] = json.loads(reply)
-            left.work -= answer["seconds"]
+            left.cpu_seconds -= answer["seconds"]
             if "limit" in answer:
-                self._end()
+                self._stop()
                 raise TemplateStoppedError(name, answer["limit"])
-            if left.work <= 0 or left.clock <= 0:
-                self._end()  # the timer may have fired meanwhile, and would kill it while it renders the next pack
-                raise TemplateStoppedError(name, _TOO_MUCH_WORK if left.work <= 0 else _TOO_LONG)
+            if left.cpu_seconds <= 0 or left.clock_seconds <= 0:
+                self._stop()  # the timer may have fired meanwhile, and would kill the rendering of the next pack
+                raise TemplateStoppedError(name, _CPU_LIMIT_REASON if left.cpu_seconds <= 0 else _TIMEOUT_REASON)
             return answer
 
-    def end(self) -> None:
+    def stop(self) -> None:
+        """Kill the process, if it runs; the next request starts another."""
         with self._lock:
-            self._end()
+            self._stop()
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _start_if_needed(self) -> subprocess.Popen[bytes]:
         if self._running is None or self._running.poll() is not None:
-            self._end()
+            self._stop()
             self._running = subprocess.Popen(
                 [sys.executable, "-I", *start_arguments("excerpt.pack.formats.template_sandbox")],
                 stdin=subprocess.PIPE,
@@ -241,44 +251,45 @@ class _Process:
                 stderr=subprocess.DEVNULL,
                 cwd=Path(__file__).anchor,
                 env={name: value for name, value in os.environ.items() if name.upper() == "SYSTEMROOT"},
-                start_new_session=True,  # Ctrl+C in the terminal is not for it
+                start_new_session=True,  # so that Ctrl+C in the terminal does not end the process
             )
         return self._running
 
-    def _end(self) -> int:
-        """Kill it and return its exit code."""
+    def _stop(self) -> int:
+        """Kill the process and return its exit code; 0 if none runs."""
         process, self._running = self._running, None
         if process is None:
             return 0
         process.kill()
         code = process.wait()
         for pipe in (process.stdin, process.stdout):
-            with suppress(OSError):  # what was not written to it is lost
+            with suppress(OSError):  # unwritten data is lost
                 assert pipe is not None
                 pipe.close()
         return code
 
 
-_PROCESS = _Process()
-atexit.register(_PROCESS.end)
+_SANDBOX_PROCESS = _SandboxProcess()
+atexit.register(_SANDBOX_PROCESS.stop)
 
 
-_TOO_LONG = f"it takes longer than {MAX_WAIT:.0f} s for one pack"
-_TOO_MUCH_WORK = f"it takes more than {MAX_SECONDS:.0f} s of processor time for one pack"
+_TIMEOUT_REASON = f"it takes longer than {MAX_WAIT_SECONDS:.0f} s for one pack"
+_CPU_LIMIT_REASON = f"it takes more than {MAX_CPU_SECONDS:.0f} s of CPU time for one pack"
 
 
-def _exit_reason(output: bytes, code: int, left: Allowance) -> str:
+def _explain_exit(output: bytes, code: int, left: RemainingTime) -> str:
+    """Return why the sandbox gave no full answer: `output` is what it wrote, `code` its exit code."""
     if output:
         return f"it renders more than {MAX_CHARACTERS:,} characters"
-    if left.clock <= 0:
-        return _TOO_LONG
+    if left.clock_seconds <= 0:
+        return _TIMEOUT_REASON
     if code == -getattr(signal, "SIGPROF", 0):
-        return _TOO_MUCH_WORK
+        return _CPU_LIMIT_REASON
     return f"its process ended with code {code}"
 
 
-def _insertion(before: str, after: str) -> str:
-    """Return what `after` adds to `before`, which it extends at one position."""
+def _find_insertion(before: str, after: str) -> str:
+    """Return the text that was inserted into `before`, at one position, to give `after`."""
     alike = zip(before, after, strict=False)
     same = next((at for at, (old, new) in enumerate(alike) if old != new), min(len(before), len(after)))
     end = len(before) - same

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 from weakref import ref
 
 from excerpt.kinds import Confidence, next_of
-from excerpt.pack.memory_fragment import as_fragment, memory_id_of
-from excerpt.pack.selection import Mark
+from excerpt.pack.memory_fragment import memory_id_of, memory_to_fragment
+from excerpt.pack.selection import MarkedFragment
 from excerpt.settings import MemorySettings, Paths, Settings
 from excerpt.tui.engine_worker import QuestionQueue
 from excerpt.tui.memory.worker import MemoryWorker
@@ -207,7 +207,7 @@ class RecallController:
 
     # --- recall -------------------------------------------------------------------------------------------------------
 
-    def ask(self, query: str, marks: Sequence[Mark]) -> None:
+    def ask(self, query: str, marks: Sequence[MarkedFragment]) -> None:
         """Request the memories that match the answered query, and those among the marks."""
         self._query = query
         query = "" if self.placement is MemoryPlacement.OFF else query
@@ -261,9 +261,9 @@ class RecallController:
         from excerpt.model import Hit
 
         memory = self.memory_of(fragment_id)
-        return window_of_memory(Hit(as_fragment(memory, 0), 0.0)) if memory is not None else None
+        return window_of_memory(Hit(memory_to_fragment(memory, 0), 0.0)) if memory is not None else None
 
-    def marked_memories(self, marks: Sequence[Mark]) -> tuple[Memory, ...] | None:
+    def marked_memories(self, marks: Sequence[MarkedFragment]) -> tuple[Memory, ...] | None:
         """Return the memories among the marks. If they are not loaded yet, request them and return None."""
         ids = _ids(marks)
         if ids and self._by_id is None:
@@ -283,8 +283,8 @@ def window_of_memory(hit: Hit | None) -> NoteWindow | None:
     return draw_window(hit.fragment.text, hit.fragment, hit.spans)
 
 
-def _ids(marks: Sequence[Mark]) -> list[str]:
-    memory_ids = (memory_id_of(mark.fragment) for mark in marks)
+def _ids(marks: Sequence[MarkedFragment]) -> list[str]:
+    memory_ids = (memory_id_of(mark.fragment_id) for mark in marks)
     return [each for each in memory_ids if each is not None]
 
 

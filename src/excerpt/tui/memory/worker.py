@@ -221,12 +221,12 @@ class MemoryWorker:
 
     def _hit(self, recalled: Recalled) -> Hit:
         from excerpt.model import Hit
-        from excerpt.pack.memory_fragment import as_fragment
+        from excerpt.pack.memory_fragment import memory_to_fragment
         from excerpt.text.tokens import open_tokenizer
 
         if self._tokenizer is None:
             self._tokenizer = open_tokenizer(self._settings.pack.tokenizer)
-        fragment = as_fragment(recalled.memory, self._tokenizer.count(recalled.memory.text.strip("\n")))
+        fragment = memory_to_fragment(recalled.memory, self._tokenizer.count(recalled.memory.text.strip("\n")))
         before = len(recalled.memory.text) - len(recalled.memory.text.lstrip("\n"))
         spans = tuple(type(span)(span.start - before, span.end - before) for span in recalled.spans)
         return Hit(fragment, recalled.score, (), spans, recalled.confidence)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from excerpt.kinds import Format, Scope, Strategy, next_of
 from excerpt.pack.memory_fragment import memory_id_of
-from excerpt.pack.selection import AS_RANKED, NO_MARKS, Mark, Overrides, SavedMarks
+from excerpt.pack.selection import NO_MARKS, NO_OVERRIDES, MarkedFragment, PackOverrides, SavedMarks
 from excerpt.settings import PackSettings
 from excerpt.text.display import format_count
 from excerpt.tui.common.debouncer import Debouncer, Schedule
@@ -19,7 +19,7 @@ from excerpt.tui.messages import CopyRequested, Failure
 
 if TYPE_CHECKING:
     from excerpt.model import Hit, Memory, Pack, Result
-    from excerpt.pack.memories import MarkMoves
+    from excerpt.pack.memories import MovedFragments
     from excerpt.tui.pack.packer import BuiltPack, Cost, LeftOutRow, Packer, PackRequest
 
 BUDGETS = (250, 500, 1_000, 1_500, 2_000, 3_000, 4_000, 6_000, 8_000, 12_000, 16_000, 24_000, 32_000, 64_000, 128_000)
@@ -42,9 +42,9 @@ class PackChoices:
     the query changes. Those for top hits belong to their query, and apply again when that is searched again.
     """
 
-    marks: tuple[Mark, ...] = ()
-    mark_overrides: Overrides = AS_RANKED
-    query_overrides: Mapping[str, Overrides] = field(default_factory=dict)
+    marks: tuple[MarkedFragment, ...] = ()
+    mark_overrides: PackOverrides = NO_OVERRIDES
+    query_overrides: Mapping[str, PackOverrides] = field(default_factory=dict)
     ranked: bool = True
     earlier_marks: SavedMarks = NO_MARKS
     """Marks of an earlier session. They are in no pack until the user restores them."""
@@ -52,11 +52,11 @@ class PackChoices:
     @property
     def marked(self) -> frozenset[str]:
         """Ids of the marked fragments."""
-        return frozenset(mark.fragment for mark in self.marks)
+        return frozenset(mark.fragment_id for mark in self.marks)
 
-    def overrides(self, query: str) -> Overrides:
+    def overrides(self, query: str) -> PackOverrides:
         """Return the overrides for the current pack, where `query` is the current query."""
-        return self.mark_overrides if self.marks else self.query_overrides.get(query, AS_RANKED)
+        return self.mark_overrides if self.marks else self.query_overrides.get(query, NO_OVERRIDES)
 
     def to_saved_marks(self, query: str) -> SavedMarks:
         """Return what is saved for the next session: the marks, the query and the overrides for the marks."""
@@ -67,46 +67,48 @@ class PackChoices:
 
     def with_earlier_marks(self) -> PackChoices:
         """Return the choices with the marks of an earlier session before those of this one."""
-        marks = tuple({mark.fragment: mark for mark in (*self.earlier_marks.marks, *self.marks)}.values())
+        marks = tuple({mark.fragment_id: mark for mark in (*self.earlier_marks.marks, *self.marks)}.values())
         overrides = self.mark_overrides if self.marks else self.earlier_marks.overrides
         return replace(self, marks=marks, mark_overrides=overrides, earlier_marks=NO_MARKS)
 
     def without(self, fragment_ids: Collection[str]) -> PackChoices:
         """Return the choices without the marks of these fragments, and without those of an earlier session."""
-        marks = tuple(mark for mark in self.marks if mark.fragment not in fragment_ids)
-        overrides = self.mark_overrides if marks else AS_RANKED
+        marks = tuple(mark for mark in self.marks if mark.fragment_id not in fragment_ids)
+        overrides = self.mark_overrides if marks else NO_OVERRIDES
         return replace(self, marks=marks, mark_overrides=overrides, earlier_marks=NO_MARKS)
 
-    def with_toggled(self, mark: Mark) -> PackChoices:
+    def with_toggled(self, mark: MarkedFragment) -> PackChoices:
         """Return the choices with this mark added, or removed if it is there. Its fragment is no longer dropped."""
-        marks = tuple(each for each in self.marks if each.fragment != mark.fragment)
+        marks = tuple(each for each in self.marks if each.fragment_id != mark.fragment_id)
         if len(marks) == len(self.marks):
             marks = (*marks, mark)
         if not marks:
             return self.without_marks()
-        dropped = self.mark_overrides.dropped - {mark.fragment}
-        return replace(self, marks=marks, mark_overrides=replace(self.mark_overrides, dropped=dropped))
+        dropped = self.mark_overrides.dropped_ids - {mark.fragment_id}
+        return replace(self, marks=marks, mark_overrides=replace(self.mark_overrides, dropped_ids=dropped))
 
     def without_marks(self) -> PackChoices:
-        return replace(self, marks=(), mark_overrides=AS_RANKED)
+        return replace(self, marks=(), mark_overrides=NO_OVERRIDES)
 
     def with_dropped(self, query: str, fragment_ids: Iterable[str]) -> PackChoices:
-        return self._with_overrides(query, self.overrides(query).dropping(fragment_ids))
+        return self._with_overrides(query, self.overrides(query).with_dropped(fragment_ids))
 
     def with_restored(self, query: str, fragment_ids: Iterable[str]) -> PackChoices:
         """Return the choices with these fragments no longer dropped."""
         overrides = self.overrides(query)
-        return self._with_overrides(query, replace(overrides, dropped=overrides.dropped.difference(fragment_ids)))
+        return self._with_overrides(
+            query, replace(overrides, dropped_ids=overrides.dropped_ids.difference(fragment_ids))
+        )
 
     def with_scope(self, query: str, fragment_ids: Iterable[str], scope: Scope) -> PackChoices:
-        return self._with_overrides(query, self.overrides(query).growing(fragment_ids, scope))
+        return self._with_overrides(query, self.overrides(query).with_scope(fragment_ids, scope))
 
     def with_order(self, query: str, fragment_ids: Iterable[str]) -> PackChoices:
         """Return the choices with the packs of these fragments first, in this order; the others follow as before."""
         ids = tuple(fragment_ids)
         overrides = self.overrides(query)
-        other_ids = (each for each in overrides.order if each not in ids)
-        return replace(self, ranked=True)._with_overrides(query, overrides.ordering((*ids, *other_ids)))
+        other_ids = (each for each in overrides.ordered_ids if each not in ids)
+        return replace(self, ranked=True)._with_overrides(query, overrides.with_order((*ids, *other_ids)))
 
     def with_next_order(self, query: str) -> PackChoices:
         """Return the choices with the next order.
@@ -114,21 +116,23 @@ class PackChoices:
         The user's own order is cleared, which leaves that of the scores; after this, vault order and scores alternate.
         """
         overrides = self.overrides(query)
-        if self.ranked and overrides.order:
-            return self._with_overrides(query, overrides.ordering(()))
+        if self.ranked and overrides.ordered_ids:
+            return self._with_overrides(query, overrides.with_order(()))
         return replace(self, ranked=not self.ranked)
 
     def order_name(self, query: str) -> str:
         """Return `vault order`, `own order`, or "" for the order of the scores."""
         if not self.ranked:
             return "vault order"
-        return "own order" if self.overrides(query).order else ""
+        return "own order" if self.overrides(query).ordered_ids else ""
 
-    def with_moves(self, moves: MarkMoves) -> PackChoices:
+    def with_moves(self, moves: MovedFragments) -> PackChoices:
         """Return the choices with the current ids of the fragments."""
-        return replace(self, marks=moves.of_marks(self.marks), mark_overrides=moves.of_overrides(self.mark_overrides))
+        return replace(
+            self, marks=moves.update_marks(self.marks), mark_overrides=moves.update_overrides(self.mark_overrides)
+        )
 
-    def _with_overrides(self, query: str, overrides: Overrides) -> PackChoices:
+    def _with_overrides(self, query: str, overrides: PackOverrides) -> PackChoices:
         if self.marks:
             return replace(self, mark_overrides=overrides)
         return replace(self, query_overrides={**self.query_overrides, query: overrides})
@@ -174,7 +178,7 @@ class ChoiceHistory:
         self.current = self._redo_stack.pop()
         return True
 
-    def move(self, moves: MarkMoves) -> None:
+    def move(self, moves: MovedFragments) -> None:
         """Replace the ids of moved fragments in all choices. This step cannot be undone."""
         self.current = self.current.with_moves(moves)
         self._undo_stack = [each.with_moves(moves) for each in self._undo_stack]
@@ -203,7 +207,7 @@ class PackController:
         settings: PackSettings,
         *,
         selected: Callable[[], Hit | None],
-        memories: Callable[[Sequence[Mark]], tuple[Memory, ...] | None],
+        memories: Callable[[Sequence[MarkedFragment]], tuple[Memory, ...] | None],
         on_change: Callable[[], object],
         on_build: Callable[[], object],
         on_failure: Callable[[], object],
@@ -266,13 +270,13 @@ class PackController:
         self.save_marks()
 
     @property
-    def earlier(self) -> tuple[Mark, ...]:
+    def earlier(self) -> tuple[MarkedFragment, ...]:
         """Marks of an earlier session, and marked fragments of notes that are not in the list now."""
         choices = self.choices
         marked, saved = choices.marked, choices.earlier_marks.marks
-        elsewhere = (mark for mark in choices.marks if mark.fragment not in self._listed)
+        elsewhere = (mark for mark in choices.marks if mark.fragment_id not in self._listed)
         return (
-            *(mark for mark in saved if mark.fragment not in marked),
+            *(mark for mark in saved if mark.fragment_id not in marked),
             *(mark for mark in elsewhere if memory_id_of(mark.path) is None),
         )
 
@@ -283,7 +287,7 @@ class PackController:
 
     def drop_earlier(self) -> bool:
         """Remove the marks in `earlier`; return False if nothing changed."""
-        return self.decide(self.choices.without({mark.fragment for mark in self.earlier}))
+        return self.decide(self.choices.without({mark.fragment_id for mark in self.earlier}))
 
     @property
     def packed_fragments(self) -> frozenset[str]:
@@ -320,7 +324,7 @@ class PackController:
             self.save_marks()
         return redone
 
-    def toggle(self, mark: Mark) -> bool:
+    def toggle(self, mark: MarkedFragment) -> bool:
         """Mark a fragment, or remove its mark."""
         return self.decide(self.choices.with_toggled(mark))
 
@@ -332,7 +336,7 @@ class PackController:
         if not isinstance(row, Pack) and row.dropped:
             return self.decide(choices.with_restored(self.query, fragment_ids))
         if not isinstance(row, Pack) and not row.line_start:
-            return self.decide(choices.with_toggled(Mark(fragment_ids[0], row.path)))
+            return self.decide(choices.with_toggled(MarkedFragment(fragment_ids[0], row.path)))
         return self.decide(choices.with_dropped(self.query, fragment_ids))
 
     def shift(self, row: int, steps: int) -> bool:
@@ -460,7 +464,9 @@ class PackController:
 
     def newly_missing(self) -> int:
         """Return how many more marked fragments are gone from the vault than at the last call."""
-        missing = frozenset(mark.fragment for mark in self.packed.missing) if self.packed is not None else frozenset()
+        missing = (
+            frozenset(mark.fragment_id for mark in self.packed.missing) if self.packed is not None else frozenset()
+        )
         new, self._reported_missing = missing - self._reported_missing, missing
         return len(new)
 
@@ -514,9 +520,9 @@ class PackController:
         )
 
 
-def mark_hit(hit: Hit) -> Mark:
+def mark_hit(hit: Hit) -> MarkedFragment:
     """Return the mark of a hit."""
-    return Mark(hit.fragment.id, hit.fragment.path, hit.spans)
+    return MarkedFragment(hit.fragment.id, hit.fragment.path, hit.spans)
 
 
 _MIN_BUDGET_TOKENS, _MAX_BUDGET_TOKENS = 50, 1_000_000

@@ -11,14 +11,14 @@ from weakref import ref
 
 from excerpt.kinds import Format, Strategy
 from excerpt.model import TOO_LARGE, Fragment, Hit, LeftOut, Memory, PackResult
-from excerpt.pack.selection import AS_RANKED, Mark, Overrides
+from excerpt.pack.selection import NO_OVERRIDES, MarkedFragment, PackOverrides
 from excerpt.settings import PackSettings
 from excerpt.tui.request_thread import Priority
 
 if TYPE_CHECKING:
     from excerpt.pack.build import PackCache
-    from excerpt.pack.formats.source_label import Links
-    from excerpt.pack.memories import MarkMoves, Moving, WithMemories
+    from excerpt.pack.formats.source_label import PackLinks
+    from excerpt.pack.memories import MovableSource, MovedFragments, SourceWithMemories
     from excerpt.pack.source import NoteSource
     from excerpt.search.engine import Engine
     from excerpt.text.tokens import Tokenizer
@@ -31,9 +31,9 @@ class PackRequest:
     query: str
     strategy: Strategy
     hits: tuple[Hit, ...]
-    marks: tuple[Mark, ...]
+    marks: tuple[MarkedFragment, ...]
     settings: PackSettings
-    overrides: Overrides = AS_RANKED
+    overrides: PackOverrides = NO_OVERRIDES
     ranked: bool = True
     memories: tuple[Memory, ...] = ()
 
@@ -67,8 +67,8 @@ class BuiltPack:
     text: str
     tokens: int
     left_out: tuple[LeftOutRow, ...]
-    missing: tuple[Mark, ...]
-    moves: MarkMoves | None = None
+    missing: tuple[MarkedFragment, ...]
+    moves: MovedFragments | None = None
 
 
 DISPLACES_MARK = "replaces another"
@@ -99,7 +99,7 @@ class Packer:
         self._vault = vault
         self._config = config
         self._tokenizers: dict[str, Tokenizer] = {}
-        self._memory_source: tuple[ref[Moving], WithMemories] | None = None
+        self._memory_source: tuple[ref[MovableSource], SourceWithMemories] | None = None
 
     @cached_property
     def _cache(self) -> PackCache[...]:
@@ -108,29 +108,29 @@ class Packer:
         return PackCache(build_pack)
 
     @cached_property
-    def _links(self) -> Links:
-        from excerpt.pack.formats.source_label import Links
+    def _links(self) -> PackLinks:
+        from excerpt.pack.formats.source_label import PackLinks
 
-        return Links(self._vault)
+        return PackLinks(self._vault)
 
-    def pack(self, source: Moving, request: PackRequest) -> BuiltPack:
+    def pack(self, source: MovableSource, request: PackRequest) -> BuiltPack:
         """Build the pack of a request.
 
         Raises SettingsError for a template or tokenizer that cannot be used.
         """
-        from excerpt.pack.build import DROPPED, GONE
-        from excerpt.pack.formats.registry import as_output
+        from excerpt.pack.build import DROPPED_REASON, GONE_REASON
+        from excerpt.pack.formats.registry import render_output
 
         source = self._with_memories(source, request)
         request, moves = _with_current_ids(request, source)
         marked = _fragments(source, request.marks)
         result = self._result(source, request, marked)
-        text = as_output(result, self._links)
+        text = render_output(result, self._links)
         tokenizer = self._tokenizer(request)
         ids_by_location = {
             _location_key(fragment): fragment.id for fragment in (*(hit.fragment for hit in request.hits), *marked)
         }
-        missing = tuple(mark for mark in request.marks if source.fragment(mark.fragment) is None)
+        missing = tuple(mark for mark in request.marks if source.fragment(mark.fragment_id) is None)
         budget_count = len(result.left_out) - len(result.needs)
         tokens = (*(left_out.tokens for left_out in result.left_out[:budget_count]), *result.needs)
         return BuiltPack(
@@ -141,40 +141,40 @@ class Packer:
                 *(
                     _left_out_row(left_out, needs, ids_by_location)
                     for left_out, needs in zip(result.left_out, tokens, strict=True)
-                    if left_out.reason != DROPPED and left_out.line_start
+                    if left_out.reason != DROPPED_REASON and left_out.line_start
                 ),
-                *(LeftOutRow(mark.path, 0, 0, 0, GONE, (mark.fragment,)) for mark in missing),
-                *_dropped_rows(source, request.overrides.dropped, tokenizer, DROPPED),
+                *(LeftOutRow(mark.path, 0, 0, 0, GONE_REASON, (mark.fragment_id,)) for mark in missing),
+                *_dropped_rows(source, request.overrides.dropped_ids, tokenizer, DROPPED_REASON),
             ),
             missing=missing,
             moves=moves,
         )
 
-    def cost(self, source: Moving, request: PackRequest, mark: Mark) -> Cost:
+    def cost(self, source: MovableSource, request: PackRequest, mark: MarkedFragment) -> Cost:
         """Return the cost of marking one more fragment. A copy of a passage in the pack costs 0 and has no `reason`."""
-        from excerpt.pack.build import OUT_OF_BUDGET
+        from excerpt.pack.build import OUT_OF_BUDGET_REASON
 
         source = self._with_memories(source, request)
         request, _ = _with_current_ids(request, source)
         extended = replace(
-            request, marks=(*request.marks, mark), overrides=request.overrides if request.marks else AS_RANKED
+            request, marks=(*request.marks, mark), overrides=request.overrides if request.marks else NO_OVERRIDES
         )
         new = self._result(source, extended, _fragments(source, extended.marks))
         old = self._result(source, request, _fragments(source, request.marks)) if request.marks else None
-        fragment = source.fragment(mark.fragment)
+        fragment = source.fragment(mark.fragment_id)
         key = _location_key(fragment) if fragment is not None else None
         reasons = (each.reason for each in new.left_out if _location_key(each) == key)
-        reason = next((reason for reason in reasons if reason in (OUT_OF_BUDGET, TOO_LARGE)), "")
+        reason = next((reason for reason in reasons if reason in (OUT_OF_BUDGET_REASON, TOO_LARGE)), "")
         if old is not None and not reason and (_packed_ids(old) - _packed_ids(new)).intersection(_marked_ids(request)):
             reason = DISPLACES_MARK
         tokens = new.tokens - (old.tokens if old is not None else 0)
-        return Cost(mark.fragment, tokens, alone=old is None, exact=True, reason=reason)
+        return Cost(mark.fragment_id, tokens, alone=old is None, exact=True, reason=reason)
 
     def _result(self, source: NoteSource, request: PackRequest, marked: Iterable[Fragment]) -> PackResult:
         """Return the pack that `excerpt pack` builds from the same marks or hits."""
         from excerpt.pack.formats.registry import renderer_for
 
-        spans = {mark.fragment: mark.spans for mark in request.marks}
+        spans = {mark.fragment_id: mark.spans for mark in request.marks}
         mark_hits = [Hit(fragment, 1.0, spans=spans[fragment.id]) for fragment in marked]
         return self._cache(
             source,
@@ -186,17 +186,17 @@ class Packer:
             renderer=renderer_for(
                 request.settings, (request.query,) if request.query else (), self._links, self._config
             ),
-            marked=[mark.fragment for mark in request.marks],
+            marked=[mark.fragment_id for mark in request.marks],
             overrides=request.overrides,
             ranked=request.ranked,
         )
 
-    def _with_memories(self, source: Moving, request: PackRequest) -> Moving:
+    def _with_memories(self, source: MovableSource, request: PackRequest) -> MovableSource:
         """Return the source with the memories of the request.
 
         It is the same object as before if possible, because the cache of packs depends on it.
         """
-        from excerpt.pack.memories import WithMemories
+        from excerpt.pack.memories import SourceWithMemories
 
         if not request.memories:
             return source
@@ -205,7 +205,7 @@ class Packer:
             or self._memory_source[0]() is not source
             or not self._memory_source[1].add(request.memories)
         ):
-            self._memory_source = ref(source), WithMemories(source, self._open_tokenizer(source.tokenizer).count)
+            self._memory_source = ref(source), SourceWithMemories(source, self._open_tokenizer(source.tokenizer).count)
             self._memory_source[1].add(request.memories)
         return self._memory_source[1]
 
@@ -241,24 +241,26 @@ class AskCost:
     priority: ClassVar[Priority] = Priority.PACK
     packer: Packer
     request: PackRequest
-    mark: Mark
+    mark: MarkedFragment
 
     def answer(self, engine: Engine) -> Cost:
         return self.packer.cost(engine.snapshot, self.request, self.mark)
 
 
-def _with_current_ids(request: PackRequest, source: Moving) -> tuple[PackRequest, MarkMoves | None]:
+def _with_current_ids(request: PackRequest, source: MovableSource) -> tuple[PackRequest, MovedFragments | None]:
     """Return the request with the current ids of fragments, and the moves; None if none has moved."""
-    from excerpt.pack.memories import mark_moves
+    from excerpt.pack.memories import find_moved_fragments
 
-    moves = mark_moves(request.marks, source)
+    moves = find_moved_fragments(request.marks, source)
     if not moves:
         return request, None
-    return replace(request, marks=moves.of_marks(request.marks), overrides=moves.of_overrides(request.overrides)), moves
+    return replace(
+        request, marks=moves.update_marks(request.marks), overrides=moves.update_overrides(request.overrides)
+    ), moves
 
 
-def _fragments(source: NoteSource, marks: Iterable[Mark]) -> list[Fragment]:
-    fragments = (source.fragment(mark.fragment) for mark in marks)
+def _fragments(source: NoteSource, marks: Iterable[MarkedFragment]) -> list[Fragment]:
+    fragments = (source.fragment(mark.fragment_id) for mark in marks)
     return [fragment for fragment in fragments if fragment is not None]
 
 
@@ -267,7 +269,7 @@ def _packed_ids(result: PackResult) -> set[str]:
 
 
 def _marked_ids(request: PackRequest) -> set[str]:
-    return {mark.fragment for mark in request.marks}
+    return {mark.fragment_id for mark in request.marks}
 
 
 def _location_key(lines: Fragment | LeftOut) -> tuple[str, int, int]:

@@ -716,7 +716,7 @@ class SearchPane(Vertical):
         if not fragment_ids or not row.line_start:
             self.notify("That text is no longer in the vault." if fragment_ids else "It is no longer among the hits.")
             return
-        spans = {mark.fragment: mark.spans for mark in self.pack.choices.marks}
+        spans = {mark.fragment_id: mark.spans for mark in self.pack.choices.marks}
         spans.update((hit.fragment.id, hit.spans) for hit in rows.hits)
         fragment_id = next((each for each in fragment_ids if each in spans), fragment_ids[0])
         rows.select_fragment(fragment_id)
