@@ -490,13 +490,13 @@ class Vault:
         Returns at most `limit` notes, by default ten.
         """
         from excerpt.insight.notes import find_lines, find_section
-        from excerpt.insight.related import LIMIT, related
+        from excerpt.insight.related import DEFAULT_LIMIT, related
 
         place = find_lines(self._snapshot, note)
         line = place.first if place.last is not None or place.first > 1 else None
         if place.heading:
             line = find_section(self._snapshot, place.path, place.heading).line_start
-        return related(self._loaded(), place.path, line, LIMIT if limit is None else limit)
+        return related(self._loaded(), place.path, line, DEFAULT_LIMIT if limit is None else limit)
 
     def overview(self, topic: str, *, budget: int | None = None) -> Overview:
         """Return an overview of what the vault holds about `topic`, which is parsed as a query.

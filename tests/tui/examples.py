@@ -24,7 +24,7 @@ from excerpt.insight.overview_parts import (
 )
 from excerpt.insight.related import (
     CommonLink,
-    Linked,
+    LinkDirection,
     MatchedFragment,
     Mention,
     PassageMatch,
@@ -327,7 +327,9 @@ def matched_fragment(fragment: Fragment, words: Iterable[str] = _WORDS) -> Match
     return MatchedFragment(fragment, find_spans(fragment.text.casefold(), words))
 
 
-def make_related_note(here: Fragment, there: Fragment, score: float, linked: Linked = Linked.NO) -> RelatedNote:
+def make_related_note(
+    here: Fragment, there: Fragment, score: float, linked: LinkDirection = LinkDirection.NO
+) -> RelatedNote:
     """Return a note with every kind of reason; with `linked` NO it lacks a link."""
     parts = (("words", 0.5), ("meaning", 0.3), ("common links", 0.19), ("tags", 0.01))
     return RelatedNote(
@@ -340,7 +342,7 @@ def make_related_note(here: Fragment, there: Fragment, score: float, linked: Lin
         linked=linked,
         common=(CommonLink("Kitchen.md", "Kitchen", False), CommonLink("Index [x].md", "Index [x]", True)),
         tags=("sync", "howto"),
-        mentions=(Mention(here.path, here.line_end, "merging", there.path),) if linked is Linked.NO else (),
+        mentions=(Mention(here.path, here.line_end, "merging", there.path),) if linked is LinkDirection.NO else (),
     )
 
 
@@ -350,7 +352,7 @@ def make_related(fragments: Iterable[Fragment], path: str, line: int | None) -> 
     of_note = [each for each in every if each.path == path] or every[:1]
     here = next((each for each in of_note if line is not None and each.line_start <= line <= each.line_end), of_note[0])
     first = {each.path: each for each in reversed(every) if each.path != path}
-    links = (Linked.NO, Linked.BOTH, Linked.FROM, Linked.TO)
+    links = (LinkDirection.NO, LinkDirection.BOTH, LinkDirection.FROM, LinkDirection.TO)
     notes = tuple(
         make_related_note(here, there, 0.72 / (rank + 1), links[rank % 4])
         for rank, there in enumerate(reversed(first.values()))
