@@ -518,9 +518,9 @@ class Vault:
 
         `limit` limits the values listed per property.
         """
-        from excerpt.insight.facet_map import EVERYTHING, matches_map
+        from excerpt.insight.facet_map import MATCH_ALL_QUERY, build_vault_map
 
-        return matches_map(self._loaded(), query or EVERYTHING, limit)
+        return build_vault_map(self._loaded(), query or MATCH_ALL_QUERY, limit)
 
     @property
     def memories(self) -> Memories:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import log
 
 from excerpt.corpus.facets import property_name
-from excerpt.insight.facet_map import folder_filter, tag_filter, value_filter
+from excerpt.insight.facet_map import format_folder_filter, format_property_filter, format_tag_filter
 from excerpt.insight.overview_parts import LabelKind, Standout
 from excerpt.insight.topic import MAX_COUNTED, Topic
 from excerpt.text.dates import day_of
@@ -187,5 +187,5 @@ def _folders(topic: Topic, notes: Sequence[int]) -> Iterator[_CountedLabel]:
 def _filter(each: _CountedLabel) -> str:
     """Return the filter that selects the notes with a label."""
     if each.kind is LabelKind.PROPERTY:
-        return value_filter(each.name, each.value)
-    return folder_filter(each.value) if each.kind is LabelKind.FOLDER else tag_filter(each.value)
+        return format_property_filter(each.name, each.value)
+    return format_folder_filter(each.value) if each.kind is LabelKind.FOLDER else format_tag_filter(each.value)

@@ -105,9 +105,9 @@ class AskSuggestions:
     query: str
 
     def answer(self, engine: Engine) -> tuple[Suggestion, ...]:
-        from excerpt.insight.suggest import suggestions
+        from excerpt.insight.suggest import suggest_queries
 
-        return suggestions(engine, self.query)
+        return suggest_queries(engine, self.query)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +151,9 @@ class AskMap:
     query: str
 
     def answer(self, engine: Engine) -> VaultMap:
-        from excerpt.insight.facet_map import EVERYTHING, matches_map
+        from excerpt.insight.facet_map import MATCH_ALL_QUERY, build_vault_map
 
-        vault_map = matches_map(engine, self.query if self.query.strip() else EVERYTHING)
+        vault_map = build_vault_map(engine, self.query if self.query.strip() else MATCH_ALL_QUERY)
         return replace(vault_map, query=self.query)
 
 
