@@ -503,15 +503,15 @@ class Vault:
 
         As Markdown it has at most `budget` tokens, by default 800.
         """
-        from excerpt.insight.overview import BUDGET, overview
+        from excerpt.insight.overview import DEFAULT_BUDGET_TOKENS, overview
 
-        return overview(self._loaded(), topic, BUDGET if budget is None else budget)
+        return overview(self._loaded(), topic, DEFAULT_BUDGET_TOKENS if budget is None else budget)
 
-    def as_markdown(self, overview: Overview) -> str:
+    def render_markdown(self, overview: Overview) -> str:
         """Return an overview as Markdown within its budget; "" if nothing was found or nothing fits."""
-        from excerpt.insight.render import as_markdown
+        from excerpt.insight.render import render_markdown
 
-        return as_markdown(overview)
+        return render_markdown(overview)
 
     def map(self, query: str = "", *, limit: int | None = None) -> VaultMap:
         """Count the matches of a query by folder, tag, property and month; without a query, all fragments.

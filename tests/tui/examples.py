@@ -9,6 +9,7 @@ from pathlib import Path
 
 from excerpt.insight.facet_map import Branch, VaultMap
 from excerpt.insight.overview_parts import (
+    DistinctiveLabel,
     KeyPassage,
     KeySection,
     LabelKind,
@@ -18,7 +19,6 @@ from excerpt.insight.overview_parts import (
     Month,
     Overview,
     SourceLocation,
-    Standout,
     Theme,
     Timeline,
 )
@@ -459,9 +459,9 @@ OVERVIEW = Overview(
         Theme(("冲突", "设备", "[x]"), 4, 1, 0.12, CHINESE),
     ),
     standouts=(
-        Standout(LabelKind.TAG, "", "sync", 9, 12, 14, 171, 41.2, "tag:sync", CONFLICTS),
-        Standout(LabelKind.FOLDER, "", "Sync", 6, 12, 7, 171, 30.1, "path:/Sync/", CONFLICTS),
-        Standout(LabelKind.PROPERTY, "status", "to do", 3, 12, 5, 171, 12.0, 'status:"=to do"', MERGING),
+        DistinctiveLabel(LabelKind.TAG, "", "sync", 9, 12, 14, 171, 41.2, "tag:sync", CONFLICTS),
+        DistinctiveLabel(LabelKind.FOLDER, "", "Sync", 6, 12, 7, 171, 30.1, "path:/Sync/", CONFLICTS),
+        DistinctiveLabel(LabelKind.PROPERTY, "status", "to do", 3, 12, 5, 171, 12.0, 'status:"=to do"', MERGING),
     ),
     related=(
         LinkedNote(FAILS, ("Sync/Conflicts.md",), ("Sync/Conflicts.md", "同步/冲突.md"), 0),

@@ -120,11 +120,11 @@ def score_shared_folders(paths: Sequence[str], path: str, notes: Ints) -> Floats
     The score is 0 if that folder holds the whole vault, and higher the fewer notes the folder holds (`rarity_score`).
     `paths` are all paths of the vault, sorted.
     """
-    sizes = {
+    note_sizes = {
         folder: rarity_score(_count_notes_below(paths, folder), len(paths)) for folder in _list_enclosing_folders(path)
     }
     shared = (find_shared_folder(paths, path, paths[note]) for note in notes.tolist())
-    return np.array([sizes.get(folder, 0.0) for folder in shared], np.float32)
+    return np.array([note_sizes.get(folder, 0.0) for folder in shared], np.float32)
 
 
 def _list_enclosing_folders(path: str) -> list[str]:

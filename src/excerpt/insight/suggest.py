@@ -30,7 +30,7 @@ from excerpt.insight.facet_map import (
     load_branches,
 )
 from excerpt.insight.significant import log_likelihood
-from excerpt.insight.themes import Phrases, phrases_of
+from excerpt.insight.themes import Phrases, extract_phrases
 from excerpt.insight.topic import Topic, find_topic
 from excerpt.search.engine import Engine
 from excerpt.search.evidence import analyze_text
@@ -587,7 +587,7 @@ def _score_branches(tree: FilterTree, matches: Counts, overall: Counts) -> Itera
 def _find_distinctive_words(topic: Topic) -> Iterator[str]:
     """Yield words and pairs of words that some of the topic's best fragments have, the most distinctive first."""
     rows = topic.best[:FRAGMENTS_READ_FOR_WORDS]
-    phrases = phrases_of(topic, topic.fragments(rows.tolist()), topic.best_notes[: len(rows)].tolist())
+    phrases = extract_phrases(topic, topic.fragments(rows.tolist()), topic.best_notes[: len(rows)].tolist())
     candidates = [
         key
         for key, count in phrases.counts.items()

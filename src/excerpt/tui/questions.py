@@ -219,10 +219,10 @@ class AskMarkdown:
     overview: Overview
 
     def answer(self, _engine: Engine) -> tuple[str, int]:
-        from excerpt.insight.render import as_markdown
+        from excerpt.insight.render import render_markdown
         from excerpt.text.tokens import open_tokenizer
 
-        text = as_markdown(self.overview)
+        text = render_markdown(self.overview)
         return text, open_tokenizer(self.overview.tokenizer).count(text)
 
 
