@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from excerpt.insight.facet_map import VaultMap
     from excerpt.insight.notes import NoteLines, Peek
     from excerpt.insight.overview_parts import Overview
-    from excerpt.insight.related import Related
-    from excerpt.memory.recall import Recalled, Recaller, Remembered
+    from excerpt.insight.related import RelatedNotes
+    from excerpt.memory.recall import RecalledMemory, Recaller, SavedMemory
     from excerpt.memory.stale import SourceCheck
     from excerpt.memory.store import LoadedMemories, MemoryStore
     from excerpt.pack.memories import Moving
@@ -484,7 +484,7 @@ class Vault:
 
         return peek(self._snapshot, note, first_lines)
 
-    def related(self, note: str, *, limit: int | None = None) -> Related:
+    def related(self, note: str, *, limit: int | None = None) -> RelatedNotes:
         """Find the notes most related to a note or to the passage at `NOTE:LINE` or `NOTE#Heading`, with reasons.
 
         Returns at most `limit` notes, by default ten.
@@ -658,29 +658,31 @@ class Memories:
         source: str | None = None,
         query: str = "",
         into: str | None = None,
-    ) -> Remembered:
+    ) -> SavedMemory:
         """Save `text` as a memory, and return it with the memories that say nearly the same.
 
         Its source is the `fragment` with this id, or the lines that `source` names (NOTE:A-B); without `text`, the text
         of these lines is saved. With `into`, the text replaces that of the memory with this id.
         """
-        from excerpt.memory.recall import Remembered, merge_memory, offers
-        from excerpt.memory.stale import from_fragment, from_lines
+        from excerpt.memory.recall import SavedMemory, find_similar_memories, merge_memory
+        from excerpt.memory.stale import source_from_fragment, source_from_lines
 
         origin: Source | None = None
         if fragment is not None or source is not None:
             snapshot = self._snapshot()
             origin, source_text = (
-                from_lines(snapshot, source or "") if fragment is None else from_fragment(snapshot, fragment)
+                source_from_lines(snapshot, source or "")
+                if fragment is None
+                else source_from_fragment(snapshot, fragment)
             )
             text = source_text if text is None else text
         content = text or ""
         recaller = self._recalling()
         if into is not None:
             stored = recaller.store.change(into, lambda memory: merge_memory(memory, content, tags, why, origin))
-            return Remembered(stored)
-        similar = tuple(offers(content, origin, recaller))
-        return Remembered(recaller.store.remember(content, tags, why, origin, query=query), similar)
+            return SavedMemory(stored)
+        similar = tuple(find_similar_memories(content, origin, recaller))
+        return SavedMemory(recaller.store.remember(content, tags, why, origin, query=query), similar)
 
     def recall(
         self,
@@ -692,7 +694,7 @@ class Memories:
         limit: int | None = None,
         check_sources: bool = False,
         stale: bool | None = None,
-    ) -> tuple[Recalled, ...]:
+    ) -> tuple[RecalledMemory, ...]:
         """Find memories by words and meaning, best first; without words all, newest first.
 
         `tags` must all be present, `source` is a note or folder, `since` a day (2025-03-01) or an age (7d). With
@@ -700,9 +702,9 @@ class Memories:
         or with False only the others.
         """
         from excerpt.memory.stale import check_source
-        from excerpt.memory.words import stale_filter
+        from excerpt.memory.words import split_stale_filter
 
-        query, stale_in_query = stale_filter(words)
+        query, stale_in_query = split_stale_filter(words)
         stale = stale_in_query if stale is None else stale
         recaller = self._recalling()
         recalled = recaller.recall(query, tags, source, since, limit if stale is None else None)
@@ -767,21 +769,21 @@ class Memories:
 
     def follow(self, memory_id: str) -> Memory:
         """Update the link of a memory whose source has moved."""
-        from excerpt.memory.stale import follow
+        from excerpt.memory.stale import update_source_location
 
-        return follow(self._store, self.check_source(memory_id))
+        return update_source_location(self._store, self.check_source(memory_id))
 
     def update(self, memory_id: str) -> Memory:
         """Replace the text of a memory whose source has changed by the current text of the source."""
-        from excerpt.memory.stale import update
+        from excerpt.memory.stale import replace_text_with_source
 
-        return update(self._store, self.check_source(memory_id))
+        return replace_text_with_source(self._store, self.check_source(memory_id))
 
     def keep(self, memory_id: str) -> Memory:
         """Keep a memory whose source has changed or gone as it is, and no longer report it as stale."""
-        from excerpt.memory.stale import keep
+        from excerpt.memory.stale import confirm_text
 
-        return keep(self._store, self.check_source(memory_id))
+        return confirm_text(self._store, self.check_source(memory_id))
 
     def forget(self, memory_id: str) -> Memory:
         """Move a memory to the trash folder, and return it."""

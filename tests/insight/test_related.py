@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from excerpt.index.snapshot import Snapshot
-from excerpt.insight.related import LinkDirection, Related, RelatedNote, related
+from excerpt.insight.related import LinkDirection, RelatedNote, RelatedNotes, related
 from excerpt.insight.similarity import WEIGHTS
 from excerpt.search.engine import Engine
 from excerpt.settings import Settings
@@ -29,11 +29,11 @@ def engine(snapshot: Snapshot) -> Engine:
     return Engine(snapshot, Settings())
 
 
-def called(found: Related, path: str) -> RelatedNote:
+def called(found: RelatedNotes, path: str) -> RelatedNote:
     return next(note for note in found.notes if note.path == path)
 
 
-def paths(found: Related) -> list[str]:
+def paths(found: RelatedNotes) -> list[str]:
     return [note.path for note in found.notes]
 
 

@@ -28,12 +28,12 @@ from excerpt.insight.related import (
     MatchedFragment,
     Mention,
     PassageMatch,
-    Related,
     RelatedNote,
+    RelatedNotes,
     SharedWord,
 )
 from excerpt.kinds import Confidence, Strategy
-from excerpt.memory.recall import remembered_at
+from excerpt.memory.recall import find_memories_at
 from excerpt.memory.stale import SourceCheck, SourceStatus
 from excerpt.model import Fragment, Hit, Memory, Progress, Result, Signal, Skipped, Span, Status
 from excerpt.search.explain import Explanation, FieldCount, Gap, TermLikeness, TermVariant, WordPart
@@ -346,7 +346,7 @@ def make_related_note(
     )
 
 
-def make_related(fragments: Iterable[Fragment], path: str, line: int | None) -> Related:
+def make_related(fragments: Iterable[Fragment], path: str, line: int | None) -> RelatedNotes:
     """Return related notes: the first fragment of each other note, the first notes most related."""
     every = list(fragments)
     of_note = [each for each in every if each.path == path] or every[:1]
@@ -357,7 +357,7 @@ def make_related(fragments: Iterable[Fragment], path: str, line: int | None) -> 
         make_related_note(here, there, 0.72 / (rank + 1), links[rank % 4])
         for rank, there in enumerate(reversed(first.values()))
     )
-    return Related(path, here.title, line, here if line is not None else None, notes, 12.0, 7)
+    return RelatedNotes(path, here.title, line, here if line is not None else None, notes, 12.0, 7)
 
 
 def month_branches(kind: str, year: int, counts: Iterable[int]) -> Branch:
@@ -485,7 +485,7 @@ def check_sources(memories: Sequence[Memory], notes: Vault) -> dict[str, SourceC
 
 
 def badges_of(memories: Sequence[Memory], fragments: Sequence[Fragment]) -> dict[str, tuple[Memory, ...]]:
-    found = ((one.id, remembered_at(memories, one.path, one.line_start, one.line_end)) for one in fragments)
+    found = ((one.id, find_memories_at(memories, one.path, one.line_start, one.line_end)) for one in fragments)
     return {fragment_id: about for fragment_id, about in found if about}
 
 

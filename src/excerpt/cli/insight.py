@@ -19,7 +19,7 @@ from excerpt.text.columns import columns_of, truncate
 from excerpt.text.display import format_count, line_range, location, visible, visible_line
 
 if TYPE_CHECKING:
-    from excerpt import Branch, MatchedFragment, Overview, Peek, Related, RelatedNote, VaultMap
+    from excerpt import Branch, MatchedFragment, Overview, Peek, RelatedNote, RelatedNotes, VaultMap
 
 
 @click.command()
@@ -95,7 +95,7 @@ def related_command(*, note: str, vault: Path | None, limit: int | None, as_json
 # --- for a reader -----------------------------------------------------------------------------------------------------
 
 
-def _print(related: Related) -> None:
+def _print(related: RelatedNotes) -> None:
     width = min(shutil.get_terminal_size((_WIDEST, 24)).columns, _WIDEST)
     for rank, note in enumerate(related.notes, 1):
         if rank > 1:

@@ -83,7 +83,7 @@ def find_section(snapshot: Corpus, path: str, heading: str) -> Section:
         above = iter([_fold_name(part) for part in section.heading_path])
         if parts and section.heading and _fold_name(section.heading) == parts[-1] and all(p in above for p in parts):
             return section
-    raise NotFoundError(f"{path} has no heading {heading}.", "`excerpt peek` lists the headings of a note.")
+    raise NotFoundError(f"{path} has no heading {heading}.", "List the note's headings with `excerpt peek`.")
 
 
 def _fold_name(text: str) -> str:

@@ -35,7 +35,7 @@ class MainNote:
     """A note that is mainly about the topic.
 
     `place` is the location of its best fragment. `fragments` of its `of` fragments are about the topic, and `share` is
-    their share of all fragments about the topic, 0 to 1. `worth` is the note's value for the topic, 1 for the best note.
+    their share of all fragments about the topic, 0 to 1. `worth` is its value for the topic, 1 for the best note.
     """
 
     place: SourceLocation

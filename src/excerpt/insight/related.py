@@ -404,7 +404,7 @@ class RelatedNote:
 
 
 @dataclass(frozen=True, slots=True)
-class Related:
+class RelatedNotes:
     """The notes most similar to the note `path`, or to its `fragment` if a line was given, best first.
 
     Ties are in the order of paths. `generation` is a number that each commit to the index raises.
@@ -429,7 +429,7 @@ class Related:
         }
 
 
-def related(engine: Engine, path: str, line: int | None = None, limit: int = DEFAULT_LIMIT) -> Related:
+def related(engine: Engine, path: str, line: int | None = None, limit: int = DEFAULT_LIMIT) -> RelatedNotes:
     """Return the notes most similar to the note `path`, or to only its fragment at `line` (1-based), best first.
 
     If no fragment has `line`, the next one is compared. Raises KeyError for an unknown note.
@@ -443,7 +443,7 @@ def related(engine: Engine, path: str, line: int | None = None, limit: int = DEF
     order = order[scored.scores[order] >= MIN_SCORE][:limit]
     comparison = NoteComparison(snapshot, reference, scored.terms, np.sort(scored.notes[order]))
     notes = tuple(_explain_note(snapshot, reference, scored, comparison, position) for position in order.tolist())
-    return Related(
+    return RelatedNotes(
         path=path,
         title=reference.info.title,
         line=line,

@@ -17,7 +17,18 @@ from excerpt.text.snippet import snippet
 from excerpt.text.tokens import open_tokenizer
 
 if TYPE_CHECKING:  # they import the engine, which is loaded later, while the client connects
-    from excerpt import Fragment, Hit, NoteLines, PackResult, Peek, Recalled, RelatedNote, Source, SourceCheck, Span
+    from excerpt import (
+        Fragment,
+        Hit,
+        NoteLines,
+        PackResult,
+        Peek,
+        RecalledMemory,
+        RelatedNote,
+        Source,
+        SourceCheck,
+        Span,
+    )
 
 TOKENIZER = "o200k"
 """The tokenizer that limits are counted with, whatever the vault's packs use.
@@ -255,7 +266,7 @@ def related_part(note: RelatedNote) -> str:
     return "\n".join(reasons_lines)
 
 
-def memory_part(recalled: Recalled) -> str:
+def memory_part(recalled: RecalledMemory) -> str:
     """Return a memory in a fence, with the status of its source."""
     memory = recalled.memory
     tags = "".join(f" #{tag}" for tag in memory.tags)

@@ -18,7 +18,7 @@ from excerpt.tui.request_thread import Priority
 if TYPE_CHECKING:
     from excerpt.corpus.interface import Corpus
     from excerpt.insight.facet_map import VaultMap
-    from excerpt.insight.related import Related
+    from excerpt.insight.related import RelatedNotes
     from excerpt.insight.suggest import Completion, Suggestion
     from excerpt.model import Result
     from excerpt.search.engine import Engine
@@ -133,7 +133,7 @@ class AskRelated:
     path: str
     line: int | None
 
-    def answer(self, engine: Engine) -> Related | None:
+    def answer(self, engine: Engine) -> RelatedNotes | None:
         from excerpt.insight.related import related
 
         try:
