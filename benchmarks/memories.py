@@ -24,8 +24,8 @@ from excerpt.index.build import build
 from excerpt.index.embed import Embedder
 from excerpt.index.snapshot import Snapshot
 from excerpt.memory import recall
-from excerpt.memory.memory_file import now, render_memory
-from excerpt.memory.recall import Recalled, Recaller
+from excerpt.memory.memory_file import format_current_time, render_memory
+from excerpt.memory.recall import RecalledMemory, Recaller
 from excerpt.model import Fragment, Memory, Source
 from excerpt.settings import Settings
 
@@ -66,7 +66,15 @@ def remember_all(folder: Path, fragments: Sequence[Fragment]) -> None:
     folder.mkdir(parents=True)
     for number, fragment in enumerate(fragments):
         source = Source(fragment.path, fragment.line_start, fragment.line_end, fragment.digest, fragment.heading_path)
-        memory = Memory(f"m{number:010x}", fragment.text, (f"tag{number % 40}",), "", now(), now(), source)
+        memory = Memory(
+            f"m{number:010x}",
+            fragment.text,
+            (f"tag{number % 40}",),
+            "",
+            format_current_time(),
+            format_current_time(),
+            source,
+        )
         slug = "-".join(fragment.text.lower().split()[:6])
         name = "".join(letter if letter.isalnum() else "-" for letter in slug)[:40]
         (folder / f"2025-03-{number % 28 + 1:02}-{name}-{memory.id}.md").write_bytes(render_memory(memory))
@@ -105,7 +113,7 @@ def speed(vault: Path, scratch: Path, count: int) -> None:
     recaller.close()
 
 
-def active_strategy(recaller: Recaller, query: str) -> list[Recalled]:
+def active_strategy(recaller: Recaller, query: str) -> list[RecalledMemory]:
     """Return the memories that answer; those that only share a word with the query are not counted."""
     return [one for one in recaller.recall(query) if one.answers]
 
@@ -180,7 +188,7 @@ def meaning(vault: Path, queries: Path, strange: Path, scratch: Path) -> None:
     print("| cosine from | found among ten | memories, median | other vault's queries: none | memories, median |")
     print("|---|---|---|---|---|")
     for least in (0.3, 0.4, 0.45, 0.5, 0.55, 0.6, 2.0):
-        recall.NEAR_IN_MEANING = least
+        recall.MIN_RECALL_COSINE = least
         answers = [(active_strategy(recaller, query), right) for query, right in asked]
         right = [any(e.memory.source and e.memory.source.digest in r for e in found[:10]) for found, r in answers]
         strangers = [len(active_strategy(recaller, query)) for query in others]

@@ -28,7 +28,7 @@ import numpy.typing as npt
 from benchmarks.indexing import index_folder
 from benchmarks.measure import WORK, Data, index, table
 from excerpt.index.snapshot import Snapshot
-from excerpt.insight.similarity import SIGNALS, WEIGHTS, nearest, origin_of
+from excerpt.insight.similarity import SIGNALS, WEIGHTS, load_reference_note, score_related_notes
 from excerpt.settings import Settings
 from excerpt.text.words import terms_of
 
@@ -115,7 +115,7 @@ def _signals(snapshot: Snapshot) -> Scores:
     paths = snapshot.table.paths
     found = np.zeros((len(paths), len(paths), len(SIGNALS)), np.float32)
     for note, path in enumerate(paths):
-        near = nearest(snapshot, origin_of(snapshot, path, None))
+        near = score_related_notes(snapshot, load_reference_note(snapshot, path, None))
         found[note, near.notes] = near.signals
     return found
 
@@ -171,7 +171,7 @@ def _one_by_one(snapshot: Snapshot, pairs: Pairs) -> tuple[str, str, str]:
     for note, other in asked:
         theirs = ((sources == note) & (targets == other)) | ((sources == other) & (targets == note))
         snapshot.facets.__dict__["links"] = (sources[~theirs], targets[~theirs])
-        near = nearest(snapshot, origin_of(snapshot, snapshot.table.paths[note], None))
+        near = score_related_notes(snapshot, load_reference_note(snapshot, snapshot.table.paths[note], None))
         known = near.signals[:, SIGNALS.index("links")] > 0
         order = np.lexsort((near.notes, -near.scores))
         first = near.notes[order[~known[order]][:AT]]

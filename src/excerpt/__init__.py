@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from excerpt.insight.facet_map import Branch, VaultMap
     from excerpt.insight.notes import NoteLines, Peek
     from excerpt.insight.overview_parts import Overview
-    from excerpt.insight.related import MatchedFragment, Related, RelatedNote
+    from excerpt.insight.related import MatchedFragment, RelatedNote, RelatedNotes
     from excerpt.kinds import Confidence, Format, Scope, Strategy
-    from excerpt.memory.recall import Offer, Recalled, Remembered
+    from excerpt.memory.recall import RecalledMemory, SavedMemory, SimilarMemory
     from excerpt.memory.stale import SourceCheck, SourceStatus
     from excerpt.model import (
         BuildReport,
@@ -72,9 +72,9 @@ _NAMES_BY_MODULE = {
     "insight.facet_map": "Branch VaultMap",
     "insight.notes": "NoteLines Peek",
     "insight.overview_parts": "Overview",
-    "insight.related": "MatchedFragment Related RelatedNote",
+    "insight.related": "MatchedFragment RelatedNote RelatedNotes",
     "kinds": "Confidence Format Scope Strategy",
-    "memory.recall": "Offer Recalled Remembered",
+    "memory.recall": "RecalledMemory SavedMemory SimilarMemory",
     "memory.stale": "SourceCheck SourceStatus",
     "model": "BuildReport Fragment Hit Memory Pack PackResult Progress Result Signal Source Span Status VaultHit",
     "pack.formats.pack_format": "PackSource",
@@ -107,21 +107,21 @@ __all__ = [
     "NotFoundError",
     "NoteExplanation",
     "NoteLines",
-    "Offer",
     "Overview",
     "Pack",
     "PackResult",
     "PackSource",
     "Peek",
     "Progress",
-    "Recalled",
-    "Related",
+    "RecalledMemory",
     "RelatedNote",
-    "Remembered",
+    "RelatedNotes",
     "Result",
+    "SavedMemory",
     "Scope",
     "SettingsError",
     "Signal",
+    "SimilarMemory",
     "Source",
     "SourceCheck",
     "SourceComparison",

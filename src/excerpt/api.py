@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from excerpt.insight.facet_map import VaultMap
     from excerpt.insight.notes import NoteLines, Peek
     from excerpt.insight.overview_parts import Overview
-    from excerpt.insight.related import Related
-    from excerpt.memory.recall import Recalled, Recaller, Remembered
+    from excerpt.insight.related import RelatedNotes
+    from excerpt.memory.recall import RecalledMemory, Recaller, SavedMemory
     from excerpt.memory.stale import SourceCheck
     from excerpt.memory.store import LoadedMemories, MemoryStore
     from excerpt.pack.memories import MovableSource
@@ -508,43 +508,43 @@ class Vault:
 
         return peek(self._snapshot, note, first_lines)
 
-    def related(self, note: str, *, limit: int | None = None) -> Related:
+    def related(self, note: str, *, limit: int | None = None) -> RelatedNotes:
         """Find the notes most related to a note or to the passage at `NOTE:LINE` or `NOTE#Heading`, with reasons.
 
         `note` may have one of these forms. Returns at most `limit` notes, by default ten.
         """
         from excerpt.insight.notes import find_lines, find_section
-        from excerpt.insight.related import LIMIT, related
+        from excerpt.insight.related import DEFAULT_LIMIT, related
 
         place = find_lines(self._snapshot, note)
         line = place.first if place.last is not None or place.first > 1 else None
         if place.heading:
             line = find_section(self._snapshot, place.path, place.heading).line_start
-        return related(self._load_engine(), place.path, line, LIMIT if limit is None else limit)
+        return related(self._load_engine(), place.path, line, DEFAULT_LIMIT if limit is None else limit)
 
     def overview(self, topic: str, *, budget: int | None = None) -> Overview:
         """Return an overview of the notes about `topic`, which is parsed as a query.
 
         `as_markdown` turns it into at most `budget` tokens, by default 800.
         """
-        from excerpt.insight.overview import BUDGET, overview
+        from excerpt.insight.overview import DEFAULT_BUDGET_TOKENS, overview
 
-        return overview(self._load_engine(), topic, BUDGET if budget is None else budget)
+        return overview(self._load_engine(), topic, DEFAULT_BUDGET_TOKENS if budget is None else budget)
 
-    def as_markdown(self, overview: Overview) -> str:
+    def render_markdown(self, overview: Overview) -> str:
         """Return an overview as Markdown within its token budget; "" if it found nothing or nothing fits."""
-        from excerpt.insight.render import as_markdown
+        from excerpt.insight.render import render_markdown
 
-        return as_markdown(overview)
+        return render_markdown(overview)
 
     def map(self, query: str = "", *, limit: int | None = None) -> VaultMap:
         """Count the matches of a query by folder, tag, property and month; without a query, count all fragments.
 
         `limit` is the maximum number of values listed per property.
         """
-        from excerpt.insight.facet_map import EVERYTHING, matches_map
+        from excerpt.insight.facet_map import MATCH_ALL_QUERY, build_vault_map
 
-        return matches_map(self._load_engine(), query or EVERYTHING, limit)
+        return build_vault_map(self._load_engine(), query or MATCH_ALL_QUERY, limit)
 
     @property
     def memories(self) -> Memories:
@@ -683,30 +683,32 @@ class Memories:
         source: str | None = None,
         query: str = "",
         into: str | None = None,
-    ) -> Remembered:
+    ) -> SavedMemory:
         """Save `text` as a memory, and return the memory with the existing ones that are nearly the same.
 
         The source of the memory is the fragment with the id `fragment`, or the lines `source` (NOTE:A-B); without
         `text`, the text of the source is saved. `why` says why it matters, `query` which search led to it. With `into`,
         no memory is added: the text is merged into the memory with this id.
         """
-        from excerpt.memory.recall import Remembered, merge_memory, offers
-        from excerpt.memory.stale import from_fragment, from_lines
+        from excerpt.memory.recall import SavedMemory, find_similar_memories, merge_memory
+        from excerpt.memory.stale import source_from_fragment, source_from_lines
 
         origin: Source | None = None
         if fragment is not None or source is not None:
             snapshot = self._snapshot()
             origin, source_text = (
-                from_lines(snapshot, source or "") if fragment is None else from_fragment(snapshot, fragment)
+                source_from_lines(snapshot, source or "")
+                if fragment is None
+                else source_from_fragment(snapshot, fragment)
             )
             text = source_text if text is None else text
         content = text or ""
         recaller = self._open_recaller()
         if into is not None:
             stored = recaller.store.change(into, lambda memory: merge_memory(memory, content, tags, why, origin))
-            return Remembered(stored)
-        similar = tuple(offers(content, origin, recaller))
-        return Remembered(recaller.store.remember(content, tags, why, origin, query=query), similar)
+            return SavedMemory(stored)
+        similar = tuple(find_similar_memories(content, origin, recaller))
+        return SavedMemory(recaller.store.remember(content, tags, why, origin, query=query), similar)
 
     def recall(
         self,
@@ -718,7 +720,7 @@ class Memories:
         limit: int | None = None,
         check_sources: bool = False,
         stale: bool | None = None,
-    ) -> tuple[Recalled, ...]:
+    ) -> tuple[RecalledMemory, ...]:
         """Find memories by words and meaning, best first; without words, return all, newest first.
 
         A memory must have all `tags`, a source in the note or folder `source`, and be no older than `since`, a day
@@ -726,9 +728,9 @@ class Memories:
         returns only memories whose source has changed or is gone, `stale=False` only the others.
         """
         from excerpt.memory.stale import check_source
-        from excerpt.memory.words import stale_filter
+        from excerpt.memory.words import split_stale_filter
 
-        query, stale_in_query = stale_filter(words)
+        query, stale_in_query = split_stale_filter(words)
         stale = stale_in_query if stale is None else stale
         recaller = self._open_recaller()
         recalled = recaller.recall(query, tags, source, since, limit if stale is None else None)
@@ -794,21 +796,21 @@ class Memories:
 
     def follow(self, memory_id: str) -> Memory:
         """Update the source location of a memory whose source has moved, and return the memory."""
-        from excerpt.memory.stale import follow
+        from excerpt.memory.stale import update_source_location
 
-        return follow(self._store, self.check_source(memory_id))
+        return update_source_location(self._store, self.check_source(memory_id))
 
     def update(self, memory_id: str) -> Memory:
         """Replace the text of a memory by the current text of its source, which has changed; return the memory."""
-        from excerpt.memory.stale import update
+        from excerpt.memory.stale import replace_text_with_source
 
-        return update(self._store, self.check_source(memory_id))
+        return replace_text_with_source(self._store, self.check_source(memory_id))
 
     def keep(self, memory_id: str) -> Memory:
         """Keep the text of a memory whose source has changed or is gone, and no longer report it as stale."""
-        from excerpt.memory.stale import keep
+        from excerpt.memory.stale import confirm_text
 
-        return keep(self._store, self.check_source(memory_id))
+        return confirm_text(self._store, self.check_source(memory_id))
 
     def forget(self, memory_id: str) -> Memory:
         """Move a memory to the trash folder, and return it."""

@@ -73,7 +73,7 @@ def room(data: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         (TextArea, "cursor_blink"),
         (clipboard, "_short"),
         (memory_store, "now"),
-        (recall, "NEAR_IN_MEANING"),
+        (recall, "MIN_RECALL_COSINE"),
     ):
         monkeypatch.setattr(owner, name, getattr(owner, name))
     switching, collecting = sys.getswitchinterval(), gc.get_threshold()

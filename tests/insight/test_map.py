@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from excerpt.corpus.facets import property_name
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
-from excerpt.insight.facet_map import Branch, VaultMap, matches_map
+from excerpt.insight.facet_map import Branch, VaultMap, build_vault_map
 from excerpt.search.engine import Engine
 from excerpt.settings import Settings
 from excerpt.text.markdown import parse_note
@@ -57,7 +57,7 @@ def branches_in(found: VaultMap) -> Iterator[Branch]:
 
 
 def test_folders_by_count(engine: Engine) -> None:
-    assert shown(matches_map(engine, "path:/").folders) == [
+    assert shown(build_vault_map(engine, "path:/").folders) == [
         ("Projects", "path:/Projects/", 5, 3),
         ("Diary", "path:/Diary/", 2, 2),
         ("日记", "path:/日记/", 1, 1),
@@ -65,7 +65,7 @@ def test_folders_by_count(engine: Engine) -> None:
 
 
 def test_tags_within_tags(engine: Engine) -> None:
-    assert shown(matches_map(engine, "path:/").tags) == [
+    assert shown(build_vault_map(engine, "path:/").tags) == [
         ("project", "tag:project", 4, 2),
         ("active", "tag:project/active", 2, 1),
         ("closed", "tag:project/closed", 2, 1),
@@ -77,7 +77,7 @@ def test_tags_within_tags(engine: Engine) -> None:
 
 
 def test_values_of_properties(engine: Engine) -> None:
-    properties = {branch.label: branch for branch in matches_map(engine, "path:/").properties}
+    properties = {branch.label: branch for branch in build_vault_map(engine, "path:/").properties}
     assert shown([properties["status"]]) == [
         ("status", "status:*", 5, 3),
         ("done", "status:=done", 2, 1),
@@ -87,7 +87,7 @@ def test_values_of_properties(engine: Engine) -> None:
 
 
 def test_months_from_the_oldest_on(engine: Engine) -> None:
-    found = matches_map(engine, "path:/")
+    found = build_vault_map(engine, "path:/")
     assert shown(found.modified) == [
         ("2024", "modified:2024", 1, 1),
         ("2024-01", "modified:2024-01", 1, 1),
@@ -102,40 +102,42 @@ def test_months_from_the_oldest_on(engine: Engine) -> None:
 
 
 def test_only_what_matches_is_counted(engine: Engine) -> None:
-    found = matches_map(engine, '"beta is" | "a map"')
+    found = build_vault_map(engine, '"beta is" | "a map"')
     assert (found.fragments, found.notes) == (2, 2)
     assert shown(found.folders) == [("Projects", "path:/Projects/", 2, 2)]
 
 
 def test_the_total_is_what_the_search_counts(engine: Engine) -> None:
     for query in ("beta", "what does the beta need?", "同步", "tag:project questions", "!s plan | map", "qqxx", ""):
-        assert matches_map(engine, query).fragments == engine.search(query).matched, query
+        assert build_vault_map(engine, query).fragments == engine.search(query).matched, query
 
 
 def test_what_no_filter_can_name_has_none(tmp_path: Path) -> None:
     long = "x" * 101
     snapshot = open_vault(tmp_path, {"a.md": f'---\ntags: ["a /c"]\n{long}: y\nz: "\u200b"\n---\nText.\n'})
-    found = matches_map(Engine(snapshot, Settings()), "text")
+    found = build_vault_map(Engine(snapshot, Settings()), "text")
     unnamed = [label for label, asked, *_ in (*shown(found.tags), *shown(found.properties)) if not asked]
     assert unnamed == ["a ", long, "y", "\u200b"]
     snapshot.close()
 
 
 def test_nothing_found_has_no_branches(engine: Engine) -> None:
-    found = matches_map(engine, '"nowhere at all"')
+    found = build_vault_map(engine, '"nowhere at all"')
     assert found.fragments == found.notes == 0
     assert list(branches_in(found)) == []
 
 
 def test_of_many_values_the_commonest_are_listed_and_the_others_counted(engine: Engine) -> None:
-    status = next(branch for branch in matches_map(engine, "path:/", values=2).properties if branch.label == "status")
+    status = next(
+        branch for branch in build_vault_map(engine, "path:/", values=2).properties if branch.label == "status"
+    )
     assert [branch.label for branch in status.branches] == ["done", "in progress"]
     assert status.unlisted == 1
 
 
 @pytest.mark.parametrize("query", ["beta", "what does the beta need", "tag:project | map", "!s 同步", "path:/ -beta"])
 def test_a_search_with_a_branchs_filter_counts_what_the_branch_says(engine: Engine, query: str) -> None:
-    for branch in branches_in(matches_map(engine, query)):
+    for branch in branches_in(build_vault_map(engine, query)):
         assert engine.search(engine.add_condition(query, branch.filter)).matched == branch.fragments, branch
 
 
@@ -249,9 +251,9 @@ def test_any_map_is_what_one_counts_by_hand_and_what_a_search_finds(
         snapshot = written_vault(Path(folder), vault)
         try:
             engine = Engine(snapshot, Settings(), today=lambda: date(2025, 3, 14))
-            found = matches_map(engine, query, values=None)
+            found = build_vault_map(engine, query, values=None)
             assert counted(found) == counted_by_hand(Path(folder) / "vault", vault, snapshot, query)
-            for one in (found, matches_map(engine, words, values=None)):
+            for one in (found, build_vault_map(engine, words, values=None)):
                 assert one.fragments == engine.search(one.query).matched
                 for branch in branches_in(one):
                     narrowed = engine.add_condition(one.query, branch.filter)

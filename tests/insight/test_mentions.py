@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from excerpt.insight.similarity import may_name, names_in, text_without_markup, without_addresses
+from excerpt.insight.similarity import blank_addresses, blank_markup, can_be_name, find_names
 
 NAMES = dict.fromkeys(["sync", "obsidian sync", "import notes", "wiki-link", "c++", "同步设置", "同步"])
 
 
 def found(text: str) -> list[str]:
-    return [text[name.start : name.end] for name in names_in(text_without_markup(text), NAMES)]
+    return [text[name.start : name.end] for name in find_names(blank_markup(text), NAMES)]
 
 
 def test_a_name_is_found_whatever_the_case_and_across_a_line_break() -> None:
@@ -64,13 +64,13 @@ def test_text_behind_a_fence_is_text_again() -> None:
 
 @pytest.mark.parametrize("text", ["a [[Sync]] b", "`x`\n```\nfoo\n```\n<b>c</b>", "[a](b) é 同步 https://x.y"])
 def test_blanked_text_keeps_its_length_and_its_lines(text: str) -> None:
-    for blank in (text_without_markup(text), without_addresses(text)):
+    for blank in (blank_markup(text), blank_addresses(text)):
         assert len(blank) == len(text)
         assert blank.count("\n") == text.count("\n")
 
 
 def test_addresses_are_no_words_but_the_text_of_links_is() -> None:
-    left = without_addresses(
+    left = blank_addresses(
         "[the shown](path/to.md) ![[picture.png]] https://host.example/a <img src='x'> [[Target]] word"
     )
     assert "the shown" in left
@@ -84,4 +84,4 @@ def test_addresses_are_no_words_but_the_text_of_links_is() -> None:
     [("It", False), ("the", False), ("2024", False), ("Go", False), ("Tomatoes", True), ("同步", True), ("步", False)],
 )
 def test_what_is_too_short_a_number_or_a_filling_word_names_no_note(name: str, may: bool) -> None:
-    assert may_name(name, ("en",)) is may
+    assert can_be_name(name, ("en",)) is may

@@ -16,7 +16,7 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.insight.overview import overview
 from excerpt.insight.overview_parts import LabelKind, Overview, SourceLocation
 from excerpt.insight.significant import log_likelihood
-from excerpt.insight.topic import ANSWERS, MAX_COUNTED, combined_values
+from excerpt.insight.topic import INCLUDED_HITS, MAX_COUNTED_NOTES, combine_values
 from excerpt.kinds import Confidence
 from excerpt.model import Fragment
 from excerpt.search.engine import Engine
@@ -135,7 +135,7 @@ def test_sections_are_parts_of_notes_with_their_own_lines_and_tokens(hives: Over
 def test_the_first_hits_of_a_search_are_quoted_or_in_a_section(beekeeper: Engine, question: str) -> None:
     found = overview(beekeeper, question)
     held = [one.place for part in (found.sections, found.passages) for one in part]
-    for hit in beekeeper.search(question).hits[:ANSWERS]:
+    for hit in beekeeper.search(question).hits[:INCLUDED_HITS]:
         begins = hit.fragment.line_start
         assert any(
             p.path == hit.fragment.path and begins <= p.line_end and p.line_start <= hit.fragment.line_end for p in held
@@ -283,7 +283,7 @@ def test_a_property_that_holds_a_date_dates_the_topic(tmp_path: Path) -> None:
 
 
 def test_a_date_is_read_of_every_note_however_many_there_are(tmp_path: Path) -> None:
-    notes = {f"{n}.md": f"---\nreviewed: 2023-0{n % 4 + 1}-15\n---\nA hive.\n" for n in range(MAX_COUNTED + 20)}
+    notes = {f"{n}.md": f"---\nreviewed: 2023-0{n % 4 + 1}-15\n---\nA hive.\n" for n in range(MAX_COUNTED_NOTES + 20)}
     timeline = of_vault(tmp_path, notes, "hive").timeline
     assert sum(month.notes for month in timeline.months) == len(notes)
     assert timeline.undated == 0
@@ -347,4 +347,4 @@ def test_themes_of_a_chinese_vault_are_named_by_words(tmp_path: Path) -> None:
 
 
 def test_what_notes_of_a_group_are_worth_is_halved_from_one_to_the_next() -> None:
-    assert combined_values(["a", "b", "b", "b"], [1.0, 0.8, 0.8, 0.4]) == pytest.approx({"b": 1.0, "a": 1 / 1.3})
+    assert combine_values(["a", "b", "b", "b"], [1.0, 0.8, 0.8, 0.4]) == pytest.approx({"b": 1.0, "a": 1 / 1.3})

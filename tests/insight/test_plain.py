@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.insight.passages import prose_of, sentences_of
+from excerpt.insight.passages import extract_prose, split_sentences
 
 
 @pytest.mark.parametrize(
@@ -28,21 +28,21 @@ from excerpt.insight.passages import prose_of, sentences_of
     ],
 )
 def test_marks_links_and_addresses_are_not_read(written: str, read: str) -> None:
-    assert prose_of(written) == read
+    assert extract_prose(written) == read
 
 
 def test_code_keeps_its_lines_and_loses_its_text() -> None:
-    assert prose_of("Before.\n```python\nx = 1\n```\nAfter.") == "Before.\n\n\n\nAfter."
+    assert extract_prose("Before.\n```python\nx = 1\n```\nAfter.") == "Before.\n\n\n\nAfter."
 
 
 @given(st.text(alphabet=st.sampled_from("ab `*_[]()!#|\n~=$%<>\\&;\ue000\ue0011.") | st.characters(), max_size=60))
 def test_no_text_gains_or_loses_a_line_but_in_comments(text: str) -> None:
-    assert prose_of(text).count("\n") == text.count("\n")
+    assert extract_prose(text).count("\n") == text.count("\n")
 
 
 def test_sentences_know_their_lines() -> None:
     text = "## A heading\n\nOne is here. Two is there!\n\n- an item\n> [!tip] Three is quoted.\n\n| a | b |\n"
-    assert [(one.text, one.line, one.begins_line, one.whole) for one in sentences_of(text)] == [
+    assert [(one.text, one.line, one.begins_line, one.whole) for one in split_sentences(text)] == [
         ("One is here.", 2, True, True),
         ("Two is there!", 2, False, True),
         ("an item", 4, True, False),
@@ -51,8 +51,8 @@ def test_sentences_know_their_lines() -> None:
 
 
 def test_chinese_sentences_end_without_a_space() -> None:
-    assert [one.text for one in sentences_of("笔记同步。文件加密！")] == ["笔记同步。", "文件加密！"]
+    assert [one.text for one in split_sentences("笔记同步。文件加密！")] == ["笔记同步。", "文件加密！"]
 
 
 def test_a_version_or_an_abbreviation_ends_no_sentence() -> None:
-    assert len(list(sentences_of("Since 1.0.21 this works, e.g. for files."))) == 1
+    assert len(list(split_sentences("Since 1.0.21 this works, e.g. for files."))) == 1

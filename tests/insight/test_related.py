@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from excerpt.index.snapshot import Snapshot
-from excerpt.insight.related import Linked, Related, RelatedNote, related
+from excerpt.insight.related import LinkDirection, RelatedNote, RelatedNotes, related
 from excerpt.insight.similarity import WEIGHTS
 from excerpt.search.engine import Engine
 from excerpt.settings import Settings
@@ -29,11 +29,11 @@ def engine(snapshot: Snapshot) -> Engine:
     return Engine(snapshot, Settings())
 
 
-def called(found: Related, path: str) -> RelatedNote:
+def called(found: RelatedNotes, path: str) -> RelatedNote:
     return next(note for note in found.notes if note.path == path)
 
 
-def paths(found: Related) -> list[str]:
+def paths(found: RelatedNotes) -> list[str]:
     return [note.path for note in found.notes]
 
 
@@ -121,10 +121,10 @@ def test_filling_words_are_not_told_as_shared(engine: Engine) -> None:
 
 def test_links_are_told_by_their_direction(engine: Engine) -> None:
     tomatoes = related(engine, "Garden/Tomatoes.md", limit=50)
-    assert called(tomatoes, "Garden/Rain barrel.md").linked is Linked.TO
-    assert called(tomatoes, "Garden/Index.md").linked is Linked.FROM
-    assert called(tomatoes, "Garden/Potatoes.md").linked is Linked.NO
-    assert called(related(engine, "Garden/Basil.md"), "Garden/Rain barrel.md").linked is Linked.BOTH
+    assert called(tomatoes, "Garden/Rain barrel.md").linked is LinkDirection.TO
+    assert called(tomatoes, "Garden/Index.md").linked is LinkDirection.FROM
+    assert called(tomatoes, "Garden/Potatoes.md").linked is LinkDirection.NO
+    assert called(related(engine, "Garden/Basil.md"), "Garden/Rain barrel.md").linked is LinkDirection.BOTH
 
 
 def test_notes_by_which_two_are_connected_are_told(engine: Engine) -> None:

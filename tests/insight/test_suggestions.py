@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from excerpt.insight.suggest import Direction, Suggestion, suggestions
+from excerpt.insight.suggest import Direction, Suggestion, suggest_queries
 from excerpt.search.engine import Engine
 from excerpt.settings import Settings
 from tests.search.conftest import NOTES
@@ -42,7 +42,7 @@ QUERIES = [
 @pytest.mark.parametrize("query", QUERIES)
 def test_each_one_finds_as_many_as_it_says_and_fewer_or_more_than_the_query(engine: Engine, query: str) -> None:
     hits = engine.search(query or "path:/").matched
-    found = suggestions(engine, query)
+    found = suggest_queries(engine, query)
     for one in found:
         assert engine.search(one.query).matched == one.hits, one
         assert one.hits < hits if one.way is Direction.NARROWER else one.hits > hits
@@ -50,7 +50,7 @@ def test_each_one_finds_as_many_as_it_says_and_fewer_or_more_than_the_query(engi
 
 
 def by_label(engine: Engine, query: str) -> dict[str, Suggestion]:
-    return {one.label: one for one in suggestions(engine, query)}
+    return {one.label: one for one in suggest_queries(engine, query)}
 
 
 def test_a_filter_a_word_and_the_phrase_itself_narrow_a_query(engine: Engine) -> None:
@@ -68,4 +68,4 @@ def test_without_a_filter_or_an_exclusion_or_with_a_phrase_as_words_a_query_is_w
 
 
 def test_an_empty_query_is_narrowed_to_parts_of_the_vault(engine: Engine) -> None:
-    assert all(one.query == f"{one.label} " for one in suggestions(engine, ""))
+    assert all(one.query == f"{one.label} " for one in suggest_queries(engine, ""))

@@ -67,7 +67,7 @@ class Crashes(RuleBasedStateMachine):
     def forget(self, data: st.DataObject, step: int | None) -> None:
         memory_id = data.draw(st.sampled_from(sorted(self.live)))
         killed = self.in_a_process(lambda store: store.forget(memory_id), step)
-        if memory_id not in self.store.contents().ids:
+        if memory_id not in self.store.contents().files_by_id:
             self.gone[memory_id] = self.live.pop(memory_id)
         else:
             assert killed
@@ -77,7 +77,7 @@ class Crashes(RuleBasedStateMachine):
     def restore(self, data: st.DataObject, step: int | None) -> None:
         memory_id = data.draw(st.sampled_from(sorted(self.gone)))
         killed = self.in_a_process(lambda store: store.restore(memory_id), step)
-        if memory_id in self.store.contents().ids:
+        if memory_id in self.store.contents().files_by_id:
             self.live[memory_id] = self.gone.pop(memory_id)
         else:
             assert killed
@@ -151,7 +151,7 @@ def _at_random(folder: Path, who: int, seed: int) -> Callable[[Say], None]:
         forgotten: list[str] = []
         for number in range(15):
             text = f"process {who} text {number}"
-            ids = sorted(store.contents().ids)
+            ids = sorted(store.contents().files_by_id)
             what = chance.choice(["remember", "change", "forget", "restore"])
             try:
                 if what == "remember" or not ids:

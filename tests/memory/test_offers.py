@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from excerpt.memory.recall import Badges, Recaller, merge_memory, offers
-from excerpt.memory.stale import from_lines
+from excerpt.memory.recall import MemoriesByLocation, Recaller, find_similar_memories, merge_memory
+from excerpt.memory.stale import source_from_lines
 from excerpt.model import Memory, Source
 from tests.memory.conftest import NOTES, Vault
 
@@ -18,7 +18,9 @@ def test_the_same_lines_are_offered_before_what_says_the_same(recaller: Recaller
     alike = recaller.store.remember("The release ships on the 12th of March, we agreed")
     same = recaller.store.remember("something else entirely", source=HERE)
     recaller.store.remember("Soup on Friday", source=Source("Guides/Sync.md", 11, 12, "e"))
-    found = offers("We agreed: the release ships on the 12th of March", Source("Guides/Sync.md", 9, 10, "f"), recaller)
+    found = find_similar_memories(
+        "We agreed: the release ships on the 12th of March", Source("Guides/Sync.md", 9, 10, "f"), recaller
+    )
     assert [(offer.memory, offer.is_same_source) for offer in found] == [(same, True), (alike, False)]
     assert found[0].likeness == 0
     assert found[1].likeness > 0.85
@@ -26,16 +28,16 @@ def test_the_same_lines_are_offered_before_what_says_the_same(recaller: Recaller
 
 def test_what_says_something_else_is_not_offered(recaller: Recaller) -> None:
     recaller.store.remember("The release ships on the 12th of March")
-    assert offers("Simmer red lentils with cumin", None, recaller) == []
+    assert find_similar_memories("Simmer red lentils with cumin", None, recaller) == []
 
 
 def test_lines_that_have_moved_are_the_same(recaller: Recaller, vault: Vault) -> None:
-    source, _ = from_lines(vault.snapshot(), "Sync:13")
+    source, _ = source_from_lines(vault.snapshot(), "Sync:13")
     kept = recaller.store.remember("Each device keeps its own history of changes.", source=source)
     vault.write("Guides/Sync.md", NOTES["Guides/Sync.md"].replace("# Sync\n", "# Sync\n\nOne.\n\nTwo.\n"))
-    badges = Badges([kept], vault.snapshot())
-    now, _ = from_lines(vault.snapshot(), "Sync:17")
-    assert [offer.memory for offer in offers("histories", now, recaller, badges)] == [kept]
+    badges = MemoriesByLocation([kept], vault.snapshot())
+    now, _ = source_from_lines(vault.snapshot(), "Sync:17")
+    assert [offer.memory for offer in find_similar_memories("histories", now, recaller, badges)] == [kept]
 
 
 def test_merging_joins_texts_tags_and_reasons() -> None:

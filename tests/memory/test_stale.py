@@ -9,7 +9,7 @@ import pytest
 from excerpt.errors import MemoryUnusableError
 from excerpt.memory import stale
 from excerpt.memory.recall import Recaller
-from excerpt.memory.stale import SourceStatus, check_source, from_fragment, from_lines
+from excerpt.memory.stale import SourceStatus, check_source, source_from_fragment, source_from_lines
 from excerpt.memory.store import MemoryStore
 from excerpt.model import Memory, Source
 from tests.memory.conftest import NOTES, Vault
@@ -25,7 +25,7 @@ def store(recaller: Recaller) -> MemoryStore:
 @pytest.fixture
 def conflict(vault: Vault, store: MemoryStore) -> Memory:
     """Remember lines 7 to 9 of a note with that source."""
-    source, text = from_lines(vault.snapshot(), f"{SYNC}:7-9")
+    source, text = source_from_lines(vault.snapshot(), f"{SYNC}:7-9")
     return store.remember(text, source=source)
 
 
@@ -34,7 +34,7 @@ def rewritten(vault: Vault, old: str, new: str) -> None:
 
 
 def test_lines_of_a_note_are_taken_with_digest_and_headings(vault: Vault) -> None:
-    source, text = from_lines(vault.snapshot(), "sync:7-8")
+    source, text = source_from_lines(vault.snapshot(), "sync:7-8")
     assert text == "A conflict arises when two devices change one note.\nThe newer version wins."
     assert (source.path, source.line_start, source.line_end) == (SYNC, 7, 8)
     assert source.heading_path == ("Sync", "Conflicts")
@@ -43,14 +43,14 @@ def test_lines_of_a_note_are_taken_with_digest_and_headings(vault: Vault) -> Non
 def test_a_fragment_is_taken_by_its_id(vault: Vault) -> None:
     snapshot = vault.snapshot()
     fragment = snapshot.note_fragments("Soup.md")[0]
-    source, text = from_fragment(snapshot, fragment.id)
+    source, text = source_from_fragment(snapshot, fragment.id)
     assert (text, source.digest, source.path) == (fragment.text, fragment.digest, "Soup.md")
 
 
 @pytest.mark.parametrize("place", ["Nowhere:1", "Soup:99", "Soup:0-2", "Soup:3-2", "../Soup.md"])
 def test_lines_that_are_not_there_are_told(vault: Vault, place: str) -> None:
     with pytest.raises(MemoryUnusableError):
-        from_lines(vault.snapshot(), place)
+        source_from_lines(vault.snapshot(), place)
 
 
 def test_a_thought_has_no_source(vault: Vault, store: MemoryStore) -> None:
@@ -68,7 +68,7 @@ def test_lines_that_moved_down_are_followed(vault: Vault, store: MemoryStore, co
     assert found.kind is SourceStatus.MOVED
     assert found.source is not None
     assert (found.source.line_start, found.source.line_end) == (9, 11)
-    assert stale.follow(store, found).source == found.source
+    assert stale.update_source_location(store, found).source == found.source
     assert check_source(store.get(conflict.id), vault.snapshot()).kind is SourceStatus.FRESH
 
 
@@ -100,7 +100,7 @@ def test_a_line_that_changed_is_shown_as_it_is_now(vault: Vault, conflict: Memor
 
 
 def test_a_lone_line_that_was_reworded_is_changed_and_not_gone(vault: Vault, store: MemoryStore) -> None:
-    source, text = from_lines(vault.snapshot(), "Soup:3")
+    source, text = source_from_lines(vault.snapshot(), "Soup:3")
     memory = store.remember(text, source=source)
     vault.write("Soup.md", "# Lentil soup\n\nServe hot.\n\nSimmer brown lentils with salt until they are very soft.\n")
     found = check_source(memory, vault.snapshot())
@@ -143,7 +143,7 @@ def test_a_source_written_by_hand_holds_as_long_as_its_note(vault: Vault) -> Non
 
 def test_updating_takes_the_new_text_and_lines(vault: Vault, store: MemoryStore, conflict: Memory) -> None:
     rewritten(vault, "The newer version wins.", "The longer version wins.")
-    updated = stale.update(store, check_source(conflict, vault.snapshot()))
+    updated = stale.replace_text_with_source(store, check_source(conflict, vault.snapshot()))
     assert updated.text == conflict.text.replace("newer", "longer")
     assert check_source(updated, vault.snapshot()).kind is SourceStatus.FRESH
 
@@ -152,7 +152,7 @@ def test_keeping_leaves_the_text_until_the_source_changes_again(
     vault: Vault, store: MemoryStore, conflict: Memory
 ) -> None:
     rewritten(vault, "The newer version wins.", "The longer version wins.")
-    kept = stale.keep(store, check_source(conflict, vault.snapshot()))
+    kept = stale.confirm_text(store, check_source(conflict, vault.snapshot()))
     assert kept.text == conflict.text
     assert check_source(kept, vault.snapshot()).kind is SourceStatus.FRESH
     rewritten(vault, "The newer version wins.", "The shorter version wins.")
@@ -161,12 +161,12 @@ def test_keeping_leaves_the_text_until_the_source_changes_again(
 
 def test_what_is_gone_and_kept_is_not_stale_any_more(vault: Vault, store: MemoryStore, conflict: Memory) -> None:
     (vault.folder / SYNC).unlink()
-    kept = stale.keep(store, check_source(conflict, vault.snapshot()))
+    kept = stale.confirm_text(store, check_source(conflict, vault.snapshot()))
     found = check_source(kept, vault.snapshot())
     assert (found.kind, found.is_stale, kept.text) == (SourceStatus.GONE, False, conflict.text)
 
 
-@pytest.mark.parametrize("decide", [stale.follow, stale.update, stale.keep])
+@pytest.mark.parametrize("decide", [stale.update_source_location, stale.replace_text_with_source, stale.confirm_text])
 def test_nothing_is_decided_of_what_is_fresh(
     vault: Vault, store: MemoryStore, conflict: Memory, decide: object
 ) -> None:
@@ -181,5 +181,5 @@ def test_a_decision_about_what_was_edited_meanwhile_is_refused(
     found = check_source(conflict, vault.snapshot())
     edited = store.change(conflict.id, lambda memory: replace(memory, text="edited by another"))
     with pytest.raises(MemoryUnusableError, match="changed in the meantime"):
-        stale.update(store, found)
+        stale.replace_text_with_source(store, found)
     assert store.get(conflict.id) == edited

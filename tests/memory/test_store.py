@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from excerpt.errors import MemoryUnusableError
-from excerpt.memory.memory_file import normalise_tags, storable
+from excerpt.memory.memory_file import normalise_tags, replace_surrogates
 from excerpt.memory.store import TRASH, MemoryStore
 from excerpt.model import Memory, Source
 from tests.conftest import written_state
@@ -123,9 +123,9 @@ def test_any_text_comes_back_as_it_was(
     source = Source(path, 1, 2, "d", (why,)) if path else None
     memory = store.remember(text, tags, why, source, query)
     assert MemoryStore(store.folder).get(memory.id) == memory
-    assert memory.text == storable(text)
-    assert memory.why == storable(why)
-    assert memory.query == storable(query)
+    assert memory.text == replace_surrogates(text)
+    assert memory.why == replace_surrogates(why)
+    assert memory.query == replace_surrogates(query)
     assert memory.tags == normalise_tags(tags)
     store.forget(memory.id)
 

@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 
 from excerpt import Vault
-from excerpt.insight.suggest import complete, correct, suggestions
+from excerpt.insight.suggest import complete, correct, suggest_queries
 
 pytestmark = pytest.mark.store
 
@@ -93,7 +93,7 @@ def test_corrections(both: tuple[Vault, Vault], query: str) -> None:
 @pytest.mark.parametrize("query", ["token budget", "#guide memory", ""])
 def test_suggestions_find_what_they_say(both: tuple[Vault, Vault], query: str) -> None:
     folder, stored = both
-    found = suggestions(stored._load_engine(), query)
+    found = suggest_queries(stored._load_engine(), query)
     assert found
     assert [one.hits for one in found] == [folder.search(one.query, limit=1).matched for one in found]
 

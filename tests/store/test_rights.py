@@ -18,7 +18,7 @@ import excerpt
 from excerpt.cli.main import run
 from excerpt.doctor.stores import check_store
 from excerpt.errors import ExcerptError, StoreUnusableError
-from excerpt.insight.suggest import complete, correct, suggestions
+from excerpt.insight.suggest import complete, correct, suggest_queries
 from excerpt.mcp.served_vaults import ServedVaults
 from excerpt.mcp.server import build_server
 from excerpt.model import PushReport
@@ -311,7 +311,7 @@ def test_what_completes_a_query_and_what_it_may_have_meant(guarded: dict[str, st
         for query in ("zanzibra", "tag:zanzibra colony", "colnoy"):
             assert correct(found._load_engine(), query) == correct(expected._load_engine(), query)
         for query in ("colony", ""):
-            assert suggestions(found._load_engine(), query) == suggestions(expected._load_engine(), query)
+            assert suggest_queries(found._load_engine(), query) == suggest_queries(expected._load_engine(), query)
         assert found.why_not("colony", "Salaries") == expected.why_not("colony", "Salaries")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from excerpt.insight.facet_map import Branch, VaultMap
 from excerpt.insight.overview_parts import (
+    DistinctiveLabel,
     KeyPassage,
     KeySection,
     LabelKind,
@@ -18,22 +19,21 @@ from excerpt.insight.overview_parts import (
     Month,
     Overview,
     SourceLocation,
-    Standout,
     Theme,
     Timeline,
 )
 from excerpt.insight.related import (
     CommonLink,
-    Linked,
+    LinkDirection,
     MatchedFragment,
     Mention,
     PassageMatch,
-    Related,
     RelatedNote,
+    RelatedNotes,
     SharedWord,
 )
 from excerpt.kinds import Confidence, Strategy
-from excerpt.memory.recall import remembered_at
+from excerpt.memory.recall import find_memories_at
 from excerpt.memory.stale import SourceCheck, SourceStatus
 from excerpt.model import Fragment, Hit, Memory, Progress, Result, Signal, Skipped, Span, Status
 from excerpt.search.explain import Explanation, FieldCount, SignalGap, TermLikeness, TermVariant, WordContribution
@@ -331,7 +331,9 @@ def matched_fragment(fragment: Fragment, words: Iterable[str] = _WORDS) -> Match
     return MatchedFragment(fragment, find_spans(fragment.text.casefold(), words))
 
 
-def make_related_note(here: Fragment, there: Fragment, score: float, linked: Linked = Linked.NO) -> RelatedNote:
+def make_related_note(
+    here: Fragment, there: Fragment, score: float, linked: LinkDirection = LinkDirection.NO
+) -> RelatedNote:
     """Return a note with every kind of reason; with `linked` NO it lacks a link."""
     parts = (("words", 0.5), ("meaning", 0.3), ("common links", 0.19), ("tags", 0.01))
     return RelatedNote(
@@ -344,22 +346,22 @@ def make_related_note(here: Fragment, there: Fragment, score: float, linked: Lin
         linked=linked,
         common=(CommonLink("Kitchen.md", "Kitchen", False), CommonLink("Index [x].md", "Index [x]", True)),
         tags=("sync", "howto"),
-        mentions=(Mention(here.path, here.line_end, "merging", there.path),) if linked is Linked.NO else (),
+        mentions=(Mention(here.path, here.line_end, "merging", there.path),) if linked is LinkDirection.NO else (),
     )
 
 
-def make_related(fragments: Iterable[Fragment], path: str, line: int | None) -> Related:
+def make_related(fragments: Iterable[Fragment], path: str, line: int | None) -> RelatedNotes:
     """Return related notes: the first fragment of each other note, the first notes most related."""
     every = list(fragments)
     of_note = [each for each in every if each.path == path] or every[:1]
     here = next((each for each in of_note if line is not None and each.line_start <= line <= each.line_end), of_note[0])
     first = {each.path: each for each in reversed(every) if each.path != path}
-    links = (Linked.NO, Linked.BOTH, Linked.FROM, Linked.TO)
+    links = (LinkDirection.NO, LinkDirection.BOTH, LinkDirection.FROM, LinkDirection.TO)
     notes = tuple(
         make_related_note(here, there, 0.72 / (rank + 1), links[rank % 4])
         for rank, there in enumerate(reversed(first.values()))
     )
-    return Related(path, here.title, line, here if line is not None else None, notes, 12.0, 7)
+    return RelatedNotes(path, here.title, line, here if line is not None else None, notes, 12.0, 7)
 
 
 def month_branches(kind: str, year: int, counts: Iterable[int]) -> Branch:
@@ -461,9 +463,9 @@ OVERVIEW = Overview(
         Theme(("冲突", "设备", "[x]"), 4, 1, 0.12, CHINESE),
     ),
     standouts=(
-        Standout(LabelKind.TAG, "", "sync", 9, 12, 14, 171, 41.2, "tag:sync", CONFLICTS),
-        Standout(LabelKind.FOLDER, "", "Sync", 6, 12, 7, 171, 30.1, "path:/Sync/", CONFLICTS),
-        Standout(LabelKind.PROPERTY, "status", "to do", 3, 12, 5, 171, 12.0, 'status:"=to do"', MERGING),
+        DistinctiveLabel(LabelKind.TAG, "", "sync", 9, 12, 14, 171, 41.2, "tag:sync", CONFLICTS),
+        DistinctiveLabel(LabelKind.FOLDER, "", "Sync", 6, 12, 7, 171, 30.1, "path:/Sync/", CONFLICTS),
+        DistinctiveLabel(LabelKind.PROPERTY, "status", "to do", 3, 12, 5, 171, 12.0, 'status:"=to do"', MERGING),
     ),
     related=(
         LinkedNote(FAILS, ("Sync/Conflicts.md",), ("Sync/Conflicts.md", "同步/冲突.md"), 0),
@@ -487,7 +489,7 @@ def check_sources(memories: Sequence[Memory], notes: Vault) -> dict[str, SourceC
 
 
 def badges_of(memories: Sequence[Memory], fragments: Sequence[Fragment]) -> dict[str, tuple[Memory, ...]]:
-    found = ((one.id, remembered_at(memories, one.path, one.line_start, one.line_end)) for one in fragments)
+    found = ((one.id, find_memories_at(memories, one.path, one.line_start, one.line_end)) for one in fragments)
     return {fragment_id: about for fragment_id, about in found if about}
 
 

@@ -12,7 +12,7 @@ from textual.command import CommandPalette
 from textual.widgets import Input, OptionList, TextArea
 
 from excerpt.kinds import Strategy
-from excerpt.memory.recall import Offer
+from excerpt.memory.recall import SimilarMemory
 from excerpt.memory.store import MemoryStore
 from excerpt.model import Memory
 from excerpt.settings import Paths, Settings
@@ -454,7 +454,7 @@ async def test_what_was_remembered_already_is_in_sight_in_a_small_window(scripte
         dialog = Remember("The newer one is kept.", "Sync/Conflicts.md › Conflicts, line 8")
         scripted.push_screen(dialog)
         await until(pilot, lambda: dialog.is_mounted, "the form")
-        dialog.show_offers(Offers((Offer(memory, False, 0.9), Offer(memory, False, 0.8)), ()))
+        dialog.show_offers(Offers((SimilarMemory(memory, False, 0.9), SimilarMemory(memory, False, 0.8)), ()))
         await pilot.pause()
         offers = dialog.query_one(OfferList)
         assert dialog.find_widget(offers).visible_region.height >= 1

@@ -19,7 +19,7 @@ from excerpt.text.columns import columns_of, truncate
 from excerpt.text.display import format_count, line_range, location, visible, visible_line
 
 if TYPE_CHECKING:
-    from excerpt import Branch, MatchedFragment, Overview, Peek, Related, RelatedNote, VaultMap
+    from excerpt import Branch, MatchedFragment, Overview, Peek, RelatedNote, RelatedNotes, VaultMap
 
 
 @click.command()
@@ -45,7 +45,7 @@ def overview_command(
     """
     with load_vault(vault, refresh=not no_refresh) as notes:
         overview = notes.overview(" ".join(topic), budget=budget)
-        text = "" if as_json else notes.as_markdown(overview)
+        text = "" if as_json else notes.render_markdown(overview)
         tokens = notes.tokens(text)
     if as_json:
         print_json(overview.to_dict())
@@ -99,7 +99,7 @@ def related_command(*, note: str, vault: Path | None, limit: int | None, as_json
     return 0 if related.notes else 1
 
 
-def _print_related(related: Related) -> None:
+def _print_related(related: RelatedNotes) -> None:
     width = min(shutil.get_terminal_size((_MAX_COLUMNS, 24)).columns, _MAX_COLUMNS)
     for rank, note in enumerate(related.notes, 1):
         if rank > 1:

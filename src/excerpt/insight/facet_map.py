@@ -32,26 +32,30 @@ Ints = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.int64]
 
 ROOT = -1
-"""The position that stands for the parent of a tree's topmost branches."""
+"""The position of the root of a tree, the parent of its topmost branches."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
-    """A tree of branches as arrays; siblings are adjacent, in the order of their labels.
+class FilterTree:
+    """A tree of branches (folders, tags, properties or months) as arrays, indexed by the branch's position.
 
-    `filter_of` returns the filter of a branch by position: a function, because there may be hundreds of thousands and
-    few are shown. The notes of branch i are those in `notes` from `starts[i]` to the next start, each once. `below`
-    holds the first and last position (exclusive) of each branch's children, and at ROOT those of the topmost branches.
+    Siblings are adjacent, in the order of their labels. `build_filter` returns the query filter of the branch at a
+    position; filters are built on demand, because there may be hundreds of thousands. The notes of branch i are `notes`
+    from `starts[i]` to the next start. `child_ranges[i]` is the range of positions (end exclusive) of its children;
+    `child_ranges[ROOT]` is that of the topmost branches.
     """
 
     labels: Sequence[str]
-    filter_of: Callable[[int], str]
+    build_filter: Callable[[int], str]
     starts: Counts
     notes: Ints
-    below: Ints
+    child_ranges: Ints
 
     def count(self, fragments: Counts) -> tuple[Counts, Counts]:
-        """Return, for each branch, the sum of its notes' `fragments`, and the number of its notes that have any."""
+        """Return, for each branch, the sum of `fragments` over its notes, and how many of its notes have any.
+
+        `fragments` holds the number of matching fragments of each note of the vault.
+        """
         if not len(self.starts):
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         counts = fragments[self.notes]
@@ -60,29 +64,29 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class Branches:
-    """All trees of one snapshot."""
+    """The trees of folders, tags, properties and months (modified, created) of one snapshot of the index."""
 
-    folders: Tree
-    tags: Tree
-    properties: Tree
-    modified: Tree
-    created: Tree
-
-
-_KNOWN: WeakKeyDictionary[Facets, Branches] = WeakKeyDictionary()
+    folders: FilterTree
+    tags: FilterTree
+    properties: FilterTree
+    modified: FilterTree
+    created: FilterTree
 
 
-def branches_of(snapshot: Corpus) -> Branches:
+_CACHED_BRANCHES: WeakKeyDictionary[Facets, Branches] = WeakKeyDictionary()
+
+
+def load_branches(snapshot: Corpus) -> Branches:
     """Return the branches of a snapshot, built on first use and cached as long as the snapshot exists."""
     facets = snapshot.facets
-    cached = _KNOWN.get(facets)
+    cached = _CACHED_BRANCHES.get(facets)
     if cached is None:
-        cached = _KNOWN[facets] = Branches(
-            folders=_folders(snapshot.table.paths, facets.paths),
-            tags=_tags(facets.tags_as_written()),
-            properties=_properties(facets.properties_as_written()),
-            modified=_by_month("modified", _months_modified(facets)),
-            created=_by_month("created", _months_created(facets)),
+        cached = _CACHED_BRANCHES[facets] = Branches(
+            folders=_build_folder_tree(snapshot.table.paths, facets.paths),
+            tags=_build_tag_tree(facets.tags_as_written()),
+            properties=_build_property_tree(facets.properties_as_written()),
+            modified=_build_month_tree("modified", _list_modified_months(facets)),
+            created=_build_month_tree("created", _list_created_months(facets)),
         )
     return cached
 
@@ -90,8 +94,8 @@ def branches_of(snapshot: Corpus) -> Branches:
 # --- a tree -----------------------------------------------------------------------------------------------------------
 
 
-class _Gathered:
-    """The branches of a tree that is being built, and their notes, by number."""
+class _TreeBuilder:
+    """Collects the branches of a tree and their notes, then builds the tree; branches have numbers until then."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[int, str], int] = {}
@@ -101,9 +105,9 @@ class _Gathered:
         self._pairs = (array("i"), array("i"))
 
     def add(self, above: int, name: str, spelling: str, note: int) -> int:
-        """Add a note to the branch `name` below branch `above` (a number, or ROOT), and return the branch's number.
+        """Add a note to the branch `name` below the branch with number `above` (or ROOT), and return its number.
 
-        `spelling` is the name as the note has it.
+        The branch is created if there is none. `spelling` is the name as this note spells it.
         """
         number = self._numbers.setdefault((above, name), len(self._above))
         if number == len(self._above):
@@ -115,129 +119,135 @@ class _Gathered:
         self._pairs[1].append(note)
         return number
 
-    def tree(self, label: Callable[[str], str], filter_of: Callable[[Sequence[str]], str]) -> Tree:
-        """Build the tree.
+    def build(self, label: Callable[[str], str], build_filter: Callable[[Sequence[str]], str]) -> FilterTree:
+        """Return the tree of all branches that were added.
 
-        `filter_of` makes a filter from the spellings of a branch and its ancestors, the topmost first.
+        `label` returns a branch's label from its spelling. `build_filter` returns its filter from the spellings of its
+        ancestors and itself, the topmost first.
         """
         numbers, notes = (np.frombuffer(of, np.int32) if of else np.zeros(0, np.int32) for of in self._pairs)
-        spellings = self._commonest(np.bincount(numbers, minlength=len(self._above)))
+        spellings = self._choose_spellings(np.bincount(numbers, minlength=len(self._above)))
         labels = list(map(label, spellings))
-        order, below = self._laid_out(labels)
+        order, child_ranges = self._order_by_position(labels)
         nodes = np.empty(len(order), np.int64)
         nodes[order] = np.arange(len(order))
         paired = np.unique(nodes[numbers] << 32 | notes)
         above = np.array(self._above, np.int64)[order]
         parents = np.where(above == ROOT, ROOT, nodes[above]) if len(order) else above
 
-        def ask(node: int) -> str:
+        def build_node_filter(node: int) -> str:
             line: list[str] = []
             while node != ROOT:
                 line.append(spelled[node])
                 node = int(parents[node])
-            return filter_of(line[::-1])
+            return build_filter(line[::-1])
 
         spelled = [spellings[number] for number in order]
-        return Tree(
+        return FilterTree(
             labels=[labels[number] for number in order],
-            filter_of=ask,
+            build_filter=build_node_filter,
             starts=np.searchsorted(paired >> 32, np.arange(len(order))),
             notes=(paired & 0xFFFFFFFF).astype(np.int32),
-            below=below,
+            child_ranges=child_ranges,
         )
 
-    def _commonest(self, counts: npt.NDArray[np.intp]) -> list[str]:
-        """Return the commonest spelling of each branch; ties go to the alphabetically first."""
+    def _choose_spellings(self, counts: npt.NDArray[np.intp]) -> list[str]:
+        """Return each branch's commonest spelling; ties go to the first in the alphabet. `counts` are its notes."""
         spellings = list(self._spellings)
         for number, others in self._others.items():
             others[spellings[number]] = int(counts[number]) - others.total()
             spellings[number] = min(others, key=lambda spelling: (-others[spelling], spelling))
         return spellings
 
-    def _laid_out(self, labels: Sequence[str]) -> tuple[list[int], Ints]:
-        """Return the branches' numbers in the order of their positions, and the positions of the children of each."""
+    def _order_by_position(self, labels: Sequence[str]) -> tuple[list[int], Ints]:
+        """Return the branches' numbers in the order of the tree, and the range of positions of each one's children."""
         names = [name for _, name in self._numbers]
         children: dict[int, list[int]] = {}
         for number, above in enumerate(self._above):
             children.setdefault(above, []).append(number)
         order: list[int] = []
-        below = np.zeros((len(names) + 1, 2), np.int32)
+        child_ranges = np.zeros((len(names) + 1, 2), np.int32)
         node = ROOT
         while node < len(order):
             child_nodes = children.get(ROOT if node == ROOT else order[node], [])
             child_nodes.sort(key=lambda number: (labels[number], names[number]))
-            below[node] = len(order), len(order) + len(child_nodes)
+            child_ranges[node] = len(order), len(order) + len(child_nodes)
             order += child_nodes
             node += 1
-        return order, below
+        return order, child_ranges
 
 
 # --- filters ----------------------------------------------------------------------------------------------------------
 
-_PLAIN = re.compile(r"[=/]?[^\W_][\w./-]*|\*")
+_PLAIN_VALUE = re.compile(r"[=/]?[^\W_][\w./-]*|\*")
 _PLAIN_NAME = re.compile(r"\w[\w.-]*")
-_LONGEST_NAME = 100  # the longest name that a query may have
+_MAX_NAME_CHARS = 100  # the longest name that a query may have
 
 
-def filter_for(name: str, value: str) -> str:
-    """Return a filter as the user types it."""
-    return f"{name}:{value if _PLAIN.fullmatch(value) else _quote(value)}"
+def format_filter(name: str, value: str) -> str:
+    """Return the filter `name:value` as a user types it, with the value quoted where needed."""
+    return f"{name}:{value if _PLAIN_VALUE.fullmatch(value) else _quote_value(value)}"
 
 
-def folder_filter(folder: str) -> str:
+def format_folder_filter(folder: str) -> str:
     """Return the filter for the notes in a folder and its subfolders."""
     path_part = f"/{folder}/"
-    return filter_for("path", f"={path_part}" if "*" in fold(path_part) else path_part)
+    return format_filter("path", f"={path_part}" if "*" in fold(path_part) else path_part)
 
 
-def tag_filter(tag: str) -> str:
+def format_tag_filter(tag: str) -> str:
     """Return the filter for a tag and its nested tags; "" for a tag that no filter can express."""
     # A filter ignores signs at its end, which a tag may have before a slash.
     is_askable = fold(tag.strip().lstrip("#")).strip("/") == fold(tag).strip("/")
-    return filter_for("tag", tag) if is_askable else ""
+    return format_filter("tag", tag) if is_askable else ""
 
 
-def value_filter(name: str, value: str) -> str:
+def format_property_filter(name: str, value: str) -> str:
     """Return the filter for a property's value; "" for a value that no filter can express."""
-    filter_name = property_filter_name(name)
-    return filter_for(filter_name, f"={value}") if filter_name and fold(value).strip() else ""
+    filter_name = format_property_name(name)
+    return format_filter(filter_name, f"={value}") if filter_name and fold(value).strip() else ""
 
 
-def _quote(text: str) -> str:
+def _quote_value(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
 
 
 # --- names within names -----------------------------------------------------------------------------------------------
 
 
-def _folders(paths: Sequence[str], folded: Sequence[str]) -> Tree:
-    gathered = _Gathered()
+def _build_folder_tree(paths: Sequence[str], folded: Sequence[str]) -> FilterTree:
+    builder = _TreeBuilder()
     for note, (path, folder) in enumerate(zip(paths, folded, strict=True)):
-        _add(gathered, path.split("/"), folder[1:].split("/"), -1, note)
+        _add_to_prefixes(builder, path.split("/"), folder[1:].split("/"), -1, note)
 
-    return gathered.tree(_last_part, lambda spellings: folder_filter(spellings[-1]))
+    return builder.build(_strip_parent, lambda spellings: format_folder_filter(spellings[-1]))
 
 
-def _tags(tag_notes: Iterable[tuple[str, int]]) -> Tree:
-    gathered = _Gathered()
+def _build_tag_tree(tag_notes: Iterable[tuple[str, int]]) -> FilterTree:
+    builder = _TreeBuilder()
     for tag, note in tag_notes:
         if folded := fold(tag).strip("/"):
-            _add(gathered, tag.strip("/").split("/"), folded.split("/"), None, note)
+            _add_to_prefixes(builder, tag.strip("/").split("/"), folded.split("/"), None, note)
 
-    return gathered.tree(_last_part, lambda spellings: tag_filter(spellings[-1]))
+    return builder.build(_strip_parent, lambda spellings: format_tag_filter(spellings[-1]))
 
 
-def _add(gathered: _Gathered, spellings: Sequence[str], folded: Sequence[str], last: int | None, note: int) -> None:
-    """Add a note to the branch of each prefix of its folded name, up to the part `last` (exclusive)."""
+def _add_to_prefixes(
+    builder: _TreeBuilder, spellings: Sequence[str], folded: Sequence[str], end: int | None, note: int
+) -> None:
+    """Add a note to the branch of each prefix of a name, creating branches as needed.
+
+    `spellings` and `folded` are the parts of the name as spelled and case-folded; parts from `end` on are left out.
+    """
     spellings = spellings if len(spellings) == len(folded) else folded
     above = ROOT
-    for count, part in enumerate(folded[:last], 1):
+    for count, part in enumerate(folded[:end], 1):
         if part:  # empty: invisible characters, or nothing between two slashes
-            above = gathered.add(above, "/".join(folded[:count]), "/".join(spellings[:count]), note)
+            above = builder.add(above, "/".join(folded[:count]), "/".join(spellings[:count]), note)
 
 
-def _last_part(name: str) -> str:
-    """Return a name without its parent's: its last part, with the parts before it that are no branch."""
+def _strip_parent(name: str) -> str:
+    """Return the last part of a name with slashes, with preceding parts that are no branch (nothing visible)."""
     parts = name.split("/")
     first = len(parts) - 1
     while first and not fold(parts[first - 1]):
@@ -248,47 +258,50 @@ def _last_part(name: str) -> str:
 # --- properties -------------------------------------------------------------------------------------------------------
 
 
-def _properties(values: Iterable[tuple[str, str, int]]) -> Tree:
-    gathered = _Gathered()
+def _build_property_tree(values: Iterable[tuple[str, str, int]]) -> FilterTree:
+    builder = _TreeBuilder()
     names: dict[str, str] = {}
     for name, value, note in values:
         if name not in names:
             names[name] = property_name(name)
-        above = gathered.add(ROOT, names[name], name, note)
-        gathered.add(above, " ".join(fold(value).split()), " ".join(value.split()), note)
+        above = builder.add(ROOT, names[name], name, note)
+        builder.add(above, " ".join(fold(value).split()), " ".join(value.split()), note)
 
-    def filter_of(spellings: Sequence[str]) -> str:
-        name = property_filter_name(spellings[0])
+    def build_filter(spellings: Sequence[str]) -> str:
+        name = format_property_name(spellings[0])
         if len(spellings) == 1:
-            return filter_for(name, "*") if name else ""
-        return value_filter(*spellings)
+            return format_filter(name, "*") if name else ""
+        return format_property_filter(*spellings)
 
-    return gathered.tree(str, filter_of)
+    return builder.build(str, build_filter)
 
 
-def property_filter_name(name: str) -> str:
-    """Return a property's name as written in a filter; "" if it is too long."""
+def format_property_name(name: str) -> str:
+    """Return a property's name as written in a filter, quoted where needed; "" if the name is too long."""
     bare = "-".join(name.split())
-    if _PLAIN_NAME.fullmatch(bare) and fold(bare) not in FILTER_OPERATORS and len(bare) <= _LONGEST_NAME:
+    if _PLAIN_NAME.fullmatch(bare) and fold(bare) not in FILTER_OPERATORS and len(bare) <= _MAX_NAME_CHARS:
         return bare
-    return _quote(name) if len(name) <= _LONGEST_NAME else ""
+    return _quote_value(name) if len(name) <= _MAX_NAME_CHARS else ""
 
 
 # --- months -----------------------------------------------------------------------------------------------------------
 
 
-def _by_month(name: str, months: Iterable[tuple[int, date]]) -> Tree:
-    """Return the tree of years and months; `months` are notes with the first days of their months."""
-    gathered = _Gathered()
+def _build_month_tree(name: str, months: Iterable[tuple[int, date]]) -> FilterTree:
+    """Return the tree of years and months; `months` are pairs of a note's number and the first day of its month.
+
+    `name` is the filter's name, "modified" or "created".
+    """
+    builder = _TreeBuilder()
     for note, month in months:
         year = f"{month.year:04}"
         label = f"{year}-{month.month:02}"
-        gathered.add(gathered.add(ROOT, year, year, note), label, label, note)
-    return gathered.tree(str, lambda spellings: filter_for(name, spellings[-1]))
+        builder.add(builder.add(ROOT, year, year, note), label, label, note)
+    return builder.build(str, lambda spellings: format_filter(name, spellings[-1]))
 
 
-def _months_modified(facets: Facets) -> Iterator[tuple[int, date]]:
-    """Yield each note with the first day of the month in which it was modified, in local time.
+def _list_modified_months(facets: Facets) -> Iterator[tuple[int, date]]:
+    """Yield each note's number with the first day of the month in which the note was modified, in local time.
 
     Times are limited to the range that date filters support, from 1970 to January 2200.
     """
@@ -304,7 +317,7 @@ def _months_modified(facets: Facets) -> Iterator[tuple[int, date]]:
         yield note, month_starts[month]
 
 
-def _months_created(facets: Facets) -> Iterator[tuple[int, date]]:
+def _list_created_months(facets: Facets) -> Iterator[tuple[int, date]]:
     epoch = date(1970, 1, 1).toordinal()
     for note, day in enumerate(facets.created.tolist()):
         if day != UNKNOWN_DAY:
@@ -317,20 +330,20 @@ def _months_created(facets: Facets) -> Iterator[tuple[int, date]]:
 # Matches are those that the search counts: `VaultMap.fragments` is `Result.matched` of the same query. If a branch's
 # filter is added to the query by `Engine.narrowed`, the search has exactly the branch's number of matches.
 
-EVERYTHING = "path:/"
-"""The query that is used without a given one: it matches all notes."""
-VALUES = 50
-"""The default limit of listed values of a property."""
+MATCH_ALL_QUERY = "path:/"
+"""The query that matches all notes; used in place of an empty query."""
+DEFAULT_VALUES_LIMIT = 50
+"""The default for the most values that are listed per property."""
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
     """A folder, tag, property, value, year or month, with the number of matching fragments and of their notes.
 
-    `label` is the text beside its count, in the spelling of most notes: the folder's own name, the last part of a tag,
-    a property's name or one of its values, `2025` or `2025-03`. Spellings that filters treat as equal are one branch.
-    `filter` is the condition for `Engine.narrowed` to drill down, such as `path:/Projects/`. `branches` are its
-    children with matches; `unlisted` is the number of further children with matches.
+    `label` is shown beside the count: a folder's own name, the last part of a tag, a property's name or value, `2025`
+    or `2025-03`, in the spelling of most notes. Spellings that filters treat as equal are one branch. `filter` narrows
+    a query to the branch (`Engine.narrowed`), such as `path:/Projects/`. `branches` are the child branches with
+    matches; `unlisted` is the number of child branches with matches that are left out.
     """
 
     label: str
@@ -347,7 +360,8 @@ class VaultMap:
 
     `fragments` and `notes` are the numbers of all matches; a note may have several tags and values or none, so branches
     need not add up to them. `created` omits notes without a date of creation; months are in local time, oldest first.
-    All other branches are ordered by count, then by label. `generation` is the index's.
+    All other branches are ordered by count, then by label. `generation` is a number that each commit to the index
+    raises.
     """
 
     query: str
@@ -365,11 +379,14 @@ class VaultMap:
         return dataclass_to_json(self)
 
 
-def matches_map(engine: Engine, query: str, values: int | None = VALUES) -> VaultMap:
-    """Return the distribution of the matches of `query`; each property lists at most `values` values, None for all."""
+def build_vault_map(engine: Engine, query: str, values: int | None = DEFAULT_VALUES_LIMIT) -> VaultMap:
+    """Return the numbers of matches of `query` per folder, tag, property and month.
+
+    Each property lists at most `values` values; None lists all.
+    """
     fragments = engine.count_matches_by_note(query)
     snapshot = engine.snapshot
-    branches = branches_of(snapshot)
+    branches = load_branches(snapshot)
     return VaultMap(
         query=query,
         fragments=int(fragments.sum()),
@@ -384,37 +401,41 @@ def matches_map(engine: Engine, query: str, values: int | None = VALUES) -> Vaul
 
 
 class _CountedTree:
-    """A tree with its counts. `limit` limits the branches that are listed below each one that is not the top."""
+    """A tree with the number of matches of each branch, listed by count or, without `by_count`, in tree order.
 
-    def __init__(self, tree: Tree, fragments: Counts, *, limit: int | None = None, by_count: bool = True) -> None:
+    At most `limit` children of a branch are listed, None for all; topmost branches are not limited.
+    """
+
+    def __init__(self, tree: FilterTree, fragments: Counts, *, limit: int | None = None, by_count: bool = True) -> None:
         self._tree = tree
         self._fragments, self._notes = tree.count(fragments)
         self._limit = limit
         self._by_count = by_count
 
     def branches(self, node: int = ROOT) -> tuple[Branch, ...]:
-        first, last = self._tree.below[node].tolist()
+        """Return the child branches with matches of the branch at position `node`."""
+        first, last = self._tree.child_ranges[node].tolist()
         children = first + np.flatnonzero(self._fragments[first:last])
         if self._by_count:
             children = self._best_first(children, None if node == ROOT else self._limit)
         return tuple(map(self._branch, children.tolist()))
 
     def _branch(self, node: int) -> Branch:
-        below = self.branches(node)
-        first, last = self._tree.below[node].tolist()
+        children = self.branches(node)
+        first, last = self._tree.child_ranges[node].tolist()
         return Branch(
             label=self._tree.labels[node],
-            filter=self._tree.filter_of(node),
+            filter=self._tree.build_filter(node),
             fragments=int(self._fragments[node]),
             notes=int(self._notes[node]),
-            branches=below,
-            unlisted=int(np.count_nonzero(self._fragments[first:last])) - len(below),
+            branches=children,
+            unlisted=int(np.count_nonzero(self._fragments[first:last])) - len(children),
         )
 
     def _best_first(self, nodes: npt.NDArray[np.intp], limit: int | None) -> npt.NDArray[np.intp]:
-        """Return the positions `nodes` by fragments, then notes, then in their present order.
+        """Return at most `limit` of the positions `nodes` (None for all), those with the most fragments first.
 
-        Only the first `limit`, None for all.
+        Ties go to more notes, then to the earlier position.
         """
         if limit is not None and len(nodes) > limit:
             # Few of thousands of values are shown: those below the limit need no sorting.

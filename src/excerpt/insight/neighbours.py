@@ -13,66 +13,69 @@ import numpy.typing as npt
 
 from excerpt.corpus.interface import CandidateQuery, Corpus
 from excerpt.insight.similarity import (
-    POOL,
-    NameMentions,
-    Origin,
-    centre_of,
-    important_terms,
-    links_from,
-    origin_of,
-    spread,
+    CANDIDATES_PER_SIGNAL,
+    MentionFinder,
+    ReferenceNote,
+    compute_mean_vector,
+    load_note_links,
+    load_reference_note,
+    sample_evenly,
+    select_important_terms,
 )
 from excerpt.search.engine import Engine
 from excerpt.search.prefetch import build_note_query
 
-MAX = 5_000
-"""The most fragments that a note is compared with: 170 ms to fetch."""
-TERMS = 40
-"""The number of important words by which fragments are found."""
-BY_WORDS = 500
-"""The number of candidate fragments by words."""
-BY_MEANING = 300
-"""The number of candidate fragments near the mean of the note; and as many in total near PASSAGES of its passages."""
-PASSAGES = 4
-_DIRECT = 2  # the weight of a direct link, more than the largest value of links in common, 1
+MAX_LOADED_FRAGMENTS = 5_000
+"""The most fragments that a note is compared with; fetching so many takes 170 ms."""
+QUERY_TERMS = 40
+"""The number of the note's most important words that the query has."""
+CANDIDATES_BY_WORDS = 500
+"""The number of candidate fragments that the words find."""
+CANDIDATES_BY_MEANING = 300
+"""The number of candidate fragments near the note's mean vector.
+
+As many are found near SAMPLED_PASSAGES single passages of the note together.
+"""
+SAMPLED_PASSAGES = 4
+_DIRECT_LINK_WEIGHT = 2  # the weight of a direct link, more than the largest value of links in common, 1
 
 Ints = npt.NDArray[np.int32]
 
 
 def prefetch_neighbours(engine: Engine, path: str, line: int | None) -> None:
-    """Load the fragments that a note, or its fragment with `line`, is compared with.
+    """Load the fragments that the note `path`, or only its fragment at `line` (1-based), is compared with.
 
-    Raises KeyError for an unknown note.
+    Does nothing if all fragments are loaded. Raises KeyError for an unknown note.
     """
     if (partial := engine.snapshot.partial) is None:
         return
     corpus = partial.prefetch(lambda base: [build_note_query(base, [path])])
-    origin = origin_of(corpus, path, line)
-    candidates = corpus.candidates_by_note(list(_queries(corpus, origin)))
-    links = links_from(corpus, origin.note)
-    named = NameMentions(corpus).mentions_in(origin.note, origin.read)
-    strengths = links.common + _DIRECT * links.direct
-    strengths[[mention.of for mention in named]] += _DIRECT
+    reference = load_reference_note(corpus, path, line)
+    candidates = corpus.candidates_by_note(list(_build_queries(corpus, reference)))
+    links = load_note_links(corpus, reference.note)
+    named = MentionFinder(corpus).find_mentions_in_note(reference.note, reference.truncated_fragments)
+    strengths = links.shared_links + _DIRECT_LINK_WEIGHT * links.direct_links
+    strengths[[mention.named_note for mention in named]] += _DIRECT_LINK_WEIGHT
     # Notes connected by links or names come first, then those with the most candidate fragments.
-    first = np.argsort(-strengths, kind="stable")[:POOL]
+    first = np.argsort(-strengths, kind="stable")[:CANDIDATES_PER_SIGNAL]
     ranking = np.lexsort((-strengths, -candidates))
     order = np.array(
-        list(dict.fromkeys([origin.note, *first[strengths[first] > 0], *ranking[candidates[ranking] > 0]])), np.int32
+        list(dict.fromkeys([reference.note, *first[strengths[first] > 0], *ranking[candidates[ranking] > 0]])), np.int32
     )
-    notes_to_load = order[np.cumsum(corpus.fragment_counts(order)) <= MAX]
-    paths = [corpus.table.paths[note] for note in {origin.note, *notes_to_load.tolist()}]
-    engine.use_view(corpus.prefetch(lambda base: [build_note_query(base, paths, MAX)]))
+    notes_to_load = order[np.cumsum(corpus.fragment_counts(order)) <= MAX_LOADED_FRAGMENTS]
+    paths = [corpus.table.paths[note] for note in {reference.note, *notes_to_load.tolist()}]
+    engine.use_view(corpus.prefetch(lambda base: [build_note_query(base, paths, MAX_LOADED_FRAGMENTS)]))
 
 
-def _queries(corpus: Corpus, origin: Origin) -> Iterator[CandidateQuery]:
-    """Yield the queries that find fragments of related notes."""
-    terms = [term.term for term in important_terms(corpus, origin)][:TERMS]
+def _build_queries(corpus: Corpus, reference: ReferenceNote) -> Iterator[CandidateQuery]:
+    """Yield queries for fragments similar to the reference note: by words, by meaning, and by its names."""
+    terms = [term.term for term in select_important_terms(corpus, reference)][:QUERY_TERMS]
     if terms:
-        yield CandidateQuery(terms=tuple(terms), limit=BY_WORDS)
-    if len(origin.rows):
-        yield CandidateQuery(vector=centre_of(corpus, origin), vector_limit=BY_MEANING)
-        rows = spread(origin.rows, PASSAGES)
+        yield CandidateQuery(terms=tuple(terms), limit=CANDIDATES_BY_WORDS)
+    if len(reference.rows):
+        yield CandidateQuery(vector=compute_mean_vector(corpus, reference), vector_limit=CANDIDATES_BY_MEANING)
+        rows = sample_evenly(reference.rows, SAMPLED_PASSAGES)
         for vector in corpus.vectors.rows(rows):
-            yield CandidateQuery(vector=vector, vector_limit=BY_MEANING // len(rows))
-    for words in NameMentions(corpus).words_of_names(origin.note):
+            yield CandidateQuery(vector=vector, vector_limit=CANDIDATES_BY_MEANING // len(rows))
+    for words in MentionFinder(corpus).list_name_terms(reference.note):
         yield CandidateQuery(must=words)

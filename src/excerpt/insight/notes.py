@@ -27,13 +27,13 @@ from excerpt.text.words import fold
 # so no name leads out of the vault.
 
 _LINES = re.compile(r"(?P<note>.+):(?P<first>\d{1,9})(?P<on>-(?P<last>\d{1,9})?)?", re.DOTALL)
-_MIN_RATIO = 70  # of 100; below, a name is another name
-_MAX_NAMED = 3
+_MIN_NAME_SIMILARITY = 70  # percent (rapidfuzz); a less similar name is not suggested
+_MAX_LISTED_NAMES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class RequestedLines:
-    """Lines of a note as requested: `last` None is the note's end, `heading` selects the section with that heading."""
+    """Lines `first` to `last` of a note (None: to its end) or, if `heading` is given, the section with that heading."""
 
     path: str
     first: int = 1
@@ -42,9 +42,10 @@ class RequestedLines:
 
 
 def find_lines(snapshot: Corpus, name: str) -> RequestedLines:
-    """Return the location that `NOTE`, `NOTE:LINE`, `NOTE:A-B`, `NOTE:A-` or `NOTE#Heading` names, see `find_note`.
+    """Return the lines that `name` refers to: `NOTE`, `NOTE:LINE`, `NOTE:A-B`, `NOTE:A-` or `NOTE#Heading`.
 
-    A note whose own name has one of these forms takes precedence. Raises NotFoundError.
+    `find_note` finds NOTE; a note whose own name has one of these forms takes precedence. Raises NotFoundError if there
+    is no such note.
     """
     if path := _resolve_note(snapshot, name):
         return RequestedLines(path)
@@ -57,20 +58,20 @@ def find_lines(snapshot: Corpus, name: str) -> RequestedLines:
 
 
 def find_note(snapshot: Corpus, name: str) -> str:
-    """Return the path of the note with this path, file name, end of a path, title or alias, in this order.
+    """Return the path of the note whose path, file name, end of the path, title or alias is `name`, in this order.
 
-    Raises NotFoundError with similar names if there is none, or if several notes have that title or alias.
+    Raises NotFoundError, with similar names, if there is no such note, or if several notes have this title or alias.
     """
     path = _resolve_note(snapshot, name)
     if path is None:
-        raise NotFoundError(f"No note is called {name or repr(name)}.", _similar_name(snapshot, name))
+        raise NotFoundError(f"No note is called {name or repr(name)}.", _suggest_similar_names(snapshot, name))
     return path
 
 
 def find_section(snapshot: Corpus, path: str, heading: str) -> Section:
-    """Return the first section of a note with this heading, or of an attachment at this location (`page=12`).
+    """Return the first section of the note `path` with this heading, or an attachment's section at `page=12`.
 
-    `A#B` is B somewhere under A. Raises NotFoundError.
+    `A#B` means the heading B anywhere under A. Raises NotFoundError if there is no such section.
     """
     parts = [_fold_name(part) for part in heading.split("#") if part.strip()]
     sections = snapshot.sections(path)
@@ -82,7 +83,7 @@ def find_section(snapshot: Corpus, path: str, heading: str) -> Section:
         above = iter([_fold_name(part) for part in section.heading_path])
         if parts and section.heading and _fold_name(section.heading) == parts[-1] and all(p in above for p in parts):
             return section
-    raise NotFoundError(f"{path} has no heading {heading}.", "`excerpt peek` lists its headings.")
+    raise NotFoundError(f"{path} has no heading {heading}.", "List the note's headings with `excerpt peek`.")
 
 
 def _fold_name(text: str) -> str:
@@ -99,18 +100,18 @@ def _resolve_note(snapshot: Corpus, name: str) -> str | None:
         return path
     paths = [snapshot.table.paths[number] for number in snapshot.notes_named(name)]
     if len(paths) > 1:
-        remainder = f" and {len(paths) - _MAX_NAMED} more" if len(paths) > _MAX_NAMED else ""
-        listed = ", ".join(paths[:_MAX_NAMED])
+        remainder = f" and {len(paths) - _MAX_LISTED_NAMES} more" if len(paths) > _MAX_LISTED_NAMES else ""
+        listed = ", ".join(paths[:_MAX_LISTED_NAMES])
         raise NotFoundError(
             f"{format_count(len(paths), 'note')} are called {name}.", f"Name one by its path: {listed}{remainder}."
         )
     return paths[0] if paths else None
 
 
-def _similar_name(snapshot: Corpus, name: str) -> str:
+def _suggest_similar_names(snapshot: Corpus, name: str) -> str:
     stems = {path: PurePosixPath(path).stem.casefold() for path in snapshot.table.paths}
     stem = PurePosixPath(name.casefold()).stem
-    near = process.extract(stem, stems, score_cutoff=_MIN_RATIO, limit=_MAX_NAMED)
+    near = process.extract(stem, stems, score_cutoff=_MIN_NAME_SIMILARITY, limit=_MAX_LISTED_NAMES)
     return f"Did you mean {' or '.join(path for _, _, path in near)}?" if near else ""
 
 
@@ -118,16 +119,16 @@ def _similar_name(snapshot: Corpus, name: str) -> str:
 # Parts and summaries of notes. They are read from the index, so that lines are the same as in hits and no path leads
 # out of the vault.
 
-FIRST_LINES = 8
-"""The number of lines that a peek shows from a note's beginning, after the frontmatter."""
+DEFAULT_FIRST_LINES = 8
+"""The default number of lines that a peek (summary) shows from a note's beginning, after the frontmatter."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoteLines:
-    """Lines of a note: `text` is exactly `line_start` to `line_end` of its `lines`, with LF line ends.
+    """Lines `line_start` to `line_end` of a note that has `lines` lines; `text` is their text, with LF line ends.
 
-    `tokens` are those of `text` alone, `note_tokens` those of the whole note. `kind` and `place` are those of an
-    attachment, see Fragment.
+    `tokens` is the length of `text`, `note_tokens` that of the whole note. For an attachment, `kind` is the file's kind
+    ("pdf") and `place` the page, slide or cells of the lines; else both are "".
     """
 
     path: str
@@ -149,7 +150,10 @@ class NoteLines:
 
 @dataclass(frozen=True, slots=True)
 class OutlineEntry:
-    """A section: its heading ("" before the first one), level (0 to 6), lines, and tokens including its subsections."""
+    """A section in a note's outline; `tokens` include its subsections.
+
+    The text before a note's first heading is a section with level 0 and heading "". Other levels are 1 to 6.
+    """
 
     level: int
     heading: str
@@ -162,10 +166,11 @@ class OutlineEntry:
 
 @dataclass(frozen=True, slots=True)
 class Peek:
-    """A summary of a note. `beginning` is its text from `line_start` to `line_end`.
+    """A summary of a note. `beginning` is the note's text from `line_start` to `line_end`.
 
-    `modified` is the day of the file's last change, ISO 8601, UTC. `links_to` and `linked_from` count notes, each once;
-    `links_nowhere` counts the links in it to missing notes.
+    `modified` is the day of the file's last change, ISO 8601, UTC. `links_to` is the number of notes that this note
+    links to, `linked_from` the number of notes that link to this note, and `links_nowhere` the number of its links to
+    missing notes.
     """
 
     path: str
@@ -196,12 +201,13 @@ class Peek:
 
 
 def read(snapshot: Corpus, name: str) -> NoteLines:
-    """Return the note, lines or section that `name` refers to (see `find_lines`), without lines past the end.
+    """Return the text of the note, lines or section that `name` refers to (see `find_lines`).
 
-    Raises NotFoundError for an unknown note, heading or first line.
+    Lines past the note's end are left out. Raises NotFoundError for an unknown note or heading, or if the first line is
+    past the end.
     """
     span = find_lines(snapshot, name)
-    text = _lines(snapshot.note_text(span.path))
+    text = _split_lines(snapshot.note_text(span.path))
     first, last = span.first, span.last
     headings: tuple[str, ...] = ()
     if span.heading:
@@ -209,7 +215,7 @@ def read(snapshot: Corpus, name: str) -> NoteLines:
         first, last, headings = section.line_start, section.line_end, section.heading_path
     last = len(text) if last is None else min(last, len(text))
     if not 1 <= first <= max(len(text), 1):
-        raise NotFoundError(f"{span.path} has {format_count(len(text), 'line')}, not {first:,}.")
+        raise NotFoundError(f"{span.path} has no line {first:,}: it has {format_count(len(text), 'line')}.")
     if first > last and text:
         raise NotFoundError(f"Lines {first}-{span.last} are not in {span.path}.")
     info = snapshot.note_info(span.path)
@@ -229,12 +235,15 @@ def read(snapshot: Corpus, name: str) -> NoteLines:
     )
 
 
-def peek(snapshot: Corpus, name: str, first_lines: int = FIRST_LINES) -> Peek:
-    """Return a summary of a note: first lines, outline and labels. Raises NotFoundError."""
+def peek(snapshot: Corpus, name: str, first_lines: int = DEFAULT_FIRST_LINES) -> Peek:
+    """Return a summary of the note `name` (see `find_note`): `first_lines` lines, outline, tags and properties.
+
+    Raises NotFoundError for an unknown note.
+    """
     path = find_note(snapshot, name)
     info, whole = snapshot.note_info(path), snapshot.note_text(path)
-    text = _lines(whole)
-    begin = _first_line(text, read_frontmatter(whole).lines)
+    text = _split_lines(whole)
+    begin = _find_first_text_line(text, read_frontmatter(whole).lines)
     end = min(begin + first_lines - 1, len(text))
     number = snapshot.facets.numbers[path]
     sources, targets = snapshot.facets.links
@@ -254,7 +263,7 @@ def peek(snapshot: Corpus, name: str, first_lines: int = FIRST_LINES) -> Peek:
         line_start=begin,
         line_end=max(end, begin),
         beginning="\n".join(text[begin - 1 : end]).rstrip("\n"),
-        outline=_outline(snapshot, path, text),
+        outline=_build_outline(snapshot, path, text),
         links_to=int(np.count_nonzero(sources == number)),
         linked_from=int(np.count_nonzero(targets == number)),
         kind=info.kind,
@@ -265,7 +274,7 @@ def peek(snapshot: Corpus, name: str, first_lines: int = FIRST_LINES) -> Peek:
     )
 
 
-def _outline(snapshot: Corpus, path: str, text: Sequence[str]) -> tuple[OutlineEntry, ...]:
+def _build_outline(snapshot: Corpus, path: str, text: Sequence[str]) -> tuple[OutlineEntry, ...]:
     count = open_tokenizer(snapshot.tokenizer).count
     entries: list[OutlineEntry] = []
     sections = snapshot.sections(path)
@@ -281,11 +290,11 @@ def _outline(snapshot: Corpus, path: str, text: Sequence[str]) -> tuple[OutlineE
     return tuple(entries)
 
 
-def _first_line(text: Sequence[str], passed: int) -> int:
-    """Return the number of the first non-blank line after the first `passed` lines; 1 if there is none."""
-    return next((number for number, line in enumerate(text[passed:], passed + 1) if line.strip()), 1)
+def _find_first_text_line(text: Sequence[str], skipped_lines: int) -> int:
+    """Return the number (1-based) of the first non-blank line after `skipped_lines` lines; 1 if all are blank."""
+    return next((number for number, line in enumerate(text[skipped_lines:], skipped_lines + 1) if line.strip()), 1)
 
 
-def _lines(text: str) -> list[str]:
-    """Return the note's lines; a final line feed does not begin another."""
+def _split_lines(text: str) -> list[str]:
+    """Return the lines of a note's text; a line feed at the end does not begin another line."""
     return text.removesuffix("\n").split("\n") if text else []

@@ -1,6 +1,6 @@
-"""The parts of an overview. Each has its note's path and lines (1-based, inclusive).
+"""The parts of an overview. Each part has a location: a note's path and lines (1-based, inclusive).
 
-Fragments "about the topic" are those that `excerpt.insight.topic` chooses; all counts and shares refer to them.
+`excerpt.insight.topic` chooses the fragments "about the topic"; all counts and shares refer to these fragments.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from excerpt.kinds import Confidence
 
 @dataclass(frozen=True, slots=True)
 class SourceLocation:
-    """A location in a note. `title` is the note's; `fragment_id` is empty if the lines are not those of a fragment.
+    """Lines of a note. `title` is the note's title; `fragment_id` is "" if the lines are not exactly one fragment.
 
-    `kind` and `place` are those of an attachment, see Fragment.
+    For an attachment, `kind` is the file's kind ("pdf") and `place` the page, slide or cells; else both are "".
     """
 
     path: str
@@ -34,9 +34,8 @@ class SourceLocation:
 class MainNote:
     """A note that is mainly about the topic.
 
-    `place` is its best fragment, `fragments` the number of its fragments about the topic and `share` their share of all
-    such fragments, 0 to 1; `of` is the number of all its fragments. `worth` is its value for the topic, 1 for the first
-    note.
+    `place` is the location of its best fragment. `fragments` of its `of` fragments are about the topic, and `share` is
+    their share of all fragments about the topic, 0 to 1. `worth` is its value for the topic, 1 for the best note.
     """
 
     place: SourceLocation
@@ -50,7 +49,8 @@ class MainNote:
 class KeySection:
     """A section about the topic, or a hit of a search for it that is in no section.
 
-    It has its lines, the number of its fragments that are about the topic or among the first hits, and its tokens.
+    `fragments` is the number of its fragments that are about the topic or among the first hits, and `tokens` is its
+    length. `worth` is its value for the topic, 1 for the best section.
     """
 
     place: SourceLocation
@@ -61,10 +61,10 @@ class KeySection:
 
 @dataclass(frozen=True, slots=True)
 class LinkedNote:
-    """A note linked with main notes that is not itself a main note.
+    """A note that links to main notes or is linked from them, without being a main note.
 
-    `links_to` and `linked_from` are the main notes it links to and is linked from, as paths; `fragments` is the number
-    of its own fragments about the topic.
+    `links_to` are the paths of the main notes that this note links to, `linked_from` those of the main notes that link
+    to this note. `fragments` is the number of its own fragments about the topic.
     """
 
     place: SourceLocation
@@ -82,13 +82,13 @@ class LabelKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Standout:
-    """A tag, property value or folder that is more frequent among notes about the topic than among the others.
+class DistinctiveLabel:
+    """A tag, property value or folder that is more frequent among notes about the topic than among other notes.
 
-    `here` of `here_of` notes about the topic have it (if they are very many, the best are counted), and `overall` of
-    `overall_of` notes of the vault. `g2` is the log-likelihood ratio (Dunning, 1993) of these counts. `name` is the
-    property's, else empty; `filter` is the query's filter for those notes; `place` is the best fragment of the best
-    note that has it.
+    `here` of `here_of` notes about the topic have the label (of very many notes, only the best are counted), and
+    `overall` of `overall_of` notes of the vault. `g2` is the log-likelihood ratio (Dunning, 1993) of these counts.
+    `name` is the property's name, "" for a tag or folder. `filter` is the query filter for the notes with the label.
+    `place` is the best fragment of the best note with the label.
     """
 
     kind: LabelKind
@@ -105,10 +105,11 @@ class Standout:
 
 @dataclass(frozen=True, slots=True)
 class LinkedName:
-    """A person or thing that passages about the topic link to by name, whose note is not about the topic.
+    """A person or thing that passages about the topic link to by name; its own note is not about the topic.
 
-    `notes` is the number of notes that link to it there, `overall` the number in the whole vault; `path` is None if it
-    has no note. `place` is its first link in the best of those notes.
+    `path` is the path of its own note, None if the note is missing. `notes` is the number of notes with passages about
+    the topic that link to the name, and `overall` the number of all notes that link to it. `place` is the first link in
+    the best of these notes.
     """
 
     name: str
@@ -122,7 +123,8 @@ class LinkedName:
 class Theme:
     """Similar fragments about the topic, and the words that distinguish them from the others.
 
-    `place` is the central fragment, `share` their share of all grouped fragments, 0 to 1.
+    `fragments` and `notes` count the theme's fragments and their notes; `share` is the theme's share of all grouped
+    fragments, 0 to 1. `place` is the theme's central fragment.
     """
 
     words: tuple[str, ...]
@@ -134,7 +136,7 @@ class Theme:
 
 @dataclass(frozen=True, slots=True)
 class Month:
-    """The number of notes about the topic in a month (`2025-03`); `place` is the best fragment of the best of them."""
+    """The number of notes about the topic in a month (`2025-03`); `place` is the best fragment of the best note."""
 
     month: str
     notes: int
@@ -145,8 +147,8 @@ class Month:
 class Timeline:
     """The notes about the topic by month, ascending; months without notes are left out.
 
-    `date` names the date used: `created`, `modified`, or a property; "" if the vault has none, and then there are no
-    months. `undated` counts the notes about the topic without it.
+    `date` names the kind of date used: `created`, `modified`, or a property; "" if the notes have no dates, and then
+    there are no months. `undated` is the number of notes about the topic without this date.
     """
 
     date: str
@@ -158,8 +160,8 @@ class Timeline:
 class KeyPassage:
     """A quotation about the topic: consecutive sentences of a fragment, without markup, on one line.
 
-    A text that is too long is cut and ends in "…". `cut_before` and `cut_after` tell whether the fragment has more
-    sentences there.
+    A text that is too long is cut and ends in "…". `cut_before` and `cut_after` are true if the fragment has more
+    sentences before or after the quotation. `score` is that of the fragment, 1 for the best fragment.
     """
 
     place: SourceLocation
@@ -174,9 +176,10 @@ class KeyPassage:
 class Overview:
     """An overview of a vault's content on a topic, each part best first.
 
-    `fragments` and `notes` count those about the topic; `matched` is the number of fragments that a search for it
-    counts; `vault_fragments` and `vault_notes` count all. `budget` is the limit of its Markdown in tokens of
-    `tokenizer`. All parts are empty if nothing in the vault is about the topic.
+    `fragments` and `notes` are the numbers of fragments and notes about the topic; `matched` is the number of matches
+    of a search for the topic; `vault_fragments` and `vault_notes` are the vault's numbers. `budget` is the limit of the
+    overview's Markdown, in tokens of `tokenizer`. `generation` is a number that each commit to the index raises. All
+    parts are empty if nothing in the vault is about the topic.
     """
 
     topic: str
@@ -193,7 +196,7 @@ class Overview:
     sections: tuple[KeySection, ...] = ()
     passages: tuple[KeyPassage, ...] = ()
     themes: tuple[Theme, ...] = ()
-    standouts: tuple[Standout, ...] = ()
+    standouts: tuple[DistinctiveLabel, ...] = ()
     related: tuple[LinkedNote, ...] = ()
     names: tuple[LinkedName, ...] = ()
     timeline: Timeline = Timeline("", (), 0)
@@ -204,9 +207,9 @@ class Overview:
         return bool(self.main_notes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form of `excerpt overview`, without the budget.
+        """Return the JSON form of `excerpt overview`, without the budget and the tokenizer.
 
-        The fields of each part's location are among the part's own.
+        The fields of a part's `place` (its location) become fields of the part itself.
         """
         data = dataclass_to_json(self)
         del data["budget"], data["tokenizer"]

@@ -17,19 +17,19 @@ from excerpt.corpus.interface import Corpus
 from excerpt.corpus.tables import FIELDS
 from excerpt.insight.neighbours import prefetch_neighbours
 from excerpt.insight.similarity import (
-    MAX_READ,
+    MAX_PASSAGE_LETTERS,
     WEIGHTS,
-    Near,
     NoteTerm,
-    Origin,
-    centred_vectors,
-    in_common,
-    nearest,
-    origin_of,
-    rows_of,
-    shared_folder,
-    spread,
-    text_without_markup,
+    ReferenceNote,
+    ScoredNotes,
+    blank_markup,
+    find_connecting_notes,
+    find_shared_folder,
+    load_centred_vectors,
+    load_reference_note,
+    sample_evenly,
+    sample_note_rows,
+    score_related_notes,
 )
 from excerpt.json_forms import attributes_to_json
 from excerpt.model import Fragment, Signal, Span, signals_to_dict
@@ -44,64 +44,64 @@ from excerpt.text.words import WIDE_CHARACTERS, fold, terms_of
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]
 
-MAX_PAIRS = 2
+MAX_SHOWN_PAIRS = 2
 """The most pairs of passages that are shown for one note."""
-MAX_COMPARED = 8
-"""The most pairs that are examined: lists of links are similar everywhere and say nothing."""
-MIN_PROSE = 40
-"""Letters of a passage outside its links, below which it counts as a list of links or a heading."""
-MIN_SHARE_OF_BEST = 0.6
-"""The least value of a second pair, as a share of the first's."""
+MAX_EXAMINED_PAIRS = 8
+"""The most pairs that are examined; pairs of lists of links are skipped, because all of these are similar."""
+MIN_PROSE_LETTERS = 40
+"""A passage with fewer letters than this outside its links counts as a list of links or a heading."""
+MIN_SHARE_OF_BEST_PAIR = 0.6
+"""The least score of a shown pair, as a share of the best pair's score."""
 MIN_SIMILARITY = 0.2
 """The least mean of similarity in meaning and in words, each 0 to 1, for two passages to match."""
-MAX_WORDS = 6
+MAX_SHARED_WORDS = 6
 """The most words that are listed for a note."""
-RARE = 0.15
-"""The largest share of the vault's notes that may have a rare word; a word of three notes is always rare."""
+MAX_RARE_WORD_SHARE = 0.15
+"""A word is rare if at most this share of the vault's notes have it, or at most three notes."""
 MIN_LANGUAGE_WEIGHT = 0.7
 """The least weight in general language, 0 to 1, of a listed word: "bandwidth" and "motion", not "since"."""
-LONGEST_WIDE = 8
-"""The most characters of a listed word of a script without spaces, which extends as far as both texts agree."""
-SHORTEST = 3
+MAX_WIDE_WORD_CHARS = 8
+"""The most characters of a listed word in a script without spaces, where words have no visible end."""
+MIN_WORD_LETTERS = 3
 """The fewest letters of a listed word that consists only of ASCII letters."""
 
 _WIDE_WORD = re.compile(f"[{WIDE_CHARACTERS}]+")
 _TEXT = FIELDS.index("text")
 
 
-class Comparison:
-    """The passages and words that one note, or a fragment of it, shares with some others."""
+class NoteComparison:
+    """Finds the passages and words that the reference note shares with each of some other notes."""
 
-    def __init__(self, snapshot: Corpus, origin: Origin, terms: Sequence[NoteTerm], notes: Ints) -> None:
-        """Compare the origin with `notes` (ascending); `terms` are the origin's most important words."""
+    def __init__(self, snapshot: Corpus, reference: ReferenceNote, terms: Sequence[NoteTerm], notes: Ints) -> None:
+        """Prepare the comparison with `notes` (ascending); `terms` are the reference note's important words."""
         self._snapshot = snapshot
-        self._origin = origin
+        self._reference = reference
         self._terms = terms
         self._finder = TermSpanFinder()
-        self._own_rows = spread(origin.rows)
-        self._other_rows, owners = rows_of(snapshot, notes)
+        self._own_rows = sample_evenly(reference.rows)
+        self._other_rows, owners = sample_note_rows(snapshot, notes)
         self._owners = notes[owners] if len(owners) else owners
         rows = np.union1d(self._own_rows, self._other_rows).astype(np.int32)
         self._rows = rows
-        self._has = np.array([_has_term(snapshot, term.term, rows) for term in terms], np.bool_)
+        self._has_term_by_row = np.array([_find_rows_with_term(snapshot, term.term, rows) for term in terms], np.bool_)
         self._vectors = (
-            centred_vectors(snapshot, self._own_rows) if len(self._own_rows) else np.zeros((0, 0), np.float32)
+            load_centred_vectors(snapshot, self._own_rows) if len(self._own_rows) else np.zeros((0, 0), np.float32)
         )
 
-    def pairs(self, note: int) -> tuple[PassageMatch, ...]:
-        """Return the matching passages of this note and of `note`, the nearest first, each at most once."""
+    def match_passages(self, note: int) -> tuple[PassageMatch, ...]:
+        """Return pairs of similar passages of the reference note and `note`, best first, each passage at most once."""
         their_rows = self._other_rows[self._owners == note]
         if not len(their_rows) or not len(self._own_rows):
             return ()
-        similar = np.clip(self._vectors @ centred_vectors(self._snapshot, their_rows).T, 0, 1)
-        scores = (similar + self._by_words(their_rows)) / 2
+        similar = np.clip(self._vectors @ load_centred_vectors(self._snapshot, their_rows).T, 0, 1)
+        scores = (similar + self._word_cosines(their_rows)) / 2
         keys = self._snapshot.table.keys
         matches: list[PassageMatch] = []
         best = float(scores.max())
-        for _ in range(MAX_COMPARED):
+        for _ in range(MAX_EXAMINED_PAIRS):
             own_index, other_index = divmod(int(scores.argmax()), scores.shape[1])
-            if len(matches) == MAX_PAIRS or scores[own_index, other_index] < max(
-                MIN_SIMILARITY, MIN_SHARE_OF_BEST * best
+            if len(matches) == MAX_SHOWN_PAIRS or scores[own_index, other_index] < max(
+                MIN_SIMILARITY, MIN_SHARE_OF_BEST_PAIR * best
             ):
                 break
             own, other = self._snapshot.fragments(
@@ -109,7 +109,7 @@ class Comparison:
             )
             if _has_prose(own.text) and _has_prose(other.text):
                 matches.append(
-                    self._pair(
+                    self._build_match(
                         own,
                         other,
                         int(self._own_rows[own_index]),
@@ -122,41 +122,47 @@ class Comparison:
                 scores[own_index, other_index] = 0
         return tuple(matches)
 
-    def words(self, note: int) -> tuple[SharedWord, ...]:
-        """Return the rare words that both notes have, the most important for this note first."""
-        max_notes = max(3.0, RARE * len(self._snapshot.table.paths))
+    def find_shared_words(self, note: int) -> tuple[SharedWord, ...]:
+        """Return the rare words that the reference note and `note` share, the most important first."""
+        max_notes = max(3.0, MAX_RARE_WORD_SHARE * len(self._snapshot.table.paths))
         their_rows = self._other_rows[self._owners == note]
         columns = np.searchsorted(self._rows, their_rows)
         shared: list[SharedWord] = []
         for number, term in enumerate(self._terms):
-            if len(shared) == MAX_WORDS or not len(their_rows):
+            if len(shared) == MAX_SHARED_WORDS or not len(their_rows):
                 break
-            if term.notes > max_notes or number not in self._distinctive or not self._has[number, columns].any():
+            if (
+                term.notes > max_notes
+                or number not in self._displayable_terms
+                or not self._has_term_by_row[number, columns].any()
+            ):
                 continue
-            fragment, line = self._first(number, int(their_rows[self._has[number, columns]][0]))
-            word = self._extend(term.spelled, fragment.text)
-            if not _is_part(word, [other.word for other in shared]):
-                notes = term.notes if word == term.spelled else self._notes_with(word)
+            fragment, line = self._locate_term(number, int(their_rows[self._has_term_by_row[number, columns]][0]))
+            word = self._extend_wide_word(term.spelled, fragment.text)
+            if not _overlaps_word(word, [other.word for other in shared]):
+                notes = term.notes if word == term.spelled else self._count_notes_with(word)
                 shared.append(SharedWord(word, notes, line))
         return tuple(shared)
 
     # --- one pair -----------------------------------------------------------------------------------------------------
 
-    def _by_words(self, their_rows: Rows) -> Floats:
-        """Return the cosine of the important words of each passage here and each of `their_rows`."""
+    def _word_cosines(self, their_rows: Rows) -> Floats:
+        """Return the cosines of important words: own passages as rows, the passages `their_rows` as columns."""
         rarity = np.array([term.rarity for term in self._terms], np.float32)
-        own_terms = self._has[:, np.searchsorted(self._rows, self._own_rows)] * rarity[:, None]
-        their_terms = self._has[:, np.searchsorted(self._rows, their_rows)] * rarity[:, None]
+        own_terms = self._has_term_by_row[:, np.searchsorted(self._rows, self._own_rows)] * rarity[:, None]
+        their_terms = self._has_term_by_row[:, np.searchsorted(self._rows, their_rows)] * rarity[:, None]
         lengths = np.linalg.norm(own_terms, axis=0)[:, None] * np.linalg.norm(their_terms, axis=0)[None, :]
         cosines: Floats = (own_terms.T @ their_terms) / np.maximum(lengths, 1e-9)
         return cosines
 
-    def _pair(self, own: Fragment, other: Fragment, own_row: int, other_row: int, similarity: float) -> PassageMatch:
+    def _build_match(
+        self, own: Fragment, other: Fragment, own_row: int, other_row: int, similarity: float
+    ) -> PassageMatch:
         own_index, other_index = np.searchsorted(self._rows, [own_row, other_row])
         both = [
             number
-            for number in sorted(self._distinctive)
-            if self._has[number, own_index] and self._has[number, other_index]
+            for number in sorted(self._displayable_terms)
+            if self._has_term_by_row[number, own_index] and self._has_term_by_row[number, other_index]
         ]
         both.sort(key=lambda number: (-self._terms[number].rarity, self._terms[number].term))
         terms = frozenset(self._terms[number].term for number in both)
@@ -164,39 +170,39 @@ class Comparison:
         words: list[str] = []
         for spelled in (self._terms[number].spelled for number in both):
             word = _extend_word(spelled, own.text, other.text)
-            if not _is_part(word, words):
+            if not _overlaps_word(word, words):
                 words.append(word)
         return PassageMatch(*on_each, similarity, tuple(words))
 
     def _match_fragment(self, fragment: Fragment, terms: frozenset[str]) -> MatchedFragment:
-        spans = self._finder.find(fragment.text[:MAX_READ], terms, self._language(fragment.path))
+        spans = self._finder.find(fragment.text[:MAX_PASSAGE_LETTERS], terms, self._language(fragment.path))
         return MatchedFragment(fragment, spans)
 
     # --- words as they are spelled ------------------------------------------------------------------------------------
 
     @cached_property
-    def _distinctive(self) -> frozenset[int]:
-        """The numbers of the terms that may be shown to a reader, because they occur in the text and are specific."""
+    def _displayable_terms(self) -> frozenset[int]:
+        """The positions in `_terms` of words that may be shown: they occur in the text and are specific."""
         return frozenset(
             number
             for number, term in enumerate(self._terms)
-            if term.language_weight >= MIN_LANGUAGE_WEIGHT and _is_word(term.spelled)
+            if term.language_weight >= MIN_LANGUAGE_WEIGHT and _is_displayable_word(term.spelled)
         )
 
-    def _extend(self, spelled: str, other_text: str) -> str:
-        text = next((fragment.text for fragment in self._origin.fragments if spelled in fragment.text), "")
+    def _extend_wide_word(self, spelled: str, other_text: str) -> str:
+        text = next((fragment.text for fragment in self._reference.fragments if spelled in fragment.text), "")
         return _extend_word(spelled, text, other_text)
 
-    def _notes_with(self, word: str) -> int:
-        """Return the number of notes that have all pairs of characters of a word in one fragment."""
-        pairs = {term for term in terms_of(word, self._origin.info.language)[0] if len(term) > 1}
+    def _count_notes_with(self, word: str) -> int:
+        """Return the number of notes with a fragment that has all pairs of adjacent characters of `word`."""
+        pairs = {term for term in terms_of(word, self._reference.info.language)[0] if len(term) > 1}
         return self._snapshot.count_notes(sorted(pairs)) if pairs else 0
 
-    def _first(self, number: int, row: int) -> tuple[Fragment, int]:
-        """Return the fragment of `row`, and the line on which a term first occurs in it."""
+    def _locate_term(self, number: int, row: int) -> tuple[Fragment, int]:
+        """Return the fragment of `row`, and the first line of its note with the term at position `number`."""
         fragment = self._snapshot.fragments([int(self._snapshot.table.keys[row])])[0]
         term = frozenset([self._terms[number].term])
-        spans = self._finder.find(fragment.text[:MAX_READ], term, self._language(fragment.path))
+        spans = self._finder.find(fragment.text[:MAX_PASSAGE_LETTERS], term, self._language(fragment.path))
         return fragment, fragment.line_start + (fragment.text.count("\n", 0, spans[0].start) if spans else 0)
 
     def _language(self, path: str) -> str:
@@ -204,13 +210,13 @@ class Comparison:
 
 
 def _has_prose(text: str) -> bool:
-    return sum(map(str.isalpha, text_without_markup(text[:MAX_READ]))) >= MIN_PROSE
+    return sum(map(str.isalpha, blank_markup(text[:MAX_PASSAGE_LETTERS]))) >= MIN_PROSE_LETTERS
 
 
 def _extend_word(spelled: str, text: str, other: str) -> str:
-    """Return a word as spelled.
+    """Return the word `spelled`, extended by the characters around it that `text` and `other` share.
 
-    In a script without spaces, it is extended by the characters around it that both texts share.
+    Only words in a script without spaces are extended.
     """
     start = text.find(spelled)
     if start < 0 or spelled not in other or not _WIDE_WORD.fullmatch(spelled):
@@ -218,33 +224,38 @@ def _extend_word(spelled: str, text: str, other: str) -> str:
     end = start + len(spelled)
     while (
         end < len(text)
-        and end - start < LONGEST_WIDE
+        and end - start < MAX_WIDE_WORD_CHARS
         and _WIDE_WORD.match(text[end])
         and text[start : end + 1] in other
     ):
         end += 1
-    while start and end - start < LONGEST_WIDE and _WIDE_WORD.match(text[start - 1]) and text[start - 1 : end] in other:
+    while (
+        start
+        and end - start < MAX_WIDE_WORD_CHARS
+        and _WIDE_WORD.match(text[start - 1])
+        and text[start - 1 : end] in other
+    ):
         start -= 1
     return text[start:end]
 
 
-def _is_part(word: str, words: Sequence[str]) -> bool:
+def _overlaps_word(word: str, words: Sequence[str]) -> bool:
     """Return whether `word` contains one of `words` or is contained in one."""
     lower = word.lower()
     return any(lower in other.lower() or other.lower() in lower for other in words)
 
 
-def _is_word(word: str) -> bool:
-    """Return whether a word has a letter and is not too short: one character, or two ASCII letters."""
+def _is_displayable_word(word: str) -> bool:
+    """Return whether `word` has a letter and is long enough: two characters, or MIN_WORD_LETTERS of ASCII letters."""
     return (
         any(map(str.isalpha, word))
         and len(word) > 1
-        and not (word.isascii() and word.isalpha() and len(word) < SHORTEST)
+        and not (word.isascii() and word.isalpha() and len(word) < MIN_WORD_LETTERS)
     )
 
 
-def _has_term(snapshot: Corpus, term: str, rows: Rows) -> npt.NDArray[np.bool_]:
-    """Return, for each of the ascending `rows`, whether its text has a term."""
+def _find_rows_with_term(snapshot: Corpus, term: str, rows: Rows) -> npt.NDArray[np.bool_]:
+    """Return, for each of the ascending `rows`, whether the fragment's text has the index term `term`."""
     entries = snapshot.lexical.entries(term)
     text_rows = entries.rows[entries.fields == _TEXT]
     if not len(text_rows):
@@ -258,18 +269,18 @@ def _has_term(snapshot: Corpus, term: str, rows: Rows) -> npt.NDArray[np.bool_]:
 # The notes nearest to a note or to one of its fragments, each with the reasons: the matching passages, the rare words
 # and links in common, mentions, and the parts of the score.
 
-LIMIT = 10
-"""The default number of listed notes."""
-MIN = 0.05
-"""The least score of a listed note: two unrelated notes of one vault have about this score."""
-MAX_COMMON = 6
-"""The most notes listed that connect two notes."""
+DEFAULT_LIMIT = 10
+"""The default number of related notes that are listed."""
+MIN_SCORE = 0.05
+"""The least score, 0 to 1, of a listed note: two unrelated notes of one vault have about this score."""
+MAX_CONNECTING_NOTES = 6
+"""The most connecting notes (that two notes both link to, or that link to both) listed for a related note."""
 MAX_MENTIONS = 3
 """The most mentions listed between two notes."""
 
 
-class Linked(StrEnum):
-    """The direction of links between two notes: from this one to the related one, back, both, or none."""
+class LinkDirection(StrEnum):
+    """The direction of links between two notes: TO the related note, FROM the related note, BOTH, or NO link."""
 
     TO = "to"
     FROM = "from"
@@ -278,13 +289,13 @@ class Linked(StrEnum):
 
     @property
     def sentence(self) -> str:
-        """The link as a phrase, such as "this links to it"; "" without one."""
+        """The direction as a phrase, such as "this links to it"; "" for notes without a link."""
         return {"to": "this links to it", "from": "it links to this", "both": "they link to each other"}.get(self, "")
 
 
 @dataclass(frozen=True, slots=True)
 class MatchedFragment:
-    """One side of a match: a fragment, and the ranges of the words that the other side also has."""
+    """One of two matching fragments; `spans` are the character ranges of the words that both fragments have."""
 
     fragment: Fragment
     spans: tuple[Span, ...] = ()
@@ -300,10 +311,10 @@ class MatchedFragment:
 
 @dataclass(frozen=True, slots=True)
 class PassageMatch:
-    """Two matching passages, one of this note and one of the related note.
+    """Two matching passages: `here` of the compared note, `there` of the related note.
 
-    `similarity` is in meaning, 0 (as between any two passages of the vault) to 1; `words` are those that both have, as
-    spelled here, the rarest first.
+    `similarity` is their cosine in meaning, 0 (unrelated) to 1. `words` are the words that both have, the rarest first,
+    as the compared note spells them.
     """
 
     here: MatchedFragment
@@ -314,9 +325,9 @@ class PassageMatch:
 
 @dataclass(frozen=True, slots=True)
 class SharedWord:
-    """A word that both notes have, as spelled here, and the number of notes of the vault that have it.
+    """A word that the compared note and a related note share, as the compared note spells it.
 
-    `line` is its first line in the related note.
+    `notes` is the number of notes of the vault that have the word; `line` is its first line in the related note.
     """
 
     word: str
@@ -326,7 +337,7 @@ class SharedWord:
 
 @dataclass(frozen=True, slots=True)
 class CommonLink:
-    """A third note that connects two notes: both link to it, or, if `links_to_both`, it links to both."""
+    """A note that connects two other notes: both link to this note, or, if `links_to_both`, this note links to both."""
 
     path: str
     title: str
@@ -335,9 +346,9 @@ class CommonLink:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A line in the text of the note `path` that names the note `of` without a link, by title, file name or alias.
+    """A line of the note `path` that names the note `of` (a path) by title, file name or alias, without a link.
 
-    `text` is the name as written there.
+    `text` is the name as that line spells it.
     """
 
     path: str
@@ -348,10 +359,10 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class RelatedNote:
-    """A related note and the reasons. The parts of `signals` add up to `score`, 0 to 1.
+    """A related note and the reasons for its score, 0 to 1; the weighted `signals` add up to `score`.
 
-    `tags` are those that both have, `place` the smallest folder (or prefix of a name, up to a dot) that both are in, ""
-    if that is the whole vault.
+    `common` are the notes that connect the two notes by links, and `tags` the tags that both notes have. `place` is the
+    smallest folder, or prefix of a name up to a dot, that both notes are in; "" if that is the whole vault.
     """
 
     path: str
@@ -360,7 +371,7 @@ class RelatedNote:
     signals: tuple[Signal, ...]
     matches: tuple[PassageMatch, ...] = ()
     words: tuple[SharedWord, ...] = ()
-    linked: Linked = Linked.NO
+    linked: LinkDirection = LinkDirection.NO
     common: tuple[CommonLink, ...] = ()
     tags: tuple[str, ...] = ()
     mentions: tuple[Mention, ...] = ()
@@ -368,12 +379,12 @@ class RelatedNote:
 
     @property
     def missing_link(self) -> bool:
-        """Whether one of the two notes names the other, and neither links to the other."""
-        return self.linked is Linked.NO and bool(self.mentions)
+        """Whether the compared note or the related note names the other one, without any link between them."""
+        return self.linked is LinkDirection.NO and bool(self.mentions)
 
     @property
     def line(self) -> int:
-        """The line at which to open the related note: the beginning of its best passage."""
+        """The line at which to open the related note: where its best passage begins, or 1."""
         return self.matches[0].there.fragment.line_start if self.matches else 1
 
     def to_dict(self) -> dict[str, Any]:
@@ -393,8 +404,11 @@ class RelatedNote:
 
 
 @dataclass(frozen=True, slots=True)
-class Related:
-    """The notes nearest to the note `path`, or to its `fragment` if a line was given, best first, ties by path."""
+class RelatedNotes:
+    """The notes most similar to the note `path`, or to its `fragment` if a line was given, best first.
+
+    Ties are in the order of paths. `generation` is a number that each commit to the index raises.
+    """
 
     path: str
     title: str
@@ -415,36 +429,38 @@ class Related:
         }
 
 
-def related(engine: Engine, path: str, line: int | None = None, limit: int = LIMIT) -> Related:
-    """Return the notes nearest to the note `path`, or to its fragment with `line` (1-based; else the next one).
+def related(engine: Engine, path: str, line: int | None = None, limit: int = DEFAULT_LIMIT) -> RelatedNotes:
+    """Return the notes most similar to the note `path`, or to only its fragment at `line` (1-based), best first.
 
-    Raises KeyError for an unknown note.
+    If no fragment has `line`, the next one is compared. Raises KeyError for an unknown note.
     """
     started = time.perf_counter()
     prefetch_neighbours(engine, path, line)
     snapshot = engine.snapshot
-    origin = origin_of(snapshot, path, line)
-    near = nearest(snapshot, origin)
-    order = np.lexsort((near.notes, -near.scores))
-    order = order[near.scores[order] >= MIN][:limit]
-    compared = Comparison(snapshot, origin, near.terms, np.sort(near.notes[order]))
-    notes = tuple(_explain_note(snapshot, origin, near, compared, position) for position in order.tolist())
-    return Related(
+    reference = load_reference_note(snapshot, path, line)
+    scored = score_related_notes(snapshot, reference)
+    order = np.lexsort((scored.notes, -scored.scores))
+    order = order[scored.scores[order] >= MIN_SCORE][:limit]
+    comparison = NoteComparison(snapshot, reference, scored.terms, np.sort(scored.notes[order]))
+    notes = tuple(_explain_note(snapshot, reference, scored, comparison, position) for position in order.tolist())
+    return RelatedNotes(
         path=path,
-        title=origin.info.title,
+        title=reference.info.title,
         line=line,
-        fragment=origin.fragments[0] if line is not None and origin.fragments else None,
+        fragment=reference.fragments[0] if line is not None and reference.fragments else None,
         notes=notes,
         elapsed_ms=(time.perf_counter() - started) * 1e3,
         generation=snapshot.generation,
     )
 
 
-def _explain_note(snapshot: Corpus, origin: Origin, near: Near, compared: Comparison, position: int) -> RelatedNote:
-    """Return the related note at a position of `near`, with the reasons."""
-    note = int(near.notes[position])
+def _explain_note(
+    snapshot: Corpus, reference: ReferenceNote, scored: ScoredNotes, comparison: NoteComparison, position: int
+) -> RelatedNote:
+    """Return the related note at `position` in the arrays of `scored`, with the reasons for its score."""
+    note = int(scored.notes[position])
     info = snapshot.note_info(snapshot.table.paths[note])
-    values = near.signals[position].tolist()
+    values = scored.signals[position].tolist()
     signals = tuple(
         Signal(name, value, weight, value * weight)
         for (name, weight), value in zip(WEIGHTS.items(), values, strict=True)
@@ -455,37 +471,39 @@ def _explain_note(snapshot: Corpus, origin: Origin, near: Near, compared: Compar
         title=info.title,
         score=sum(signal.part for signal in signals),
         signals=signals,
-        matches=compared.pairs(note),
-        words=compared.words(note),
-        linked=_link_direction(note in near.links.to, note in near.links.back),
-        common=_common_links(snapshot, near, note),
-        tags=tuple(tag for tag in origin.info.tags if fold(tag) in tags),
-        mentions=_mentions(snapshot, near, note),
-        place=shared_folder(snapshot.table.paths, origin.info.path, info.path),
+        matches=comparison.match_passages(note),
+        words=comparison.find_shared_words(note),
+        linked=_link_direction(note in scored.links.linked_notes, note in scored.links.linking_notes),
+        common=_common_links(snapshot, scored, note),
+        tags=tuple(tag for tag in reference.info.tags if fold(tag) in tags),
+        mentions=_mentions(snapshot, scored, note),
+        place=find_shared_folder(snapshot.table.paths, reference.info.path, info.path),
     )
 
 
-def _link_direction(to: bool, back: bool) -> Linked:
+def _link_direction(to: bool, back: bool) -> LinkDirection:
     if to:
-        return Linked.BOTH if back else Linked.TO
-    return Linked.FROM if back else Linked.NO
+        return LinkDirection.BOTH if back else LinkDirection.TO
+    return LinkDirection.FROM if back else LinkDirection.NO
 
 
-def _common_links(snapshot: Corpus, near: Near, note: int) -> tuple[CommonLink, ...]:
-    """Return the third notes that connect two notes, those with the fewest links first."""
-    both_link_to, link_to_both = in_common(snapshot, near.links, note)
+def _common_links(snapshot: Corpus, scored: ScoredNotes, note: int) -> tuple[CommonLink, ...]:
+    """Return the notes that connect `note` with the reference note by links, those with the fewest links first."""
+    both_link_to, link_to_both = find_connecting_notes(snapshot, scored.links, note)
     connecting = [(other, False) for other in both_link_to] + [(other, True) for other in link_to_both]
-    connected = [(snapshot.note_info(snapshot.table.paths[other]), back) for other, back in connecting[:MAX_COMMON]]
+    connected = [
+        (snapshot.note_info(snapshot.table.paths[other]), back) for other, back in connecting[:MAX_CONNECTING_NOTES]
+    ]
     return tuple(CommonLink(info.path, info.title, back) for info, back in connected)
 
 
-def _mentions(snapshot: Corpus, near: Near, note: int) -> tuple[Mention, ...]:
-    """Return the mentions between two notes, at most one for each line."""
+def _mentions(snapshot: Corpus, scored: ScoredNotes, note: int) -> tuple[Mention, ...]:
+    """Return the mentions between the reference note and `note`, at most one per line."""
     paths = snapshot.table.paths
     mentions = [
-        Mention(paths[each.within], each.line, each.text, paths[each.of])
-        for each in near.named
-        if note in (each.of, each.within)
+        Mention(paths[each.in_note], each.line, each.text, paths[each.named_note])
+        for each in scored.mentions
+        if note in (each.named_note, each.in_note)
     ]
     lines = {(mention.path, mention.line): mention for mention in reversed(mentions)}
     return tuple(mention for _, mention in sorted(lines.items())[:MAX_MENTIONS])

@@ -20,17 +20,17 @@ from rapidfuzz.distance import OSA
 from excerpt.corpus.facets import Facets, property_name
 from excerpt.corpus.interface import CandidateQuery, Corpus
 from excerpt.insight.facet_map import (
-    EVERYTHING,
-    Tree,
-    branches_of,
-    filter_for,
-    folder_filter,
-    property_filter_name,
-    tag_filter,
-    value_filter,
+    MATCH_ALL_QUERY,
+    FilterTree,
+    format_filter,
+    format_folder_filter,
+    format_property_filter,
+    format_property_name,
+    format_tag_filter,
+    load_branches,
 )
 from excerpt.insight.significant import log_likelihood
-from excerpt.insight.themes import Phrases, phrases_of
+from excerpt.insight.themes import Phrases, extract_phrases
 from excerpt.insight.topic import Topic, find_topic
 from excerpt.search.engine import Engine
 from excerpt.search.evidence import analyze_text
@@ -57,22 +57,33 @@ from excerpt.text.words import QueryWord, analyze, fold
 # Every completion is text that the query language parses as exactly that value. The lists are built on first use and
 # cached as long as the snapshot (at 10,000 notes 2 to 115 ms each, the list of headings 270).
 
-MAX = 50
-"""The most completions that are offered."""
-TERMS, READ = 12, 4
-"""The number of stems that complete a word, and of fragments in which the spelling of each is looked up."""
-LONGEST = 80
-"""The most characters of a value or heading; longer ones are sentences, which nobody filters by."""
-PERIODS = ("today", "yesterday", "7d", "this-week", "last-week", "this-month", "last-month", "this-year", "last-year")
-_PATH = re.compile(r"[/\\@]|\.\w+$")
+MAX_COMPLETIONS = 50
+"""The most completions that are returned."""
+MAX_COMPLETING_STEMS, FRAGMENTS_READ_PER_STEM = 12, 4
+"""The number of stems that complete a word, and of fragments read per stem to find its spelling."""
+MAX_VALUE_CHARS = 80
+"""The most characters of a value or heading that is offered; nobody filters by a longer one, a sentence."""
+PERIOD_NAMES = (
+    "today",
+    "yesterday",
+    "7d",
+    "this-week",
+    "last-week",
+    "this-month",
+    "last-month",
+    "this-year",
+    "last-year",
+)
+_ADDRESS_OR_FILE_NAME = re.compile(r"[/\\@]|\.\w+$")
 """Matches addresses and file names, which are not offered as words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A completion: `text` goes into the query, `label` is shown, and `count` is the number of notes it finds.
+    """A completion: `text` goes into the query, `label` is shown beside `count`, the number of matches.
 
-    For a word, `count` is the number of fragments; 0 if unknown. A text that ends in a colon needs a value.
+    Matches are counted in `unit`: "note", or "fragment" for a word. `count` is 0 if unknown. A `text` that ends in a
+    colon needs a value after it.
     """
 
     text: str
@@ -82,42 +93,42 @@ class Completion:
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
-    """An entry of a list of completions; those with more `weight` come first."""
+class _CompletionEntry:
+    """A completion in a list, with its case-folded text for matching; entries of more `weight` come first."""
 
     folded: str
     completion: Completion
     weight: int
 
 
-_Lists = dict[str, tuple[_Entry, ...]]
-_KNOWN: WeakKeyDictionary[Facets, _Lists] = WeakKeyDictionary()
+_CompletionLists = dict[str, tuple[_CompletionEntry, ...]]
+_CACHED_LISTS: WeakKeyDictionary[Facets, _CompletionLists] = WeakKeyDictionary()
 
 
-def complete(snapshot: Corpus, operator: str, typed: str, today: date) -> tuple[Completion, ...]:
-    """Return completions of `typed`, the value of a filter or a word, the likeliest first.
+def complete(snapshot: Corpus, operator: str, typed_text: str, today: date) -> tuple[Completion, ...]:
+    """Return completions of `typed_text`, which is the beginning of a filter's value or of a word, the likeliest first.
 
-    `operator` is the part before the colon, "#", or "" for a word. Values that begin so come before those with a part
-    that does; then by frequency and by name. Nothing for what is no filter.
+    `operator` is the text before the colon, "#", or "" for a word; an unknown operator has no completions. Values that
+    start with `typed_text` come before values of which a later part does, then the most frequent first.
     """
     if not operator:
-        return _words(snapshot, typed)
+        return _complete_word(snapshot, typed_text)
     name = fold(operator)
     if FILTER_KINDS.get(name) in DATE_KINDS:
-        return tuple(_periods(snapshot, name, typed, today))
-    prefix = fold(typed).lstrip("=/" if name in ("path", "folder", "in") else "=").strip('"')
-    return _matching(completions_of(snapshot, name), prefix)
+        return tuple(_complete_period(snapshot, name, typed_text, today))
+    prefix = fold(typed_text).lstrip("=/" if name in ("path", "folder", "in") else "=").strip('"')
+    return _match_prefix(list_filter_values(snapshot, name), prefix)
 
 
-def _matching(entries: Sequence[_Entry], prefix: str) -> tuple[Completion, ...]:
+def _match_prefix(entries: Sequence[_CompletionEntry], prefix: str) -> tuple[Completion, ...]:
     first = [entry for entry in entries if entry.folded.startswith(prefix)]
-    if len(first) < MAX and prefix:
-        first += [entry for entry in entries if prefix in entry.folded and _begins_part(entry.folded, prefix)]
-    return tuple(entry.completion for entry in first[:MAX])
+    if len(first) < MAX_COMPLETIONS and prefix:
+        first += [entry for entry in entries if prefix in entry.folded and _has_part_with_prefix(entry.folded, prefix)]
+    return tuple(entry.completion for entry in first[:MAX_COMPLETIONS])
 
 
-def _begins_part(folded: str, prefix: str) -> bool:
-    """Return whether a part of `folded` other than the first starts with `prefix`, and `folded` itself does not."""
+def _has_part_with_prefix(folded: str, prefix: str) -> bool:
+    """Return whether a later part of `folded` starts with `prefix`, but `folded` as a whole does not."""
     at = folded.find(prefix, 1)
     while at > 0:
         if not folded[at - 1].isalnum():
@@ -129,70 +140,79 @@ def _begins_part(folded: str, prefix: str) -> bool:
 # --- filters ----------------------------------------------------------------------------------------------------------
 
 
-def completions_of(snapshot: Corpus, name: str) -> tuple[_Entry, ...]:
-    """Return the values that complete the filter or property of that name."""
-    if name in _MAKERS:
-        return _cached(snapshot, name, _MAKERS[name])
+def list_filter_values(snapshot: Corpus, name: str) -> tuple[_CompletionEntry, ...]:
+    """Return the values in the vault for the filter or property `name`, the most frequent first; none if unknown."""
+    if name in _LIST_BUILDERS:
+        return _load_cached_list(snapshot, name, _LIST_BUILDERS[name])
     name = property_name(name)
     if name not in snapshot.facets.properties:
         return ()
-    return _cached(snapshot, name, lambda snapshot: _values(snapshot, name))
+    return _load_cached_list(snapshot, name, lambda snapshot: _list_values(snapshot, name))
 
 
-def _cached(snapshot: Corpus, name: str, make: Callable[[Corpus], Iterable[_Entry]]) -> tuple[_Entry, ...]:
-    """Return the list of that name, built on first use."""
-    lists = _KNOWN.setdefault(snapshot.facets, {})
+def _load_cached_list(
+    snapshot: Corpus, name: str, build_entries: Callable[[Corpus], Iterable[_CompletionEntry]]
+) -> tuple[_CompletionEntry, ...]:
+    """Return the cached list `name`, sorted; on first use, `build_entries` builds its entries."""
+    lists = _CACHED_LISTS.setdefault(snapshot.facets, {})
     if name not in lists:
-        lists[name] = tuple(sorted(make(snapshot), key=lambda entry: (-entry.weight, entry.completion.label)))
+        lists[name] = tuple(sorted(build_entries(snapshot), key=lambda entry: (-entry.weight, entry.completion.label)))
     return lists[name]
 
 
 def _count_spellings(spelled_notes: Iterable[tuple[str, int]]) -> Iterator[tuple[str, str, int]]:
-    """Yield each name folded, its commonest spelling, and the number of notes with it."""
+    """Yield each name case-folded, with its commonest spelling and the number of notes that have it.
+
+    `spelled_notes` are pairs of a name as spelled and the number of a note that has it.
+    """
     notes: dict[str, set[int]] = {}
     spellings: dict[str, Counter[str]] = {}
     for name, note in spelled_notes:
-        if 0 < len(name) <= LONGEST and (folded := " ".join(fold(name).split())):
+        if 0 < len(name) <= MAX_VALUE_CHARS and (folded := " ".join(fold(name).split())):
             notes.setdefault(folded, set()).add(note)
             spellings.setdefault(folded, Counter())[" ".join(name.split())] += 1
     for folded, counts in spellings.items():
         yield folded, min(counts, key=lambda spelling: (-counts[spelling], spelling)), len(notes[folded])
 
 
-def _entries(
-    spelled_notes: Iterable[tuple[str, int]], filter_of: Callable[[str], str], *, is_counted: bool = True
-) -> Iterator[_Entry]:
-    """Yield the entries of a list; `is_counted` shows their counts, because the filter finds exactly those notes."""
-    for folded, spelling_of, notes in _count_spellings(spelled_notes):
-        if text := filter_of(spelling_of):
-            yield _Entry(folded, Completion(text, spelling_of, notes if is_counted else 0), notes)
+def _build_entries(
+    spelled_notes: Iterable[tuple[str, int]], build_filter: Callable[[str], str], *, is_counted: bool = True
+) -> Iterator[_CompletionEntry]:
+    """Yield an entry for each name in `spelled_notes`, pairs of a name as spelled and a note's number.
+
+    `build_filter` returns the filter for a spelling, or "" to leave the name out. Counts are shown if `is_counted`,
+    that is, if the filter finds exactly the counted notes.
+    """
+    for folded, spelling, notes in _count_spellings(spelled_notes):
+        if text := build_filter(spelling):
+            yield _CompletionEntry(folded, Completion(text, spelling, notes if is_counted else 0), notes)
 
 
-def _tags(snapshot: Corpus) -> Iterator[_Entry]:
+def _list_tags(snapshot: Corpus) -> Iterator[_CompletionEntry]:
     spelled_notes = [
         (tag[:end], note)
         for tag, note in ((name.strip("/"), note) for name, note in snapshot.facets.tags_as_written())
         for end in (*(end for end, sign in enumerate(tag) if sign == "/"), len(tag))
     ]
-    return _entries(spelled_notes, tag_filter)
+    return _build_entries(spelled_notes, format_tag_filter)
 
 
-def _tag_entries(snapshot: Corpus) -> Iterator[_Entry]:
-    for entry in _tags(snapshot):
+def _list_hashtags(snapshot: Corpus) -> Iterator[_CompletionEntry]:
+    for entry in _list_tags(snapshot):
         tag = entry.completion.label
         if not any(sign.isspace() or sign in '#"' for sign in tag) and any(map(str.isalpha, tag)):
-            yield _Entry(entry.folded, Completion(f"#{tag}", tag, entry.completion.count), entry.weight)
+            yield _CompletionEntry(entry.folded, Completion(f"#{tag}", tag, entry.completion.count), entry.weight)
 
 
-def _folders(operator: str) -> Callable[[Corpus], Iterator[_Entry]]:
-    def filter_of(folder: str) -> str:
+def _folder_list_builder(operator: str) -> Callable[[Corpus], Iterator[_CompletionEntry]]:
+    def build_filter(folder: str) -> str:
         is_pattern = operator == "path" or "*" in fold(folder)
-        return folder_filter(folder) if is_pattern else filter_for(operator, f"/{folder}/")
+        return format_folder_filter(folder) if is_pattern else format_filter(operator, f"/{folder}/")
 
-    return lambda snapshot: _of_folders(snapshot, filter_of)
+    return lambda snapshot: _list_folders(snapshot, build_filter)
 
 
-def _of_folders(snapshot: Corpus, filter_of: Callable[[str], str]) -> Iterator[_Entry]:
+def _list_folders(snapshot: Corpus, build_filter: Callable[[str], str]) -> Iterator[_CompletionEntry]:
     counts: Counter[str] = Counter()
     for path in snapshot.table.paths:
         folder = posixpath.dirname(path)
@@ -200,64 +220,66 @@ def _of_folders(snapshot: Corpus, filter_of: Callable[[str], str]) -> Iterator[_
             counts[folder] += 1
             folder = posixpath.dirname(folder)
     for folder, notes in counts.items():
-        yield _Entry(fold(f"{folder}/"), Completion(filter_of(folder), f"{folder}/", notes), notes)
+        yield _CompletionEntry(fold(f"{folder}/"), Completion(build_filter(folder), f"{folder}/", notes), notes)
 
 
-def _files(operator: str) -> Callable[[Corpus], Iterator[_Entry]]:
-    def files_of(snapshot: Corpus) -> Iterator[_Entry]:
+def _file_list_builder(operator: str) -> Callable[[Corpus], Iterator[_CompletionEntry]]:
+    def list_files(snapshot: Corpus) -> Iterator[_CompletionEntry]:
         stems = [
             (posixpath.splitext(posixpath.basename(path))[0], note) for note, path in enumerate(snapshot.table.paths)
         ]
-        return _entries(stems, lambda stem: filter_for(operator, stem), is_counted=False)
+        return _build_entries(stems, lambda stem: format_filter(operator, stem), is_counted=False)
 
-    return files_of
-
-
-def _titles(snapshot: Corpus) -> Iterator[_Entry]:
-    return _entries(snapshot.facets.titles_as_written(), lambda title: filter_for("title", title), is_counted=False)
+    return list_files
 
 
-def _headings(snapshot: Corpus) -> Iterator[_Entry]:
+def _list_titles(snapshot: Corpus) -> Iterator[_CompletionEntry]:
+    return _build_entries(
+        snapshot.facets.titles_as_written(), lambda title: format_filter("title", title), is_counted=False
+    )
+
+
+def _list_headings(snapshot: Corpus) -> Iterator[_CompletionEntry]:
     counts: dict[str, tuple[str, int]] = {}
     for heading, count in snapshot.facets.headings_as_written():
-        if len(heading) <= LONGEST and (folded := fold(heading)):
-            spelling_of, before = counts.get(folded, (heading, 0))
-            counts[folded] = spelling_of, before + count
-    for folded, (spelling_of, count) in counts.items():
-        yield _Entry(folded, Completion(filter_for("heading", spelling_of), spelling_of), count)
+        if len(heading) <= MAX_VALUE_CHARS and (folded := fold(heading)):
+            spelling, before = counts.get(folded, (heading, 0))
+            counts[folded] = spelling, before + count
+    for folded, (spelling, count) in counts.items():
+        yield _CompletionEntry(folded, Completion(format_filter("heading", spelling), spelling), count)
 
 
-def _values(snapshot: Corpus, name: str) -> Iterator[_Entry]:
-    return _entries(snapshot.facets.values_as_written(name), lambda value: value_filter(name, value))
+def _list_values(snapshot: Corpus, name: str) -> Iterator[_CompletionEntry]:
+    return _build_entries(snapshot.facets.values_as_written(name), lambda value: format_property_filter(name, value))
 
 
-def _kinds(snapshot: Corpus) -> Iterator[_Entry]:
+def _list_kinds(snapshot: Corpus) -> Iterator[_CompletionEntry]:
     for kind, notes in snapshot.facets.kinds.items():
-        yield _Entry(kind, Completion(filter_for("kind", kind), kind), len(notes))
+        yield _CompletionEntry(kind, Completion(format_filter("kind", kind), kind), len(notes))
 
 
-_MAKERS: Mapping[str, Callable[[Corpus], Iterator[_Entry]]] = {
-    "tag": _tags,
-    "tags": _tags,
-    "#": _tag_entries,
-    "path": _folders("path"),
-    "folder": _folders("folder"),
-    "in": _folders("in"),
-    "file": _files("file"),
-    "link": _files("link"),
-    "from": _files("from"),
-    "title": _titles,
-    "alias": _titles,
-    "aliases": _titles,
-    "heading": _headings,
-    "kind": _kinds,
+_LIST_BUILDERS: Mapping[str, Callable[[Corpus], Iterator[_CompletionEntry]]] = {
+    "tag": _list_tags,
+    "tags": _list_tags,
+    "#": _list_hashtags,
+    "path": _folder_list_builder("path"),
+    "folder": _folder_list_builder("folder"),
+    "in": _folder_list_builder("in"),
+    "file": _file_list_builder("file"),
+    "link": _file_list_builder("link"),
+    "from": _file_list_builder("from"),
+    "title": _list_titles,
+    "alias": _list_titles,
+    "aliases": _list_titles,
+    "heading": _list_headings,
+    "kind": _list_kinds,
 }
 
 
-def _periods(snapshot: Corpus, name: str, typed: str, today: date) -> Iterator[Completion]:
+def _complete_period(snapshot: Corpus, name: str, typed_text: str, today: date) -> Iterator[Completion]:
     years = [str(today.year - back) for back in range(5)]
-    for period in (*PERIODS, *years):
-        if period.startswith(typed.lower()):
+    for period in (*PERIOD_NAMES, *years):
+        if period.startswith(typed_text.lower()):
             (query,) = parse_alternatives(f"{name}:{period} ")
             notes = flag_allowed_notes(query.filters, snapshot.facets, len(snapshot.table.paths), today)
             yield Completion(f"{name}:{period}", period, int(np.count_nonzero(notes)))
@@ -266,62 +288,70 @@ def _periods(snapshot: Corpus, name: str, typed: str, today: date) -> Iterator[C
 # --- words ------------------------------------------------------------------------------------------------------------
 
 
-def _words(snapshot: Corpus, typed: str) -> tuple[Completion, ...]:
-    """Return the words of the vault that start with `typed`, and the filters and properties."""
-    prefix = fold(typed)
+def _complete_word(snapshot: Corpus, typed_text: str) -> tuple[Completion, ...]:
+    """Return the words of the vault , filter names andpropertynamesthat start with ` typed_text `."""
+    prefix = fold(typed_text)
     names = [Completion(f"{name}:", f"{name}:") for name in sorted(FILTER_OPERATORS - {"tags", "aliases", "alias"})]
     filters = [entry for entry in names if entry.text.startswith(prefix)]
-    property_entries = _cached(snapshot, ":", _property_names)
+    property_entries = _load_cached_list(snapshot, ":", _list_property_names)
     named = [entry.completion for entry in property_entries if entry.folded.startswith(prefix)]
     properties = [entry for entry in named if entry.text]
     if not prefix:
-        return (*filters, *properties[:MAX])
-    return (*_vocabulary(snapshot, prefix), *filters, *properties)[:MAX]
+        return (*filters, *properties[:MAX_COMPLETIONS])
+    return (*_complete_from_vocabulary(snapshot, prefix), *filters, *properties)[:MAX_COMPLETIONS]
 
 
-def _property_names(snapshot: Corpus) -> Iterator[_Entry]:
-    spelling_of: dict[str, dict[str, int]] = {}
+def _list_property_names(snapshot: Corpus) -> Iterator[_CompletionEntry]:
+    spellings_by_name: dict[str, dict[str, int]] = {}
     for name, notes in snapshot.facets.property_names_as_written():
-        spelling_of.setdefault(property_name(name), {})[name] = notes
-    for name, spellings in spelling_of.items():
-        yield _property_entry(snapshot, name, spellings)
+        spellings_by_name.setdefault(property_name(name), {})[name] = notes
+    for name, spellings in spellings_by_name.items():
+        yield _build_property_entry(snapshot, name, spellings)
 
 
-def _property_entry(snapshot: Corpus, name: str, spellings: Mapping[str, int]) -> _Entry:
-    """Return a property with its commonest spelling. A note with two spellings is counted once."""
+def _build_property_entry(snapshot: Corpus, name: str, spellings: Mapping[str, int]) -> _CompletionEntry:
+    """Return an entry for the property `name` in its commonest spelling; `spellings` maps spellings to note counts.
+
+    A note with two spellings is counted once.
+    """
     spelling = min(spellings, key=lambda variant: (-spellings[variant], variant))
     notes = spellings[spelling]
     if len(spellings) > 1:
         notes = len({note for _, note in snapshot.facets.values_as_written(name)})
-    key = property_filter_name(spelling)
-    return _Entry(name, Completion(f"{key}:", spelling, notes) if key else Completion("", spelling), notes)
+    key = format_property_name(spelling)
+    return _CompletionEntry(name, Completion(f"{key}:", spelling, notes) if key else Completion("", spelling), notes)
 
 
-def _vocabulary(snapshot: Corpus, typed: str) -> list[Completion]:
-    """Return words that start with `typed` as they are spelled, by the number of fragments with the same stem."""
-    analysis = analyze_text(typed, snapshot)
+def _complete_from_vocabulary(snapshot: Corpus, typed_text: str) -> list[Completion]:
+    """Return the words of the vault that start with `typed_text`, those with a stem in the most fragments first."""
+    analysis = analyze_text(typed_text, snapshot)
     if len(analysis) != 1:
         return []
     reader = snapshot.lexical
-    stems = dict.fromkeys((*analysis[0].terms, *reader.completions(typed, 10 * TERMS)))
+    stems = dict.fromkeys((*analysis[0].terms, *reader.completions(typed_text, 10 * MAX_COMPLETING_STEMS)))
     counted = sorted(((reader.count(term), term) for term in stems), key=lambda item: (-item[0], item[1]))
     completions: dict[str, Completion] = {}
-    snapshot = _with_fragments(snapshot, [term for _, term in counted[:TERMS]])
-    for _, term in counted[:TERMS]:
+    snapshot = _prefetch_fragments_with(snapshot, [term for _, term in counted[:MAX_COMPLETING_STEMS]])
+    for _, term in counted[:MAX_COMPLETING_STEMS]:
         rows = np.unique(snapshot.lexical.entries(term).rows)
-        word = spelling_of(snapshot, term, rows[:READ].tolist(), typed)
+        word = find_spelling(snapshot, term, rows[:FRAGMENTS_READ_PER_STEM].tolist(), typed_text)
         if word and word.casefold() not in completions:
             completions[word.casefold()] = Completion(word, word, snapshot.count_fragments([term]), "fragment")
     return sorted(completions.values(), key=lambda item: (-item.count, item.label))
 
 
-def _with_fragments(snapshot: Corpus, terms: Sequence[str]) -> Corpus:
-    """Return the corpus with the first fragments loaded that have each of `terms`."""
-    return snapshot.prefetch(lambda _: [CandidateQuery(must=((term,),), scan_limit=READ) for term in terms])
+def _prefetch_fragments_with(snapshot: Corpus, terms: Sequence[str]) -> Corpus:
+    """Return the corpus with the first fragments loaded that have each of `terms` (index terms)."""
+    return snapshot.prefetch(
+        lambda _: [CandidateQuery(must=((term,),), scan_limit=FRAGMENTS_READ_PER_STEM) for term in terms]
+    )
 
 
-def spelling_of(snapshot: Corpus, term: str, rows: Sequence[int], typed: str = "") -> str:
-    """Return the commonest spelling of a stem in the fragments `rows` that starts with `typed`; "" if there is none."""
+def find_spelling(snapshot: Corpus, term: str, rows: Sequence[int], typed_text: str = "") -> str:
+    """Return the commonest spelling of the stem `term` in the fragments `rows`; "" if there is none.
+
+    Only spellings that start with `typed_text` (case-folded) count.
+    """
     table = snapshot.table
     spellings: Counter[str] = Counter()
     for row, fragment in zip(rows, snapshot.fragments(table.keys[list(rows)].tolist()), strict=True):
@@ -329,7 +359,7 @@ def spelling_of(snapshot: Corpus, term: str, rows: Sequence[int], typed: str = "
         analysis = analyze(text, table.languages[table.notes[row]])
         for candidate_term, start, end in zip(analysis.terms, analysis.starts, analysis.ends, strict=True):
             word = text[start:end]
-            if candidate_term == term and fold(word).startswith(typed) and not _PATH.search(word):
+            if candidate_term == term and fold(word).startswith(typed_text) and not _ADDRESS_OR_FILE_NAME.search(word):
                 spellings[word] += 1
     if not spellings:
         return ""
@@ -341,27 +371,27 @@ def spelling_of(snapshot: Corpus, term: str, rows: Sequence[int], typed: str = "
 # Corrections of a query: words and values that the vault does not have are replaced by the most similar ones it has.
 
 MIN_SIMILARITY = 0.6
-"""The least similarity of a word and its correction: that of five-letter words with two different letters.
+"""The least similarity (normalised OSA distance) of a word and its correction; two letters of five may differ.
 
-A search finds words above `search.fuzzy_threshold` by itself, but not in phrases and filters.
+A search itself finds words above the setting `search.fuzzy_threshold`, but not in phrases and filters.
 """
-SHORTEST = 4
-"""The fewest letters of a word for which similar spelling is meaningful."""
-_COMPARED = 5
+MIN_CORRECTED_LETTERS = 4
+"""The fewest letters of a word that is corrected: shorter words are all similar to each other."""
+_MAX_COMPARED_WORDS = 5
 
-Change = tuple[int, int, str]
-"""Start and end of a range of the query, and its replacement."""
+Replacement = tuple[int, int, str]
+"""A change to a query: start and end (exclusive) of a character range, and the text that replaces it."""
 
 
 def correct(engine: Engine, query: str) -> str:
-    """Return the corrected query; "" if nothing is misspelt, or if the corrected query matches nothing."""
+    """Return `query` with misspelt parts corrected; "" if nothing is misspelt or the correction matches nothing."""
     corrected_query = query
-    for start, end, instead in sorted(_changes(engine, query), reverse=True):
+    for start, end, instead in sorted(_find_replacements(engine, query), reverse=True):
         corrected_query = corrected_query[:start] + instead + corrected_query[end:]
     return corrected_query if corrected_query != query and engine.find_matching_rows(corrected_query).any() else ""
 
 
-def _changes(engine: Engine, query: str) -> Iterator[Change]:
+def _find_replacements(engine: Engine, query: str) -> Iterator[Replacement]:
     snapshot, facets = engine.snapshot, engine.snapshot.facets
     query_conditions = find_conditions(query, facets.properties, facets.tags)
     key_hints = suggest_filters(query, KnownNames(facets.properties, facets.tags, FILTER_KINDS))
@@ -380,7 +410,7 @@ def _changes(engine: Engine, query: str) -> Iterator[Change]:
 
 
 def _correct_filter(engine: Engine, condition: Filter) -> str:
-    """Return the most similarly spelled filter for one that no note matches; "" for one that some match."""
+    """Return the most similar filter in the vault if no note matches `condition`; "" if a note matches or none is."""
     alone = Query("", filters=(condition,))
     engine.prefetch([alone])
     snapshot = engine.snapshot
@@ -389,7 +419,7 @@ def _correct_filter(engine: Engine, condition: Filter) -> str:
         return ""
     entries = {
         entry.folded.strip("/"): entry.completion.text
-        for entry in completions_of(
+        for entry in list_filter_values(
             snapshot, condition.name if condition.kind is FilterKind.PROPERTY else str(condition.kind)
         )
     }
@@ -399,33 +429,35 @@ def _correct_filter(engine: Engine, condition: Filter) -> str:
 
 
 def _correct_word(snapshot: Corpus, word: QueryWord) -> str:
-    """Return the most similarly spelled word for one that no note has; "" for one that some have.
+    """Return the most similarly spelled word of the vault if no note has `word`; "" if a note has it.
 
-    Ties go to the commonest word.
+    Ties go to the commonest word. Returns "" too if `word` is short, or no word is similar.
     """
-    reader, typed = snapshot.lexical, word.terms[0]
-    if word.whole or len(typed) < SHORTEST or not typed.isalpha():
+    reader, stem = snapshot.lexical, word.terms[0]
+    if word.whole or len(stem) < MIN_CORRECTED_LETTERS or not stem.isalpha():
         return ""
     # An index's count of a term includes deleted fragments, so it only shows that the term may exist.
     may_be = [term for term in word.terms if reader.count(term)]
     if snapshot.count_fragments(may_be) or reader.completions(fold(word.surface), 1):
         return ""
     near = process.extract(
-        typed,
+        stem,
         reader.lexicon("text"),
         scorer=OSA.normalized_similarity,
         score_cutoff=MIN_SIMILARITY,
-        limit=_COMPARED,
+        limit=_MAX_COMPARED_WORDS,
     )
-    snapshot = _with_fragments(snapshot, [term for term, _, _ in near])
+    snapshot = _prefetch_fragments_with(snapshot, [term for term, _, _ in near])
     for term, _, _ in sorted(near, key=lambda item: (-item[1], -reader.count(item[0]), item[0])):
-        if written := spelling_of(snapshot, term, np.unique(snapshot.lexical.entries(term).rows)[:READ].tolist()):
+        if written := find_spelling(
+            snapshot, term, np.unique(snapshot.lexical.entries(term).rows)[:FRAGMENTS_READ_PER_STEM].tolist()
+        ):
             return written.lower() if word.surface.islower() else written
     return ""
 
 
-NARROWER, WIDER = 6, 4
-"""The most suggestions of either kind."""
+MAX_NARROWER, MAX_WIDER = 6, 4
+"""The most narrower, and the most wider queries that are suggested."""
 
 
 # --- suggestions ------------------------------------------------------------------------------------------------------
@@ -435,30 +467,35 @@ NARROWER, WIDER = 6, 4
 # that some of the best fragments have. Matches are those that a search counts, so the number is the one that the search
 # shows for the suggested query. At cpp-docs size this takes 110 to 210 ms of CPU.
 
-WORDS = 4
-"""The most words among the narrower suggestions, if there are enough filters for the rest."""
-FRAGMENTS_READ = 40
-"""The number of best fragments whose words are used."""
-MAX_SHARE = 0.6
-"""The largest share of the matches that a narrower suggestion may keep."""
-MIN = 2
-"""The fewest matching fragments of a suggestion."""
-WEIGHED = 200
-"""The number of branches, those with most of the matches, that are tested for distinctiveness."""
-LONGEST_LABEL = 40
-"""The most characters of a suggested value or word."""
+MAX_WORD_SUGGESTIONS = 4
+"""The most narrower queries that add a word; there may be more if filters do not fill the rest."""
+FRAGMENTS_READ_FOR_WORDS = 40
+"""The number of best fragments whose words are suggested."""
+MAX_MATCH_SHARE = 0.6
+"""The largest share of the original query's matches that a narrower query may keep."""
+MIN_MATCHES = 2
+"""The fewest matching fragments of a narrower query."""
+MAX_TESTED_BRANCHES = 200
+"""The number of folders, tags or values, those with the most matches, that are tested for distinctiveness."""
+MAX_LABEL_CHARS = 40
+"""The most characters of a value or word that is suggested."""
 
 Counts = npt.NDArray[np.int64]
 
 
 class Direction(StrEnum):
+    """Whether a suggested query has fewer matches (NARROWER) or more (WIDER)."""
+
     NARROWER = "narrower"
     WIDER = "wider"
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A query with fewer or more matches: `label` is the added or removed part, `hits` the number of matches."""
+    """A suggested query with its number of matches, `hits`.
+
+    `way` is narrower or wider; `label` names the part that was added to the user's query or removed from it.
+    """
 
     way: Direction
     label: str
@@ -466,50 +503,53 @@ class Suggestion:
     hits: int
 
 
-def suggestions(engine: Engine, query: str) -> tuple[Suggestion, ...]:
-    """Return narrower queries, the most distinctive first, then wider ones; without a query the vault's parts."""
-    base = query if query.strip() else EVERYTHING
+def suggest_queries(engine: Engine, query: str) -> tuple[Suggestion, ...]:
+    """Return queries that are narrower than `query`, the most distinctive first, then wider queries.
+
+    For an empty query, return filters for distinctive folders, tags and values of the vault.
+    """
+    base = query if query.strip() else MATCH_ALL_QUERY
     matching = engine.count_matches_by_note(base)
     hits = int(matching.sum())
     topic = find_topic(engine, query) if query.strip() and hits else None
-    words = list(_words_of(topic)) if topic is not None else []
-    narrower = [*_filters(engine, query, matching), *_narrow_by_words(engine, query, words, hits)]
+    words = list(_find_distinctive_words(topic)) if topic is not None else []
+    narrower = [*_narrow_by_filter(engine, query, matching), *_narrow_by_words(engine, query, words, hits)]
     wider = [*_widen_by_removal(engine, query, hits), *_widen_by_words(engine, query, words, hits)]
-    return (*_mix(narrower), *_without_repeats(wider)[:WIDER])
+    return (*_mix_filters_and_words(narrower), *_drop_duplicate_queries(wider)[:MAX_WIDER])
 
 
-def _mix(narrower: Sequence[Suggestion]) -> list[Suggestion]:
-    """Return a mix of filters and words, the filters first; more of one kind if there are fewer of the other."""
-    every = _without_repeats(narrower)
+def _mix_filters_and_words(narrower: Sequence[Suggestion]) -> list[Suggestion]:
+    """Return at most MAX_NARROWER of `narrower`: queries with an added filter first, then those with an added word."""
+    every = _drop_duplicate_queries(narrower)
     words = [suggestion for suggestion in every if suggestion.label.startswith('"')]
     filters = [suggestion for suggestion in every if not suggestion.label.startswith('"')]
-    room = max(NARROWER - len(words), NARROWER - WORDS)
-    return [*filters[:room], *words[: NARROWER - min(len(filters), room)]]
+    room = max(MAX_NARROWER - len(words), MAX_NARROWER - MAX_WORD_SUGGESTIONS)
+    return [*filters[:room], *words[: MAX_NARROWER - min(len(filters), room)]]
 
 
-def _without_repeats(suggestions: Sequence[Suggestion]) -> list[Suggestion]:
+def _drop_duplicate_queries(suggestions: Sequence[Suggestion]) -> list[Suggestion]:
     return list({each.query: each for each in reversed(suggestions)}.values())[::-1]
 
 
-def _count(engine: Engine, query: str) -> int:
+def _count_matches(engine: Engine, query: str) -> int:
     return int(engine.count_matches_by_note(query).sum())
 
 
 # --- narrower ---------------------------------------------------------------------------------------------------------
 
 
-def _filters(engine: Engine, query: str, counts: Counts) -> Iterator[Suggestion]:
-    """Yield the distinctive folders, tags and property values among the matches, as narrower queries.
+def _narrow_by_filter(engine: Engine, query: str, counts: Counts) -> Iterator[Suggestion]:
+    """Yield `query` narrowed to each distinctive folder, tag or property value, the most distinctive first.
 
-    `counts` counts the matches of each note. The counts are the same as in the map of matches.
+    `counts` holds the number of matching fragments of each note. The numbers of hits are those of the vault map.
     """
     snapshot = engine.snapshot
-    branches = branches_of(snapshot)
+    branches = load_branches(snapshot)
     overall = snapshot.fragment_counts(np.arange(len(snapshot.table.paths)))
     distinctive = sorted(
-        (-score, tree.filter_of(node), count)
+        (-score, tree.build_filter(node), count)
         for tree in (branches.folders, branches.tags, branches.properties)
-        for score, node, count in _distinctive(tree, counts, overall)
+        for score, node, count in _score_branches(tree, counts, overall)
     )
     shown_counts: set[int] = set()
     for _, condition, count in distinctive:
@@ -519,19 +559,23 @@ def _filters(engine: Engine, query: str, counts: Counts) -> Iterator[Suggestion]
             narrowed = engine.add_condition(query, condition) if query.strip() else f"{condition} "
             yield Suggestion(Direction.NARROWER, condition, narrowed, count)
             shown_counts.add(count)
-        if len(shown_counts) == NARROWER:
+        if len(shown_counts) == MAX_NARROWER:
             return
 
 
-def _distinctive(tree: Tree, matches: Counts, overall: Counts) -> Iterator[tuple[float, int, int]]:
-    """Yield the distinctiveness of each branch (G² and its share of the matches), its position, and its matches."""
+def _score_branches(tree: FilterTree, matches: Counts, overall: Counts) -> Iterator[tuple[float, int, int]]:
+    """Yield the distinctiveness, position and number of matches of the branches of `tree` with the most matches.
+
+    Distinctiveness is the log-likelihood ratio G² plus the branch's share of the matches. `matches` and `overall` hold
+    the number of matching fragments, and of all fragments, of each note.
+    """
     counts, notes = tree.count(matches)
     whole, _ = tree.count(overall)
     matched, overall_count = int(matches.sum()), int(overall.sum())
-    eligible = np.flatnonzero((counts >= MIN) & (counts <= MAX_SHARE * matched) & (notes >= MIN))
-    for node in eligible[np.argsort(-counts[eligible], kind="stable")][:WEIGHED].tolist():
+    eligible = np.flatnonzero((counts >= MIN_MATCHES) & (counts <= MAX_MATCH_SHARE * matched) & (notes >= MIN_MATCHES))
+    for node in eligible[np.argsort(-counts[eligible], kind="stable")][:MAX_TESTED_BRANCHES].tolist():
         label = tree.labels[node]
-        if len(label) <= LONGEST_LABEL and day_of(label) is None:
+        if len(label) <= MAX_LABEL_CHARS and day_of(label) is None:
             score = (
                 log_likelihood(int(counts[node]), matched, int(whole[node]), overall_count)
                 if matched < overall_count
@@ -540,14 +584,18 @@ def _distinctive(tree: Tree, matches: Counts, overall: Counts) -> Iterator[tuple
             yield round(score, 3) + counts[node] / max(matched, 1), node, int(counts[node])
 
 
-def _words_of(topic: Topic) -> Iterator[str]:
-    """Yield words and pairs of words that some of the best fragments have, the most distinctive first."""
-    rows = topic.best[:FRAGMENTS_READ]
-    phrases = phrases_of(topic, topic.fragments(rows.tolist()), topic.best_notes[: len(rows)].tolist())
-    candidates = [key for key, count in phrases.counts.items() if MIN <= count <= max(MIN, MAX_SHARE * len(rows))]
+def _find_distinctive_words(topic: Topic) -> Iterator[str]:
+    """Yield words and pairs of words that some of the topic's best fragments have, the most distinctive first."""
+    rows = topic.best[:FRAGMENTS_READ_FOR_WORDS]
+    phrases = extract_phrases(topic, topic.fragments(rows.tolist()), topic.best_notes[: len(rows)].tolist())
+    candidates = [
+        key
+        for key, count in phrases.counts.items()
+        if MIN_MATCHES <= count <= max(MIN_MATCHES, MAX_MATCH_SHARE * len(rows))
+    ]
     used: set[str] = set()
     for key in sorted(candidates, key=lambda key: (-_phrase_score(phrases, key), key)):
-        if not used & set(key) and len(word := phrases.spelling(key)) <= LONGEST_LABEL and '"' not in word:
+        if not used & set(key) and len(word := phrases.spelling(key)) <= MAX_LABEL_CHARS and '"' not in word:
             used |= set(key)
             yield word
 
@@ -557,17 +605,17 @@ def _phrase_score(phrases: Phrases, key: tuple[str, ...]) -> float:
 
 
 def _narrow_by_words(engine: Engine, query: str, words: Sequence[str], hits: int) -> Iterator[Suggestion]:
-    """Yield the query with one more required word, and with its own words as a phrase."""
+    """Yield the query as a phrase, and the query with each of `words` added; `hits` is its number of matches."""
     plain = query.split()
     if 1 < len(plain) <= 4 and all(map(str.isalnum, plain)):
-        yield from _if_narrower(engine, f'"{" ".join(plain)}"', f'"{" ".join(plain)}"', hits)
-    for word in words[: 2 * WORDS]:
-        yield from _if_narrower(engine, f'"{word}"', engine.add_condition(query, f'"{word}"'), hits)
+        yield from _suggest_if_narrower(engine, f'"{" ".join(plain)}"', f'"{" ".join(plain)}"', hits)
+    for word in words[: 2 * MAX_WORD_SUGGESTIONS]:
+        yield from _suggest_if_narrower(engine, f'"{word}"', engine.add_condition(query, f'"{word}"'), hits)
 
 
-def _if_narrower(engine: Engine, label: str, query: str, hits: int) -> Iterator[Suggestion]:
-    count = _count(engine, query)
-    if MIN <= count < hits:
+def _suggest_if_narrower(engine: Engine, label: str, query: str, hits: int) -> Iterator[Suggestion]:
+    count = _count_matches(engine, query)
+    if MIN_MATCHES <= count < hits:
         yield Suggestion(Direction.NARROWER, label, query, count)
 
 
@@ -575,32 +623,35 @@ def _if_narrower(engine: Engine, label: str, query: str, hits: int) -> Iterator[
 
 
 def _widen_by_removal(engine: Engine, query: str, hits: int) -> Iterator[Suggestion]:
-    """Yield the query without one of its conditions, and with its phrases as words."""
+    """Yield the query without each of its conditions, and the query with its phrases as single words.
+
+    Only queries with more than `hits` matches are yielded.
+    """
     facets = engine.snapshot.facets
     query_conditions = find_conditions(query, facets.properties, facets.tags)
     for each in query_conditions:
         left = " ".join(f"{query[: each.start].rstrip()} {query[each.end :].lstrip()}".split())
         if left:
-            yield from _if_wider(engine, f"without {query[each.start : each.end]}", left, hits)
+            yield from _suggest_if_wider(engine, f"without {query[each.start : each.end]}", left, hits)
     outside = query
     for each in reversed(query_conditions):
         outside = f"{outside[: each.start]}{' ' * (each.end - each.start)}{outside[each.end :]}"
-    if outside.count('"') >= MIN:
+    if outside.count('"') >= MIN_MATCHES:
         loose = "".join(
             sign
             for at, sign in enumerate(query)
             if sign != '"' or any(each.start <= at < each.end for each in query_conditions)
         )
-        yield from _if_wider(engine, "its phrase as words", loose, hits)
+        yield from _suggest_if_wider(engine, "its phrase as words", loose, hits)
 
 
 def _widen_by_words(engine: Engine, query: str, words: Sequence[str], hits: int) -> Iterator[Suggestion]:
-    """Yield the query joined by "or" with a word of its subject."""
+    """Yield the query joined by "or" with each of the first two `words`, if more than `hits` fragments match."""
     for word in words[:2]:
-        yield from _if_wider(engine, f"or {word}", f"{query.strip()} | {word}", hits)
+        yield from _suggest_if_wider(engine, f"or {word}", f"{query.strip()} | {word}", hits)
 
 
-def _if_wider(engine: Engine, label: str, query: str, hits: int) -> Iterator[Suggestion]:
-    count = _count(engine, query)
+def _suggest_if_wider(engine: Engine, label: str, query: str, hits: int) -> Iterator[Suggestion]:
+    count = _count_matches(engine, query)
     if count > hits:
         yield Suggestion(Direction.WIDER, label, query, count)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from excerpt.corpus.interface import Terms
 from excerpt.insight.overview_parts import Theme
-from excerpt.insight.passages import prose_of
+from excerpt.insight.passages import extract_prose
 from excerpt.insight.topic import Topic
 from excerpt.model import Fragment
 from excerpt.text.words import WIDE_CHARACTERS, chunks_of, fold, is_function_word, terms_of
@@ -30,18 +30,18 @@ from excerpt.text.words import WIDE_CHARACTERS, chunks_of, fold, is_function_wor
 Vectors = npt.NDArray[np.float32]
 
 
-def groups_of(vectors: Vectors, count: int) -> list[list[int]]:
-    """Return `count` groups of vectors, each as ascending positions in `vectors`, ordered by their first.
+def cluster_vectors(vectors: Vectors, count: int) -> list[list[int]]:
+    """Return `count` groups of similar vectors, each as ascending positions in `vectors`.
 
-    If there are fewer vectors, each is one group.
+    Groups are ordered by their first positions. With fewer than `count` vectors, each vector is a group.
     """
     size = len(vectors)
     members: dict[int, list[int]] = {row: [row] for row in range(size)}
-    distances = _distances(vectors)
+    distances = _squared_distances(vectors)
     while len(members) > max(count, 1):
         first, second = sorted(divmod(int(np.argmin(distances)), size))
-        sizes = np.array([len(members.get(row, ())) for row in range(size)], np.float64)
-        distances[first] = _merge_distances(distances, sizes, first, second)
+        note_sizes = np.array([len(members.get(row, ())) for row in range(size)], np.float64)
+        distances[first] = _merge_distances(distances, note_sizes, first, second)
         distances[:, first] = distances[first]
         distances[second] = distances[:, second] = np.inf
         distances[first, first] = np.inf
@@ -49,8 +49,8 @@ def groups_of(vectors: Vectors, count: int) -> list[list[int]]:
     return sorted(sorted(rows) for rows in members.values())
 
 
-def _distances(vectors: Vectors) -> npt.NDArray[np.float64]:
-    """Return squared distances, rounded so that ties are ties on any processor."""
+def _squared_distances(vectors: Vectors) -> npt.NDArray[np.float64]:
+    """Return the squared distances of all pairs of vectors, rounded so that ties are equal on any processor."""
     exact = vectors.astype(np.float64)
     squares = (exact**2).sum(axis=1)
     distances = np.round(np.maximum(squares[:, None] + squares - 2 * exact @ exact.T, 0), 6)
@@ -59,15 +59,18 @@ def _distances(vectors: Vectors) -> npt.NDArray[np.float64]:
 
 
 def _merge_distances(
-    distances: npt.NDArray[np.float64], sizes: npt.NDArray[np.float64], first: int, second: int
+    distances: npt.NDArray[np.float64], note_sizes: npt.NDArray[np.float64], first: int, second: int
 ) -> npt.NDArray[np.float64]:
-    """Return the distances of the union of two groups from all others (Lance and Williams, 1967)."""
-    total = sizes + sizes[first] + sizes[second]
+    """Return the distances of the union of groups `first` and `second` from all groups (Lance and Williams, 1967).
+
+    `sizes` are the numbers of vectors in the groups.
+    """
+    total = note_sizes + note_sizes[first] + note_sizes[second]
     with np.errstate(invalid="ignore"):
         merged = (
-            (sizes + sizes[first]) * distances[first]
-            + (sizes + sizes[second]) * distances[second]
-            - sizes * distances[first, second]
+            (note_sizes + note_sizes[first]) * distances[first]
+            + (note_sizes + note_sizes[second]) * distances[second]
+            - note_sizes * distances[first, second]
         ) / total
     return np.where(np.isfinite(distances[first]) & np.isfinite(distances[second]), merged, np.inf)
 
@@ -78,42 +81,42 @@ def _merge_distances(
 Key = tuple[str, ...]
 """The terms of a word or of a pair of words."""
 
-PAIR = 1.35
+PAIR_WEIGHT = 1.35
 """The weight of a pair relative to one word: "version history" names a thing where "history" does not."""
 MIN_PAIR_SHARE = 0.6
-"""The least share of its rarer word's fragments that must have a pair for it to count as a term."""
-RARE = 0.7
+"""A pair is a term of its own if at least this share of its rarer word's fragments have the pair."""
+RARITY_SHARE = 0.7
 """The share of a word's weight that depends on its rarity in the vault."""
-COMMON = 0.2
-"""A word that more than this share of all fragments has is not distinctive, nor is a pair with it."""
-SHORTEST = 3
+COMMON_WORD_SHARE = 0.2
+"""A word that more than this share of all fragments have names no theme, and neither does a pair with the word."""
+MIN_WORD_LETTERS = 3
 """The fewest letters of a word that can name something, unless it is in capitals."""
 MIN_LANGUAGE_WEIGHT = 0.55
-"""The least weight of a word in general language, if the model knows it (`Embedder.word_weights`)."""
+"""The least weight in general language (0 common, 1 specific) of a word that the model knows."""
 
 # Contractions, genitives, paths and addresses name no theme.
 _NAMELESS = re.compile(r"['’/\\@]")
 # Names in code, errors and versions do not form pairs.
 _SYMBOL = re.compile(r"[\d_]")
 _WIDE = re.compile(f"[{WIDE_CHARACTERS}]")
-_SCRIPT = re.compile("[\u30a1-\u30fa\u30fc]{2,}|[\uac00-\ud7a3]{2,}|[\u3400-\u4dbf\u4e00-\u9fff]{2,}")
+_UNSPACED_RUN = re.compile("[\u30a1-\u30fa\u30fc]{2,}|[\uac00-\ud7a3]{2,}|[\u3400-\u4dbf\u4e00-\u9fff]{2,}")
 # Chinese characters that occur between words far more often than within them; Japanese has a separate script for these.
-_BETWEEN = re.compile(
+_PARTICLES = re.compile(
     "[的了在是和与或不也就都而及这那你我他她它们个上下中里为以会可能要有到从将把被对等请并但如果时后前所其此该每使用之于则且只还很更最又"
     "已没无让给向由因当您某另各再些么什吗呢吧啊着过得地]"
 )
-_LONGEST_WORD = 4
+_MAX_CHINESE_WORD_CHARS = 4
 _LETTER = re.compile(r"[^\W\d_]")
 
 
 @dataclass(frozen=True)
 class Phrases:
-    """The words and pairs of some fragments.
+    """The words and pairs of words in some fragments, each as a key of one or two terms.
 
-    `of` are those of each fragment, and `counts` the number of fragments that have each.
+    `keys_by_fragment` holds the keys of each fragment, and `counts` the number of fragments with each key.
     """
 
-    of: list[set[Key]]
+    keys_by_fragment: list[set[Key]]
     counts: Counter[Key]
     _spellings: Mapping[Key, Counter[str]] = field(repr=False)
     _language_weights: dict[str, float] = field(repr=False)
@@ -121,19 +124,20 @@ class Phrases:
     _rarities: dict[str, float] = field(default_factory=dict, repr=False)
 
     def spelling(self, key: Key) -> str:
-        """Return the commonest spelling; ties go to the one without capitals."""
+        """Return the commonest spelling of the word or pair; ties go to the spelling without capitals."""
         spellings = self._spellings[key]
         return min(spellings, key=lambda spelling: (-spellings[spelling], spelling.swapcase()))
 
     def weight(self, key: Key) -> float:
-        """Return the weight of a word or pair as a name, 0 if one of its words is common in the vault."""
-        rarities = [self._rarity(term) for term in key]
-        if min(rarities) < self._rarity_of(COMMON):
+        """Return how well a word or pair names a theme, 0 (one of its words is common in the vault) to PAIR_WEIGHT."""
+        rarities = [self._word_rarity(term) for term in key]
+        if min(rarities) < self._rarity_from_share(COMMON_WORD_SHARE):
             return 0.0
         weight = fmean(
-            self._language_weights[term] * (1 - RARE + RARE * share) for term, share in zip(key, rarities, strict=True)
+            self._language_weights[term] * (1 - RARITY_SHARE + RARITY_SHARE * share)
+            for term, share in zip(key, rarities, strict=True)
         )
-        return weight * (PAIR if self._is_term(key) else 1.0)
+        return weight * (PAIR_WEIGHT if self._is_term(key) else 1.0)
 
     def _is_term(self, key: Key) -> bool:
         """Return whether a pair is a term of its own: one of its words rarely occurs without the other."""
@@ -141,56 +145,60 @@ class Phrases:
             self.counts[term,] for term in key if (term,) in self.counts
         )
 
-    def learn(self, keys: Iterable[Key]) -> None:
+    def prefetch_rarities(self, keys: Iterable[Key]) -> None:
         """Look up, in one query, the number of fragments with each word of `keys`."""
-        self._reader.prefetch_counts([part for key in keys for term in key for part in self._indexed(term)])
+        self._reader.prefetch_counts([part for key in keys for term in key for part in self._index_terms(term)])
 
     @staticmethod
-    def _indexed(term: str) -> Sequence[str]:
-        """Return the index terms of a word: in a script without spaces its pairs of characters."""
+    def _index_terms(term: str) -> Sequence[str]:
+        """Return the index terms of a word; in a script without spaces, these are its pairs of characters."""
         return [term[at : at + 2] for at in range(len(term) - 1)] if _WIDE.match(term) else [term]
 
-    def _rarity(self, term: str) -> float:
-        """Return the rarity of a word in the vault: 0 if all fragments have it, 1 if only one has.
+    def _word_rarity(self, term: str) -> float:
+        """Return the rarity of a word in the vault: 0 if all fragments have the word, 1 if only one has.
 
-        It is approximate, because deleted fragments count until segments are merged.
+        The value is approximate, because deleted fragments count until the index's segments are merged.
         """
         if term not in self._rarities:
-            note_count = min(map(self._reader.count, self._indexed(term)))
-            self._rarities[term] = self._rarity_of(note_count / max(self._reader.corpus_size, 1))
+            note_count = min(map(self._reader.count, self._index_terms(term)))
+            self._rarities[term] = self._rarity_from_share(note_count / max(self._reader.corpus_size, 1))
         return self._rarities[term]
 
-    def _rarity_of(self, share: float) -> float:
-        """Return the rarity of a word that a share of all fragments has."""
+    def _rarity_from_share(self, share: float) -> float:
+        """Return the rarity, 0 to 1, of a word that `share` (0 to 1) of all fragments have."""
         count = max(self._reader.corpus_size, 2)
         return min(max(-log(max(share, 1 / count)) / log(count), 0.0), 1.0)
 
 
-def phrases_of(topic: Topic, fragments: Sequence[Fragment], notes: Sequence[int]) -> Phrases:
-    """Return the words and pairs that may name a theme of a topic.
+def extract_phrases(topic: Topic, fragments: Sequence[Fragment], notes: Sequence[int]) -> Phrases:
+    """Return the words and pairs of words in `fragments` that may name a theme of the topic.
 
-    The topic's own words count only in a pair with another, and words of little weight do not count.
+    `notes` are the numbers of the fragments' notes. The topic's own words are left out, except in a pair with another
+    word; so are words of little weight.
     """
     query_terms = frozenset(term for word in topic.query_words for term in word.terms)
     languages = topic.snapshot.table.languages
     vocabulary = _Vocabulary(topic)
-    of: list[set[Key]] = []
+    keys_by_fragment: list[set[Key]] = []
     spellings: defaultdict[Key, Counter[str]] = defaultdict(Counter)
     for fragment, note in zip(fragments, notes, strict=True):
         keys: set[Key] = set()
-        for line in prose_of(fragment.text).split("\n"):
+        for line in extract_prose(fragment.text).split("\n"):
             _collect_keys(vocabulary.words(line, languages[note]), query_terms, keys, spellings)
-        of.append(keys)
-    counts = Counter(key for keys in of for key in keys)
-    return Phrases(of, counts, spellings, vocabulary.language_weights, topic.snapshot.lexical)
+        keys_by_fragment.append(keys)
+    counts = Counter(key for keys in keys_by_fragment for key in keys)
+    return Phrases(keys_by_fragment, counts, spellings, vocabulary.language_weights, topic.snapshot.lexical)
 
 
-_Word = tuple[str, str] | None
-"""Spelling and term; None for a word that cannot name a theme."""
+_WordAndTerm = tuple[str, str] | None
+"""A word's spelling and its term; None for a word that cannot name a theme."""
 
 
 def _collect_keys(
-    words: Sequence[_Word], query_terms: frozenset[str], keys: set[Key], spellings: defaultdict[Key, Counter[str]]
+    words: Sequence[_WordAndTerm],
+    query_terms: frozenset[str],
+    keys: set[Key],
+    spellings: defaultdict[Key, Counter[str]],
 ) -> None:
     for word in words:
         if word is not None and word[1] not in query_terms:
@@ -205,64 +213,64 @@ def _collect_keys(
         spellings[word[1], other[1]][f"{word[0]} {other[0]}"] += 1
 
 
-def _wide_words(text: str, query_words: Sequence[str]) -> Iterator[str]:
-    """Yield probable words of a text without spaces, without a dictionary.
+def _split_unspaced_text(text: str, query_words: Sequence[str]) -> Iterator[str]:
+    """Yield probable words of a text in a script without spaces, found without a dictionary.
 
-    These are words of a foreign script and whole Korean ones; of Chinese characters, two to four between particles and
-    query words.
+    Runs of katakana or Korean are whole words. Chinese characters are split at particles and at `query_words`; parts of
+    two to four characters are words.
     """
-    for run in _SCRIPT.findall(text):
+    for run in _UNSPACED_RUN.findall(text):
         if not "\u3400" <= run[0] <= "\u9fff":
             yield run
             continue
         for word in query_words:
             run = run.replace(word, "的")  # noqa: PLW2901
-        yield from (piece for piece in _BETWEEN.split(run) if 2 <= len(piece) <= _LONGEST_WORD)
+        yield from (piece for piece in _PARTICLES.split(run) if 2 <= len(piece) <= _MAX_CHINESE_WORD_CHARS)
 
 
 class _Vocabulary:
-    """The words of a vault's notes that can name something, with a cache of the results."""
+    """Finds the words of a text that can name a theme; caches the results."""
 
     def __init__(self, topic: Topic) -> None:
         self._snapshot = topic.snapshot
         self._wide_terms = tuple(term for word in topic.query_words for term in word.terms if _WIDE.match(term))
         self._english = not topic.snapshot.languages or topic.snapshot.languages[0] == "en"
-        self._known: dict[tuple[str, str], _Word] = {}
+        self._cached_words: dict[tuple[str, str], _WordAndTerm] = {}
         self.language_weights: dict[str, float] = {}
 
-    def words(self, line: str, language: str) -> list[_Word]:
-        """Return the words of a line in order."""
-        words: list[_Word] = []
+    def words(self, line: str, language: str) -> list[_WordAndTerm]:
+        """Return the words of `line` in order, with None for words that cannot name a theme."""
+        words: list[_WordAndTerm] = []
         for chunk, size in chunks_of(line):
             if size:
                 whole = unicodedata.normalize("NFKC", chunk)
-                for word in _wide_words(whole, self._wide_terms):
-                    words += [self._word(word, language, wide=True), None]
+                for word in _split_unspaced_text(whole, self._wide_terms):
+                    words += [self._analyze_cached(word, language, wide=True), None]
             else:
-                words.append(self._word(chunk, language))
+                words.append(self._analyze_cached(chunk, language))
         return words
 
-    def _word(self, chunk: str, language: str, *, wide: bool = False) -> _Word:
+    def _analyze_cached(self, chunk: str, language: str, *, wide: bool = False) -> _WordAndTerm:
         key = (chunk, language)
-        if key not in self._known:
-            self._known[key] = self._analyze_chunk(chunk, language, wide=wide)
-        return self._known[key]
+        if key not in self._cached_words:
+            self._cached_words[key] = self._analyze_chunk(chunk, language, wide=wide)
+        return self._cached_words[key]
 
-    def _analyze_chunk(self, chunk: str, language: str, *, wide: bool) -> _Word:
+    def _analyze_chunk(self, chunk: str, language: str, *, wide: bool) -> _WordAndTerm:
         if _NAMELESS.search(chunk) or not _LETTER.search(chunk):
             return None
-        if len(chunk) < (2 if wide else SHORTEST) and not chunk.isupper():
+        if len(chunk) < (2 if wide else MIN_WORD_LETTERS) and not chunk.isupper():
             return None
         folded = fold(chunk)
         if is_function_word(folded, (language, "en") if language else ("en",)):
             return None
-        says = 1.0
+        weight = 1.0
         if self._english and folded.isascii() and folded.isalpha():
-            says = float(self._snapshot.embedder.word_weights([folded])[0])
-        if says < MIN_LANGUAGE_WEIGHT:
+            weight = float(self._snapshot.embedder.word_weights([folded])[0])
+        if weight < MIN_LANGUAGE_WEIGHT:
             return None
         term = chunk if wide else terms_of(chunk, language)[0][0]
-        self.language_weights[term] = max(self.language_weights.get(term, 0.0), says)
+        self.language_weights[term] = max(self.language_weights.get(term, 0.0), weight)
         return chunk, term
 
 
@@ -273,38 +281,36 @@ class _Vocabulary:
 # with an informative prior, as z-scores (Monroe, Colaresi and Quinn, 2008): so a word that two fragments have does not
 # rank above one that twenty have and few others. The prior is the frequency in the topic as a whole.
 
-GROUPED = 140
-"""The number of fragments, the best ones, that are grouped."""
-THEMES = 5
-WORDS = 4
-MIN_GROUPED = 8
-"""The fewest fragments that are grouped."""
-MIN = 3
+GROUPED_FRAGMENTS = 140
+"""The number of best fragments that are grouped into themes."""
+MAX_THEMES = 5
+MAX_THEME_WORDS = 4
+MIN_GROUPED_FRAGMENTS = 8
+"""The fewest fragments from which themes are made; a topic with fewer has no themes."""
+MIN_THEME_FRAGMENTS = 3
 """The fewest fragments of a theme."""
-WEIGHED = 60
-"""Not used. The number of words and pairs whose rarity in the vault is looked up."""
-PRIOR = 0.15
+PRIOR_STRENGTH = 0.15
 """The strength of the prior in fragments, as a share of the fragments that are grouped."""
 MIN_Z = 1.0
 """The least z-score of a word that distinguishes a theme."""
-SPREAD, FEW = 0.15, 8
-"""The least share of a theme's fragments that have a word that names it, and at least two; FEW is not used."""
-SAME_NOTE = 0.25
-"""The bonus for two fragments of one note: they share a subject that their words may not mention."""
+MIN_WORD_SHARE = 0.15
+"""The least share of a theme's fragments that must have a word for it to name the theme; at least two must."""
+SAME_NOTE_BONUS = 0.25
+"""The similarity that is added for two fragments of one note: they share a subject that they may not mention."""
 
 Floats = npt.NDArray[np.float32]
 
 
-def themes(topic: Topic) -> tuple[Theme, ...]:
-    """Return the themes of a topic, the largest first; none if few fragments are about it."""
-    rows = topic.best[:GROUPED]
-    if len(rows) < MIN_GROUPED:
+def find_themes(topic: Topic) -> tuple[Theme, ...]:
+    """Return the themes of a topic, the largest first; none if few fragments are about the topic."""
+    rows = topic.best[:GROUPED_FRAGMENTS]
+    if len(rows) < MIN_GROUPED_FRAGMENTS:
         return ()
-    vectors = _vectors(topic, rows)
-    group_count = min(max(round(sqrt(len(rows) / 2)), 2), THEMES + 2)
-    groups = [group for group in groups_of(vectors, group_count) if len(group) >= MIN]
+    vectors = _build_group_vectors(topic, rows)
+    group_count = min(max(round(sqrt(len(rows) / 2)), 2), MAX_THEMES + 2)
+    groups = [group for group in cluster_vectors(vectors, group_count) if len(group) >= MIN_THEME_FRAGMENTS]
     groups.sort(key=lambda group: (-len(group), group))
-    phrases = phrases_of(topic, topic.fragments(rows.tolist()), topic.best_notes[: len(rows)].tolist())
+    phrases = extract_phrases(topic, topic.fragments(rows.tolist()), topic.best_notes[: len(rows)].tolist())
     notes = topic.best_notes
     result = [
         Theme(
@@ -312,26 +318,26 @@ def themes(topic: Topic) -> tuple[Theme, ...]:
             fragments=len(group),
             notes=len({int(notes[row]) for row in group}),
             share=len(group) / len(rows),
-            place=topic.row_location(int(rows[_centre(vectors, group)])),
+            place=topic.locate_row(int(rows[_find_central_row(vectors, group)])),
         )
         for group in groups
-        if (words := _words(phrases, group, len(rows)))
+        if (words := _choose_theme_words(phrases, group, len(rows)))
     ]
-    return tuple(result[:THEMES])
+    return tuple(result[:MAX_THEMES])
 
 
-def _vectors(topic: Topic, rows: npt.NDArray[np.int32]) -> Floats:
-    """Return the fragments' vectors relative to their mean, of length 1, with one more dimension for each note."""
+def _build_group_vectors(topic: Topic, rows: npt.NDArray[np.int32]) -> Floats:
+    """Return the vectors to group: minus their mean, scaled to length 1, with one more dimension for each note."""
     vectors = topic.snapshot.vectors.rows(rows)
     vectors = vectors - vectors.mean(axis=0)
     vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-6)
     notes = topic.snapshot.table.notes[rows]
-    marks = (notes[:, None] == np.unique(notes)).astype(np.float32) * np.float32(sqrt(SAME_NOTE))
+    marks = (notes[:, None] == np.unique(notes)).astype(np.float32) * np.float32(sqrt(SAME_NOTE_BONUS))
     return np.hstack([vectors, marks]).astype(np.float32)
 
 
-def _centre(vectors: Floats, group: Sequence[int]) -> int:
-    """Return the position of the vector nearest to the mean of its group; ties go to the highest-ranked."""
+def _find_central_row(vectors: Floats, group: Sequence[int]) -> int:
+    """Return the position in `vectors` of the group's vector nearest to its mean; ties go to the highest-ranked."""
     mean = vectors[group].mean(axis=0)
     return group[int(np.argmax(np.round(vectors[group] @ mean, 5)))]
 
@@ -339,29 +345,36 @@ def _centre(vectors: Floats, group: Sequence[int]) -> int:
 # --- words ------------------------------------------------------------------------------------------------------------
 
 
-def _words(phrases: Phrases, group: Sequence[int], total: int) -> tuple[str, ...]:
-    """Return the words and phrases that distinguish a group; no two have a term in common."""
-    inside = Counter(key for row in group for key in phrases.of[row])
+def _choose_theme_words(phrases: Phrases, group: Sequence[int], total: int) -> tuple[str, ...]:
+    """Return the words and pairs of words that distinguish a group from the other fragments, best first.
+
+    `group` holds positions of fragments, `total` is the number of all grouped fragments. No two results share a term.
+    """
+    inside = Counter(key for row in group for key in phrases.keys_by_fragment[row])
     distinctive = [
         (z, key)
         for key, count in inside.items()
-        if count >= max(2, SPREAD * len(group)) and (z := _z(count, len(group), phrases.counts[key], total)) >= MIN_Z
+        if count >= max(2, MIN_WORD_SHARE * len(group))
+        and (z := _z_score(count, len(group), phrases.counts[key], total)) >= MIN_Z
     ]
-    phrases.learn(key for _, key in distinctive)
+    phrases.prefetch_rarities(key for _, key in distinctive)
     scored = [(z * phrases.weight(key), key) for z, key in distinctive]
     scored.sort(key=lambda pair: (-round(pair[0], 6), pair[1]))
     chosen: list[tuple[str, ...]] = []
     for _, key in scored:
         if not any(set(key) & set(other) for other in chosen):
             chosen.append(key)
-        if len(chosen) == WORDS:
+        if len(chosen) == MAX_THEME_WORDS:
             break
     return tuple(phrases.spelling(key) for key in chosen)
 
 
-def _z(inside: int, size: int, everywhere: int, total: int) -> float:
-    """Return the z-score of the log-odds ratio of a word in a group's fragments against the others of `total`."""
-    strength = PRIOR * total
+def _z_score(inside: int, size: int, everywhere: int, total: int) -> float:
+    """Return the z-score of the log-odds ratio of a word in a group against the other fragments.
+
+    `inside` of the group's `size` fragments have the word, and `everywhere` of all `total` fragments.
+    """
+    strength = PRIOR_STRENGTH * total
     prior = strength * everywhere / total
     outside, others = everywhere - inside, total - size
     of_group = (inside + prior) / max(size + strength - inside - prior, 0.5)

@@ -17,7 +17,18 @@ from excerpt.text.snippet import snippet
 from excerpt.text.tokens import open_tokenizer
 
 if TYPE_CHECKING:  # they import the engine, which is loaded later, while the client connects
-    from excerpt import Fragment, Hit, NoteLines, PackResult, Peek, Recalled, RelatedNote, Source, SourceCheck, Span
+    from excerpt import (
+        Fragment,
+        Hit,
+        NoteLines,
+        PackResult,
+        Peek,
+        RecalledMemory,
+        RelatedNote,
+        Source,
+        SourceCheck,
+        Span,
+    )
 
 TOKENIZER = "o200k"
 """Name of the tokenizer that counts the tokens of answers, independent of the settings for packs.
@@ -274,7 +285,7 @@ def format_related_note(note: RelatedNote) -> str:
     return "\n".join(reasons_lines)
 
 
-def format_memory(recalled: Recalled) -> str:
+def format_memory(recalled: RecalledMemory) -> str:
     """Return a memory's text in a code fence, below a line with its id, date, tags and the status of its source."""
     memory = recalled.memory
     tags = "".join(f" #{tag}" for tag in memory.tags)

@@ -1,4 +1,4 @@
-"""One memory as a file: Markdown with frontmatter that people may write and change by hand.
+"""The file of one memory: Markdown with frontmatter that people may write and change by hand.
 
     ---
     id: m1f0c93ab7d
@@ -42,51 +42,52 @@ from excerpt.vault.scan import LAST_SECOND
 # python-frontmatter's own pattern includes the blank lines after the boundary, which belong to the text.
 _FRONTMATTER = YAMLHandler(fm_boundary=re.compile(r"^-{3,}[ \t\r]*$", re.MULTILINE))
 _SURROGATES = re.compile("[\ud800-\udfff]")
-_LINES = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?")
+_LINE_RANGE = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TAG_GAP = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
 
 
-def storable(text: str) -> str:
-    """Return `text` as UTF-8 can encode it: lone surrogates become U+FFFD, everything else stays."""
+def replace_surrogates(text: str) -> str:
+    """Return `text` with lone surrogates, which UTF-8 cannot encode, replaced by U+FFFD."""
     return _SURROGATES.sub("\ufffd", text)
 
 
 def normalise_tags(tags: Iterable[str]) -> tuple[str, ...]:
-    """Return the tags in their stored form: lower case, without "#", white space as "-", each once, in order.
+    """Return the tags as they are stored: lower case, without "#", white space as "-", each once, in order.
 
-    A comma separates two tags, as people type them in one field.
+    A tag with commas becomes several tags, because people type them all in one field.
     """
-    parts = (part for tag in tags for part in storable(tag).split(","))
+    parts = (part for tag in tags for part in replace_surrogates(tag).split(","))
     tag_names = (
         _TAG_GAP.sub("-", unicodedata.normalize("NFC", part).lower().strip(" \t\r\n#")).strip("-#") for part in parts
     )
     return tuple(dict.fromkeys(unicodedata.normalize("NFC", tag) for tag in tag_names if tag))
 
 
-def name_id(name: str) -> str:
-    """Return the id of a file without one: stable as long as the file keeps its name."""
+def derive_id_from_name(name: str) -> str:
+    """Return an id for a file that states none, derived from its name: stable until the file is renamed."""
     return "f" + blake2b(name.encode("utf-8", "surrogateescape"), digest_size=5).hexdigest()
 
 
 def parse_memory(data: bytes, name: str, modified: float) -> tuple[Memory, dict[str, Any]]:
     """Return the memory in a file's bytes, and its whole frontmatter.
 
-    `name` is the file's path in the memory folder and `modified` its time in seconds since 1970: they replace a missing
-    id, `created` and `updated`. Raises ReadError with the reason, in one sentence, if it cannot be read.
+    `name` is the file's path in the memory folder, from which a missing id is derived. `modified` is its modification
+    time in seconds since 1970, used for a missing `created`. A missing `updated` is `created`. Raises ReadError with
+    the reason, one sentence, if the file cannot be read.
     """
-    metadata, text = _split(_decode(data))
-    default_time = _utc(_EPOCH + timedelta(seconds=max(-LAST_SECOND, min(modified, LAST_SECOND))))
-    created = _time(metadata.get("created")) or default_time
+    metadata, text = _split_frontmatter(_decode(data))
+    default_time = _format_utc(_EPOCH + timedelta(seconds=max(-LAST_SECOND, min(modified, LAST_SECOND))))
+    created = _parse_time(metadata.get("created")) or default_time
     memory = Memory(
-        id=_line(metadata.get("id")) or name_id(name),
+        id=_to_line(metadata.get("id")) or derive_id_from_name(name),
         text=text,
-        tags=normalise_tags(_strings(metadata.get("tags"))),
-        why=_line(metadata.get("why")),
+        tags=normalise_tags(_to_strings(metadata.get("tags"))),
+        why=_to_line(metadata.get("why")),
         created=created,
-        updated=_time(metadata.get("updated")) or created,
-        source=_source(metadata.get("source")),
-        query=_line(metadata.get("query")),
+        updated=_parse_time(metadata.get("updated")) or created,
+        source=_parse_source(metadata.get("source")),
+        query=_to_line(metadata.get("query")),
     )
     return memory, metadata
 
@@ -94,14 +95,14 @@ def parse_memory(data: bytes, name: str, modified: float) -> tuple[Memory, dict[
 def render_memory(memory: Memory, before: tuple[Memory, Mapping[str, Any]] | None = None) -> bytes:
     """Return the content of the file of `memory`.
 
-    `before` is what the file holds now, as returned by `parse_memory`: keys of its frontmatter with the same meaning
-    stay as they were written, and so do unknown ones.
+    `before` is the file's present memory and frontmatter, as `parse_memory` returned them. Keys whose values do not
+    change stay as they were written, and so do unknown keys.
     """
-    new = _fields(memory)
+    new = _build_frontmatter(memory)
     if before is None:
         metadata = {key: value for key, value in new.items() if value}
     else:
-        old, written = _fields(before[0]), before[1]
+        old, written = _build_frontmatter(before[0]), before[1]
         metadata = dict(written)
         for key, value in new.items():
             if value == old[key] and (key in written or key not in ("id", "created", "updated")):
@@ -116,23 +117,26 @@ def render_memory(memory: Memory, before: tuple[Memory, Mapping[str, Any]] | Non
 
 
 def normalise_memory(memory: Memory) -> Memory:
-    """Return `memory` as it will be read back: with normalised tags and strings that UTF-8 can encode."""
+    """Return `memory` as it is read back from its file: with normalised tags and text that UTF-8 can encode."""
     source = memory.source
     if source is not None:
-        path, headings = storable(source.path), tuple(storable(heading) for heading in source.heading_path)
-        digest, location = storable(source.digest), storable(source.place)
+        path, headings = (
+            replace_surrogates(source.path),
+            tuple(replace_surrogates(heading) for heading in source.heading_path),
+        )
+        digest, location = replace_surrogates(source.digest), replace_surrogates(source.place)
         source = replace(source, path=path, digest=digest, heading_path=headings, place=location)
     return replace(
         memory,
-        text=storable(memory.text),
+        text=replace_surrogates(memory.text),
         tags=normalise_tags(memory.tags),
-        why=storable(memory.why),
+        why=replace_surrogates(memory.why),
         source=source,
-        query=storable(memory.query),
+        query=replace_surrogates(memory.query),
     )
 
 
-def _fields(memory: Memory) -> dict[str, Any]:
+def _build_frontmatter(memory: Memory) -> dict[str, Any]:
     source = memory.source
     return {
         "id": memory.id,
@@ -156,65 +160,67 @@ def _decode(data: bytes) -> str:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ReadError(f"It is not UTF-8: byte {error.start + 1} cannot be read.") from error
+        raise ReadError(f"The file is not UTF-8: byte {error.start + 1} cannot be read.") from error
     # Only a file written elsewhere has CRLF in its first line; in one of ours a CR belongs to the text.
     return text.replace("\r\n", "\n") if text.partition("\n")[0].endswith("\r") else text
 
 
-def _split(text: str) -> tuple[dict[str, Any], str]:
-    """Return frontmatter and text. The text has all of its own lines: only what `render_memory` adds is removed."""
+def _split_frontmatter(text: str) -> tuple[dict[str, Any], str]:
+    """Return a file's frontmatter and the memory's text, without the line feeds that `render_memory` adds."""
     if not _FRONTMATTER.detect(text):
         return {}, text.removesuffix("\n")
     try:
         raw, body = _FRONTMATTER.split(text)
     except ValueError as error:
-        raise ReadError("Its frontmatter is not closed by a line of three dashes.") from error
+        raise ReadError("The frontmatter is not closed by a line of three dashes.") from error
     try:
         metadata = _FRONTMATTER.load(raw)
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: an invalid date
-        raise ReadError(f"Its frontmatter is not valid YAML: {yaml_reason(error)}.") from error
+        raise ReadError(f"The frontmatter is not valid YAML: {yaml_reason(error)}.") from error
     if metadata is None:
         metadata = {}
     if not isinstance(metadata, dict):
-        raise ReadError("Its frontmatter is not a list of keys and values.")
+        raise ReadError("The frontmatter is not a list of keys and values.")
     return metadata, body.removeprefix("\n").removeprefix("\n").removesuffix("\n")
 
 
-def _line(value: object) -> str:
+def _to_line(value: object) -> str:
     return "" if value is None or isinstance(value, (list, dict)) else str(value)
 
 
-def _strings(value: object) -> list[str]:
-    return [_line(part) for part in value] if isinstance(value, list) else [_line(value)]
+def _to_strings(value: object) -> list[str]:
+    return [_to_line(part) for part in value] if isinstance(value, list) else [_to_line(value)]
 
 
-def _source(value: object) -> Source | None:
-    if not isinstance(value, dict) or not _line(value.get("path")):
+def _parse_source(value: object) -> Source | None:
+    if not isinstance(value, dict) or not _to_line(value.get("path")):
         return None
-    lines = _LINES.fullmatch(_line(value.get("lines")))
+    lines = _LINE_RANGE.fullmatch(_to_line(value.get("lines")))
     start, end = (int(lines[1]), int(lines[2] or lines[1])) if lines else (0, 0)
     headings = value.get("heading_path")
-    path = tuple(_strings(headings)) if headings else ()
-    return Source(_line(value["path"]), start, end, _line(value.get("digest")), path, _line(value.get("place")))
+    path = tuple(_to_strings(headings)) if headings else ()
+    return Source(
+        _to_line(value["path"]), start, end, _to_line(value.get("digest")), path, _to_line(value.get("place"))
+    )
 
 
-def _time(value: object) -> str:
-    """Return a time as ISO 8601 in UTC, or "" if the value is not a time."""
+def _parse_time(value: object) -> str:
+    """Return a frontmatter value that is a date or time as ISO 8601 in UTC; "" for other values."""
     try:
         if isinstance(value, datetime):
-            return _utc(value)
+            return _format_utc(value)
         if isinstance(value, date):
-            return _utc(datetime(value.year, value.month, value.day, tzinfo=UTC))
-        return _utc(datetime.fromisoformat(value.strip())) if isinstance(value, str) else ""
+            return _format_utc(datetime(value.year, value.month, value.day, tzinfo=UTC))
+        return _format_utc(datetime.fromisoformat(value.strip())) if isinstance(value, str) else ""
     except (ValueError, OverflowError):
         return ""
 
 
-def _utc(snapshot_time: datetime) -> str:
-    aware = snapshot_time if snapshot_time.tzinfo else snapshot_time.replace(tzinfo=UTC)
+def _format_utc(moment: datetime) -> str:
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return aware.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def now() -> str:
-    """Return the current time in the format of memories."""
-    return _utc(datetime.now(UTC))
+def format_current_time() -> str:
+    """Return the current time as memories store it: ISO 8601, UTC, with milliseconds."""
+    return _format_utc(datetime.now(UTC))

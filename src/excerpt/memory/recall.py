@@ -1,4 +1,4 @@
-"""Search of memories by words, meaning, tags, source and date, ranked by the engine that ranks fragments."""
+"""Search of memories by words, meaning, tags, source and date, ranked like fragments of a vault."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from excerpt.json_forms import attributes_to_json
 from excerpt.kinds import Confidence
 from excerpt.memory.memory_file import normalise_tags
 from excerpt.memory.stale import SourceCheck, check_source
-from excerpt.memory.store import TRASH, Contents, MemoryStore
+from excerpt.memory.store import TRASH, FolderContents, MemoryStore
 from excerpt.model import Hint, Hit, Memory, Source, Span
 from excerpt.search.engine import Engine, Ranking
 from excerpt.search.evidence import POOL_SIZE
@@ -39,8 +39,8 @@ from excerpt.vault.scan import LAST_SECOND
 # The memories about the fragments that are shown.
 
 
-def remembered_at(memories: Iterable[Memory], path: str, line_start: int, line_end: int) -> tuple[Memory, ...]:
-    """Return the `memories` whose recorded source overlaps these lines of a note."""
+def find_memories_at(memories: Iterable[Memory], path: str, line_start: int, line_end: int) -> tuple[Memory, ...]:
+    """Return those of `memories` whose recorded source overlaps lines `line_start` to `line_end` of the note `path`."""
     return tuple(memory for memory in memories if _is_about(memory.source, path, line_start, line_end))
 
 
@@ -50,34 +50,36 @@ def _is_about(source: Source | None, path: str, line_start: int, line_end: int) 
     return not source.line_start or (source.line_start <= line_end and line_start <= source.line_end)
 
 
-class Badges:
-    """The memories of a vault by the present locations of their sources.
+class MemoriesByLocation:
+    """Finds the memories of a vault by the present locations of their sources.
 
-    Used from one thread, that of the snapshot. A note is compared with its memories on first use (some 0.2 ms each), so
-    that moved lines keep their badges and the lines that replaced them have none. Another snapshot or other memories
-    need another object.
+    The sources of a note's memories are checked on first use of the note (some 0.2 ms per memory): so a memory follows
+    moved lines, and lines that replaced them have no memory. Use an object only in the thread of its snapshot, and make
+    a new object for another snapshot or changed memories.
     """
 
     def __init__(self, memories: Iterable[Memory], snapshot: Corpus) -> None:
         self._snapshot = snapshot
-        self._of_note: dict[str, list[Memory]] = {}
-        self._placed: dict[str, tuple[tuple[Source | None, Memory], ...]] = {}
+        self._memories_by_note: dict[str, list[Memory]] = {}
+        self._located_by_note: dict[str, tuple[tuple[Source | None, Memory], ...]] = {}
         notes = frozenset(snapshot.table.paths)
         for memory in memories:
             if memory.source is not None:
                 path = memory.source.path
                 today = path if path in notes else snapshot.current_path(path)
                 if today is not None:
-                    self._of_note.setdefault(today, []).append(memory)
+                    self._memories_by_note.setdefault(today, []).append(memory)
 
     def at(self, path: str, line_start: int, line_end: int) -> tuple[Memory, ...]:
-        """Return the memories whose source now overlaps these lines, newest first."""
-        if path not in self._of_note:
+        """Return the memories whose source now overlaps these lines of the note `path`, in the given order."""
+        if path not in self._memories_by_note:
             return ()
-        if path not in self._placed:
-            checks = [check_source(memory, self._snapshot, elsewhere=False) for memory in self._of_note[path]]
-            self._placed[path] = tuple((each.source, each.memory) for each in checks)
-        return tuple(memory for source, memory in self._placed[path] if _is_about(source, path, line_start, line_end))
+        if path not in self._located_by_note:
+            checks = [check_source(memory, self._snapshot, elsewhere=False) for memory in self._memories_by_note[path]]
+            self._located_by_note[path] = tuple((each.source, each.memory) for each in checks)
+        return tuple(
+            memory for source, memory in self._located_by_note[path] if _is_about(source, path, line_start, line_end)
+        )
 
 
 # --- recall -----------------------------------------------------------------------------------------------------------
@@ -85,24 +87,24 @@ class Badges:
 # they are checked before each recall, changes are indexed first, and memories that are not in the index for whatever
 # reason are found by their words.
 
-NEAR_IN_MEANING = 0.45
-"""Least cosine of a recalled memory without the words of the query (docs/design/memory.md)."""
+MIN_RECALL_COSINE = 0.45
+"""The least cosine with the query of a memory that has none of its words (docs/design/memory.md)."""
 
 _BUILD_WAIT_SECONDS = (
-    1.0  # seconds to wait for another process that indexes the memories, before words alone are looked for
+    1.0  # to wait for another process that indexes the memories; then memories are searched by words only
 )
 _MAX_COMPARED_ROWS = 20
 _EPOCH = date(1970, 1, 1).toordinal()
-_MAX_NEAREST = 5  # memories listed if none answers
+_MAX_NEAR_MISSES = 5  # the most memories with a word of the query that are listed if no memory answers it
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
-    """A memory that was found.
+class RecalledMemory:
+    """A memory found by a query.
 
-    `spans` are the matches in its text; `confidence` is None for a query without words and where only words were
-    compared. If no memory `answers`, those with a word of the query are listed. `source_check` is set if sources were
-    checked.
+    `spans` are the character ranges of the matches in the memory's text. `confidence` is None for a query without
+    words, and if memories were searched by words only. `answers` is false if no memory answers the query and this one
+    only has a word of it. `source_check` is set if sources were checked.
     """
 
     memory: Memory
@@ -113,7 +115,7 @@ class Recalled:
     source_check: SourceCheck | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form of `excerpt recall`: the memory's fields with those of the match."""
+        """Return the JSON form of `excerpt recall`: the fields of the memory and of the match."""
         return {
             **self.memory.to_dict(),
             "score": round(self.score, 6),
@@ -123,8 +125,12 @@ class Recalled:
 
 
 @dataclass(frozen=True, slots=True)
-class _Index:
-    """The engine on an index of the memories, and the memory of each indexed note, None if it is no memory."""
+class _MemoryIndex:
+    """An open index of the memories, in which each memory is a note.
+
+    `files` are the memory files that were indexed. `notes` holds the memory of each note (None if the file is no longer
+    one), and `indexed_ids` the ids of all memories with text in the index.
+    """
 
     engine: Engine
     snapshot: Snapshot
@@ -134,20 +140,20 @@ class _Index:
 
 
 class Recaller:
-    """Recalls the memories in `folder` with an index in `cache`. Usable from one thread at a time."""
+    """Searches the memories in `folder` with an index in `cache`. Use it from one thread at a time."""
 
     def __init__(self, folder: Path, cache: Path, settings: Settings, today: Callable[[], date] = date.today) -> None:
         self.store = MemoryStore(folder)
         self.unranked = ""
-        """Why the last recall used words alone; "" if it did not."""
+        """Why the last search of memories was by words only, a sentence; "" if it was not."""
         self.hints: tuple[Hint, ...] = ()
-        """Parts of the last recall's query that look like a filter but are none."""
+        """Hints on parts of the last query that look like a filter but are none."""
         self._cache = cache
-        self._settings = settings_for(settings)
+        self._settings = adapt_settings(settings)
         self._today = today
         self._updater = Updater(folder, cache, self._settings)
-        self._index: _Index | None = None
-        self._all: tuple[Contents, list[Recalled]] | None = None
+        self._index: _MemoryIndex | None = None
+        self._recalled_cache: tuple[FolderContents, list[RecalledMemory]] | None = None
 
     def close(self) -> None:
         """Close the index."""
@@ -158,12 +164,12 @@ class Recaller:
 
     def recall(
         self, query: str = "", tags: Sequence[str] = (), source: str = "", since: str = "", limit: int | None = None
-    ) -> list[Recalled]:
-        """Return the memories that answer `query`, best first, or without a query all of them, newest first.
+    ) -> list[RecalledMemory]:
+        """Return the memories that answer `query`, best first; for an empty query, all memories, newest first.
 
-        Only those with all `tags`, from the note or folder `source`, and saved `since` a day (in the form of
-        `created:`). `limit` defaults to the settings' for a query, and else to no limit. Raises MemoryUnusableError if
-        the folder cannot be read or `since` is not a date.
+        Only memories are returned that have all `tags`, come from the note or folder `source`, and were saved on or
+        after the day `since` (written as for `created:`). `limit` None means the limit in the settings for a query with
+        words, and no limit otherwise. Raises MemoryUnusableError if the folder cannot be read or `since` is not a date.
         """
         self.unranked, self.hints = "", ()
         contents = self.store.contents()
@@ -181,23 +187,23 @@ class Recaller:
         try:
             index = self._update_index(contents)
             facets = index.engine.snapshot.facets
-            queries = self._read(query, facets.properties, facets.tags)
-            among = None if len(memories) == len(contents.loaded.memories) else {memory.id for memory in memories}
+            queries = self._parse_query(query, facets.properties, facets.tags)
+            allowed_ids = None if len(memories) == len(contents.loaded.memories) else {memory.id for memory in memories}
             max_memories = self._limit_for(queries, limit)
-            ranked, indexed_ids = _rank(index, queries, self._settings, among, max_memories), index.indexed_ids
+            ranked, indexed_ids = _rank(index, queries, self._settings, allowed_ids, max_memories), index.indexed_ids
         except ExcerptError as error:
             self.unranked = str(error)
-            queries = self._read(query)
+            queries = self._parse_query(query)
             ranked, indexed_ids = [], frozenset()
         unknown = (
             [memory for memory in memories if memory.id not in indexed_ids]
-            if len(indexed_ids) < len(contents.ids)
+            if len(indexed_ids) < len(contents.files_by_id)
             else []
         )
-        by_words = _by_words(queries, unknown, contents, self._today()) if unknown else []
+        by_words = _match_words(queries, unknown, contents, self._today()) if unknown else []
         return (ranked + by_words)[: self._limit_for(queries, limit)]
 
-    def _read(
+    def _parse_query(
         self, query: str, properties: Collection[str] = (), tags: Collection[str] | None = None
     ) -> tuple[Query, ...]:
         self.hints = suggest_filters(query, KnownNames(properties, tags, MEMORY_FILTER_KINDS))
@@ -209,39 +215,39 @@ class Recaller:
         return limit
 
     def near(self, text: str, min_similarity: float, limit: int = 3) -> list[tuple[Memory, float]]:
-        """Return the memories nearest to `text` in meaning, with cosines of at least `min_similarity`.
+        """Return the memories nearest to `text` in meaning with their cosines, which are at least `min_similarity`.
 
-        Returns none if the model cannot be used; `unranked` then says why.
+        Returns [] if the model or index cannot be used; then `unranked` is the reason.
         """
         self.unranked = ""
         contents = self.store.contents()
-        if not text.strip() or not contents.ids:
+        if not text.strip() or not contents.files_by_id:
             return []
         try:
-            return _nearest(self._update_index(contents), text, min_similarity)[:limit]
+            return _rank_by_meaning(self._update_index(contents), text, min_similarity)[:limit]
         except ExcerptError as error:
             self.unranked = str(error)
             return []
 
-    def _recall_all(self, contents: Contents) -> list[Recalled]:
-        """Return all memories; created once, because ten thousand new objects trigger a full garbage collection."""
-        if self._all is None or self._all[0] is not contents:
-            self._all = contents, _as_recalled(contents.loaded.memories)
-        return self._all[1]
+    def _recall_all(self, contents: FolderContents) -> list[RecalledMemory]:
+        """Return all memories. The list is cached, because 10,000 new objects trigger a full garbage collection."""
+        if self._recalled_cache is None or self._recalled_cache[0] is not contents:
+            self._recalled_cache = contents, _as_recalled(contents.loaded.memories)
+        return self._recalled_cache[1]
 
     def _memory_filter(self, tags: Sequence[str], source: str, since: str) -> Callable[[Memory], bool]:
         wanted_tags, folder = set(normalise_tags(tags)), fold(source.strip().removeprefix("./").rstrip("/"))
         begin = _first_day(since, self._today()) if since else date.min
         return lambda memory: (
             wanted_tags <= set(memory.tags)
-            and (not since or _day(memory.created) >= begin)
+            and (not since or _local_day(memory.created) >= begin)
             and (not folder or (memory.source is not None and is_source_path(fold(memory.source.path), folder)))
         )
 
     # --- the index ----------------------------------------------------------------------------------------------------
 
-    def _update_index(self, contents: Contents) -> _Index:
-        """Return the index after bringing it up to date with the folder. Raises ExcerptError if that fails."""
+    def _update_index(self, contents: FolderContents) -> _MemoryIndex:
+        """Update the index to the folder's present content, and return it. Raises ExcerptError if that fails."""
         index = self._index
         if index is not None and index.files is contents.files:
             return index
@@ -252,7 +258,7 @@ class Recaller:
         self._index = index = self._open_index(contents)
         return index
 
-    def _open_index(self, contents: Contents) -> _Index:
+    def _open_index(self, contents: FolderContents) -> _MemoryIndex:
         before = self._index
         if before is not None and Snapshot.current_generation(self._cache) == before.snapshot.generation:
             engine, snapshot = before.engine, before.snapshot
@@ -263,17 +269,18 @@ class Recaller:
                 before.snapshot.close()
             engine = Engine(snapshot, self._settings, today=self._today)
         table = snapshot.table
-        notes = tuple(map(contents.by_name.get, table.paths))
+        notes = tuple(map(contents.memories_by_file.get, table.paths))
         has_text = (table.first_keys >= 0).tolist()
         indexed_ids = frozenset(memory.id for memory, has in zip(notes, has_text, strict=True) if memory and has)
         _set_facets(snapshot.facets, notes)
-        return _Index(engine, snapshot, contents.files, notes, indexed_ids)
+        return _MemoryIndex(engine, snapshot, contents.files, notes, indexed_ids)
 
 
-def settings_for(settings: Settings) -> Settings:
-    """Return the settings for indexing and searching memories.
+def adapt_settings(settings: Settings) -> Settings:
+    """Return `settings` changed for indexing and searching memories.
 
-    A note is then any file that the store loads as a memory, and only the query decides the order.
+    Every file that the store loads as a memory is indexed as a note. Boosts by links, age and use are off, so that only
+    the query decides the order.
     """
     return replace(
         settings,
@@ -285,67 +292,75 @@ def settings_for(settings: Settings) -> Settings:
 # --- what is found ----------------------------------------------------------------------------------------------------
 
 
-def _as_recalled(memories: Sequence[Memory]) -> list[Recalled]:
-    return [Recalled(memory) for memory in memories]
+def _as_recalled(memories: Sequence[Memory]) -> list[RecalledMemory]:
+    return [RecalledMemory(memory) for memory in memories]
 
 
 def _rank(
-    index: _Index, queries: Sequence[Query], settings: Settings, among: Collection[str] | None, limit: int | None
-) -> list[Recalled]:
-    """Return the memories that answer, each by its best fragment; the newest first if there are only filters."""
+    index: _MemoryIndex,
+    queries: Sequence[Query],
+    settings: Settings,
+    allowed_ids: Collection[str] | None,
+    limit: int | None,
+) -> list[RecalledMemory]:
+    """Return the memories that answer any of `queries`, ranked by their best fragments.
+
+    If no memory answers, memories with a word of a query are returned. If the queries have only filters, the newest
+    memory comes first. Only memories with an id in `allowed_ids` are returned; None allows all.
+    """
     engine = index.engine
     table = engine.snapshot.table
     strategy = queries[0].strategy or settings.search.strategy
-    # Ranked memories are cut to `among` afterwards, and listed ones are sorted in another order: both need all.
-    pool = len(table.keys) if among is not None or limit is None else max(POOL_SIZE, limit)
+    # Ranked memories are cut to `allowed_ids` afterwards, and listed ones are sorted in another order: both need all.
+    pool = len(table.keys) if allowed_ids is not None or limit is None else max(POOL_SIZE, limit)
     ranking = engine.merge_ranking([engine.score_query(query, strategy, pool) for query in queries])
     chosen: list[int] = []
     memories: list[Memory] = []
-    nearest: list[tuple[int, Memory]] = []
+    near_misses: list[tuple[int, Memory]] = []
     seen_notes: set[int] = set()
     listed = all(answer.confidences is None for answer in ranking.scored_queries)
     for at, note in enumerate(table.notes[ranking.rows].tolist()):
         memory = index.notes[note]
-        if note in seen_notes or memory is None or (among is not None and memory.id not in among):
+        if note in seen_notes or memory is None or (allowed_ids is not None and memory.id not in allowed_ids):
             continue
         seen_notes.add(note)
-        if _answers(ranking, at):
+        if _is_answer(ranking, at):
             chosen.append(at)
             memories.append(memory)
             if len(chosen) == limit and not listed:
                 break
-        elif len(nearest) < _MAX_NEAREST and _has_a_word(ranking, at):
-            nearest.append((at, memory))
+        elif len(near_misses) < _MAX_NEAR_MISSES and _has_query_word(ranking, at):
+            near_misses.append((at, memory))
     answered = bool(chosen)
     if not answered:
-        chosen, memories = [at for at, _ in nearest], [memory for _, memory in nearest]
+        chosen, memories = [at for at, _ in near_misses], [memory for _, memory in near_misses]
     if listed:
         newest = sorted(memories, key=lambda memory: memory.created, reverse=True)[:limit]
-        return [Recalled(memory) for memory in newest]
-    hits = engine.load_hits(_part(ranking, np.array(chosen, np.intp)), 0, len(chosen))
+        return [RecalledMemory(memory) for memory in newest]
+    hits = engine.load_hits(_select_ranked(ranking, np.array(chosen, np.intp)), 0, len(chosen))
     return [
-        Recalled(memory, hit.score, hit.confidence, _spans_in(memory.text, hit), answered)
+        RecalledMemory(memory, hit.score, hit.confidence, _shift_spans(memory.text, hit), answered)
         for memory, hit in zip(memories, hits, strict=True)
     ]
 
 
-def _answers(ranking: Ranking, index: int) -> bool:
-    """Return whether a fragment answers the query by words or by meaning.
+def _is_answer(ranking: Ranking, index: int) -> bool:
+    """Return whether the fragment at position `index` of `ranking` answers the query by words or by meaning.
 
-    The engine also lists fragments that are only a little nearer than the rest.
+    The engine also lists fragments that are only a little more similar than the rest.
     """
     answer, row = ranking.scored_queries[ranking.scored_query_indices[index]], int(ranking.positions[index])
     if answer.confidences is None or answer.confidences.label_at(row) is not Confidence.NOTHING:
         return True
-    return float(answer.evidence.similarities.cosines_at(ranking.rows[index : index + 1])[0]) >= NEAR_IN_MEANING
+    return float(answer.evidence.similarities.cosines_at(ranking.rows[index : index + 1])[0]) >= MIN_RECALL_COSINE
 
 
-def _has_a_word(ranking: Ranking, index: int) -> bool:
+def _has_query_word(ranking: Ranking, index: int) -> bool:
     answer, row = ranking.scored_queries[ranking.scored_query_indices[index]], int(ranking.positions[index])
     return bool(answer.scored.values[row, SIGNALS.index("words")] > 0)
 
 
-def _part(ranking: Ranking, indices: npt.NDArray[np.intp]) -> Ranking:
+def _select_ranked(ranking: Ranking, indices: npt.NDArray[np.intp]) -> Ranking:
     return Ranking(
         ranking.scored_queries,
         ranking.rows[indices],
@@ -355,17 +370,17 @@ def _part(ranking: Ranking, indices: npt.NDArray[np.intp]) -> Ranking:
     )
 
 
-def _spans_in(text: str, hit: Hit) -> tuple[Span, ...]:
-    """Return the hit's spans as offsets in the memory's text, which contains the fragment."""
+def _shift_spans(text: str, hit: Hit) -> tuple[Span, ...]:
+    """Return the spans of `hit` as offsets in the memory's text, which contains the hit's fragment."""
     begin = text.find(hit.fragment.text)
     return tuple(Span(span.start + begin, span.end + begin) for span in hit.spans) if begin >= 0 else ()
 
 
-def _nearest(index: _Index, text: str, min_similarity: float) -> list[tuple[Memory, float]]:
+def _rank_by_meaning(index: _MemoryIndex, text: str, min_similarity: float) -> list[tuple[Memory, float]]:
     snapshot = index.engine.snapshot
     embedder = snapshot.embedder
     similarities = snapshot.vectors.similarities(embedder.embed([text])[0])
-    # The index has vectors of parts, with the name of the file: they show which to compare, not how near they are.
+    # The vectors in the index are of fragments, with the file's name: they only select the memories to compare.
     best = np.argsort(-similarities, kind="stable")[:_MAX_COMPARED_ROWS]
     notes = dict.fromkeys(snapshot.table.notes[best].tolist())
     memories = [memory for note in notes if (memory := index.notes[note]) is not None]
@@ -379,7 +394,7 @@ def _nearest(index: _Index, text: str, min_similarity: float) -> list[tuple[Memo
 
 
 def _first_day(since: str, today: date) -> date:
-    """Return the first day of a period."""
+    """Return the first day of the period `since`, such as "2025-03" or "7d". Raises MemoryUnusableError."""
     period = period_of(f">={since}", today)
     if period is None:
         hint = "Give a day as 2025-03-01 or 2025-03, or how long ago as 7d, 2w, 3m, 1y."
@@ -387,9 +402,9 @@ def _first_day(since: str, today: date) -> date:
     return period[0]
 
 
-def _day(snapshot_time: str) -> date:
-    """Return the local day of a memory's time; a time at midnight UTC was written as a date, and keeps its day."""
-    saved_time = datetime.fromisoformat(snapshot_time)
+def _local_day(iso_time: str) -> date:
+    """Return the local day of a memory's time; midnight UTC stands for a date without a time and keeps its day."""
+    saved_time = datetime.fromisoformat(iso_time)
     if saved_time.time() == time.min:
         return saved_time.date()
     with suppress(OverflowError, OSError, ValueError):  # a time that this system's clock does not support
@@ -398,21 +413,21 @@ def _day(snapshot_time: str) -> date:
 
 
 def _set_facets(facets: Facets, memories: Sequence[Memory | None]) -> None:
-    """Set the data of memories for filters: the path of the source, the day of saving, and the last change."""
-    days = [UNKNOWN_DAY if memory is None else _day(memory.created).toordinal() - _EPOCH for memory in memories]
+    """Set the filter data of memories in `facets`: path of the source, day of saving, time of the last change."""
+    days = [UNKNOWN_DAY if memory is None else _local_day(memory.created).toordinal() - _EPOCH for memory in memories]
     changed = [0 if memory is None else _nanoseconds(memory.updated) for memory in memories]
     sources = [None if memory is None else memory.source for memory in memories]
     facets.created, facets.modified = np.array(days, np.int64), np.array(changed, np.int64)
     facets.paths = tuple("" if source is None else fold(f"/{source.path}") for source in sources)
 
 
-def _nanoseconds(snapshot_time: str) -> int:
-    seconds = int(datetime.fromisoformat(snapshot_time).timestamp())
+def _nanoseconds(iso_time: str) -> int:
+    seconds = int(datetime.fromisoformat(iso_time).timestamp())
     return max(-LAST_SECOND, min(seconds, LAST_SECOND)) * 1_000_000_000
 
 
-class _NoRows:
-    """The rows of a catalog without notes."""
+class _EmptyCatalog:
+    """A catalog (database of notes) without notes: every query returns no rows."""
 
     def __call__(self, *_: object) -> list[tuple[object, ...]]:
         return []
@@ -421,10 +436,12 @@ class _NoRows:
         """Do nothing."""
 
 
-def _by_words(queries: Sequence[Query], memories: Sequence[Memory], contents: Contents, today: date) -> list[Recalled]:
-    """Return those of `memories` that have all words of a query and satisfy its filters, without an index."""
+def _match_words(
+    queries: Sequence[Query], memories: Sequence[Memory], contents: FolderContents, today: date
+) -> list[RecalledMemory]:
+    """Return those of `memories` that have all words of one of `queries` and match its filters, without an index."""
     nothing = np.array([], np.int64)
-    facets = Facets(CatalogQueries(_NoRows()), NumberedNotes((), nothing, nothing))
+    facets = Facets(CatalogQueries(_EmptyCatalog()), NumberedNotes((), nothing, nothing))
     _set_facets(facets, memories)
     tags: dict[str, list[int]] = {}
     for at, memory in enumerate(memories):
@@ -450,17 +467,17 @@ def _by_words(queries: Sequence[Query], memories: Sequence[Memory], contents: Co
 # --- remembered already -----------------------------------------------------------------------------------------------
 # Memories that say the same as a new one, so that they can be merged.
 
-MIN_SIMILARITY = 0.85
-"""Cosine from which two texts count as saying the same (docs/design/memory.md)."""
-MAX = 3
+MIN_MERGE_COSINE = 0.85
+"""The least cosine of two texts that may say the same (docs/design/memory.md)."""
+MAX_SIMILAR_MEMORIES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
-    """A memory that may say the same as a new one.
+class SimilarMemory:
+    """A memory that may say the same as a new memory, so that the two can be merged.
 
-    `is_same_source` is true if it is about the same lines; otherwise it is near in meaning. `likeness` is the cosine of
-    the texts, 0 if it is below ALIKE or unknown.
+    `is_same_source` is true if both are about the same lines of a note; otherwise they are near in meaning. `likeness`
+    is the cosine of the two texts, 0 if it is below MIN_MERGE_COSINE or unknown.
     """
 
     memory: Memory
@@ -477,40 +494,51 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
-    """A saved memory, and those that it could be merged with."""
+class SavedMemory:
+    """A memory that was just saved, and the similar memories with which it could be merged."""
 
     memory: Memory
-    similar: tuple[Offer, ...] = ()
+    similar: tuple[SimilarMemory, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form of `excerpt remember`."""
         return {**self.memory.to_dict(), "similar": [offer.to_dict() for offer in self.similar]}
 
 
-def offers(text: str, source: Source | None, recaller: Recaller, badges: Badges | None = None) -> list[Offer]:
-    """Return memories that a new one could be merged with, at most MOST: same lines first, then the nearest in meaning.
+def find_similar_memories(
+    text: str, source: Source | None, recaller: Recaller, located_memories: MemoriesByLocation | None = None
+) -> list[SimilarMemory]:
+    """Return at most MAX_SIMILAR_MEMORIES with which a new memory of `text` and `source` could be merged.
 
-    With `badges`, a source that has moved in the vault still counts as the same.
+    Memories about the same lines come first, then the nearest in meaning. With `located_memories`, a memory whose
+    source has moved in the vault is compared by its present lines.
     """
-    near = {memory.id: (memory, cosine) for memory, cosine in recaller.near(text, MIN_SIMILARITY, MAX)}
+    near = {
+        memory.id: (memory, cosine) for memory, cosine in recaller.near(text, MIN_MERGE_COSINE, MAX_SIMILAR_MEMORIES)
+    }
     same: Sequence[Memory] = ()
     if source is not None:
         location = source.path, source.line_start, source.line_end
-        same = badges.at(*location) if badges is not None else remembered_at(recaller.store.all().memories, *location)
-    offered = [Offer(memory, True, near[memory.id][1] if memory.id in near else 0.0) for memory in same]
+        same = (
+            located_memories.at(*location)
+            if located_memories is not None
+            else find_memories_at(recaller.store.all().memories, *location)
+        )
+    offered = [SimilarMemory(memory, True, near[memory.id][1] if memory.id in near else 0.0) for memory in same]
     offered_ids = {offer.memory.id for offer in offered}
-    offered += [Offer(memory, False, cosine) for memory, cosine in near.values() if memory.id not in offered_ids]
-    return offered[:MAX]
+    offered += [
+        SimilarMemory(memory, False, cosine) for memory, cosine in near.values() if memory.id not in offered_ids
+    ]
+    return offered[:MAX_SIMILAR_MEMORIES]
 
 
 def merge_memory(
     memory: Memory, text: str, tags: Sequence[str] = (), why: str = "", source: Source | None = None
 ) -> Memory:
-    """Return `memory` merged with another finding, for `MemoryStore.change`.
+    """Return `memory` merged with a new text and its tags, reason `why` and source; nothing is saved.
 
-    The texts are joined unless one contains the other, tags are united and reasons joined. `memory` keeps its source;
-    another source is named below its text.
+    The texts are joined unless one contains the other, and so are the tags and the reasons. `memory` keeps its source,
+    and another source is named below the text; if `text` contains the memory's text, its source replaces the memory's.
     """
     if text.strip() in memory.text:
         merged_text, merged_source = memory.text, memory.source or source
@@ -518,7 +546,11 @@ def merge_memory(
         merged_text, merged_source = text, source or memory.source
     else:
         merged_text, merged_source = f"{memory.text.rstrip()}\n\n{text.strip()}", memory.source or source
-        if source is not None and memory.source is not None and not remembered_at([memory], *_source_key(source)):
+        if (
+            source is not None
+            and memory.source is not None
+            and not find_memories_at([memory], *_source_location(source))
+        ):
             lines = format_lines(source.line_start, source.line_end)
             merged_text = f"{merged_text}\n\n({source.path}{f'#{source.place}' if source.place else f', {lines}'})"
     reasons = dict.fromkeys(reason for reason in (memory.why, why) if reason.strip())
@@ -531,5 +563,5 @@ def merge_memory(
     )
 
 
-def _source_key(source: Source) -> tuple[str, int, int]:
+def _source_location(source: Source) -> tuple[str, int, int]:
     return source.path, source.line_start, source.line_end

@@ -24,13 +24,16 @@ from excerpt.text.relocate import find_lines, find_replacement, same_lines
 # Two texts side by side, with the differences in each line: a changed source is shown like this.
 
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
-_MAX_WORDS = 1_000
-"""Maximum number of words of two lines that are compared one by one: the time grows with their product."""
+_MAX_COMPARED_WORDS = 1_000
+"""The most words of a line that is compared word by word: the time grows with the product of the two numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class DiffRow:
-    """Two matching lines, None if that side has none; the spans are what the other side does not have."""
+    """A row of two texts side by side: the line `before` and the line `after`, None if that text has no such line.
+
+    The spans are the character ranges of each line that the other line does not have.
+    """
 
     before: str | None
     after: str | None
@@ -57,16 +60,16 @@ def side_by_side(before: str, after: str) -> tuple[DiffRow, ...]:
 def _diff_rows(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffRow]:
     common = min(len(old), len(new))
     for before, after in zip(old[:common], new[:common], strict=True):
-        yield DiffRow(before, after, *_spans(before, after))
+        yield DiffRow(before, after, *_changed_spans(before, after))
     for line in old[common:]:
         yield DiffRow(line, None, _whole_span(line), ())
     for line in new[common:]:
         yield DiffRow(None, line, (), _whole_span(line))
 
 
-def _spans(before: str, after: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
+def _changed_spans(before: str, after: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
     old, new = list(_WORDS.finditer(before)), list(_WORDS.finditer(after))
-    if max(len(old), len(new)) > _MAX_WORDS:
+    if max(len(old), len(new)) > _MAX_COMPARED_WORDS:
         return _whole_span(before), _whole_span(after)
     matcher = SequenceMatcher(None, [word[0] for word in old], [word[0] for word in new], autojunk=False)
     left, right = [], []
@@ -84,12 +87,12 @@ def _whole_span(line: str) -> tuple[Span, ...]:
 # --- stale ------------------------------------------------------------------------------------------------------------
 # Whether the source of a memory is unchanged, moved, changed, or gone.
 #
-# The result is a value that a screen can show. A decision of the user (`follow`, `update`, `keep`) changes the current
-# file of the memory, and only what was decided.
+# The result is a value that a screen can show. The functions for the user's decisions (`update_source_location`,
+# `replace_text_with_source`, `confirm_text`) change only what was decided in the memory's current file.
 
 
 class SourceStatus(StrEnum):
-    """The status of a memory's source."""
+    """Whether a memory's source is unchanged (FRESH), moved, changed or gone; NONE for a memory without a source."""
 
     FRESH = "fresh"
     MOVED = "moved"
@@ -100,11 +103,11 @@ class SourceStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SourceCheck:
-    """The state of a memory's source. `memory` is the one that was checked.
+    """The state of the source of `memory`: the status `kind`, and where the source is now.
 
-    `source` is where its text is now (fresh, moved), or what replaced it (changed), with lines, digest and headings;
-    None if it is gone or there never was one. `now` is the text of these lines. `is_seen` is true if the user has
-    confirmed that the source is gone.
+    `source` is the present location of the source's text (status fresh or moved) or of the text that replaced it
+    (changed); None if the source is gone or the memory has none. `now` is the present text of these lines. `is_seen` is
+    true if the user has confirmed that the source is gone.
     """
 
     kind: SourceStatus
@@ -128,76 +131,87 @@ class SourceCheck:
         return {"kind": self.kind, "stale": self.is_stale, **attributes_to_json(self, "source", "now")}
 
 
-_MIN_MOVED = 3
-"""Least number of words of a text that is searched for in other notes."""
-_MAX_NOTES = 50
-_MIN_RATIO = 50.0
-"""Least ratio of two lines (rapidfuzz, percent of common characters) of which one is a changed form of the other.
+_MIN_SEARCHED_WORDS = 3
+"""The least number of words of a memory's text for which other notes are searched."""
+_MAX_SEARCHED_FRAGMENTS = 50
+_MIN_LINE_SIMILARITY = 50.0
+"""The least similarity (rapidfuzz ratio, percent) of a line and its changed form.
 
-Two unrelated lines of one note have 25 to 40.
+Two unrelated lines of one note have 25 to 40 percent.
 """
 
 
 def check_source(memory: Memory, snapshot: Corpus, *, elsewhere: bool = True) -> SourceCheck:
-    """Return the state of the source of `memory` in the index of the vault.
+    """Return the state of the source of `memory` according to `snapshot`, the index of the vault.
 
-    The note is searched at its path and at the path that it was moved to; with `elsewhere`, which reads all texts once
-    (some 50 ms for 100,000 fragments), other notes with the same text are searched too.
+    The source's note is looked up by its path and by the path to which it was moved. With `elsewhere`, other notes with
+    the same text are searched too, which reads all texts once (some 50 ms for 100,000 fragments).
     """
     source = memory.source
     if source is None:
         return SourceCheck(SourceStatus.NONE, memory)
-    path, note = _note_of(source.path, snapshot)
-    if path is not None and (new_span := _find_span(memory, source, path, note)):
-        return _at(memory, snapshot, path, note, new_span)
-    if elsewhere and _is_verbatim(memory, source) and words_in(memory.text) >= _MIN_MOVED:
-        for path_with_text in _notes_with(memory.text, snapshot):
-            _, text = _note_of(path_with_text, snapshot)
-            if new_span := _find_span(memory, source, path_with_text, text):
-                return _at(memory, snapshot, path_with_text, text, new_span)
-    span = _find_replaced(memory, source, note) if path is not None else None
+    path, note = _load_note(source.path, snapshot)
+    if path is not None and (new_span := _find_source_lines(memory, source, path, note)):
+        return _describe_found_source(memory, snapshot, path, note, new_span)
+    if elsewhere and _is_verbatim(memory, source) and words_in(memory.text) >= _MIN_SEARCHED_WORDS:
+        for path_with_text in _find_notes_with(memory.text, snapshot):
+            _, text = _load_note(path_with_text, snapshot)
+            if new_span := _find_source_lines(memory, source, path_with_text, text):
+                return _describe_found_source(memory, snapshot, path_with_text, text, new_span)
+    span = _find_replacement_lines(memory, source, note) if path is not None else None
     if path is None or span is None:
         return SourceCheck(SourceStatus.GONE, memory, is_seen=not source.digest)
-    return SourceCheck(SourceStatus.CHANGED, memory, _source_at(snapshot, path, note, span), _lines(note, span))
+    return SourceCheck(
+        SourceStatus.CHANGED, memory, _build_found_source(snapshot, path, note, span), _join_lines(note, span)
+    )
 
 
 # --- what the user decides --------------------------------------------------------------------------------------------
 
 
-def follow(store: MemoryStore, check: SourceCheck) -> Memory:
-    """Update the memory's link to where its source is now.
+def update_source_location(store: MemoryStore, check: SourceCheck) -> Memory:
+    """Record the present location of the memory's moved source, and return the memory; its text stays.
 
-    Raises MemoryUnusableError, as all of these functions do, if the memory is gone or has changed since `check`.
+    Does nothing unless `check` has found the source moved. Raises MemoryUnusableError if the memory is gone or has
+    changed since `check`.
     """
     if check.kind is not SourceStatus.MOVED:
         return store.get(check.memory.id)
-    return _decide(store, check, lambda memory: replace(memory, source=check.source))
+    return _apply_decision(store, check, lambda memory: replace(memory, source=check.source))
 
 
-def update(store: MemoryStore, check: SourceCheck) -> Memory:
-    """Replace the memory's text by the current text of its source."""
+def replace_text_with_source(store: MemoryStore, check: SourceCheck) -> Memory:
+    """Replace the memory's text by the present text of its changed source, and return the memory.
+
+    Does nothing unless `check` has found the source changed. Raises MemoryUnusableError if the memory is gone or has
+    changed since `check`.
+    """
     if check.kind is not SourceStatus.CHANGED:
         return store.get(check.memory.id)
-    return _decide(store, check, lambda memory: replace(memory, text=check.now, source=check.source))
+    return _apply_decision(store, check, lambda memory: replace(memory, text=check.now, source=check.source))
 
 
-def keep(store: MemoryStore, check: SourceCheck) -> Memory:
-    """Keep the memory's text and record the present state of its source, so it is stale again only after a change.
+def confirm_text(store: MemoryStore, check: SourceCheck) -> Memory:
+    """Keep the memory's text although its source changed or is gone, and return the memory.
 
-    For a source that is gone, the digest is dropped.
+    The present state of the source is recorded, so that the memory is stale again only after another change. For a
+    source that is gone, the digest is removed. Raises MemoryUnusableError if the memory is gone or has changed since
+    `check`.
     """
     if check.kind not in (SourceStatus.CHANGED, SourceStatus.GONE):
         return store.get(check.memory.id)
-    return _decide(store, check, lambda memory: replace(memory, source=check.source or _without_digest(memory.source)))
+    return _apply_decision(
+        store, check, lambda memory: replace(memory, source=check.source or _without_digest(memory.source))
+    )
 
 
-def _decide(store: MemoryStore, check: SourceCheck, decision: Callable[[Memory], Memory]) -> Memory:
-    def decided(memory: Memory) -> Memory:
+def _apply_decision(store: MemoryStore, check: SourceCheck, decision: Callable[[Memory], Memory]) -> Memory:
+    def apply_if_unchanged(memory: Memory) -> Memory:
         if memory.source != check.memory.source or memory.text != check.memory.text:
-            raise MemoryUnusableError(f"Memory {memory.id} was changed in the meantime.", "Check it again.")
+            raise MemoryUnusableError(f"Memory {memory.id} was changed in the meantime.", "Check its source again.")
         return decision(memory)
 
-    return store.change(check.memory.id, decided)
+    return store.change(check.memory.id, apply_if_unchanged)
 
 
 def _without_digest(source: Source | None) -> Source | None:
@@ -207,8 +221,8 @@ def _without_digest(source: Source | None) -> Source | None:
 # --- where it stands --------------------------------------------------------------------------------------------------
 
 
-def _note_of(path: str, snapshot: Corpus) -> tuple[str | None, list[str]]:
-    """Return the current path of a note, and its lines; None and no lines if it is gone."""
+def _load_note(path: str, snapshot: Corpus) -> tuple[str | None, list[str]]:
+    """Return the present path and the lines of the note that was at `path`; None and [] if it is gone."""
     for name in (path, snapshot.current_path(path)):
         try:
             if name is not None:
@@ -222,8 +236,11 @@ def _is_verbatim(memory: Memory, source: Source) -> bool:
     return not source.digest or digest_of_text(memory.text) == source.digest
 
 
-def _find_span(memory: Memory, source: Source, path: str, note: Sequence[str]) -> tuple[int, int] | None:
-    """Return the lines of a note that contain the source's text, nearest to their former position."""
+def _find_source_lines(memory: Memory, source: Source, path: str, note: Sequence[str]) -> tuple[int, int] | None:
+    """Return the first and last line (1-based) of the source's text in `note`, the lines of the note at `path`.
+
+    Of several places, the one nearest to the source's former lines is returned; None if the text is not in the note.
+    """
     count = max(source.line_end - source.line_start + 1, 1)
     if _is_verbatim(memory, source):
         lines = memory.text.split("\n")
@@ -237,16 +254,17 @@ def _find_span(memory: Memory, source: Source, path: str, note: Sequence[str]) -
     return None if span is None else (span + 1, span + count)
 
 
-def _notes_with(text: str, snapshot: Corpus) -> list[str]:
+def _find_notes_with(text: str, snapshot: Corpus) -> list[str]:
     longest = max(text.split("\n"), key=len)
-    keys = [key for key, _ in snapshot.facets.texts_with(longest)][:_MAX_NOTES]
+    keys = [key for key, _ in snapshot.facets.texts_with(longest)][:_MAX_SEARCHED_FRAGMENTS]
     return sorted({fragment.path for fragment in snapshot.fragments(keys)})
 
 
-def _find_replaced(memory: Memory, source: Source, note: Sequence[str]) -> tuple[int, int] | None:
-    """Return the lines that replaced the source's; None if nothing of it is left.
+def _find_replacement_lines(memory: Memory, source: Source, note: Sequence[str]) -> tuple[int, int] | None:
+    """Return the first and last line (1-based) of `note` that replaced the source's lines; None if none did.
 
-    If the text is the user's own, it cannot be searched for, so the same line numbers are returned.
+    If the memory's text is the user's own and not the source's, it cannot be searched for; then the source's former
+    line numbers are returned.
     """
     if not _is_verbatim(memory, source):
         return same_lines(source.line_end - source.line_start + 1, note, source.line_start)
@@ -254,31 +272,35 @@ def _find_replaced(memory: Memory, source: Source, note: Sequence[str]) -> tuple
     if span := find_replacement(lines, note, source.line_start):
         return span
     at = max(range(len(lines)), key=lambda number: len(lines[number]))
-    like = process.extractOne(lines[at], note, scorer=fuzz.ratio, score_cutoff=_MIN_RATIO)
+    like = process.extractOne(lines[at], note, scorer=fuzz.ratio, score_cutoff=_MIN_LINE_SIMILARITY)
     return same_lines(len(lines), note, like[2] + 1 - at) if like else None
 
 
-def _at(memory: Memory, snapshot: Corpus, path: str, note: Sequence[str], span: tuple[int, int]) -> SourceCheck:
-    """Return the state of a memory whose text was found."""
+def _describe_found_source(
+    memory: Memory, snapshot: Corpus, path: str, note: Sequence[str], span: tuple[int, int]
+) -> SourceCheck:
+    """Return the state, fresh or moved, of a memory whose source's text is now at lines `span` of the note `path`."""
     source = memory.source
     assert source is not None
     is_there = (path, *span) == (source.path, source.line_start, source.line_end) or not source.line_start
     # A page stays the same, even if the text of earlier pages has more or fewer lines.
     if is_there or (path == source.path and source.place and snapshot.place(path, *span) == source.place):
-        return SourceCheck(SourceStatus.FRESH, memory, source, _lines(note, span))
-    return SourceCheck(SourceStatus.MOVED, memory, _source_at(snapshot, path, note, span), _lines(note, span))
+        return SourceCheck(SourceStatus.FRESH, memory, source, _join_lines(note, span))
+    return SourceCheck(
+        SourceStatus.MOVED, memory, _build_found_source(snapshot, path, note, span), _join_lines(note, span)
+    )
 
 
-def _source_at(snapshot: Corpus, path: str, note: Sequence[str], span: tuple[int, int]) -> Source:
-    return source_at(snapshot, path, *span, _lines(note, span))
+def _build_found_source(snapshot: Corpus, path: str, note: Sequence[str], span: tuple[int, int]) -> Source:
+    return build_source(snapshot, path, *span, _join_lines(note, span))
 
 
-def _lines(note: Sequence[str], span: tuple[int, int]) -> str:
+def _join_lines(note: Sequence[str], span: tuple[int, int]) -> str:
     return "\n".join(note[span[0] - 1 : span[1]])
 
 
-def source_at(snapshot: Corpus, path: str, line_start: int, line_end: int, text: str) -> Source:
-    """Return a memory's source for lines of a note; `text` is the text of the lines."""
+def build_source(snapshot: Corpus, path: str, line_start: int, line_end: int, text: str) -> Source:
+    """Return the source to record in a memory for lines of the note `path`; `text` is the text of these lines."""
     under = [section for section in snapshot.sections(path) if section.line_start <= line_start]
     headings, location = under[-1].heading_path if under else (), snapshot.place(path, line_start, line_end)
     return Source(path, line_start, line_end, digest_of_text(text), headings, location)
@@ -287,11 +309,11 @@ def source_at(snapshot: Corpus, path: str, line_start: int, line_end: int, text:
 # --- from the vault ---------------------------------------------------------------------------------------------------
 # The source of a new memory: a fragment, or lines of a note.
 
-_LINES = re.compile(r"(?P<note>.+):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?", re.DOTALL)
+_NOTE_AND_LINES = re.compile(r"(?P<note>.+):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?", re.DOTALL)
 
 
-def from_fragment(snapshot: Corpus, fragment_id: str) -> tuple[Source, str]:
-    """Return the source and text of a fragment. Raises MemoryUnusableError if the id is unknown."""
+def source_from_fragment(snapshot: Corpus, fragment_id: str) -> tuple[Source, str]:
+    """Return the source and text of the fragment with this id. Raises MemoryUnusableError if there is none."""
     fragment = snapshot.fragment(fragment_id)
     if fragment is None:
         hint = "Take an id (fragment_id) from `excerpt search --json`. Changed text gets a new id."
@@ -302,13 +324,14 @@ def from_fragment(snapshot: Corpus, fragment_id: str) -> tuple[Source, str]:
     return source, fragment.text
 
 
-def from_lines(snapshot: Corpus, location: str) -> tuple[Source, str]:
-    """Return the source and text of `NOTE:A-B` or `NOTE:A` (a path, title or alias; without lines, the whole note).
+def source_from_lines(snapshot: Corpus, location: str) -> tuple[Source, str]:
+    """Return the source and text of `location`: `NOTE:A-B`, `NOTE:A` or, for the whole note, `NOTE`.
 
-    The text is that of the index. Raises MemoryUnusableError if there is no such note or it has no such lines.
+    NOTE is a path, title or alias. The text is that in the index. Raises MemoryUnusableError if there is no such note
+    or the note has no such lines.
     """
     path, first, last = _find_note(snapshot, location), 1, None
-    if path is None and (match := _LINES.fullmatch(location)):
+    if path is None and (match := _NOTE_AND_LINES.fullmatch(location)):
         path, first, last = (
             _find_note(snapshot, match["note"]),
             int(match["first"]),
@@ -321,9 +344,9 @@ def from_lines(snapshot: Corpus, location: str) -> tuple[Source, str]:
     lines = snapshot.note_text(path).rstrip("\n").split("\n")
     last = len(lines) if last is None else min(last, len(lines))
     if not 1 <= first <= last:
-        raise MemoryUnusableError(f"{path} has {format_count(len(lines), 'line')}; {location} is not among them.")
+        raise MemoryUnusableError(f"{location} is outside of the note: {path} has {format_count(len(lines), 'line')}.")
     text = "\n".join(lines[first - 1 : last])
-    return source_at(snapshot, path, first, last, text), text
+    return build_source(snapshot, path, first, last, text), text
 
 
 def _find_note(snapshot: Corpus, name: str) -> str | None:
@@ -333,5 +356,5 @@ def _find_note(snapshot: Corpus, name: str) -> str | None:
     named = snapshot.notes_named(name)
     if len(named) > 1:
         paths = ", ".join(snapshot.table.paths[number] for number in named[:5])
-        raise MemoryUnusableError(f"Several notes are called {name}: {paths}.", "Give the path of one.")
+        raise MemoryUnusableError(f"Several notes are called {name}: {paths}.", "Name one of these notes by its path.")
     return snapshot.table.paths[named[0]] if named else None

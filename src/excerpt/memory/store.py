@@ -21,24 +21,30 @@ from typing import Any
 from filelock import Timeout
 
 from excerpt.errors import MemoryUnusableError, ReadError
-from excerpt.memory.memory_file import name_id, normalise_memory, now, parse_memory, render_memory
-from excerpt.memory.words import SearchableMemory, searchable, word_matcher
+from excerpt.memory.memory_file import (
+    derive_id_from_name,
+    format_current_time,
+    normalise_memory,
+    parse_memory,
+    render_memory,
+)
+from excerpt.memory.words import SearchableMemory, build_searchable, build_word_matcher
 from excerpt.model import Memory, Skipped, Source
 from excerpt.state_files import create_file, file_lock, read_limited, replace_file, sync_folder
 
 TRASH = "trash"
-"""Folder, inside the memory folder, of forgotten memories and replaced versions. excerpt never empties it."""
+"""The folder, inside the memory folder, of forgotten memories and replaced versions. excerpt never empties it."""
 
 _LOCK_SECONDS = 10.0
 _SLUG_CHARS = 40
-_STAMP = re.compile(r"\.\d{8}T\d{12}Z(?=\.md$)")
+_TRASH_TIME = re.compile(r"\.\d{8}T\d{12}Z(?=\.md$)")
 
 
 @dataclass(frozen=True, slots=True)
 class CopiedMemory:
-    """A file with the id of another: a copy made by hand, or by a sync tool after a conflict.
+    """A file that states the id of another memory: a copy made by hand, or by a sync tool after a conflict.
 
-    It is used under `id` instead of the id in the file, `of`.
+    `of` is the id that the file states. The program uses the file's memory under another id, `id`.
     """
 
     path: str
@@ -48,7 +54,7 @@ class CopiedMemory:
 
 @dataclass(frozen=True, slots=True)
 class LoadedMemories:
-    """The content of the folder: `memories`, newest first, unreadable files, and which memories are copies."""
+    """All memories of a folder, newest first, with its unreadable files and the memories that are copies."""
 
     memories: tuple[Memory, ...]
     unreadable: tuple[Skipped, ...]
@@ -56,7 +62,7 @@ class LoadedMemories:
 
 
 Stamp = tuple[int, int, int]
-"""Modification time (ns), size and inode of a file, by which a change is detected."""
+"""A file's modification time (ns), size and inode, by which changes of the file are detected."""
 
 # Two writes of the same size within a tick of the file system's clock have the same time: 4 ms on local file systems of
 # Linux, 1 s on some shares, 2 s on memory cards (FAT). A file that was newer than that when it was read is read again.
@@ -66,99 +72,104 @@ _MAX_BYTES = 16_000_000  # of one memory's file
 
 @dataclass(frozen=True, slots=True)
 class LoadedFile:
-    """A memory as its file was last read; a new object whenever the file's content changes.
+    """A memory file as last read; a new object whenever the file's content changes.
 
-    `is_sure` is true if any later change would show in the file's stamp.
+    `is_stamp_reliable` is false if the file was so new when read that a later change may leave `stamp` the same.
+    `metadata` is the whole frontmatter.
     """
 
     stamp: Stamp
-    is_sure: bool
+    is_stamp_reliable: bool
     memory: Memory
     metadata: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadableFile:
-    """A file that could not be read as a memory, with the same stamp as `LoadedFile`."""
+    """A file that could not be read as a memory; `stamp` and `is_stamp_reliable` are as in `LoadedFile`."""
 
     stamp: Stamp
-    is_sure: bool
+    is_stamp_reliable: bool
     reason: str
 
 
 @dataclass(frozen=True)
-class Contents:
-    """The content of the folder when it was read; the same object as long as nothing changes.
+class FolderContents:
+    """The content of the memory folder when it was last read; the same object as long as no file changes.
 
-    `files` are by name (relative to the folder, with "/"), `ids` by the memories' ids, newest first.
+    `files` maps names (paths relative to the folder, with "/") to files. `files_by_id` maps ids of memories to names
+    and files, newest memory first.
     """
 
     files: Mapping[str, LoadedFile | UnreadableFile]
-    ids: Mapping[str, tuple[str, LoadedFile]]
+    files_by_id: Mapping[str, tuple[str, LoadedFile]]
 
     @cached_property
     def loaded(self) -> LoadedMemories:
-        """All memories, the unreadable files, and the copies."""
-        memories = tuple(entry.memory for _, entry in self.ids.values())
+        """All memories, newest first, the unreadable files, and the memories that are copies."""
+        memories = tuple(entry.memory for _, entry in self.files_by_id.values())
         unreadable = sorted(
             (name, entry.reason) for name, entry in self.files.items() if isinstance(entry, UnreadableFile)
         )
         stated_ids = {name: entry.memory.id for name, entry in self.files.items() if isinstance(entry, LoadedFile)}
         copies = (
-            CopiedMemory(name, stated_ids[name], own) for own, (name, _) in self.ids.items() if stated_ids[name] != own
+            CopiedMemory(name, stated_ids[name], own)
+            for own, (name, _) in self.files_by_id.items()
+            if stated_ids[name] != own
         )
         return LoadedMemories(memories, tuple(Skipped(*each) for each in unreadable), tuple(copies))
 
     @cached_property
-    def by_name(self) -> Mapping[str, Memory]:
+    def memories_by_file(self) -> Mapping[str, Memory]:
         """The memories by the names of their files."""
-        return {name: entry.memory for name, entry in self.ids.values()}
+        return {name: entry.memory for name, entry in self.files_by_id.values()}
 
     def with_words(self, words: str, memories: Sequence[Memory]) -> list[Memory]:
-        """Return those of `memories` that have all `words`, in the same order.
+        """Return those of `memories` that have all words of `words`, a text, in the same order.
 
-        The last word may be a prefix.
+        The last word is a prefix.
         """
         read = [self._searchable[memory.id] for memory in memories]
-        matches = word_matcher(words, [each.language for each in read])
+        matches = build_word_matcher(words, [each.language for each in read])
         return [memory for memory, each in zip(memories, read, strict=True) if matches(each)]
 
     @cached_property
     def _searchable(self) -> Mapping[str, SearchableMemory]:
-        return {memory_id: searchable(entry.memory) for memory_id, (_, entry) in self.ids.items()}
+        return {memory_id: build_searchable(entry.memory) for memory_id, (_, entry) in self.files_by_id.items()}
 
 
 class MemoryStore:
-    """The memories of one vault, in `folder`, which is created with the first memory.
+    """The memories of one vault, as files in `folder`, which is created with the first memory.
 
-    Used from one thread at a time. Files changed, added or removed by hand or by another process are read at the next
-    call. Every write is atomic, and what it replaces goes to the trash folder. Raises MemoryUnusableError if the folder
-    cannot be read or written, or an id does not exist.
+    Use the store from one thread at a time. Files changed, added or removed by hand or by another process are read at
+    the next call. Every write is atomic, and the replaced version goes to the trash folder. All methods raise
+    MemoryUnusableError if the folder cannot be read or written, or if an id does not exist.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._contents = Contents({}, {})
+        self._contents = FolderContents({}, {})
 
     def remember(
         self, text: str, tags: Sequence[str] = (), why: str = "", source: Source | None = None, query: str = ""
     ) -> Memory:
-        """Save `text` as a new memory. It is on disk when this returns."""
+        """Save `text` as a new memory, and return the memory, which is then on disk.
+
+        `why` is the user's reason, `query` the search that found the text.
+        """
         if not text.strip():
             raise MemoryUnusableError("There is no text to remember.", "Select a fragment or type a thought.")
-        snapshot_time = now()
-        with self._writing():
+        saved_at = format_current_time()
+        with self._write_lock():
             while True:
                 identity = "m" + secrets.token_hex(5)
-                memory = normalise_memory(
-                    Memory(identity, text, tuple(tags), why, snapshot_time, snapshot_time, source, query)
-                )
-                name = f"{snapshot_time[:10]}-{_slug(memory.text)}-{identity}.md"
+                memory = normalise_memory(Memory(identity, text, tuple(tags), why, saved_at, saved_at, source, query))
+                name = f"{saved_at[:10]}-{_make_slug(memory.text)}-{identity}.md"
                 if _write_new(self.folder / name, render_memory(memory)):
                     return memory
 
     def all(self) -> LoadedMemories:
-        """Return every memory, newest first, and every unreadable file with the reason."""
+        """Return all memories, newest first, with the unreadable files and the reasons."""
         return self.contents().loaded
 
     def tags(self) -> tuple[tuple[str, int], ...]:
@@ -171,16 +182,20 @@ class MemoryStore:
         return self._find(memory_id)[1].memory
 
     def update(self, memory: Memory) -> Memory:
-        """Replace the memory with the id of `memory`, and return the new one. The old one goes to the trash folder."""
+        """Save `memory` in place of the memory with the same id, and return the saved memory.
+
+        The replaced version goes to the trash folder.
+        """
         return self.change(memory.id, lambda _: memory)
 
     def change(self, memory_id: str, change: Callable[[Memory], Memory]) -> Memory:
-        """Update a memory with the result of `change`, which gets its present state.
+        """Replace a memory by `change(memory)`, and return the new memory.
 
-        So no change of another process is undone. If `change` raises, nothing is changed.
+        `change` gets the memory as it is on disk, so no change by another process is undone. If `change` raises, the
+        memory stays as it is.
         """
-        with self._writing():
-            self._give_ids()
+        with self._write_lock():
+            self._write_ids_of_copies()
             name, entry = self._find(memory_id)
             memory = entry.memory
             changed = normalise_memory(
@@ -188,50 +203,52 @@ class MemoryStore:
             )
             if changed == memory:
                 return changed
-            changed = replace(changed, updated=now())
+            changed = replace(changed, updated=format_current_time())
             file = self.folder / name
             _write_new(self._trash_name(name), file.read_bytes())
             replace_file(file, render_memory(changed, (memory, entry.metadata)), lasting=True)
             return changed
 
     def forget(self, memory_id: str) -> Memory:
-        """Move a memory to the trash folder, and return it. `restore` brings it back. Copies of it stay."""
-        with self._writing():
-            self._give_ids()
+        """Move a memory to the trash folder, and return the memory. `restore` undoes this. Copies of it stay."""
+        with self._write_lock():
+            self._write_ids_of_copies()
             name, entry = self._find(memory_id)
-            _move(self.folder / name, self._trash_name(name))
+            _move_file(self.folder / name, self._trash_name(name))
             return entry.memory
 
     def restore(self, memory_id: str) -> Memory:
-        """Restore the memory that was last forgotten under `memory_id`."""
-        with self._writing():
-            self._give_ids()
-            if memory_id in self.contents().ids:
-                raise MemoryUnusableError(f"Memory {memory_id} has not been forgotten.")
+        """Move the last memory forgotten under `memory_id` back out of the trash folder, and return it."""
+        with self._write_lock():
+            self._write_ids_of_copies()
+            if memory_id in self.contents().files_by_id:
+                raise MemoryUnusableError(f"Memory {memory_id} was not forgotten, so it cannot be restored.")
             for file in self._trash_files():
-                name = _STAMP.sub("", file.relative_to(self.folder / TRASH).as_posix())
+                name = _TRASH_TIME.sub("", file.relative_to(self.folder / TRASH).as_posix())
                 try:
                     memory, _ = parse_memory(file.read_bytes(), name, file.stat().st_mtime)
                 except ReadError:
                     continue
                 if memory.id == memory_id:
-                    _move(file, _free(self.folder / name))
+                    _move_file(file, _find_free_name(self.folder / name))
                     return memory
         raise MemoryUnusableError(f"There is no memory {memory_id or repr(memory_id)} in {self.folder / TRASH}.")
 
-    def contents(self) -> Contents:
-        """Return the present content of the folder, reading only changed files."""
+    def contents(self) -> FolderContents:
+        """Return the present content of the memory folder; only changed files are read."""
         before = self._contents.files
         try:
-            files = {name: _reload(self.folder, name, state, before.get(name)) for name, state in _files(self.folder)}
+            files = {
+                name: _reload(self.folder, name, state, before.get(name)) for name, state in _scan_files(self.folder)
+            }
         except OSError as error:
             raise MemoryUnusableError(f"{self.folder} cannot be read: {error.strerror}.") from error
         if len(files) != len(before) or any(before.get(name) is not loaded for name, loaded in files.items()):
-            self._contents = Contents(files, _by_id(files))
+            self._contents = FolderContents(files, _index_by_id(files))
         return self._contents
 
-    def _give_ids(self) -> None:
-        """Write its own id into each copy, before the memory with the shared id is forgotten or restored."""
+    def _write_ids_of_copies(self) -> None:
+        """Write a new id into each copy's file, so that no two files state the same id."""
         for copied in self.contents().loaded.copies:
             name, entry = self._find(copied.id)
             file = self.folder / name
@@ -241,44 +258,46 @@ class MemoryStore:
             )
 
     def _find(self, memory_id: str) -> tuple[str, LoadedFile]:
-        entry = self.contents().ids.get(memory_id)
+        entry = self.contents().files_by_id.get(memory_id)
         if entry is None:
             raise MemoryUnusableError(
-                f"There is no memory {memory_id or repr(memory_id)}.", "List all memories: excerpt recall"
+                f"There is no memory {memory_id or repr(memory_id)}.", "List all memories with `excerpt recall`."
             )
         return entry
 
     def _trash_files(self) -> list[Path]:
-        """Return the files in the trash, most recently trashed first."""
+        """Return the files in the trash folder, most recently trashed first."""
         trash = self.folder / TRASH
-        files = [trash / name for name, state in _files(trash) if stat.S_ISREG(state.st_mode)]
-        return sorted(files, key=lambda file: ((_STAMP.search(file.name) or [""])[0], file.name), reverse=True)
+        files = [trash / name for name, state in _scan_files(trash) if stat.S_ISREG(state.st_mode)]
+        return sorted(files, key=lambda file: ((_TRASH_TIME.search(file.name) or [""])[0], file.name), reverse=True)
 
     def _trash_name(self, name: str) -> Path:
-        """Return a free name in the trash that contains the time in microseconds, so that names sort by time."""
+        """Return an unused path in the trash folder for the file `name`, with the time in microseconds in its name."""
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
-        return _free((self.folder / TRASH / name).with_suffix(f".{stamp}.md"))
+        return _find_free_name((self.folder / TRASH / name).with_suffix(f".{stamp}.md"))
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Hold the lock for writing: one writer at a time, across processes. It is released if the process dies."""
+    def _write_lock(self) -> Iterator[None]:
+        """Hold the folder's write lock: one writer at a time, across processes. A dead process releases the lock."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with file_lock(self.folder / ".lock", _LOCK_SECONDS):
                 yield
         except Timeout as error:
             raise MemoryUnusableError(
-                f"Another excerpt has been writing to {self.folder} for {_LOCK_SECONDS:.0f} seconds.", "Try again."
+                f"Another excerpt process has been writing to {self.folder} for {_LOCK_SECONDS:.0f} seconds.",
+                "Try again.",
             ) from error
         except OSError as error:
             hint = "The memories are unchanged. Check the disk's space and permissions."
             raise MemoryUnusableError(f"{self.folder} cannot be written: {error.strerror}.", hint) from error
 
 
-def _files(folder: Path, below: str = "") -> Iterator[tuple[str, os.stat_result]]:
-    """Yield the names of Markdown files in and under `folder`, and of links to folders, each with its own state.
+def _scan_files(folder: Path, below: str = "") -> Iterator[tuple[str, os.stat_result]]:
+    """Yield the Markdown files in and under `folder`, and symbolic links to folders, each with its `lstat` result.
 
-    A missing folder counts as empty; hidden names and the trash are left out; links are not followed.
+    Names are relative paths, after the prefix `below`. A missing folder counts as empty. Hidden names and the trash
+    folder are left out; symbolic links are not followed.
     """
     with suppress(FileNotFoundError), os.scandir(folder) as entries:
         for entry in entries:
@@ -286,7 +305,7 @@ def _files(folder: Path, below: str = "") -> Iterator[tuple[str, os.stat_result]
             if entry.name.startswith(".") or name == TRASH:
                 continue
             if entry.is_dir(follow_symlinks=False):
-                yield from _files(Path(entry.path), f"{name}/")
+                yield from _scan_files(Path(entry.path), f"{name}/")
             elif entry.is_dir() or (entry.name.endswith(".md") and (entry.is_file() or entry.is_symlink())):
                 yield name, entry.stat(follow_symlinks=False)
 
@@ -294,33 +313,37 @@ def _files(folder: Path, below: str = "") -> Iterator[tuple[str, os.stat_result]
 def _reload(
     folder: Path, name: str, state: os.stat_result, before: LoadedFile | UnreadableFile | None
 ) -> LoadedFile | UnreadableFile:
-    """Return the file as it is now: `before` itself if its content is the same."""
+    """Return the file as it is now, or the object `before` if its content is unchanged; `state` is its `lstat`."""
     stamp = (state.st_mtime_ns, state.st_size, state.st_ino)
-    if before is not None and before.stamp == stamp and before.is_sure:
+    if before is not None and before.stamp == stamp and before.is_stamp_reliable:
         return before
-    is_sure = abs(time.time_ns() - stamp[0]) > _CLOCK_TICK_NS
+    is_stamp_reliable = abs(time.time_ns() - stamp[0]) > _CLOCK_TICK_NS
     if stat.S_ISLNK(state.st_mode):
-        loaded: LoadedFile | UnreadableFile = UnreadableFile(stamp, is_sure, _link_reason(folder, name))
+        loaded: LoadedFile | UnreadableFile = UnreadableFile(stamp, is_stamp_reliable, _explain_link(folder, name))
     else:
-        loaded = _read_file(folder, name, stamp, is_sure)
-    if before is None or is_sure or replace(loaded, stamp=before.stamp, is_sure=before.is_sure) != before:
+        loaded = _read_file(folder, name, stamp, is_stamp_reliable)
+    if (
+        before is None
+        or is_stamp_reliable
+        or replace(loaded, stamp=before.stamp, is_stamp_reliable=before.is_stamp_reliable) != before
+    ):
         return loaded
     return before
 
 
-def _read_file(folder: Path, name: str, stamp: Stamp, is_sure: bool) -> LoadedFile | UnreadableFile:
+def _read_file(folder: Path, name: str, stamp: Stamp, is_stamp_reliable: bool) -> LoadedFile | UnreadableFile:
     try:
         data = read_limited(folder / name, _MAX_BYTES)
         memory, metadata = parse_memory(data, name, stamp[0] / 1e9)
     except OSError as error:
-        return UnreadableFile(stamp, is_sure, f"It cannot be read: {error.strerror}.")
+        return UnreadableFile(stamp, is_stamp_reliable, f"The file cannot be read: {error.strerror}.")
     except ReadError as error:
-        return UnreadableFile(stamp, is_sure, str(error))
-    return LoadedFile(stamp, is_sure, memory, metadata)
+        return UnreadableFile(stamp, is_stamp_reliable, str(error))
+    return LoadedFile(stamp, is_stamp_reliable, memory, metadata)
 
 
-def _link_reason(folder: Path, name: str) -> str:
-    """Return why a link is not followed, in the words that the scan of a vault uses."""
+def _explain_link(folder: Path, name: str) -> str:
+    """Return a sentence that says why a symbolic link is not followed, in the words of the vault's scan."""
     target = Path(os.path.realpath(folder / name))
     if not target.is_relative_to(os.path.realpath(folder)):
         return "It is a link out of the folder of memories."
@@ -329,22 +352,22 @@ def _link_reason(folder: Path, name: str) -> str:
     return "It is a link within the folder of memories; its target is listed itself."
 
 
-def _by_id(read: Mapping[str, LoadedFile | UnreadableFile]) -> dict[str, tuple[str, LoadedFile]]:
-    """Return memories by id, newest first.
+def _index_by_id(read: Mapping[str, LoadedFile | UnreadableFile]) -> dict[str, tuple[str, LoadedFile]]:
+    """Return a map from the memories' ids to their files' names and files, newest memory first.
 
-    Of two files with the same id (one is a copy), the one named after the id keeps it, and the other gets an id made of
-    its name.
+    If two files state the same id (one is a copy), the file named after the id keeps it. The other file gets an id
+    derived from its name.
     """
     entries = sorted(((name, file) for name, file in read.items() if isinstance(file, LoadedFile)), key=itemgetter(0))
     by_id = {file.memory.id: (name, file) for name, file in entries}
     if len(by_id) < len(entries):
-        by_id = _split_files(entries)
+        by_id = _resolve_shared_ids(entries)
     newest = sorted(by_id.items(), key=lambda item: item[1][0])
     newest.sort(key=lambda item: item[1][1].memory.created, reverse=True)
     return dict(newest)
 
 
-def _split_files(entries: Sequence[tuple[str, LoadedFile]]) -> dict[str, tuple[str, LoadedFile]]:
+def _resolve_shared_ids(entries: Sequence[tuple[str, LoadedFile]]) -> dict[str, tuple[str, LoadedFile]]:
     # Sync tools add text after the id or before the whole name: "… (conflicted copy).md", "Copy of ….md".
     def rank(entry: tuple[str, LoadedFile]) -> tuple[bool, bool, int, str]:
         name, identity = entry[0], entry[1].memory.id
@@ -358,15 +381,15 @@ def _split_files(entries: Sequence[tuple[str, LoadedFile]]) -> dict[str, tuple[s
         else:
             by_id[file.memory.id] = (name, file)
     for name, file in copies:
-        identity = name_id(name)
+        identity = derive_id_from_name(name)
         while identity in by_id:
-            identity = name_id(identity)
+            identity = derive_id_from_name(identity)
         by_id[identity] = (name, replace(file, memory=replace(file.memory, id=identity)))
     return by_id
 
 
-def _slug(text: str) -> str:
-    """Return the first words of `text` as part of a file name."""
+def _make_slug(text: str) -> str:
+    """Return the first words of `text`, joined by "-", as part of a file name."""
     words = re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", text[:400]).lower())
     slug = ""
     for word in words:
@@ -376,8 +399,8 @@ def _slug(text: str) -> str:
     return slug or "memory"
 
 
-def _free(file: Path) -> Path:
-    """Return `file`, or the first numbered name like it that does not exist."""
+def _find_free_name(file: Path) -> Path:
+    """Return `file` or, if it exists, the first path with "~2", "~3" … after its stem that does not exist."""
     free, number = file, 2
     while free.exists():
         free, number = file.with_stem(f"{file.stem}~{number}"), number + 1
@@ -387,8 +410,8 @@ def _free(file: Path) -> Path:
 def _write_new(file: Path, data: bytes) -> bool:
     """Write a file that does not exist yet, atomically; return False if its name is taken.
 
-    The temporary name is claimed first (O_EXCL), then the final one is checked: of two processes with the same name one
-    finds either the temporary or the final file of the other.
+    The temporary file is created first (O_EXCL), then the final name is checked. So if two processes write the same
+    name, one of them finds the temporary or the final file of the other.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     temporary = file.with_name(f".{file.name}.new")
@@ -404,7 +427,7 @@ def _write_new(file: Path, data: bytes) -> bool:
     return True
 
 
-def _move(file: Path, target: Path) -> None:
+def _move_file(file: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     file.replace(target)
     sync_folder(target.parent)

@@ -11,10 +11,11 @@ from excerpt.search.query import MEMORY_FILTER_KINDS, FilterKind, find_condition
 from excerpt.text.words import QueryWord, detect_language, query_terms, terms_of
 
 
-def stale_filter(query: str) -> tuple[str, bool | None]:
-    """Return a query without `is:stale`, and its condition: True for stale memories, False for others, None.
+def split_stale_filter(query: str) -> tuple[str, bool | None]:
+    """Return `query` without the condition `is:stale`, and what it selects.
 
-    It applies to all alternatives.
+    True selects stale memories (the source changed or is gone), False (`-is:stale`) the others; None means that the
+    query has no such condition. The condition applies to all alternatives of the query.
     """
     stale: bool | None = None
     for condition in reversed(find_conditions(query, kinds=MEMORY_FILTER_KINDS)):
@@ -36,8 +37,8 @@ class SearchableMemory:
     terms: str
 
 
-def searchable(memory: Memory) -> SearchableMemory:
-    """Return the terms of a memory's text, reason, tags, query and source: stems, and plain words for prefixes."""
+def build_searchable(memory: Memory) -> SearchableMemory:
+    """Return a memory's terms for searching: the stems and plain words of its text, reason, tags, query and source."""
     source = memory.source
     location = (source.path, *source.heading_path) if source else ()
     text = "\n".join((memory.text, memory.why, *memory.tags, memory.query, *location))
@@ -46,10 +47,10 @@ def searchable(memory: Memory) -> SearchableMemory:
     return SearchableMemory(language, f" {' '.join(terms)} ")
 
 
-def word_matcher(words: str, languages: Sequence[str]) -> Callable[[SearchableMemory], bool]:
-    """Return a predicate: whether a memory has all `words`.
+def build_word_matcher(words: str, languages: Sequence[str]) -> Callable[[SearchableMemory], bool]:
+    """Return a predicate that tells whether a memory has all words of `words`, a text; its last word is a prefix.
 
-    Words are stemmed in the memories' `languages`; the last one is a prefix. A compound matches as a whole or by all of
+    Words are stemmed in each of `languages`, the languages of the memories. A compound matches as a whole or by all of
     its parts.
     """
     common = [language for language, _ in Counter(languages).most_common()]

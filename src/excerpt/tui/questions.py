@@ -18,7 +18,7 @@ from excerpt.tui.request_thread import Priority
 if TYPE_CHECKING:
     from excerpt.corpus.interface import Corpus
     from excerpt.insight.facet_map import VaultMap
-    from excerpt.insight.related import Related
+    from excerpt.insight.related import RelatedNotes
     from excerpt.insight.suggest import Completion, Suggestion
     from excerpt.model import Result
     from excerpt.search.engine import Engine
@@ -107,9 +107,9 @@ class AskSuggestions:
     query: str
 
     def answer(self, engine: Engine) -> tuple[Suggestion, ...]:
-        from excerpt.insight.suggest import suggestions
+        from excerpt.insight.suggest import suggest_queries
 
-        return suggestions(engine, self.query)
+        return suggest_queries(engine, self.query)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class AskRelated:
     path: str
     line: int | None
 
-    def answer(self, engine: Engine) -> Related | None:
+    def answer(self, engine: Engine) -> RelatedNotes | None:
         from excerpt.insight.related import related
 
         try:
@@ -153,9 +153,9 @@ class AskMap:
     query: str
 
     def answer(self, engine: Engine) -> VaultMap:
-        from excerpt.insight.facet_map import EVERYTHING, matches_map
+        from excerpt.insight.facet_map import MATCH_ALL_QUERY, build_vault_map
 
-        vault_map = matches_map(engine, self.query if self.query.strip() else EVERYTHING)
+        vault_map = build_vault_map(engine, self.query if self.query.strip() else MATCH_ALL_QUERY)
         return replace(vault_map, query=self.query)
 
 
@@ -221,10 +221,10 @@ class AskMarkdown:
     overview: Overview
 
     def answer(self, _engine: Engine) -> tuple[str, int]:
-        from excerpt.insight.render import as_markdown
+        from excerpt.insight.render import render_markdown
         from excerpt.text.tokens import open_tokenizer
 
-        text = as_markdown(self.overview)
+        text = render_markdown(self.overview)
         return text, open_tokenizer(self.overview.tokenizer).count(text)
 
 

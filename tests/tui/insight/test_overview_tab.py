@@ -14,8 +14,8 @@ from textual.widgets import Input, TextArea
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.insight.overview import overview
-from excerpt.insight.overview_parts import Overview, SourceLocation, Standout
-from excerpt.insight.render import as_markdown
+from excerpt.insight.overview_parts import DistinctiveLabel, Overview, SourceLocation
+from excerpt.insight.render import render_markdown
 from excerpt.search.engine import Engine
 from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
@@ -419,7 +419,7 @@ async def test_a_search_for_a_tag_puts_its_filter_into_the_query(app: ExcerptApp
         await select(pilot, "stands out")
         row = lines_of(app).selected
         assert row is not None
-        assert isinstance(row.item, Standout)
+        assert isinstance(row.item, DistinctiveLabel)
         await pilot.press("unbound-overview-search")
         await until(pilot, lambda: screen_of(app).query_one(TabBar).active == "search", "the search")
         assert query_of(app).split() == sorted(("bees", row.item.filter), key=query_of(app).find)
@@ -442,7 +442,7 @@ async def test_it_is_copied_as_markdown_with_its_tokens(
         await pilot.press("ctrl+y")
         await until(pilot, lambda: bool(list(user_paths.copies_folder().glob("*.md"))), "the copy")
         (file,) = user_paths.copies_folder().glob("*.md")
-        assert file.read_text(encoding="utf-8") == as_markdown(shown)
+        assert file.read_text(encoding="utf-8") == render_markdown(shown)
         await until(pilot, lambda: any("tokens" in toast.message for toast in app._notifications), "the toast")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.insight.related import Related, RelatedNote
+from excerpt.insight.related import RelatedNote, RelatedNotes
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.notice import Notice
 from excerpt.tui.insight.related import RelatedList, RelatedPanel
@@ -32,7 +32,7 @@ def panel_of(app: ExcerptApp) -> RelatedPanel:
     return screen_of(app).query_one(RelatedPanel)
 
 
-def related_of(app: ExcerptApp) -> Related:
+def related_of(app: ExcerptApp) -> RelatedNotes:
     related = panel_of(app).related
     assert related is not None
     return related

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.cells import cell_len
 
-from excerpt.insight.related import Linked, RelatedNote
+from excerpt.insight.related import LinkDirection, RelatedNote
 from excerpt.model import Fragment, Signal
 from excerpt.tui.insight.related import MIN_SIDE_BY_SIDE_CELLS, WhyLine, first_reason, reasons_of, why_lines
 from tests.pack.vaults import Vault
@@ -48,7 +48,7 @@ def test_a_missing_link_is_marked_at_the_line_that_names_the_note() -> None:
 
 
 def test_notes_that_link_to_each_other_say_so_and_lack_nothing() -> None:
-    shown = texts(make_related_note(HERE, THERE, 0.6, Linked.BOTH))
+    shown = texts(make_related_note(HERE, THERE, 0.6, LinkDirection.BOTH))
     assert "links  They link to each other." in shown
     assert not any("no link yet" in line for line in shown)
 
@@ -91,7 +91,7 @@ def test_what_two_passages_share_is_marked_in_both() -> None:
 @pytest.mark.parametrize("width", [20, 40, MIN_SIDE_BY_SIDE_CELLS, 75, 106])
 @pytest.mark.parametrize("there", [THERE, WIDE], ids=["latin", "wide"])
 def test_passages_keep_within_the_width(width: int, there: Fragment) -> None:
-    note = make_related_note(HERE, there, 0.6, Linked.BOTH)
+    note = make_related_note(HERE, there, 0.6, LinkDirection.BOTH)
     passages = [line for line in why_lines(note, width) if line.reason is not None]
     assert passages
     assert max(sum(cell_len(text) for text, _ in line.pieces) for line in passages) <= width

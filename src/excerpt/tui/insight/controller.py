@@ -14,7 +14,7 @@ from excerpt.tui.messages import Failure, Location
 
 if TYPE_CHECKING:
     from excerpt.insight.facet_map import VaultMap
-    from excerpt.insight.related import Related
+    from excerpt.insight.related import RelatedNotes
     from excerpt.model import Hit
 
 _SETTLE_SECONDS = 0.15
@@ -91,7 +91,7 @@ class InsightController:
     def ask_related(
         self,
         selected: Hit | None,
-        on_found: Callable[[Related | None], object],
+        on_found: Callable[[RelatedNotes | None], object],
         on_failure: Callable[[Failure], object],
     ) -> bool:
         """Request what is related to the end of the trail, or else to the selected hit.

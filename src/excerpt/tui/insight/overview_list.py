@@ -16,6 +16,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from excerpt.insight.overview_parts import (
+    DistinctiveLabel,
     KeyPassage,
     KeySection,
     LabelKind,
@@ -25,7 +26,6 @@ from excerpt.insight.overview_parts import (
     Month,
     Overview,
     SourceLocation,
-    Standout,
     Theme,
     Timeline,
 )
@@ -34,7 +34,7 @@ from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.strips import Part, fit, line, share_bar, sparkline
 
-Item = MainNote | KeySection | KeyPassage | Theme | Standout | LinkedNote | LinkedName | Timeline | Month
+Item = MainNote | KeySection | KeyPassage | Theme | DistinctiveLabel | LinkedNote | LinkedName | Timeline | Month
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def below_title(place: SourceLocation) -> str:
     return " › ".join(path[1:] if path[:1] == (place.title,) else path)
 
 
-def label(standout: Standout) -> str:
+def label(standout: DistinctiveLabel) -> str:
     """Return a tag, a folder or the value of a property as it is written."""
     labels = {LabelKind.TAG: f"#{standout.value}", LabelKind.FOLDER: f"{standout.value}/"}
     return labels.get(standout.kind, f"{standout.name}: {standout.value}")
@@ -183,7 +183,7 @@ def search_for(row: OverviewRow, overview: Overview) -> tuple[str, tuple[str, ..
             return f"{topic} {words}", ()
         case LinkedName():
             filters = (f"link:{_quoted((item.path or item.name).removesuffix('.md'))}",)
-        case Standout():
+        case DistinctiveLabel():
             filters = (item.filter,) if item.filter else ()
         case Timeline():
             filters = (_date_filter(date, item.months[0].month, item.months[-1].month),)
@@ -347,7 +347,7 @@ class OverviewList(RowList):
                 cells = self._passage(item, room)
             case Theme():
                 cells = self._theme(row, item, wide)
-            case Standout():
+            case DistinctiveLabel():
                 cells = self._standout(item, wide)
             case LinkedNote():
                 cells = self._related(item, wide)
@@ -384,7 +384,7 @@ class OverviewList(RowList):
         counts = f"{theme.fragments:,} in {format_count(theme.notes, 'note')}" if wide else f"{theme.fragments:,}"
         return words, self._share(row.relative_value, theme.share, counts, 16 if wide else 8)
 
-    def _standout(self, standout: Standout, wide: bool) -> Cells:
+    def _standout(self, standout: DistinctiveLabel, wide: bool) -> Cells:
         if wide:
             here = f"{standout.here:,} of {standout.here_of:,}"
             overall = f"{standout.overall:,} of {standout.overall_of:,}"

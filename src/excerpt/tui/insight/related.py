@@ -29,7 +29,7 @@ from excerpt.tui.insight.controller import InsightController
 from excerpt.tui.messages import Location
 
 if TYPE_CHECKING:
-    from excerpt.insight.related import MatchedFragment, PassageMatch, Related, RelatedNote
+    from excerpt.insight.related import MatchedFragment, PassageMatch, RelatedNote, RelatedNotes
 
 _FOLDER_FROM = 58
 """Minimum width in cells to show folders and badges."""
@@ -175,7 +175,7 @@ class RelatedPanel(Vertical):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with related notes focused", moves=False)
 
-    related: var[Related | None] = var(None, init=False)
+    related: var[RelatedNotes | None] = var(None, init=False)
     empty_state = EmptyState("Related notes")
     """Message shown in place of the list if there is none."""
 
@@ -251,7 +251,7 @@ class RelatedPanel(Vertical):
         """Toggle between notes related to the whole note and to the fragment alone."""
         self._insight.toggle_note()
 
-    def watch_related(self, old: Related | None, new: Related | None) -> None:
+    def watch_related(self, old: RelatedNotes | None, new: RelatedNotes | None) -> None:
         """Show other related notes. If they are of the same note and line, keep the cursor on its note."""
         is_same_place = old is not None and new is not None and (old.path, old.line) == (new.path, new.line)
         before = self.selected.path if is_same_place and self.selected is not None else ""

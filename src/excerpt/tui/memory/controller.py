@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     OnAnswer = Callable[[MemoryDraft | None], None]
     """Callback for a form: receives what the user wrote, or None if nothing is to be kept."""
     from excerpt.corpus.interface import Corpus
-    from excerpt.memory.recall import Badges
+    from excerpt.memory.recall import MemoriesByLocation
     from excerpt.model import Fragment
     from excerpt.search.engine import Engine
     from excerpt.tui.memory.worker import FoundMemories
@@ -130,14 +130,14 @@ class BadgeStore:
     def __init__(self) -> None:
         self._memories: tuple[Memory, ...] = ()
         self._snapshot: ref[Corpus] | None = None
-        self._badges: Badges | None = None
+        self._badges: MemoriesByLocation | None = None
 
-    def of(self, memories: tuple[Memory, ...], snapshot: Corpus) -> Badges:
-        from excerpt.memory.recall import Badges
+    def of(self, memories: tuple[Memory, ...], snapshot: Corpus) -> MemoriesByLocation:
+        from excerpt.memory.recall import MemoriesByLocation
 
         is_same = self._snapshot is not None and self._snapshot() is snapshot and self._memories is memories
         if self._badges is None or not is_same:
-            self._badges = Badges(memories, snapshot)
+            self._badges = MemoriesByLocation(memories, snapshot)
             self._memories, self._snapshot = memories, ref(snapshot)
         return self._badges
 

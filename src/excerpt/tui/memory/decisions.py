@@ -108,10 +108,10 @@ def follow_decision(check: SourceCheck) -> Decision:
     """Return the decision to change a memory's source to the location its text has moved to."""
 
     def decide(store: MemoryStore) -> DecisionResult:
-        from excerpt.memory.stale import follow
+        from excerpt.memory.stale import update_source_location
 
         before = store.get(check.memory.id)
-        memory = follow(store, check)
+        memory = update_source_location(store, check)
         return DecisionResult(memory, "The link is updated.", _revert_decision(before, memory))
 
     return decide
@@ -121,10 +121,10 @@ def update_decision(check: SourceCheck) -> Decision:
     """Return the decision to replace a memory's text with the current text of its source."""
 
     def decide(store: MemoryStore) -> DecisionResult:
-        from excerpt.memory.stale import update
+        from excerpt.memory.stale import replace_text_with_source
 
         before = store.get(check.memory.id)
-        memory = update(store, check)
+        memory = replace_text_with_source(store, check)
         return DecisionResult(memory, "The memory has the new text of its source.", _revert_decision(before, memory))
 
     return decide
@@ -134,10 +134,10 @@ def keep_decision(check: SourceCheck) -> Decision:
     """Return the decision to keep a memory as it is although its source changed."""
 
     def decide(store: MemoryStore) -> DecisionResult:
-        from excerpt.memory.stale import keep
+        from excerpt.memory.stale import confirm_text
 
         before = store.get(check.memory.id)
-        memory = keep(store, check)
+        memory = confirm_text(store, check)
         return DecisionResult(
             memory, "Kept unchanged until the source changes again.", _revert_decision(before, memory)
         )

@@ -31,7 +31,7 @@ from excerpt.tui.keymap import format_key, key_sign
 from excerpt.tui.memory.decisions import MemoryDraft
 
 if TYPE_CHECKING:
-    from excerpt.memory.recall import Offer
+    from excerpt.memory.recall import SimilarMemory
     from excerpt.tui.memory.worker import Offers
 
 _SETTLE_SECONDS = 0.3
@@ -91,7 +91,7 @@ class OfferList(RowList):
     }
     """
 
-    offers: reactive[tuple[Offer, ...]] = reactive((), init=False)
+    offers: reactive[tuple[SimilarMemory, ...]] = reactive((), init=False)
 
     class MergeChosen(Message):
         """Posted when the user chooses to merge with the selected memory."""
@@ -104,7 +104,7 @@ class OfferList(RowList):
     def selected(self) -> Memory | None:
         return self.offers[self.cursor].memory if self.offers else None
 
-    def watch_offers(self, new: tuple[Offer, ...]) -> None:
+    def watch_offers(self, new: tuple[SimilarMemory, ...]) -> None:
         self.styles.height = len(new)
         self.rows_changed(self.cursor)
 

@@ -42,7 +42,7 @@ from excerpt.tui.messages import (
 from excerpt.tui.request_thread import Priority
 
 if TYPE_CHECKING:
-    from excerpt.memory.recall import Recalled
+    from excerpt.memory.recall import RecalledMemory
     from excerpt.memory.stale import SourceCheck
     from excerpt.search.engine import Engine
     from excerpt.tui.memory.worker import MemoryListing
@@ -67,7 +67,7 @@ class MemoryList(RowList):
     }
     """
 
-    recalled: reactive[tuple[Recalled, ...]] = reactive((), init=False)
+    recalled: reactive[tuple[RecalledMemory, ...]] = reactive((), init=False)
     unreadable: reactive[tuple[Skipped, ...]] = reactive((), init=False)
     source_checks: reactive[Mapping[str, SourceCheck]] = reactive({}, init=False)
     """States of the sources by memory id, as far as they are known."""
@@ -97,7 +97,7 @@ class MemoryList(RowList):
 
     def show(
         self,
-        recalled: tuple[Recalled, ...],
+        recalled: tuple[RecalledMemory, ...],
         unreadable: tuple[Skipped, ...],
         *,
         is_new: bool = False,
@@ -172,11 +172,11 @@ def read_filter(text: str) -> MemoryFilter:
     """Parse a filter such as `words #tag in:Meetings since:7d is:stale`. Unfinished parts are left out."""
     if not text.strip():
         return MemoryFilter()
-    from excerpt.memory.words import stale_filter  # slow to import, and this runs before the first paint
+    from excerpt.memory.words import split_stale_filter  # slow to import, and this runs before the first paint
     from excerpt.search.query import MEMORY_FILTER_KINDS, remove_unfinished_filter
 
     # The dash stands for a word: an unfinished filter on its own would not be left out.
-    query, stale = stale_filter(remove_unfinished_filter(f"- {text}", MEMORY_FILTER_KINDS)[2:])
+    query, stale = split_stale_filter(remove_unfinished_filter(f"- {text}", MEMORY_FILTER_KINDS)[2:])
     return MemoryFilter(query, stale)
 
 
@@ -302,7 +302,7 @@ class MemoryPane(Vertical):
 
     def _show(self, *, is_new: bool = False, selected_id: str = "") -> None:
         listed, rows = self._listing, self._list
-        recalled: tuple[Recalled, ...] = listed.recalled if listed is not None else ()
+        recalled: tuple[RecalledMemory, ...] = listed.recalled if listed is not None else ()
         if (stale := self._filter.stale) is not None:
             recalled = tuple(one for one in recalled if _is_stale(self._source_checks.get(one.memory.id)) is stale)
         unfiltered = self._filter == MemoryFilter()

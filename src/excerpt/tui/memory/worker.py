@@ -19,7 +19,7 @@ from excerpt.settings import Paths, Settings
 from excerpt.tui.request_thread import Answer, EventLoop, Priority, Request, RequestThread
 
 if TYPE_CHECKING:
-    from excerpt.memory.recall import Offer, Recalled, Recaller
+    from excerpt.memory.recall import RecalledMemory, Recaller, SimilarMemory
     from excerpt.memory.store import MemoryStore
     from excerpt.model import Hit, Memory, Skipped, Source
     from excerpt.text.tokens import Tokenizer
@@ -39,7 +39,7 @@ class MemoryListing:
     may be meant by the filter.
     """
 
-    recalled: tuple[Recalled, ...]
+    recalled: tuple[RecalledMemory, ...]
     total: int
     unreadable: tuple[Skipped, ...]
     tags: tuple[str, ...]
@@ -59,7 +59,7 @@ class FoundMemories:
 class Offers:
     """Memories similar to a text, and the tags in use, most used first."""
 
-    offers: tuple[Offer, ...]
+    offers: tuple[SimilarMemory, ...]
     tags: tuple[str, ...]
 
 
@@ -159,9 +159,9 @@ class MemoryWorker:
         tags = self._tags()
         total, unreadable = len(everything.memories), everything.unreadable
         if not query and self._recaller is None:
-            from excerpt.memory.recall import Recalled
+            from excerpt.memory.recall import RecalledMemory
 
-            return MemoryListing(tuple(map(Recalled, everything.memories)), total, unreadable, tags)
+            return MemoryListing(tuple(map(RecalledMemory, everything.memories)), total, unreadable, tags)
         recaller = self._open_recaller()
         recalled = tuple(recaller.recall(query))
         return MemoryListing(
@@ -177,9 +177,9 @@ class MemoryWorker:
     def _offer(self, text: str, source: Source | None) -> Offers:
         if not self._folder.is_dir() or not self._open_store().all().memories:
             return Offers((), ())
-        from excerpt.memory.recall import offers
+        from excerpt.memory.recall import find_similar_memories
 
-        offered = offers(text, source, self._open_recaller()) if text.strip() else []
+        offered = find_similar_memories(text, source, self._open_recaller()) if text.strip() else []
         return Offers(tuple(offered), self._tags())
 
     def _tags(self) -> tuple[str, ...]:
@@ -219,7 +219,7 @@ class MemoryWorker:
             self._recaller.store = self._open_store()
         return self._recaller
 
-    def _hit(self, recalled: Recalled) -> Hit:
+    def _hit(self, recalled: RecalledMemory) -> Hit:
         from excerpt.model import Hit
         from excerpt.pack.memory_fragment import memory_to_fragment
         from excerpt.text.tokens import open_tokenizer

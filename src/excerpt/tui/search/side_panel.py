@@ -37,7 +37,7 @@ from excerpt.tui.search.why_view import WhyView
 
 if TYPE_CHECKING:
     from excerpt.insight.facet_map import VaultMap
-    from excerpt.insight.related import Related
+    from excerpt.insight.related import RelatedNotes
 
 _MAX_ADDRESS_CELLS = 80
 """Most cells of an address shown in a message."""
@@ -272,7 +272,7 @@ class SidePanel(Vertical):
             elif self.related.related is None:
                 self.related.show_message(_LOADING_RELATED)
 
-    def _related_loaded(self, related: Related | None) -> None:
+    def _related_loaded(self, related: RelatedNotes | None) -> None:
         if related is None:
             self.related.show_message(_NOTE_MISSING)
         else:
