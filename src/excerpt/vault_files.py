@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from excerpt.errors import UnopenedError
+from excerpt.errors import FileOpenError
 
 _OPENS_FOLDERS = os.open in os.supports_dir_fd and os.scandir in os.supports_fd
 
@@ -47,7 +47,7 @@ class OpenFolder:
             return list(entries)
 
     def open(self, name: str) -> BinaryIO:
-        """Open a regular file of the folder. Raises UnopenedError."""
+        """Open a regular file of the folder. Raises FileOpenError."""
         try:
             _check_names(name)
             if self.descriptor >= 0:
@@ -58,7 +58,7 @@ class OpenFolder:
             raise _unopened(error) from error
         if reason := self._reason_against(descriptor, name):
             os.close(descriptor)
-            raise UnopenedError(reason)
+            raise FileOpenError(reason)
         return os.fdopen(descriptor, "rb")
 
     def _reason_against(self, descriptor: int, name: str) -> str:
@@ -98,7 +98,7 @@ def open_folder(vault: Path, path: str) -> Iterator[OpenFolder]:
 
 
 def open_file(vault: Path, path: str) -> BinaryIO:
-    """Open a regular file of a vault; `path` is relative, with "/". Raises UnopenedError."""
+    """Open a regular file of a vault; `path` is relative, with "/". Raises FileOpenError."""
     folder, slash, name = path.rpartition("/")
     try:
         if slash:
@@ -115,14 +115,14 @@ def _check_names(*names: str) -> None:
         raise ValueError(names)
 
 
-def _unopened(error: OSError | ValueError) -> UnopenedError:
+def _unopened(error: OSError | ValueError) -> FileOpenError:
     if isinstance(error, ValueError):  # or one that holds what no path can
-        return UnopenedError("It is not the path of a file in the vault.")
+        return FileOpenError("It is not the path of a file in the vault.")
     if error.errno == errno.ENOENT:
-        return UnopenedError("It vanished before it could be read.")
+        return FileOpenError("It vanished before it could be read.")
     if error.errno in _LINK_ERRORS:
-        return UnopenedError("It, or a folder above it, has become a link, and links are not followed.")
-    return UnopenedError(f"It cannot be read: {error.strerror or error}.", "Check its permissions.")
+        return FileOpenError("It, or a folder above it, has become a link, and links are not followed.")
+    return FileOpenError(f"It cannot be read: {error.strerror or error}.", "Check its permissions.")
 
 
 # --- where the system opens no folders --------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from itertools import pairwise
 from rapidfuzz import fuzz
 
 from excerpt.text.fragments import words_in
-from excerpt.text.words import WIDE_CHARACTERS, denying_words, detect_language, restricting_words
+from excerpt.text.words import WIDE_CHARACTERS, detect_language, negating_words, restricting_words
 
 
 class Difference(StrEnum):
@@ -152,7 +152,7 @@ def _join_spans(spans: Sequence[QuotedSpan], text: str) -> QuotedSpan:
 
 def _reversing_words(left_out: str, languages: Collection[str]) -> list[str]:
     """Return the words left out that turn a meaning: negations, and within a sentence such as "unless" and "only"."""
-    words = denying_words(left_out, languages)
+    words = negating_words(left_out, languages)
     return words if _SENTENCE_ENDS.search(left_out) else [*words, *restricting_words(left_out, languages)]
 
 

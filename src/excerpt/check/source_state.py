@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from excerpt.check.lookup import Lookup
-from excerpt.locations import location_contains
+from excerpt.locations import locations_overlap
 from excerpt.pack.formats.pack_format import PackSource
 from excerpt.text.fragments import words_in
 from excerpt.text.relocate import find_lines, find_replacement, same_lines
@@ -53,7 +53,7 @@ def compare_source(source: PackSource, lookup: Lookup) -> SourceComparison:
     same = (
         comparison.state is State.MOVED
         and comparison.path == lookup.path(source.path)
-        and location_contains(location, source.place)
+        and locations_overlap(location, source.place)
     )
     return replace(comparison, place=location, state=State.STANDS if same else comparison.state)
 

@@ -24,7 +24,7 @@ from excerpt import (
 )
 from excerpt.cli.hits import format_share, paint
 from excerpt.cli.printing import print_line
-from excerpt.text.columns import columns_of, truncate
+from excerpt.text.columns import count_columns, truncate
 from excerpt.text.display import format_count, line_range, location, visible_line
 
 _WIDTH = 100
@@ -96,7 +96,7 @@ def _one_line(text: str) -> str:
 
 
 def _line(text: str) -> str:
-    return truncate(visible_line(text), _WIDTH - columns_of(_INDENT))
+    return truncate(visible_line(text), _WIDTH - count_columns(_INDENT))
 
 
 def _unknown_rows(citations: Sequence[CheckedCitation], sources: Iterable[int]) -> Iterator[_TableRow]:

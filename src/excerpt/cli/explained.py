@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from excerpt.cli.hits import INDENT, bar, confidence_label, format_share, paint
 from excerpt.cli.printing import print_line
 from excerpt.model import Signal
-from excerpt.text.columns import columns_of, truncate, wrap
+from excerpt.text.columns import count_columns, truncate, wrap
 from excerpt.text.display import location, title_and_headings, visible_line
 
 if TYPE_CHECKING:
@@ -65,13 +65,13 @@ def _drawn(part: float, max_part: float) -> str:
 
 def _word_lines(word: WordPart, width: int) -> Iterator[str]:
     name = truncate(visible_line(word.word), _WORD - 1)
-    name += " " * (_WORD - columns_of(name))
+    name += " " * (_WORD - count_columns(name))
     rarity = f"{word.idf * word.telling:.2f}" if word.fragments else "–"
     prefix = f"{name}{word.fragments:>9,}{rarity:>8}{word.part:>8.3f}  "
     locations = ", ".join(location.replace(" ", _NO_BREAK_SPACE) for location in word.where)
-    room = width - columns_of(prefix)
+    room = width - count_columns(prefix)
     for number, (start, end) in enumerate(wrap(locations, room)):
-        margin = prefix if number == 0 else " " * columns_of(prefix)
+        margin = prefix if number == 0 else " " * count_columns(prefix)
         yield f"{margin}{locations[start:end].replace(_NO_BREAK_SPACE, ' ')}"
     for remark in word.remarks:
         yield _faint(truncate(f"  {visible_line(remark)}", width))

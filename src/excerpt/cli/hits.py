@@ -13,7 +13,7 @@ from excerpt.cli.printing import print_line
 from excerpt.kinds import Confidence
 from excerpt.locations import format_kind
 from excerpt.model import Hit
-from excerpt.text.columns import GAIN, LOSS, truncate, wrap
+from excerpt.text.columns import GAIN_CHARACTER, LOSS_CHARACTER, truncate, wrap
 from excerpt.text.display import format_count, location, percent, title_and_headings, visible_line
 
 INDENT = " " * 5
@@ -61,7 +61,9 @@ def print_hits(hits: Sequence[Hit], explain: Callable[[int], None] | None = None
 
 def bar(part: float, maximum: float, columns: int) -> str:
     """Return a bar whose length is `part` relative to `maximum`, which fills `columns`; lighter for a negative part."""
-    return (LOSS if part < 0 else GAIN) * round(abs(part) / maximum * columns) if maximum > 0 else ""
+    return (
+        (LOSS_CHARACTER if part < 0 else GAIN_CHARACTER) * round(abs(part) / maximum * columns) if maximum > 0 else ""
+    )
 
 
 def format_share(value: float) -> str:

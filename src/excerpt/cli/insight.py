@@ -15,7 +15,7 @@ from excerpt.cli.hits import INDENT, bar, paint
 from excerpt.cli.printing import for_stdout, narrate, print_json, print_line
 from excerpt.cli.vaults import load_vault, refresh_option, vault_option
 from excerpt.settings import MAX
-from excerpt.text.columns import columns_of, truncate
+from excerpt.text.columns import count_columns, truncate
 from excerpt.text.display import format_count, line_range, location, visible, visible_line
 
 if TYPE_CHECKING:
@@ -245,9 +245,8 @@ class _ShownTree:
         room = self.label - len(indent)
         label = truncate(visible_line(branch.label), room)
         bar_text = paint(f"{bar(branch.fragments, self.max_fragments, self.bars):<{self.bars}}", fg="cyan")
-        start = (
-            f"{indent}{label}{' ' * (room - columns_of(label))} {branch.fragments:>9,} {branch.notes:>6,}  {bar_text}"
-        )
+        padding = " " * (room - count_columns(label))
+        start = f"{indent}{label}{padding} {branch.fragments:>9,} {branch.notes:>6,}  {bar_text}"
         filter_text = visible_line(branch.filter)
         if self.width is not None:
             left = self.width - self.label - self.bars - 22

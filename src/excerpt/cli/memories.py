@@ -12,7 +12,7 @@ from excerpt.cli.printing import for_stdout, narrate, print_json, print_line, re
 from excerpt.cli.vaults import load_vault, refresh_option, vault_option
 from excerpt.model import Memory, Source
 from excerpt.settings import MAX
-from excerpt.text.dates import period_of
+from excerpt.text.dates import parse_period
 from excerpt.text.display import location, visible_line
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def remember_command(
 
 
 def _checked_since(_ctx: click.Context, _param: click.Parameter, since: str) -> str:
-    if since and period_of(f">={since}", date.today()) is None:
+    if since and parse_period(f">={since}", date.today()) is None:
         raise click.BadParameter(
             f"{since!r} is not a date: give a day as 2025-03-01 or 2025-03, or how long ago as 7d, 2w."
         )

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from excerpt.corpus.links import LinkTargets
 from excerpt.corpus.queries import TARGET_SEPARATOR, NoteQueries
-from excerpt.text.dates import day_of
+from excerpt.text.dates import parse_date
 from excerpt.text.words import fold
 
 Ints = npt.NDArray[np.int32]
@@ -411,5 +411,5 @@ def _folded(value: str) -> str:
 
 
 def _days(text: str) -> int:
-    day = day_of(text)
+    day = parse_date(text)
     return int(UNKNOWN_DAY) if day is None else day.toordinal() - _EPOCH

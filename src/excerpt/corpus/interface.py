@@ -25,7 +25,7 @@ from excerpt.corpus.tables import (
     TermOccurrences,
     TermPostings,
 )
-from excerpt.model import Fragment, Part, Section, Skipped, Status
+from excerpt.model import FileProblem, Fragment, FragmentInfo, Section, Status
 
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float32]
@@ -196,7 +196,7 @@ class Notes(Protocol):
         """
         ...
 
-    def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[Part]]:
+    def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[FragmentInfo]]:
         """Return the fragments of each note between two ordinals (None: to the end), without their texts."""
         ...
 
@@ -349,7 +349,7 @@ class Corpus(Notes, Protocol):
         ...
 
     @property
-    def skipped(self) -> tuple[Skipped, ...]:
+    def skipped(self) -> tuple[FileProblem, ...]:
         """Files that could not be indexed, and why."""
         ...
 

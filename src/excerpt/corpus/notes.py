@@ -16,7 +16,7 @@ from excerpt.corpus.names import NO_NAMES, NameTerms, fold_name
 from excerpt.corpus.queries import NoteQueries, NoteRow
 from excerpt.corpus.tables import FragmentTable, NoteInfo
 from excerpt.locations import location_of_lines
-from excerpt.model import Fragment, Part, Section
+from excerpt.model import Fragment, FragmentInfo, Section
 
 _DAY_NS = 86_400 * 10**9
 
@@ -84,7 +84,7 @@ class NoteReader:
         with self._report_damage():
             return self._queries.note_fragments(path, first, last)
 
-    def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[Part]]:
+    def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[FragmentInfo]]:
         """Return the fragments of each note between two ordinals (None: to the end), without their texts.
 
         Few queries are needed, and no long columns are read.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from excerpt.corpus.names import NameTerms
-from excerpt.model import Fragment, Part, Section
+from excerpt.model import Fragment, FragmentInfo, Section
 
 TARGET_SEPARATOR = "\x1f"
 """Between the targets of a note's links, which are read as one string: a tenth of the rows to carry over."""
@@ -47,7 +47,7 @@ class NoteQueries(Protocol):
         """Return a note's fragments of the ordinals `first` to `last` (inclusive; None: to the end), in order."""
         ...
 
-    def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[Part]]:
+    def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[FragmentInfo]]:
         """Return the fragments of each note between two ordinals, without their texts."""
         ...
 

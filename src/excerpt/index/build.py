@@ -32,7 +32,7 @@ from excerpt.index.files import SUSPECT
 from excerpt.index.pool import Workers
 from excerpt.index.prepare import Prepared, PrepareOptions, Task, prepare
 from excerpt.index.writer import LOCK, IndexWriter, discard
-from excerpt.model import BuildReport, Progress, Skipped
+from excerpt.model import BuildReport, FileProblem, Progress
 from excerpt.settings import Settings, VaultSettings, open_vault
 from excerpt.state_files import file_lock, sync_folder
 from excerpt.vault.readers.registry import kind_of
@@ -260,7 +260,7 @@ class _Update:
         self._writer, self._options, self._workers, self._progress = writer, options, workers, reporter
         self._added = self._changed = 0
         self._is_partial = False
-        self._skipped: list[Skipped] = []
+        self._skipped: list[FileProblem] = []
         self._given_up: dict[str, GivenUp] = {}
 
     def run(self, vault_scan: VaultScan) -> BuildReport:
@@ -352,7 +352,7 @@ class _Update:
             now = (task.size, task.mtime_ns, task.ctime_ns, self._prepare_key(task))
             if earlier and (earlier.size, earlier.mtime_ns, earlier.ctime_ns, earlier.cut) == now:
                 self._given_up[task.path] = earlier
-                self._skipped.append(Skipped(task.path, earlier.reason))
+                self._skipped.append(FileProblem(task.path, earlier.reason))
             else:
                 accepted.append(task)
         return accepted

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from excerpt.corpus.names import NameTerms
 from excerpt.index.files import DerivedFile
-from excerpt.model import Skipped
+from excerpt.model import FileProblem
 from excerpt.text.display import format_count
 from excerpt.text.fragments import digest_of_text
 
@@ -685,7 +685,7 @@ class Catalog:
         sql = "UPDATE fragments SET embedded = randomblob(12) WHERE note = (SELECT id FROM notes WHERE path = ?)"
         self._execute_many(sql, path_rows)
 
-    def set_skipped(self, skipped: Sequence[Skipped], only: Iterable[str] | None = None) -> None:
+    def set_skipped(self, skipped: Sequence[FileProblem], only: Iterable[str] | None = None) -> None:
         """Replace the list of skipped files, or its part at and below the paths in `only`."""
         if only is None:
             self.rows("DELETE FROM remarks WHERE skipped")
@@ -694,10 +694,10 @@ class Catalog:
             self._execute_many(f"DELETE FROM remarks WHERE skipped AND {_AT_OR_BELOW}", [(path,) for path in paths])
         self._execute_many("INSERT INTO remarks VALUES (?, 1, ?)", [(file.path, file.reason) for file in skipped])
 
-    def remarks(self, *, skipped: bool) -> tuple[Skipped, ...]:
+    def remarks(self, *, skipped: bool) -> tuple[FileProblem, ...]:
         """Return the files that were skipped, or the notes that were read with a warning, by path."""
         remark_rows = self.rows("SELECT path, reason FROM remarks WHERE skipped = ? ORDER BY path, reason", skipped)
-        return tuple(Skipped(str(path), str(reason)) for path, reason in remark_rows)
+        return tuple(FileProblem(str(path), str(reason)) for path, reason in remark_rows)
 
     def given_up(self) -> dict[str, GivenUp]:
         """Return the files that exceeded the limits, by path."""

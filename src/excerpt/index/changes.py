@@ -14,7 +14,7 @@ from excerpt.index.embed import model_source
 from excerpt.index.files import SUSPECT, check
 from excerpt.index.names import NAMES_VERSION
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION, FIELDS_VERSION
-from excerpt.model import Skipped
+from excerpt.model import FileProblem
 from excerpt.settings import Settings, VaultSettings
 from excerpt.text.fragments import version_of_cut
 from excerpt.text.words import ANALYZER_VERSION
@@ -131,11 +131,11 @@ def _matches_vault(catalog: Catalog, scan_result: Scan, settings: Settings) -> b
     )
 
 
-def _given_up(catalog: Catalog, scan_result: Scan, settings: VaultSettings) -> Mapping[str, Skipped]:
+def _given_up(catalog: Catalog, scan_result: Scan, settings: VaultSettings) -> Mapping[str, FileProblem]:
     """Return the files that exceeded the limits and are unchanged since then, by path."""
     before = catalog.given_up()
     return {
-        file.path: Skipped(file.path, earlier.reason)
+        file.path: FileProblem(file.path, earlier.reason)
         for file in scan_result.files
         if (earlier := before.get(file.path)) is not None
         and (earlier.size, earlier.mtime_ns, earlier.ctime_ns) == (file.size, file.mtime_ns, file.ctime_ns)

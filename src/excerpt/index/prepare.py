@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from excerpt.corpus.names import fold_name
-from excerpt.errors import ExcerptError, UnopenedError
+from excerpt.errors import ExcerptError, FileOpenError
 from excerpt.index.catalog import NoteRows, heading_path_to_row, text_to_row
 from excerpt.index.changes import prepare_key
 from excerpt.index.names import tokenize_names
 from excerpt.index.postings import FieldCollector, Inverted, embedded_digest, embedded_text
-from excerpt.model import Fragment, Note, Skipped
+from excerpt.model import FileProblem, Fragment, Note
 from excerpt.settings import Ocr, VaultSettings
 from excerpt.text.fragments import fragments_of
 from excerpt.text.tokens import open_tokenizer
@@ -83,7 +83,7 @@ class Prepared:
     notes: list[NoteRows] = field(default_factory=list)
     inverted: dict[str, Inverted] = field(default_factory=dict)
     unchanged: list[Task] = field(default_factory=list)
-    skipped: list[Skipped] = field(default_factory=list)
+    skipped: list[FileProblem] = field(default_factory=list)
     given_up: list[Task] = field(default_factory=list)
 
 
@@ -103,14 +103,14 @@ def _prepare(options: PrepareOptions, tasks: Iterable[Task]) -> Prepared:
         try:
             rows = _prepare_note(options, task, collector)
         except ExcerptError as error:
-            done.skipped.append(Skipped(task.path, str(error)))
-            if task.kind and not isinstance(error, UnopenedError):
+            done.skipped.append(FileProblem(task.path, str(error)))
+            if task.kind and not isinstance(error, FileOpenError):
                 done.given_up.append(task)
         except MemoryError:
             raise
         except Exception as error:
             # An error of our own code, or of a parser, on one note must not end the indexing of the others.
-            done.skipped.append(Skipped(task.path, f"It could not be processed ({type(error).__name__}: {error})."))
+            done.skipped.append(FileProblem(task.path, f"It could not be processed ({type(error).__name__}: {error})."))
             if task.kind:
                 done.given_up.append(task)
         else:

@@ -18,7 +18,7 @@ from excerpt.index.catalog import (
     heading_path_from_row,
     text_from_row,
 )
-from excerpt.model import Fragment, Part, Section
+from excerpt.model import Fragment, FragmentInfo, Section
 from excerpt.text.fragments import digest_of_text
 
 _FRAGMENT = f"SELECT {FRAGMENT_SEALED}, f.crc, f.text FROM {FRAGMENT_JOIN}"
@@ -68,8 +68,8 @@ class CatalogQueries:
         _check_ordinals([fragment.ordinal for fragment in fragments])
         return fragments
 
-    def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[Part]]:
-        parts_by_range: list[list[Part]] = [[] for _ in ranges]
+    def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[FragmentInfo]]:
+        parts_by_range: list[list[FragmentInfo]] = [[] for _ in ranges]
         for at in range(0, len(ranges), AT_ONCE):
             batch = ranges[at : at + AT_ONCE]
             values = [
@@ -239,12 +239,12 @@ def _checked_fragment(row: Sequence[Any]) -> Fragment:
     )
 
 
-def _checked_part(row: Sequence[Any]) -> Part:
+def _checked_part(row: Sequence[Any]) -> FragmentInfo:
     *sealed, crc = row
     if checksum(*sealed) != crc:
         raise DamagedRowError("a fragment")
     key, fragment_id, _, _, _, ordinal, section, level, heading, _, _, start, end, tokens, digest = sealed
-    return Part(key, fragment_id, ordinal, section, level, heading, start, end, tokens, digest)
+    return FragmentInfo(key, fragment_id, ordinal, section, level, heading, start, end, tokens, digest)
 
 
 def _check_ordinals(ordinals: Sequence[int]) -> None:

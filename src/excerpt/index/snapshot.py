@@ -33,7 +33,7 @@ from excerpt.index.lexical import LexicalReader
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION
 from excerpt.index.queries import CatalogQueries
 from excerpt.index.vectors import MatrixSource, VectorMatrix
-from excerpt.model import Fragment, Section, Skipped, Status
+from excerpt.model import FileProblem, Fragment, Section, Status
 from excerpt.settings import Settings
 
 
@@ -324,12 +324,12 @@ class Snapshot(NoteReader):
         )
 
     @property
-    def skipped(self) -> tuple[Skipped, ...]:
+    def skipped(self) -> tuple[FileProblem, ...]:
         """Files that could not be indexed, and why."""
         return self._catalog.remarks(skipped=True)
 
     @property
-    def warnings(self) -> tuple[Skipped, ...]:
+    def warnings(self) -> tuple[FileProblem, ...]:
         """Notes that were indexed with a warning, and the warning."""
         return self._catalog.remarks(skipped=False)
 

@@ -38,7 +38,7 @@ from excerpt.index.names import store_names
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION, FieldCollector, embedded_text, join
 from excerpt.index.prepare import Prepared, without_collection
 from excerpt.index.vectors import MatrixWriter, Quantised, quantise
-from excerpt.model import Skipped
+from excerpt.model import FileProblem
 from excerpt.settings import Settings
 from excerpt.text.tokens import open_tokenizer
 
@@ -305,7 +305,9 @@ class IndexWriter:
                 self._finish_generation(added[0][0] - 1 if added else None)
         self._remove_leftovers()
 
-    def finish(self, skipped: Sequence[Skipped], only: Collection[str] | None, given_up: Mapping[str, GivenUp]) -> None:
+    def finish(
+        self, skipped: Sequence[FileProblem], only: Collection[str] | None, given_up: Mapping[str, GivenUp]
+    ) -> None:
         """Record skipped files (of all, or of the paths in `only`), given-up files and moved notes; prune vectors."""
         with self.catalog.transaction():
             renames.record_moves(self.catalog)

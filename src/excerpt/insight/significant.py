@@ -17,7 +17,7 @@ from excerpt.corpus.facets import property_name
 from excerpt.insight.facet_map import folder_filter, tag_filter, value_filter
 from excerpt.insight.overview_parts import LabelKind, Standout
 from excerpt.insight.topic import MAX_COUNTED, Topic
-from excerpt.text.dates import day_of
+from excerpt.text.dates import parse_date
 from excerpt.text.words import fold
 
 STANDOUTS = 6
@@ -163,7 +163,7 @@ def _keys(*, is_tag: bool, name: str, value: str) -> Iterator[tuple[_Key, str]]:
         ends = [end for end, sign in enumerate(tag) if sign == "/"]
         for end in (*ends, len(tag)):
             yield (LabelKind.TAG, "", fold(tag[:end])), tag[:end]
-    elif 0 < len(value) <= LONGEST and day_of(value) is None:
+    elif 0 < len(value) <= LONGEST and parse_date(value) is None:
         spelled = " ".join(value.split())
         yield (LabelKind.PROPERTY, property_name(name), " ".join(fold(value).split())), spelled
 

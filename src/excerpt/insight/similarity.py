@@ -306,7 +306,7 @@ class NameMentions:
         return [tuple(word.terms for word in words) for name in names if (words := self._words_of(name))]
 
     def _words_of(self, name: str) -> list[QueryWord]:
-        return [word for word in analyze_text(name, self._snapshot) if not word.whole]
+        return [word for word in analyze_text(name, self._snapshot) if not word.is_compound]
 
     def _rows_with_words(self, name: str) -> Rows:
         """Return the rows, ascending, that have all words of a name in their text; none for a name without words."""

@@ -47,7 +47,7 @@ from excerpt.search.query import (
     conditions,
     hints,
 )
-from excerpt.text.dates import day_of
+from excerpt.text.dates import parse_date
 from excerpt.text.words import QueryWord, analyze, fold
 
 # --- completions ------------------------------------------------------------------------------------------------------
@@ -404,7 +404,7 @@ def _correct_word(snapshot: Corpus, word: QueryWord) -> str:
     Ties go to the commonest word.
     """
     reader, typed = snapshot.lexical, word.terms[0]
-    if word.whole or len(typed) < SHORTEST or not typed.isalpha():
+    if word.is_compound or len(typed) < SHORTEST or not typed.isalpha():
         return ""
     # An index's count of a term includes deleted fragments, so it only shows that the term may exist.
     may_be = [term for term in word.terms if reader.count(term)]
@@ -531,7 +531,7 @@ def _distinctive(tree: Tree, matches: Counts, overall: Counts) -> Iterator[tuple
     eligible = np.flatnonzero((counts >= MIN) & (counts <= MAX_SHARE * matched) & (notes >= MIN))
     for node in eligible[np.argsort(-counts[eligible], kind="stable")][:WEIGHED].tolist():
         label = tree.labels[node]
-        if len(label) <= LONGEST_LABEL and day_of(label) is None:
+        if len(label) <= LONGEST_LABEL and parse_date(label) is None:
             score = (
                 log_likelihood(int(counts[node]), matched, int(whole[node]), overall_count)
                 if matched < overall_count

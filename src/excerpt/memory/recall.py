@@ -23,14 +23,14 @@ from excerpt.kinds import Confidence
 from excerpt.memory.memory_file import normalise_tags
 from excerpt.memory.stale import SourceCheck, check_source
 from excerpt.memory.store import TRASH, Contents, MemoryStore
-from excerpt.model import Hint, Hit, Memory, Source, Span
+from excerpt.model import Hit, Memory, QueryHint, Source, Span
 from excerpt.search.engine import Engine, Ranking
 from excerpt.search.evidence import POOL
 from excerpt.search.filters import FIELDS, is_from, notes_allowed
 from excerpt.search.query import MEMORY_KINDS, KnownNames, Query, alternatives, hints
 from excerpt.search.ranking import SIGNALS
 from excerpt.settings import BoostSettings, Settings, VaultSettings
-from excerpt.text.dates import period_of
+from excerpt.text.dates import parse_period
 from excerpt.text.display import format_lines
 from excerpt.text.words import fold
 from excerpt.vault.scan import LAST_SECOND
@@ -140,7 +140,7 @@ class Recaller:
         self.store = MemoryStore(folder)
         self.unranked = ""
         """Why the last recall used words alone; "" if it did not."""
-        self.hints: tuple[Hint, ...] = ()
+        self.hints: tuple[QueryHint, ...] = ()
         """Parts of the last recall's query that look like a filter but are none."""
         self._cache = cache
         self._settings = settings_for(settings)
@@ -380,7 +380,7 @@ def _nearest(index: _Index, text: str, min_similarity: float) -> list[tuple[Memo
 
 def _first_day(since: str, today: date) -> date:
     """Return the first day of a period."""
-    period = period_of(f">={since}", today)
+    period = parse_period(f">={since}", today)
     if period is None:
         hint = "Give a day as 2025-03-01 or 2025-03, or how long ago as 7d, 2w, 3m, 1y."
         raise MemoryUnusableError(f"{since!r} is not a date.", hint)

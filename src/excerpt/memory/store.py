@@ -23,7 +23,7 @@ from filelock import Timeout
 from excerpt.errors import MemoryUnusableError, ReadError
 from excerpt.memory.memory_file import name_id, normalise_memory, now, parse_memory, render_memory
 from excerpt.memory.words import SearchableMemory, searchable, word_matcher
-from excerpt.model import Memory, Skipped, Source
+from excerpt.model import FileProblem, Memory, Source
 from excerpt.state_files import file_lock, read_limited, replace_file, sync_folder, write_fresh
 
 TRASH = "trash"
@@ -51,7 +51,7 @@ class LoadedMemories:
     """The content of the folder: `memories`, newest first, unreadable files, and which memories are copies."""
 
     memories: tuple[Memory, ...]
-    unreadable: tuple[Skipped, ...]
+    unreadable: tuple[FileProblem, ...]
     copies: tuple[CopiedMemory, ...] = ()
 
 
@@ -107,7 +107,7 @@ class Contents:
         copies = (
             CopiedMemory(name, stated_ids[name], own) for own, (name, _) in self.ids.items() if stated_ids[name] != own
         )
-        return LoadedMemories(memories, tuple(Skipped(*each) for each in unreadable), tuple(copies))
+        return LoadedMemories(memories, tuple(FileProblem(*each) for each in unreadable), tuple(copies))
 
     @cached_property
     def by_name(self) -> Mapping[str, Memory]:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from excerpt.kinds import Scope
-from excerpt.model import Fragment, Hit, Pack, Part
+from excerpt.model import Fragment, FragmentInfo, Hit, Pack
 from excerpt.pack.expand import Candidate, HitSpan, LineSpan, draft, inner_spans, pack_of, parts_of_block, spanning
 from excerpt.pack.formats.pack_format import Renderer
 from excerpt.pack.source import OpenNote
@@ -140,15 +140,15 @@ class Costs:
         """Return the tokens of lines, which are read from the note."""
         return self.source_tokens(note.text(line_start, line_end) + "\n")
 
-    def _part(self, part: Part, note: OpenNote) -> int:
+    def _part(self, part: FragmentInfo, note: OpenNote) -> int:
         if self._counted and self._verbatim:
             return part.tokens
         return self.source_tokens(note.text(part.line_start, part.line_end))
 
-    def _between(self, before: Part, after: Part) -> int:
+    def _between(self, before: FragmentInfo, after: FragmentInfo) -> int:
         return 1 + self._headings(after, after.section - before.section)
 
-    def _headings(self, part: Part, sections: int) -> int:
+    def _headings(self, part: FragmentInfo, sections: int) -> int:
         """Return the tokens of the heading above a fragment, times the `sections` between it and the one before."""
         if not part.level or sections < 1:
             return 0

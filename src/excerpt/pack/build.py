@@ -11,8 +11,8 @@ from functools import cached_property, partial
 from heapq import nlargest
 from typing import Concatenate, Generic, ParamSpec
 
-from excerpt.kinds import Scope, Stopped, Strategy
-from excerpt.model import TOO_LARGE, Fragment, Hit, LeftOut, Pack, PackResult, Result
+from excerpt.kinds import Scope, StopReason, Strategy
+from excerpt.model import TOO_LARGE, Fragment, Hit, OmittedHit, Pack, PackResult, Result
 from excerpt.pack.budget import (
     MAX_PRIMARY_HITS,
     Choices,
@@ -61,7 +61,7 @@ class Gathering:
     overrides: Overrides
     costs: Costs
     hit_spans: list[HitSpan] = field(default_factory=list)
-    left_out: list[LeftOut] = field(default_factory=list)
+    left_out: list[OmittedHit] = field(default_factory=list)
     is_limited: bool = False
     """Whether there are more hits than were examined."""
     _by_digest: dict[str, Fragment] = field(default_factory=dict)
@@ -85,7 +85,7 @@ class Gathering:
             if fragment:
                 candidates.append(Hit(fragment, MARK_SCORE, spans=spans.get(fragment_id, ())))
             else:
-                self.left_out.append(LeftOut(fragment_id, 0, 0, 0, GONE))
+                self.left_out.append(OmittedHit(fragment_id, 0, 0, 0, GONE))
         candidates = self._without_dropped(candidates)
         self._add(
             candidates, [MARK_SCORE] * len(candidates), MARK_SCORE, len(candidates), lambda _fragment, _held: None
@@ -144,9 +144,9 @@ class Gathering:
         self.left_out.append(left_out(fragment, reason, self.costs))
 
 
-def left_out(fragment: Fragment, reason: str, costs: Costs) -> LeftOut:
+def left_out(fragment: Fragment, reason: str, costs: Costs) -> OmittedHit:
     """Return a hit as left out, with the tokens of its own text."""
-    return LeftOut(fragment.path, fragment.line_start, fragment.line_end, costs.own(fragment), reason)
+    return OmittedHit(fragment.path, fragment.line_start, fragment.line_end, costs.own(fragment), reason)
 
 
 # --- pack -------------------------------------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ def build_pack(
         value=choice.value,
         source_tokens=sum(notes[path].tokens for path in dict.fromkeys(pack.path for pack in packs)),
         format=settings.format,
-        stopped=Stopped.BUDGET if unchosen else Stopped.LIMIT if gathered.is_limited else Stopped.END,
+        stopped=StopReason.BUDGET if unchosen else StopReason.LIMIT if gathered.is_limited else StopReason.END,
         costs=_costs(choice),
         needs=tuple(each.needs(hit) for each, hit in unchosen),
     )
@@ -355,7 +355,7 @@ def _unchosen(offered: Sequence[Choices], choice: _Choice) -> Iterator[tuple[Cho
                 yield each, hit_span.hit
 
 
-def _left_out(unchosen: Iterable[tuple[Choices, Hit]], budget: int, costs: Costs) -> Iterator[LeftOut]:
+def _left_out(unchosen: Iterable[tuple[Choices, Hit]], budget: int, costs: Costs) -> Iterator[OmittedHit]:
     for each, hit in unchosen:
         yield left_out(hit.fragment, OUT_OF_BUDGET if each.fits(budget) else TOO_LARGE, costs)
 

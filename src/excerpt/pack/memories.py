@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 from weakref import proxy
 
-from excerpt.model import Fragment, Memory, Part, Section
+from excerpt.model import Fragment, FragmentInfo, Memory, Section
 from excerpt.pack.memory_fragment import as_fragment, memory_id_of, name_of
 from excerpt.pack.selection import Mark, Overrides, SavedMarks
 from excerpt.pack.source import NoteSource, Range
@@ -115,7 +115,7 @@ class WithMemories:
         entry = self._memories.get(fragment_id)
         return entry[1] if entry else None if memory_id_of(fragment_id) else self._source.fragment(fragment_id)
 
-    def parts(self, ranges: Sequence[Range], /) -> Sequence[Sequence[Part]]:
+    def parts(self, ranges: Sequence[Range], /) -> Sequence[Sequence[FragmentInfo]]:
         source_ranges = [each for each in ranges if memory_id_of(each[0]) is None]
         source_parts = iter(self._source.parts(source_ranges) if source_ranges else ())
         return [next(source_parts) if memory_id_of(each[0]) is None else self._part(*each) for each in ranges]
@@ -141,9 +141,9 @@ class WithMemories:
     def current_path(self, path: str, /) -> str | None:
         return None if memory_id_of(path) else self._source.current_path(path)
 
-    def _part(self, path: str, first: int, last: int | None) -> Sequence[Part]:
+    def _part(self, path: str, first: int, last: int | None) -> Sequence[FragmentInfo]:
         entry = self._memories.get(path)
         if entry is None or first > 0 or (last is not None and last < 0):
             return ()
         fragment = entry[1]
-        return (Part(0, fragment.id, 0, 0, 0, "", 1, fragment.line_end, fragment.tokens, fragment.digest),)
+        return (FragmentInfo(0, fragment.id, 0, 0, 0, "", 1, fragment.line_end, fragment.tokens, fragment.digest),)

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Protocol
 from weakref import WeakKeyDictionary, proxy
 
-from excerpt.model import Fragment, Part, Section
+from excerpt.model import Fragment, FragmentInfo, Section
 
 _MAX_CACHED = 256  # notes that stay read from one pack to the next
 _NO_END = 1 << 62
@@ -30,7 +30,7 @@ class NoteSource(Protocol):
 
     def fragment(self, fragment_id: str, /) -> Fragment | None: ...
 
-    def parts(self, ranges: Sequence[Range], /) -> Sequence[Sequence[Part]]:
+    def parts(self, ranges: Sequence[Range], /) -> Sequence[Sequence[FragmentInfo]]:
         """Return the existing fragments of each range, by ordinal."""
         ...
 
@@ -51,7 +51,7 @@ class OpenNote:
     def __init__(self, source: NoteSource, path: str) -> None:
         self.path = path
         self._source = source
-        self._parts: dict[int, Part] = {}
+        self._parts: dict[int, FragmentInfo] = {}
         self._beyond = _NO_END  # an upper bound of the number of fragments, once the end of the note has been read
         self._texts: dict[tuple[int, int], str] = {}
 
@@ -77,7 +77,7 @@ class OpenNote:
         own = self._texts.get((line_start, line_end))
         return own if own is not None else "\n".join(self.lines[line_start - 1 : line_end])
 
-    def parts(self, first: int, last: int) -> Sequence[Part]:
+    def parts(self, first: int, last: int) -> Sequence[FragmentInfo]:
         """Return the existing fragments with the ordinals `first` to `last`."""
         try:
             return [self._parts[ordinal] for ordinal in range(first, last + 1)]
@@ -87,7 +87,7 @@ class OpenNote:
             self.keep(first, last, self._source.parts([(self.path, first, last)])[0])
         return [self._parts[ordinal] for ordinal in range(first, min(last + 1, self._beyond)) if ordinal in self._parts]
 
-    def parts_in(self, line_start: int, line_end: int) -> Sequence[Part]:
+    def parts_in(self, line_start: int, line_end: int) -> Sequence[FragmentInfo]:
         """Return the fragments that are completely within these lines."""
         if not self.has_read(0, None):
             self.keep(0, None, self._source.parts([(self.path, 0, None)])[0])
@@ -120,14 +120,14 @@ class OpenNote:
         end = self._beyond if last is None else min(last + 1, self._beyond)
         return all(ordinal in self._parts for ordinal in range(first, end))
 
-    def keep(self, first: int, last: int | None, parts: Sequence[Part]) -> None:
+    def keep(self, first: int, last: int | None, parts: Sequence[FragmentInfo]) -> None:
         """Cache the fragments that the source has in this range. Fragments of a note are numbered without gaps."""
         self._parts.update((part.ordinal, part) for part in parts)
         if last is None or len(parts) < last - first + 1:
             self._beyond = min(self._beyond, first + len(parts))
 
 
-def _same(part: Part, fragment: Fragment) -> bool:
+def _same(part: FragmentInfo, fragment: Fragment) -> bool:
     """Return whether a fragment is this very row. A fragment that was never stored has no key."""
     row = part.key, part.id, part.section, part.line_start
     return row == (fragment.key, fragment.id, fragment.section, fragment.line_start)

@@ -239,9 +239,9 @@ class WordIndex:
                 longer = tuple(t for t in self._longer(fold(word.surface)) if t not in word.terms)
                 if longer:
                     tiers.append(Tier(longer, PARTIAL))
-            if not word.whole and not any(self._tier(tier.terms).count for tier in tiers):
+            if not word.is_compound and not any(self._tier(tier.terms).count for tier in tiers):
                 tiers += self._similar_terms(word, fuzzy_threshold)
-            words.append(Word(word.surface, tuple(tiers), word.position, word.whole))
+            words.append(Word(word.surface, tuple(tiers), word.position, word.is_compound))
         return tuple(words)
 
     def match(self, word: Word) -> Match:

@@ -19,11 +19,11 @@ import numpy.typing as npt
 
 from excerpt.corpus.facets import UNKNOWN_DAY, Facets, Ints
 from excerpt.corpus.interface import Corpus
-from excerpt.locations import number_of
+from excerpt.locations import first_page_of
 from excerpt.search.bm25 import NO_ROWS, Rows
 from excerpt.search.proximity import ParseWords, phrase_rows, rows_with_words
 from excerpt.search.query import Filter, FilterKind, Query, page_range
-from excerpt.text.dates import Period, day_of, period_of
+from excerpt.text.dates import Period, parse_date, parse_period
 from excerpt.text.words import WIDE_CHARACTERS, QueryWord, fold
 
 Flags = npt.NDArray[np.bool_]
@@ -105,7 +105,7 @@ FIELDS = {FilterKind.TITLE: ("title", "alias"), FilterKind.HEADING: ("heading", 
 def _rows_with_text(filter_: Filter, snapshot: Corpus, parse_words: ParseWords) -> Rows:
     """Return the rows that have every word of a filter in its fields, in any order."""
     words = parse_words(filter_.value)
-    words = [word for word in words if not word.whole] or words
+    words = [word for word in words if not word.is_compound] or words
     fields = FIELDS[filter_.kind]
     continues = filter_.open and not filter_.negated
     row_sets = [
@@ -118,7 +118,9 @@ def _rows_with_text(filter_: Filter, snapshot: Corpus, parse_words: ParseWords) 
 def _rows_on_pages(filter_: Filter, snapshot: Corpus) -> Rows:
     """Return the rows on the pages, slides or chapters of a filter."""
     first, last = page_range(filter_.value) or (0, -1)
-    keys = [key for key, location in snapshot.facets.fragment_places() if first <= (number_of(location) or -1) <= last]
+    keys = [
+        key for key, location in snapshot.facets.fragment_places() if first <= (first_page_of(location) or -1) <= last
+    ]
     return np.flatnonzero(np.isin(snapshot.lexical.keys, np.array(keys, np.int64))).astype(np.int32)
 
 
@@ -143,9 +145,9 @@ def _filter_notes(filter_: Filter, facets: Facets, today: date) -> Ints | Flags:
         FilterKind.PATH: lambda: _at_path(facets.paths, value, continues=continues),
         FilterKind.FOLDER: lambda: _in_folder(facets.paths, value, continues=continues),
         FilterKind.FILE: lambda: _names_matching((path[path.rfind("/") + 1 :] for path in facets.paths), value),
-        FilterKind.MODIFIED: lambda: _in_time(facets.modified, period_of(value, today)),
-        FilterKind.CREATED: lambda: _in_days(facets.created, period_of(value, today)),
-        FilterKind.DATE: lambda: _dated(facets, period_of(value, today)),
+        FilterKind.MODIFIED: lambda: _in_time(facets.modified, parse_period(value, today)),
+        FilterKind.CREATED: lambda: _in_days(facets.created, parse_period(value, today)),
+        FilterKind.DATE: lambda: _dated(facets, parse_period(value, today)),
         FilterKind.PROPERTY: lambda: _with_value(
             facets.properties.get(filter_.name, {}), value, today, continues=continues
         ),
@@ -292,7 +294,7 @@ def _dated(facets: Facets, period: Period | None) -> Flags:
     """Return flags of the notes in a period, by their property `date`, else by their last change."""
     inside = _in_time(facets.modified, period)
     dates = facets.properties.get("date", {})
-    inside[_matching_values(dates, lambda value: day_of(value) is not None)] = False
+    inside[_matching_values(dates, lambda value: parse_date(value) is not None)] = False
     inside[_matching_values(dates, lambda value: period is not None and _day_in(value, period))] = True
     return inside
 
@@ -330,7 +332,7 @@ def _with_value(values: Mapping[str, Ints], text: str, today: date, *, continues
     if ".." in pattern and (is_in_range := _in_range(pattern, today)):
         return _matching_values(values, is_in_range)
     exact = _matching_values(values, _contains_word(pattern, whole=True))
-    if period := period_of(pattern, today):
+    if period := parse_period(pattern, today):
         return np.union1d(exact, _matching_values(values, lambda value: _day_in(value, period)))
     return exact if len(exact) or not continues else _matching_values(values, _contains_word(pattern, whole=False))
 
@@ -353,7 +355,7 @@ def _contains_word(text: str, *, whole: bool) -> ValueTest:
 
 def _compares(sign: str, bound: str, today: date) -> ValueTest:
     """Return a test that compares a value with a bound: as a number if both are numbers, else as a date."""
-    period = period_of(sign + bound, today)
+    period = parse_period(sign + bound, today)
     limit = float(bound) if _NUMBER.fullmatch(bound) else None
     is_year = bool(_YEAR.fullmatch(bound))
 
@@ -377,7 +379,7 @@ def _in_range(text: str, today: date) -> ValueTest | None:
     """Return a test whether a value is between two numbers or dates; None if `filter_` has neither."""
     bounds = [bound.strip() for bound in text.split("..", 1)]
     if not all(_NUMBER.fullmatch(bound) for bound in bounds if bound) or not any(bounds):
-        period = period_of(text, today)
+        period = parse_period(text, today)
         return None if period is None else lambda value: _day_in(value, period)
     checks = [_compares(sign, bound, today) for sign, bound in zip((">=", "<="), bounds, strict=True) if bound]
     return lambda value: all(is_match(value) for is_match in checks)
@@ -389,5 +391,5 @@ def _is_number(value: str, *, is_year: bool) -> bool:
 
 
 def _day_in(value: str, period: Period) -> bool:
-    day = day_of(value)
+    day = parse_date(value)
     return day is not None and period[0] <= day <= period[1]

@@ -8,7 +8,7 @@ from datetime import date
 import numpy as np
 
 from excerpt.corpus.interface import CandidateQuery, Corpus
-from excerpt.locations import number_of
+from excerpt.locations import first_page_of
 from excerpt.search.bm25 import Word, WordIndex
 from excerpt.search.evidence import analyze_text, trust_in_meaning
 from excerpt.search.filters import FIELDS, notes_allowed
@@ -78,7 +78,7 @@ def _keys_on_pages(filters: Sequence[Filter], corpus: Corpus) -> tuple[int, ...]
     return tuple(
         key
         for key, location in corpus.facets.fragment_places()
-        if all(first <= (number_of(location) or -1) <= last for first, last in ranges)
+        if all(first <= (first_page_of(location) or -1) <= last for first, last in ranges)
     )
 
 
@@ -106,4 +106,4 @@ def _excluded_terms(query: Query, corpus: Corpus) -> tuple[str, ...]:
 
 def _parts(text: str, corpus: Corpus) -> Sequence[QueryWord]:
     words = analyze_text(text, corpus)
-    return [word for word in words if not word.whole] or words
+    return [word for word in words if not word.is_compound] or words

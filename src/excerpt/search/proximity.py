@@ -142,7 +142,7 @@ def rows_with_words(
     reader: TermReader, query_words: Sequence[QueryWord], fields: Sequence[str] = tuple(FIELDS)
 ) -> Rows:
     """Return the rows, ascending, in which a field has the words of one phrase in order and without a gap."""
-    words = [word for word in query_words if not word.whole] or list(query_words)
+    words = [word for word in query_words if not word.is_compound] or list(query_words)
     return np.unique(np.concatenate([_in_field(reader, field, words) for field in fields]))
 
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from excerpt.corpus.facets import property_name
 from excerpt.kinds import Strategy
-from excerpt.model import Hint
+from excerpt.model import QueryHint
 from excerpt.text.dates import is_period
 from excerpt.text.words import WIDE_CHARACTERS, fold
 
@@ -263,11 +263,11 @@ _LONG = 7
 _KEYED = re.compile(r'-?((?:[^\W\d_]+[-_])*[^\W\d_]+):("[^"]*"?|[^\s":/\\;,][^\s";,]*+(?![;,]))')
 
 
-def hints(text: str, known: KnownNames) -> tuple[Hint, ...]:
+def hints(text: str, known: KnownNames) -> tuple[QueryHint, ...]:
     """Return the words of a text that look like a misspelt filter; each key once."""
     if ":" not in text:
         return ()
-    results: list[Hint] = []
+    results: list[QueryHint] = []
     checked_keys: set[str] = set()
     names = [name for name in (*known.kinds, *known.properties) if len(name) >= _SHORTEST]
     for piece in iterate_pieces(text, known):
@@ -284,7 +284,7 @@ def hints(text: str, known: KnownNames) -> tuple[Hint, ...]:
         errors = 2 if len(key) >= _LONG else 1
         closest = process.extractOne(key, names, scorer=OSA.distance, score_cutoff=errors)
         if closest and _filter(f"{closest[0]}:{match[2]}", 0, known):
-            results.append(Hint(match.start(1), match.end(1) + 1, f"{match[1]}:", f"{closest[0]}:"))
+            results.append(QueryHint(match.start(1), match.end(1) + 1, f"{match[1]}:", f"{closest[0]}:"))
             if len(results) == _MAX_HINTS:
                 break
     return tuple(results)

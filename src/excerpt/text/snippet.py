@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from excerpt.model import Span
-from excerpt.text.columns import columns_of
+from excerpt.text.columns import count_columns
 from excerpt.text.display import visible_line
 from excerpt.text.inline import INLINE_MARKS, visible_characters
 from excerpt.text.line_context import TABLE_RULE, Context, LineContext, contexts_of
@@ -50,7 +50,7 @@ def snippet(text: str, spans: Sequence[Span], width: int) -> tuple[str, list[tup
     ranges = [(row.column_of(span.start), row.column_of(span.end)) for span in ordered if span.end > row.start]
     shown = visible_line("".join(row.shown).rstrip())
     ranges = [(a, min(b, len(shown))) for a, b in ranges]
-    if row.has_more and columns_of(shown) <= width:
+    if row.has_more and count_columns(shown) <= width:
         shown += " …"
     return shown, [(a, b) for a, b in ranges if a < b]
 
@@ -137,7 +137,7 @@ class _SnippetRow:
             self.shown.append(" ")
 
     def _cells(self) -> int:
-        return len(self.shown) if self._is_plain else columns_of("".join(self.shown))
+        return len(self.shown) if self._is_plain else count_columns("".join(self.shown))
 
 
 def _contexts(text: str) -> list[LineContext]:
@@ -162,7 +162,7 @@ def _characters_in(cells: int, text: str) -> int:
     if text.isascii():
         return cells
     sample = text[:_SAMPLE]
-    return cells * len(sample) // max(1, columns_of(sample))
+    return cells * len(sample) // max(1, count_columns(sample))
 
 
 def _body_start(text: str) -> int:

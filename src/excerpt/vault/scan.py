@@ -18,8 +18,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from excerpt.errors import SettingsError, UnopenedError, VaultError
-from excerpt.model import Skipped
+from excerpt.errors import FileOpenError, SettingsError, VaultError
+from excerpt.model import FileProblem
 from excerpt.settings import VaultSettings
 from excerpt.vault.ignore import Patterns, lines_of, parse
 from excerpt.vault.readers.registry import suffixes_of
@@ -64,7 +64,7 @@ class Scan:
     """
 
     files: tuple[FileState, ...]
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[FileProblem, ...]
     folders: tuple[str, ...] = ()
     unread: tuple[tuple[str, int], ...] = ()
 
@@ -118,7 +118,7 @@ class _Scanner:
         self._patterns_left = _MAX_IN_VAULT
         self._pending = [_Folder("", (), 0, only is None)]
         self.files: list[FileState] = []
-        self.skipped: list[Skipped] = []
+        self.skipped: list[FileProblem] = []
         self.folders: list[str] = []
         self.unread: Counter[str] = Counter()
 
@@ -209,8 +209,8 @@ def _link_reason(vault: Path, path: str, suffixes: tuple[str, ...]) -> str:
     return "It is a link within the vault; its target is read under its own path."
 
 
-def _skip(path: str, reason: str) -> Skipped:
-    return Skipped(path.encode("utf-8", "surrogateescape").decode("utf-8", "replace"), reason)
+def _skip(path: str, reason: str) -> FileProblem:
+    return FileProblem(path.encode("utf-8", "surrogateescape").decode("utf-8", "replace"), reason)
 
 
 # --- ignore rules -----------------------------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ def _is_ignored(path: str, is_folder: bool, rules: Iterable[_Rules]) -> bool:
 
 def _rules_of(
     opened: OpenFolder, base: str, entries: Iterable[os.DirEntry[str]], room: int
-) -> tuple[list[_Rules], int, list[Skipped]]:
+) -> tuple[list[_Rules], int, list[FileProblem]]:
     """Return the rules of a folder's own ignore files, strongest first, their number of patterns, and remarks.
 
     At most `room` patterns are read; remarks name what was left out.
@@ -236,14 +236,14 @@ def _rules_of(
     files = {entry.name: entry for entry in entries if entry.name in IGNORE_FILES}
     rules: list[_Rules] = []
     count = 0
-    remarks: list[Skipped] = []
+    remarks: list[FileProblem] = []
     for name in reversed(IGNORE_FILES):
         entry = files.get(name)
         if entry and entry.is_file(follow_symlinks=False):
             try:
                 with opened.open(name) as file:
                     data = file.read(_MAX_IGNORE_BYTES + 1)
-            except (OSError, UnopenedError):
+            except (OSError, FileOpenError):
                 continue  # what cannot be read rules nothing out, as for git
             patterns = lines_of(data[:_MAX_IGNORE_BYTES])
             short = [line for line in patterns if len(line) <= _LONGEST_PATTERN]

@@ -24,7 +24,7 @@ from typing import Any
 
 from excerpt.errors import ExcerptError, SettingsError
 from excerpt.kinds import Scope
-from excerpt.model import Entry, Pack
+from excerpt.model import EntryHit, Pack
 from excerpt.pack.formats.source_label import Links, digest_of, headings_of, lines_of, on_one_line
 from excerpt.processes import start_arguments
 from excerpt.state_files import read_text
@@ -161,7 +161,7 @@ class TemplateRenderer:
 
 _PROBE = Pack(
     id="", path="probe.md", title="Probe", heading_path=(), line_start=1, line_end=1, scope=Scope.NONE,
-    entry=Entry("", 0, 0.0, ()), fragment_ids=(), text="", tokens=0, digest="0" * 16, modified="2000-01-01",
+    entry=EntryHit("", 0, 0.0, ()), fragment_ids=(), text="", tokens=0, digest="0" * 16, modified="2000-01-01",
 )  # fmt: skip
 _HINT = "The guide's note on packs lists what a template may use."
 

@@ -14,7 +14,7 @@ from textual.widgets import Button, OptionList, ProgressBar, Static
 from textual.widgets.option_list import Option
 
 from excerpt.indexing_process import Command
-from excerpt.model import Progress, Skipped, Status
+from excerpt.model import FileProblem, Progress, Status
 from excerpt.store.address import Address
 from excerpt.text.display import format_count, local_time, visible_line
 from excerpt.tui.common.dialog import Box, Dialog
@@ -90,7 +90,7 @@ class IndexDialog(Dialog[None]):
         self._ask = ask
         self._edit = edit
         self._read_images = read_images
-        self._files: tuple[Skipped, ...] = ()
+        self._files: tuple[FileProblem, ...] = ()
 
     def compose(self) -> ComposeResult:
         with Box() as box:

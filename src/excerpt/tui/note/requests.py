@@ -76,9 +76,9 @@ class AskWindow:
 
 def drop_stop_words(text: str, spans: Iterable[Span], query: str, language: str) -> list[Span]:
     """Return the spans to highlight: without stop words, unless the query has nothing but stop words."""
-    from excerpt.text.words import stop_words_among
+    from excerpt.text.words import select_stop_words
 
-    stop_words = stop_words_among(re.findall(r"\w+", query.casefold()), ("en", language))
+    stop_words = select_stop_words(re.findall(r"\w+", query.casefold()), ("en", language))
     return [span for span in spans if text[span.start : span.end].casefold() not in stop_words]
 
 

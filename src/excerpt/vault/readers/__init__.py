@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Protocol
 
-from excerpt.errors import ReadError, UnopenedError
+from excerpt.errors import FileOpenError, ReadError
 from excerpt.kinds import BlockKind
 from excerpt.model import Block, Link, Note, Section
 from excerpt.settings import Ocr
@@ -196,14 +196,14 @@ def safe_zip(data: bytes) -> ZipFile:
 def load_bytes(vault: Path, path: str, max_bytes: int, setting: str = "vault.max_bytes") -> bytes:
     """Return the bytes of a regular file of the vault, without following links.
 
-    Raises UnopenedError, and ReadError for more than `max_bytes`.
+    Raises FileOpenError, and ReadError for more than `max_bytes`.
     """
     with open_file(vault, path) as opened:
         try:
             is_small = os.fstat(opened.fileno()).st_size <= max_bytes
             data = opened.read(max_bytes + 1) if is_small else b""  # it may have grown meanwhile
         except OSError as error:
-            raise UnopenedError(f"It cannot be read: {error.strerror or error}.", "Check its disk.") from error
+            raise FileOpenError(f"It cannot be read: {error.strerror or error}.", "Check its disk.") from error
     if not is_small or len(data) > max_bytes:
         limit = f"{max_bytes / 1024 / 1024:.3g} MB"
         raise ReadError(f"It is larger than {limit}.", f"Raise {setting} in the settings to index it.")

@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 
 from excerpt.errors import ReadError
-from excerpt.model import Unread
+from excerpt.model import UnreadFiles
 from excerpt.settings import Ocr, VaultSettings
 from excerpt.text.display import format_count
 from excerpt.vault.readers import EXTRA, Reader
@@ -149,7 +149,7 @@ def _shipped(class_path: str) -> Reader:
     return reader
 
 
-def unread_of(suffixes: Iterable[tuple[str, int]], scanned: tuple[int, int]) -> tuple[Unread, ...]:
+def unread_of(suffixes: Iterable[tuple[str, int]], scanned: tuple[int, int]) -> tuple[UnreadFiles, ...]:
     """Return what is not read in a vault and what would change that.
 
     `suffixes` counts files by suffix; `scanned` counts files with unread images, and these images.
@@ -161,12 +161,12 @@ def unread_of(suffixes: Iterable[tuple[str, int]], scanned: tuple[int, int]) -> 
     unread = []
     if by_kind:
         listed = ", ".join(f"{count:,} {kind}" for kind, count in sorted(by_kind.items()))
-        unread.append(Unread(by_kind.total(), listed, f"pip install '{EXTRA}'"))
+        unread.append(UnreadFiles(by_kind.total(), listed, f"pip install '{EXTRA}'"))
     if images:
-        unread.append(Unread(images, "images: OCR is off", WITH_OCR))
+        unread.append(UnreadFiles(images, "images: OCR is off", WITH_OCR))
     if scanned[0]:
         unread.append(
-            Unread(
+            UnreadFiles(
                 scanned[0],
                 f"with {format_count(scanned[1], 'scanned page or image', 'scanned pages or images')}: OCR is off",
                 WITH_OCR,
