@@ -64,7 +64,7 @@ class OpenFolder:
     def _reason_against(self, descriptor: int, name: str) -> str:
         """Return why what was opened is not to be read, "" if it is."""
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return "It is not a file but a device, pipe or socket."
+            return "The path is not a file but a device, pipe or socket."
         if self.descriptor < 0 and not _is_inside(descriptor, self._whole / name, self.vault):
             return "A link out of the vault leads to it."
         return ""

@@ -20,9 +20,17 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType
 from mdit_py_plugins.footnote.index import footnote_def
 
-from excerpt.text.fragments import words_in
+from excerpt.text.fragments import count_words
 from excerpt.text.markdown import normalise_newlines
-from excerpt.text.paragraphs import Paragraph, Quoted, QuoteSign, enclosing_index, numbers_in, within, without_code
+from excerpt.text.paragraphs import (
+    Paragraph,
+    QuotationMark,
+    QuotedSpan,
+    enclosing_index,
+    indexes_within,
+    unique_numbers,
+    without_code,
+)
 
 
 class QuoteKind(StrEnum):
@@ -47,7 +55,7 @@ class Citation:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        return numbers_in(self.ranges)
+        return unique_numbers(self.ranges)
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,15 +302,15 @@ class _AnswerBlock:
 
     def cited(self, start: int, end: int) -> tuple[int, ...]:
         """Return the numbers that are cited from `start` to `end`."""
-        return numbers_in(chain.from_iterable(cited.ranges for cited in self.paragraph.cited_from(start, end)))
+        return unique_numbers(chain.from_iterable(cited.ranges for cited in self.paragraph.citations_in(start, end)))
 
     def sentence(self, offset: int) -> tuple[int, int]:
         """Return the start and end of the sentence at `at`."""
         return self.sentences[bisect_right(self.sentences, (offset, len(self.block.text))) - 1]
 
-    def cited_beside(self, quoted: Quoted, inside: bool) -> tuple[int, ...]:
+    def cited_beside(self, quoted: QuotedSpan, inside: bool) -> tuple[int, ...]:
         """Return the numbers cited directly after a quotation, else, if nothing is `inside` of it, in its sentence."""
-        if following := self.paragraph.following(quoted.end):
+        if following := self.paragraph.numbers_cited_after(quoted.end):
             return following
         if inside:
             return ()
@@ -317,24 +325,24 @@ def _join_broken(parts: Sequence[_AnswerBlock]) -> None:
 
     Each following block begins with the same mark, or the last one has the closing mark.
     """
-    groups: list[list[tuple[_AnswerBlock, Quoted]]] = []
+    groups: list[list[tuple[_AnswerBlock, QuotedSpan]]] = []
     waiting: list[_AnswerBlock] = []  # the block in which `opened` is, and those that may continue it
-    opened: QuoteSign | None = None
+    opened: QuotationMark | None = None
     for part in parts:
         if part.block.quoted:
             continue
         if opened:
             continues = None if part.block.heading else _continues(part.paragraph, opened, waiting[0].paragraph)
-            if continues is None or isinstance(continues, QuoteSign | Quoted):
+            if continues is None or isinstance(continues, QuotationMark | QuotedSpan):
                 if continues:
                     groups[-1] += _to_the_end(waiting, opened)
-                if isinstance(continues, Quoted):
+                if isinstance(continues, QuotedSpan):
                     groups[-1].append((part, continues))
-                opened = continues if isinstance(continues, QuoteSign) else None
+                opened = continues if isinstance(continues, QuotationMark) else None
                 waiting = [part]
             else:
                 waiting.append(part)
-        if not opened and (alone := part.paragraph.marked.opened):
+        if not opened and (alone := part.paragraph.quotation_marks.opened):
             opened, waiting = alone[0], [part]
             groups.append([])
     for passage in groups:
@@ -344,34 +352,36 @@ def _join_broken(parts: Sequence[_AnswerBlock]) -> None:
             part.beside[each.start] = beside
 
 
-def _continues(paragraph: Paragraph, opened: QuoteSign, before: Paragraph) -> Quoted | QuoteSign | bool | None:
+def _continues(
+    paragraph: Paragraph, opened: QuotationMark, before: Paragraph
+) -> QuotedSpan | QuotationMark | bool | None:
     """Return how a paragraph continues a quotation that was `opened` in an earlier one.
 
     The result is the quotation's last passage, the mark that opens it again, True if the whole paragraph may belong to
     it, None if it does not.
     """
     written = before.text[opened.start : opened.end]
-    every: list[Quoted | QuoteSign] = [*paragraph.marked.quoted, *paragraph.marked.opened]
-    repeats = [each for each in every if paragraph.has(written, each)]
+    every: list[QuotedSpan | QuotationMark] = [*paragraph.quotation_marks.quoted, *paragraph.quotation_marks.opened]
+    repeats = [each for each in every if paragraph.starts_with_mark(written, each)]
     for each in repeats:
-        if paragraph.begins(each.start):
+        if paragraph.is_at_start(each.start):
             return each
-    close = next((mark for mark in paragraph.marked.closed if opened.pairs_with(mark)), None)
+    close = next((mark for mark in paragraph.quotation_marks.closed if opened.pairs_with(mark)), None)
     if close and not any(each.start < close.start for each in repeats):
-        return paragraph.quote(0, close.end, 0, close.start)
+        return paragraph.add_quotation(0, close.end, 0, close.start)
     return None if repeats else True
 
 
-def _to_the_end(waiting: Sequence[_AnswerBlock], opened: QuoteSign) -> Iterator[tuple[_AnswerBlock, Quoted]]:
+def _to_the_end(waiting: Sequence[_AnswerBlock], opened: QuotationMark) -> Iterator[tuple[_AnswerBlock, QuotedSpan]]:
     for number, part in enumerate(waiting):
         start, inner = (0, 0) if number else (opened.start, opened.end)
         end = len(part.block.text)
-        yield part, part.paragraph.quote(start, end, inner, end)
+        yield part, part.paragraph.add_quotation(start, end, inner, end)
 
 
 def _without_counterpart(part: _AnswerBlock) -> Iterator[Unchecked]:
     """Yield the quotation marks of a block that open or close nothing, where they cannot be apostrophes."""
-    text, marked = part.block.text, part.paragraph.marked
+    text, marked = part.block.text, part.paragraph.quotation_marks
     for mark in marked.opened:
         shown = text[mark.start : mark.start + _MAX_TEXT]
         yield Unchecked(part.line(mark.start), shown, "nothing closes this quotation mark")
@@ -394,7 +404,7 @@ def _quotations(part: _AnswerBlock) -> Iterator[_PlacedQuotation]:
     for quoted in part.paragraph.quoted:
         text = part.block.text[quoted.inner_start : quoted.inner_end]
         bare = part.paragraph.without_citations(quoted.inner_start, quoted.inner_end)
-        if not _LETTER.search(bare) or (quoted.code and words_in(bare) < _MIN_CODE):
+        if not _LETTER.search(bare) or (quoted.code and count_words(bare) < _MIN_CODE):
             continue
         inside = part.cited(quoted.start, quoted.end)
         beside = part.cited_beside(quoted, bool(inside)) or (() if inside else part.beside.get(quoted.start, ()))
@@ -429,14 +439,14 @@ def _cited_in_neighbours(before: _AnswerBlock | None, after: _AnswerBlock | None
     if not after:
         return ()
     named = after.block.quoted and _ATTRIBUTION.match(after.block.text.strip())
-    return after.cited(0, len(after.block.text)) if named else after.paragraph.following(0)
+    return after.cited(0, len(after.block.text)) if named else after.paragraph.numbers_cited_after(0)
 
 
 def _strip_quotation(text: str) -> str:
     """Return `text` without quotation marks around it, or at one end if it continues in other blocks."""
-    marked = Paragraph(text).marked
+    marked = Paragraph(text).quotation_marks
     match marked.quoted:
-        case [Quoted(start=0) as whole] if whole.end == len(text):
+        case [QuotedSpan(start=0) as whole] if whole.end == len(text):
             return text[whole.inner_start : whole.inner_end].strip()
     start = next((mark.end for mark in marked.opened if mark.start == 0), 0)
     end = next((mark.start for mark in marked.closed if mark.end == len(text)), len(text))
@@ -453,6 +463,6 @@ def _sentences(part: _AnswerBlock) -> Iterator[Sentence]:
         if part.block.heading and not cited:
             continue  # a title makes no claim
         text = part.paragraph.without_citations(start, end)
-        first, last = within(part.paragraph.quoted, start, end)
+        first, last = indexes_within(part.paragraph.quoted, start, end)
         quotes = any(not quote.code for quote in part.paragraph.quoted[first:last])
         yield Sentence(part.line(start), text, cited, quotes)

@@ -14,7 +14,7 @@ from excerpt.check.quotations import QuotedSpan, best_alignment, find, longest_p
 from excerpt.check.source_state import SourceComparison, State, compare_source
 from excerpt.check.verdicts import Check, CheckedCitation, CheckedQuotation, CheckedSentence, SourceLines, Verdict
 from excerpt.pack.formats.pack_format import PackFile, PackSource
-from excerpt.text.fragments import words_in
+from excerpt.text.fragments import count_words
 
 ALTERED = 0.8
 """Least similarity at which a quotation counts as altered instead of invented (docs/design/citations.md)."""
@@ -37,7 +37,9 @@ def check_answer(answer: CitedAnswer, pack: PackFile, lookup: Lookup) -> Check:
     cited = _count_citations(own)
     sentences = [checked_sentence for each in answer.sentences if (checked_sentence := checker.sentence(each))]
     uncited = [
-        each for each in answer.sentences if not each.cited and not each.quotes and words_in(each.text) >= _MIN_SENTENCE
+        each
+        for each in answer.sentences
+        if not each.cited and not each.quotes and count_words(each.text) >= _MIN_SENTENCE
     ]
     return Check(
         pack,
@@ -202,7 +204,7 @@ class _Checker:
         return CheckedQuotation(quotation, Verdict.TRUE) if passage and not passage.turned_by else None
 
     def _in_vault(self, quotation: Quotation, verdict: Verdict) -> CheckedQuotation | None:
-        if words_in(quotation.text) < MIN_CITED:
+        if count_words(quotation.text) < MIN_CITED:
             return None  # a single word occurs in any vault, and proves nothing
         for reading in quotation.readings:
             if match := self._search_vault(reading):
@@ -228,7 +230,7 @@ class _Checker:
         return reversed_passage
 
     def _not_found(self, quotation: Quotation, sources: Sequence[PackSource]) -> CheckedQuotation:
-        if words_in(quotation.text) < (MIN_CITED if quotation.cited else MIN_ALONE):
+        if count_words(quotation.text) < (MIN_CITED if quotation.cited else MIN_ALONE):
             return CheckedQuotation(quotation, Verdict.SHORT, similarity=0.0)
         best: tuple[float, SourceLines | None] = (0.0, None)
         for text, path, line, number in self._candidates(quotation, sources):

@@ -19,7 +19,7 @@ from itertools import pairwise
 
 from rapidfuzz import fuzz
 
-from excerpt.text.fragments import words_in
+from excerpt.text.fragments import count_words
 from excerpt.text.words import WIDE_CHARACTERS, detect_language, negating_words, restricting_words
 
 
@@ -117,7 +117,7 @@ def _find_parts(quotation: str, text: str) -> QuotedSpan | None:
     parts = [part for part in _ELLIPSIS.split(quotation) if part.strip(_ENDS + " \t\n")]
     if len(parts) == 1 and parts[0] != quotation:
         return find(parts[0], text)  # dots at an end: the text goes on there, which is no difference
-    if not 2 <= len(parts) <= _MAX_PARTS or any(words_in(part) < _MIN_PART for part in parts):
+    if not 2 <= len(parts) <= _MAX_PARTS or any(count_words(part) < _MIN_PART for part in parts):
         return None
     first: QuotedSpan | None = None
     begin = 0

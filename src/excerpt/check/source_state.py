@@ -9,8 +9,8 @@ from enum import StrEnum
 from excerpt.check.lookup import Lookup
 from excerpt.locations import locations_overlap
 from excerpt.pack.formats.pack_format import PackSource
-from excerpt.text.fragments import words_in
-from excerpt.text.relocate import find_lines, find_replacement, same_lines
+from excerpt.text.fragments import count_words
+from excerpt.text.relocate import clamp_lines, find_replacement, locate_lines
 
 
 class State(StrEnum):
@@ -65,14 +65,14 @@ def _compare_source(source: PackSource, lookup: Lookup) -> SourceComparison:
     note: Sequence[str] = ()
     if path is not None:
         note = lookup.text(path).split("\n")
-        if at := find_lines(lines, note, source.line_start, is_cut):
+        if at := locate_lines(lines, note, source.line_start, is_cut):
             state = State.STANDS if at == source.line_start else State.MOVED
             return SourceComparison(state, path, at, at + len(lines) - 1, source.text)
-    if words_in(source.text) >= _MIN_MOVED:
+    if count_words(source.text) >= _MIN_MOVED:
         for note_path in lookup.notes_with_line(max(lines, key=len)):
-            if at := find_lines(lines, lookup.text(note_path).split("\n"), source.line_start, is_cut):
+            if at := locate_lines(lines, lookup.text(note_path).split("\n"), source.line_start, is_cut):
                 return SourceComparison(State.MOVED, note_path, at, at + len(lines) - 1, source.text)
     if path is None:
         return SourceComparison(State.GONE)
-    first, last = find_replacement(lines, note, source.line_start) or same_lines(len(lines), note, source.line_start)
+    first, last = find_replacement(lines, note, source.line_start) or clamp_lines(len(lines), note, source.line_start)
     return SourceComparison(State.CHANGED, path, first, last, "\n".join(note[first - 1 : last]))

@@ -25,7 +25,7 @@ from excerpt import (
 from excerpt.cli.hits import format_share, paint
 from excerpt.cli.printing import print_line
 from excerpt.text.columns import count_columns, truncate
-from excerpt.text.display import format_count, line_range, location, visible_line
+from excerpt.text.display import format_count, format_source_location, line_range, visible_line
 
 _WIDTH = 100
 _VERDICT = 14
@@ -115,14 +115,15 @@ def _citation_row(checked: CheckedCitation, sources: dict[int, PackSource]) -> _
     colour = "green" if checked.holds else "red"
     assert comparison
     source = sources[checked.number]
-    text = f"[{checked.number}] {location(source.path, source.line_start, source.line_end, source.place)}"
+    text = f"[{checked.number}] {format_source_location(source.path, source.line_start, source.line_end, source.place)}"
     below = [] if source.intact else ["the text in the pack does not match its digest"]
+    location_text = format_source_location(
+        comparison.path, comparison.line_start, comparison.line_end, comparison.place
+    )
     if comparison.state is State.MOVED:
-        below.append(f"now {location(comparison.path, comparison.line_start, comparison.line_end, comparison.place)}")
+        below.append(f"now {location_text}")
     elif comparison.state is State.CHANGED:
-        below.append(
-            f"now at {location(comparison.path, comparison.line_start, comparison.line_end, comparison.place)}:"
-        )
+        below.append(f"now at {location_text}:")
         below += _differences(source.text, comparison.text)
     elif comparison.state is State.GONE:
         below.append("neither the note nor the text is in the vault")
@@ -185,7 +186,7 @@ def _confirmation_lines(checked: CheckedQuotation, lines: SourceLines) -> Iterat
     """Yield how a quotation that was found differs from the text at `lines`, and where that text is now."""
     now = checked.now
     if now and (now.path, now.line_start) != (lines.path, lines.line_start):
-        yield f"now {location(now.path, now.line_start, now.line_end, now.place)}"
+        yield f"now {format_source_location(now.path, now.line_start, now.line_end, now.place)}"
     if checked.differences:
         yield f"differs in: {', '.join(each.value for each in checked.differences)}"
         yield f"“{_one_line(lines.passage)}”"
@@ -193,7 +194,7 @@ def _confirmation_lines(checked: CheckedQuotation, lines: SourceLines) -> Iterat
 
 def _format_lines(lines: SourceLines) -> str:
     number = "" if lines.source is None else f"[{lines.source}] "
-    return f"{number}{location(lines.path, lines.line_start, lines.line_end, lines.place)}"
+    return f"{number}{format_source_location(lines.path, lines.line_start, lines.line_end, lines.place)}"
 
 
 # --- a sentence -------------------------------------------------------------------------------------------------------

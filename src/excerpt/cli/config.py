@@ -75,10 +75,10 @@ def _fallback_text(vault: Path | None) -> str:
 
 def _check_patterns(settings: Settings, file: Path) -> None:
     """Check the ignore patterns; the settings' own validation does not. Raises SettingsError that names the file."""
-    from excerpt.vault.scan import patterns_of
+    from excerpt.vault.scan import parse_settings_patterns
 
     try:
-        patterns_of(settings.vault)
+        parse_settings_patterns(settings.vault)
     except SettingsError as error:
         raise SettingsError(f"{file}: {error.message}") from error
 

@@ -9,7 +9,7 @@ from excerpt.cli.hits import INDENT, bar, confidence_label, format_share, paint
 from excerpt.cli.printing import print_line
 from excerpt.model import Signal
 from excerpt.text.columns import count_columns, truncate, wrap
-from excerpt.text.display import location, title_and_headings, visible_line
+from excerpt.text.display import format_source_location, title_and_headings, visible_line
 
 if TYPE_CHECKING:
     from excerpt import Explanation, NoteExplanation, StrategyRank, WordPart
@@ -92,7 +92,7 @@ def print_note(explanation: NoteExplanation, usual_limit: int) -> None:
         fragment = explained.hit.fragment
         named = visible_line(title_and_headings(fragment.title, fragment.heading_path))
         print_line(f"{paint(f'{explained.rank:>3}', fg='cyan')}  {paint(named, bold=True)}")
-        lines = location(fragment.path, fragment.line_start, fragment.line_end, fragment.place)
+        lines = format_source_location(fragment.path, fragment.line_start, fragment.line_end, fragment.place)
         print_line(f"{INDENT}{paint(lines, fg='green')}")
         verdict = visible_line(explanation.verdict)
         for start, end in wrap(verdict, _WIDTH - len(INDENT)):

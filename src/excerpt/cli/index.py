@@ -16,7 +16,7 @@ from excerpt.json_forms import as_data, select_fields
 from excerpt.known_vaults import check_breadth
 from excerpt.model import BuildReport, Progress, Status
 from excerpt.settings import Ocr, Paths, Settings, settings_of, user_paths
-from excerpt.text.display import format_count, percent, visible_line
+from excerpt.text.display import format_count, format_percent, visible_line
 from excerpt.vault.watched import is_watched
 
 if TYPE_CHECKING:
@@ -65,9 +65,9 @@ def index_command(
 def _with_ocr(vault: Path, paths: Paths) -> Settings:
     """Turn on OCR in the vault's settings, print the file that was changed, and return the settings."""
     from excerpt.tui.keymap import bindable
-    from excerpt.vault.readers.ocr import switch_on
+    from excerpt.vault.readers.ocr import enable_ocr
 
-    if file := switch_on(vault, paths, bindable()):
+    if file := enable_ocr(vault, paths, bindable()):
         narrate(f'OCR is on for this vault: vault.attachments.ocr = "{Ocr.AUTO}" in {file}')
     return settings_of(vault, paths)
 
@@ -160,7 +160,7 @@ def _savings_line(savings: Savings | None) -> str:
         return "nothing yet"
     packs = format_count(savings.packs, "pack")
     of = f"{format_count(savings.tokens, 'token')} instead of {savings.source_tokens:,}"
-    return f"{percent(savings.saved, '')} · {packs} of {of}, since {savings.since}"
+    return f"{format_percent(savings.saved, '')} · {packs} of {of}, since {savings.since}"
 
 
 def _print_status(status: Status, index_location: str, watched: bool, savings: Savings | None) -> None:

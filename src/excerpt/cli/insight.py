@@ -16,7 +16,7 @@ from excerpt.cli.printing import for_stdout, narrate, print_json, print_line
 from excerpt.cli.vaults import load_vault, refresh_option, vault_option
 from excerpt.settings import MAX
 from excerpt.text.columns import count_columns, truncate
-from excerpt.text.display import format_count, line_range, location, visible, visible_line
+from excerpt.text.display import format_count, format_source_location, line_range, visible, visible_line
 
 if TYPE_CHECKING:
     from excerpt import Branch, MatchedFragment, Overview, Peek, Related, RelatedNote, VaultMap
@@ -330,7 +330,9 @@ def read_command(*, note: str, vault: Path | None, as_json: bool, no_refresh: bo
         print_json(note_lines.to_dict())
     else:
         print_line(for_stdout(note_lines.text))
-        location_text = location(note_lines.path, note_lines.line_start, note_lines.line_end, note_lines.place)
+        location_text = format_source_location(
+            note_lines.path, note_lines.line_start, note_lines.line_end, note_lines.place
+        )
         narrate(
             f"{location_text} of {format_count(note_lines.lines, 'line')} · {format_count(note_lines.tokens, 'token')}"
         )

@@ -13,7 +13,7 @@ from excerpt.cli.vaults import load_vault, refresh_option, vault_option
 from excerpt.model import Memory, Source
 from excerpt.settings import MAX
 from excerpt.text.dates import parse_period
-from excerpt.text.display import location, visible_line
+from excerpt.text.display import format_source_location, visible_line
 
 if TYPE_CHECKING:
     from excerpt import SourceCheck, Vault
@@ -73,7 +73,7 @@ def _status_lines(source_check: SourceCheck) -> list[str]:
 def _format_source(source: Source) -> str:
     if not source.line_start:
         return source.path
-    return location(source.path, source.line_start, source.line_end, source.place)
+    return format_source_location(source.path, source.line_start, source.line_end, source.place)
 
 
 @click.command()

@@ -17,7 +17,7 @@ from excerpt.index.build import BuildCancelled, Control, Updater
 from excerpt.json_forms import as_data
 from excerpt.model import Progress
 from excerpt.settings import Settings
-from excerpt.vault.watch import Batch, VaultWatch
+from excerpt.vault.watch import ChangedPaths, VaultWatch
 
 Report = Callable[[str, dict[str, Any]], None]
 """Receives the name of an event and its fields; may be called from any thread."""
@@ -82,7 +82,7 @@ class Watching:
                 done = self._build(work)
                 if done and not has_started and not self._stop.is_set():
                     has_started = True
-                    self._report("watching", {"polling": watch.polling})
+                    self._report("watching", {"polling": watch.is_polling})
                     self._warm()
         finally:
             self.end()
@@ -243,5 +243,5 @@ class Watching:
         self._report("error", {"title": title, "message": message, "hint": hint})
 
 
-def _work_of(batch: Batch) -> _Work:
+def _work_of(batch: ChangedPaths) -> _Work:
     return _Work(set(), everything=True) if batch is None else _Work(set(batch))

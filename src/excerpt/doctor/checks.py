@@ -28,7 +28,7 @@ from excerpt.text.display import format_count
 from excerpt.tui.clipboard import OSC_LIMIT, plan
 from excerpt.tui.keymap import find_unreliable_keys, validate_keymap
 from excerpt.tui.programs import editor_command
-from excerpt.vault.mounts import is_silent
+from excerpt.vault.mounts import lacks_change_events
 from excerpt.vault.scan import IGNORE_FILES, Scan, scan
 
 # --- findings ---------------------------------------------------------------------------------------------------------
@@ -158,11 +158,11 @@ def read_settings(paths: Paths, vault: Path | None) -> tuple[Settings, tuple[Fin
 
 
 def _look_at(file: Path) -> None:
-    from excerpt.vault.scan import patterns_of
+    from excerpt.vault.scan import parse_settings_patterns
 
     settings = load_settings(file)
     try:
-        patterns_of(settings.vault)
+        parse_settings_patterns(settings.vault)
     except SettingsError as error:
         raise SettingsError(f"{file}: {error.message}", error.hint) from error
 
@@ -279,7 +279,7 @@ def _free(cache: Path, index_size: int) -> Iterator[Finding]:
 
 def _on_network(folder: Path) -> bool:
     try:
-        return is_silent(_nearest(folder).resolve())
+        return lacks_change_events(_nearest(folder).resolve())
     except (OSError, RuntimeError):
         return False
 
@@ -382,7 +382,7 @@ def _skipped_files(scan_result: Scan) -> Iterator[Finding]:
             yield ok(text)
         elif all(PurePosixPath(path).name in IGNORE_FILES for path in paths):
             yield warning(f"Used in part: {format_names(paths)}. {reason}", "Its other patterns are used. Shorten it.")
-        elif "link to nothing" in reason:
+        elif "link to a missing file" in reason:
             yield warning(text, "Correct the link, or remove it.")
         else:
             yield warning(text, "Check its permissions.")
@@ -403,7 +403,7 @@ def _colliding(paths: Sequence[str]) -> Iterator[Finding]:
 
 def _changes(vault: Path, folders: int, watches: int | None) -> Finding:
     every = "is checked every few seconds, or less often if that takes long"
-    if is_silent(vault):
+    if lacks_change_events(vault):
         return warning(
             f"The vault's drive does not report changes: it {every}.", "excerpt shows changes a little later."
         )

@@ -35,7 +35,7 @@ from excerpt.index.writer import LOCK, IndexWriter, discard
 from excerpt.model import BuildReport, FileProblem, Progress
 from excerpt.settings import Settings, VaultSettings, open_vault
 from excerpt.state_files import file_lock, sync_folder
-from excerpt.vault.readers.registry import kind_of
+from excerpt.vault.readers.registry import kind_of_file
 from excerpt.vault.scan import Scan, scan
 
 # --- pause, resume, cancel --------------------------------------------------------------------------------------------
@@ -333,7 +333,14 @@ class _Update:
         """
         vault, known = self._options.settings, self._writer.catalog.known_notes()
         awaiting = [
-            Task(file.path, file.size, file.mtime_ns, file.ctime_ns, kind=kind_of(file.path, vault), images=note.unread)
+            Task(
+                file.path,
+                file.size,
+                file.mtime_ns,
+                file.ctime_ns,
+                kind=kind_of_file(file.path, vault),
+                images=note.unread,
+            )
             for file in scan.files
             if (note := known.get(file.path)) is not None and awaits_ocr(note, vault)
         ]
@@ -429,7 +436,7 @@ def _tasks(vault_scan: VaultScan, known: dict[str, KnownNote], settings: VaultSe
     tasks = []
     for file in vault_scan.scan.files:
         note = known.get(file.path)
-        state, kind = (file.path, file.size, file.mtime_ns, file.ctime_ns), kind_of(file.path, settings)
+        state, kind = (file.path, file.size, file.mtime_ns, file.ctime_ns), kind_of_file(file.path, settings)
         if note is None or not is_current_key(note.cut, prepare_key(file.path, settings)):
             tasks.append(Task(*state, kind=kind))
         elif not is_unchanged(file, note, sure) or file.path in named:

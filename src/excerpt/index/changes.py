@@ -16,9 +16,9 @@ from excerpt.index.names import NAMES_VERSION
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION, FIELDS_VERSION
 from excerpt.model import FileProblem
 from excerpt.settings import Settings, VaultSettings
-from excerpt.text.fragments import version_of_cut
+from excerpt.text.fragments import fragments_version
 from excerpt.text.words import ANALYZER_VERSION
-from excerpt.vault.readers.registry import version_of
+from excerpt.vault.readers.registry import reader_version
 from excerpt.vault.scan import FileState, Scan, scan
 
 NEW_INDEX = "anew"
@@ -38,7 +38,7 @@ def prepare_key(path: str, settings: VaultSettings, *, ocr: bool = False) -> str
 
     A file stored with another key is prepared again.
     """
-    return version_of_cut(settings.language) + version_of(path, settings) + (READ_BY_OCR if ocr else "")
+    return fragments_version(settings.language) + reader_version(path, settings) + (READ_BY_OCR if ocr else "")
 
 
 def is_current_key(cut: str, current: str) -> bool:
@@ -50,9 +50,9 @@ def awaits_ocr(note: KnownNote, settings: VaultSettings) -> bool:
     """Return whether a stored file has images that are still to be read by OCR, and OCR is available."""
     if not note.unread or note.cut.endswith(READ_BY_OCR):
         return False
-    from excerpt.vault.readers.ocr import is_there  # few vaults need it
+    from excerpt.vault.readers.ocr import is_ocr_installed  # few vaults need it
 
-    return is_there(settings.attachments.ocr)
+    return is_ocr_installed(settings.attachments.ocr)
 
 
 def changed_ns(file: FileState) -> int:

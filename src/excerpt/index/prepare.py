@@ -21,7 +21,7 @@ from excerpt.model import FileProblem, Fragment, Note
 from excerpt.settings import Ocr, VaultSettings
 from excerpt.text.fragments import fragments_of
 from excerpt.text.tokens import open_tokenizer
-from excerpt.vault.readers import ReadOptions, digest_of, load_bytes
+from excerpt.vault.readers import ReadOptions, digest_of_bytes, load_bytes
 from excerpt.vault.readers.registry import reader_for
 
 # --- without the collector --------------------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ def _prepare_note(options: PrepareOptions, task: Task, collector: FieldCollector
         data = load_bytes(options.vault, task.path, bounds.max_bytes, "vault.attachments.max_bytes")
     else:
         data = load_bytes(options.vault, task.path, settings.max_bytes)
-    digest = digest_of(data)
+    digest = digest_of_bytes(data)
     if task.digest == digest:
         return None
     ocr = bounds.ocr if task.images else Ocr.OFF

@@ -305,7 +305,7 @@ class Snapshot(NoteReader):
 
     def status(self) -> Status:
         """Return counts, skipped files and the settings that the index was built with."""
-        from excerpt.vault.readers.registry import unread_of
+        from excerpt.vault.readers.registry import describe_unread_files
 
         files, fragments = self._catalog.counts()
         attachments = self._catalog.attachments()
@@ -320,7 +320,7 @@ class Snapshot(NoteReader):
             tokenizer=self._catalog.meta("tokenizer"),
             updated=self._catalog.meta("updated"),
             attachments=attachments,
-            unread=unread_of(self._catalog.unread_files(), self._catalog.scanned()),
+            unread=describe_unread_files(self._catalog.unread_files(), self._catalog.scanned()),
         )
 
     @property

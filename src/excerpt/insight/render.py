@@ -27,7 +27,7 @@ from excerpt.insight.overview_parts import (
     Theme,
     Timeline,
 )
-from excerpt.text.display import format_count, location, percent, visible_line
+from excerpt.text.display import format_count, format_percent, format_source_location, visible_line
 from excerpt.text.tokens import open_tokenizer
 
 _MAX_MONTHS = 6
@@ -110,7 +110,7 @@ def _parts(overview: Overview) -> list[_RenderedPart]:
 
 
 def _main_note(note: MainNote) -> str:
-    share = percent(note.share).replace("<", "under ")
+    share = format_percent(note.share).replace("<", "under ")
     return f"- {_link_to(note.place)}: {share}, {note.fragments} of its {format_count(note.of, 'passage')}"
 
 
@@ -180,7 +180,7 @@ def _path(location: SourceLocation) -> str:
 
 
 def _lines(span: SourceLocation) -> str:
-    return _code(location(span.path, span.line_start, span.line_end, span.place))
+    return _code(format_source_location(span.path, span.line_start, span.line_end, span.place))
 
 
 def _code(text: str) -> str:

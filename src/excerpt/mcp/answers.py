@@ -12,7 +12,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from excerpt.text.columns import truncate
-from excerpt.text.display import extend_border, format_count, line_range, location, title_and_headings, visible_line
+from excerpt.text.display import (
+    extend_fence,
+    format_count,
+    format_source_location,
+    line_range,
+    title_and_headings,
+    visible_line,
+)
 from excerpt.text.snippet import snippet
 from excerpt.text.tokens import open_tokenizer
 
@@ -115,7 +122,7 @@ def _render(answer: ToolAnswer, shown: int, limit: int) -> str:
 
 def source_reference(path: str, first: int, last: int, within: str = "") -> str:
     """Return `path:first-last`, or `path#page=12` for an attachment, in the form that `read` accepts."""
-    return location(path, first, last, within)
+    return format_source_location(path, first, last, within)
 
 
 def memory_source_reference(source: Source) -> str:
@@ -148,7 +155,7 @@ def quote(text: str, spans: Sequence[Span], characters: int) -> str:
 
 def passage_part(path: str, first: int, last: int, headings_text: str, text: str) -> str:
     """Return lines of a note in a fence, below a line with their location."""
-    fence = extend_border(_FENCE, text)
+    fence = extend_fence(_FENCE, text)
     named = f" · {headings_text}" if headings_text else ""
     return f"{source_reference(path, first, last)}{named}\n{fence}\n{text}\n{fence}"
 
@@ -264,7 +271,7 @@ def memory_part(recalled: Recalled) -> str:
         head += f" · from {memory_source_reference(memory.source)}{_source_status(recalled.source_check)}"
     why = f"\nwhy: {truncate(visible_line(memory.why), _LONGEST_NAME)}" if memory.why else ""
     text = memory.text if len(memory.text) <= _LONGEST_MEMORY else f"{memory.text[:_LONGEST_MEMORY]} {_CUT}"
-    fence = extend_border(_FENCE, text)
+    fence = extend_fence(_FENCE, text)
     return f"{head}{why}\n{fence}\n{text}\n{fence}"
 
 

@@ -36,8 +36,8 @@ from frontmatter.default_handlers import SafeDumper, YAMLHandler
 
 from excerpt.errors import ReadError
 from excerpt.model import Memory, Source
-from excerpt.text.frontmatter import yaml_reason
-from excerpt.vault.scan import LAST_SECOND
+from excerpt.text.frontmatter import describe_yaml_error
+from excerpt.vault.scan import MAX_FILE_TIME_SECONDS
 
 # python-frontmatter's own pattern includes the blank lines after the boundary, which belong to the text.
 _FRONTMATTER = YAMLHandler(fm_boundary=re.compile(r"^-{3,}[ \t\r]*$", re.MULTILINE))
@@ -76,7 +76,7 @@ def parse_memory(data: bytes, name: str, modified: float) -> tuple[Memory, dict[
     id, `created` and `updated`. Raises ReadError with the reason, in one sentence, if it cannot be read.
     """
     metadata, text = _split(_decode(data))
-    default_time = _utc(_EPOCH + timedelta(seconds=max(-LAST_SECOND, min(modified, LAST_SECOND))))
+    default_time = _utc(_EPOCH + timedelta(seconds=max(-MAX_FILE_TIME_SECONDS, min(modified, MAX_FILE_TIME_SECONDS))))
     created = _time(metadata.get("created")) or default_time
     memory = Memory(
         id=_line(metadata.get("id")) or name_id(name),
@@ -172,7 +172,7 @@ def _split(text: str) -> tuple[dict[str, Any], str]:
     try:
         metadata = _FRONTMATTER.load(raw)
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: an invalid date
-        raise ReadError(f"Its frontmatter is not valid YAML: {yaml_reason(error)}.") from error
+        raise ReadError(f"Its frontmatter is not valid YAML: {describe_yaml_error(error)}.") from error
     if metadata is None:
         metadata = {}
     if not isinstance(metadata, dict):

@@ -33,7 +33,7 @@ from excerpt.settings import BoostSettings, Settings, VaultSettings
 from excerpt.text.dates import parse_period
 from excerpt.text.display import format_lines
 from excerpt.text.words import fold
-from excerpt.vault.scan import LAST_SECOND
+from excerpt.vault.scan import MAX_FILE_TIME_SECONDS
 
 # --- memories of hits -------------------------------------------------------------------------------------------------
 # The memories about the fragments that are shown.
@@ -408,7 +408,7 @@ def _set_facets(facets: Facets, memories: Sequence[Memory | None]) -> None:
 
 def _nanoseconds(snapshot_time: str) -> int:
     seconds = int(datetime.fromisoformat(snapshot_time).timestamp())
-    return max(-LAST_SECOND, min(seconds, LAST_SECOND)) * 1_000_000_000
+    return max(-MAX_FILE_TIME_SECONDS, min(seconds, MAX_FILE_TIME_SECONDS)) * 1_000_000_000
 
 
 class _NoRows:

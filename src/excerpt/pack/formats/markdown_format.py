@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from excerpt.pack.formats.numbered_sources import NumberedSources, read
 from excerpt.pack.formats.pack_format import PackFormat
-from excerpt.text.display import extend_border
+from excerpt.text.display import extend_fence
 
 _FENCE = "```"
 
@@ -25,7 +25,7 @@ class MarkdownRenderer(NumberedSources):
 
 def fence_of(text: str) -> str:
     """Return a fence that nothing in the text closes."""
-    return extend_border(_FENCE, text)
+    return extend_fence(_FENCE, text)
 
 
 FORMAT = PackFormat(MarkdownRenderer, read)

@@ -13,8 +13,8 @@ from typing import ClassVar
 
 from excerpt.model import Pack
 from excerpt.pack.formats.pack_format import PackFile, PackSource, PackUnreadableError
-from excerpt.pack.formats.source_label import digest_of, headings_of, location_of_pack, on_one_line
-from excerpt.text.display import extend_border
+from excerpt.pack.formats.source_label import digest_of_bytes, headings_of, location_of_pack, on_one_line
+from excerpt.text.display import extend_fence
 
 _CUT = "[…]"
 """The mark in place of text that was cut to fit the budget."""
@@ -51,7 +51,7 @@ class NumberedSources:
         return text
 
     def _enclosing_text(self, number: int, pack: Pack) -> tuple[str, str]:
-        border, gap = extend_border(self.border, pack.text), self.gap
+        border, gap = extend_fence(self.border, pack.text), self.gap
         above = f"{self.mark}[{number}] {headings_of(pack)}\n{_location_line(pack)}\n{gap}"
         cut_above = f"{_CUT}\n{gap}" if pack.cut_above else ""
         cut_below = f"{gap}{_CUT}\n" if pack.cut_below else ""
@@ -68,7 +68,7 @@ def _location_line(pack: Pack) -> str:
     What follows the path is fixed, so the line can be parsed from its end.
     """
     modified = f", modified {pack.modified}" if pack.modified else ""
-    return f"From {location_of_pack(pack)}{modified}, digest {digest_of(pack)}"
+    return f"From {location_of_pack(pack)}{modified}, digest {digest_of_bytes(pack)}"
 
 
 # --- read -------------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from excerpt.locations import format_kind
 from excerpt.model import Pack, PackResult
 from excerpt.pack.memory_fragment import memory_id_of
-from excerpt.text.display import line_range, location, title_and_headings, visible_line
+from excerpt.text.display import format_source_location, line_range, title_and_headings, visible_line
 
 _DIGEST_CHARACTERS = 6  # of 16 characters: enough for a reader's check
 
@@ -29,11 +29,11 @@ def lines_of(pack: Pack) -> str:
 
 def location_of_pack(pack: Pack) -> str:
     """Return the path with lines, or for an attachment its location and kind: `paper.pdf#page=12 (PDF, page 12)`."""
-    location_text = location(pack.path, pack.line_start, pack.line_end, pack.place)
+    location_text = format_source_location(pack.path, pack.line_start, pack.line_end, pack.place)
     return f"{location_text} ({format_kind(pack.kind, pack.place)})" if pack.kind else location_text
 
 
-def digest_of(pack: Pack) -> str:
+def digest_of_bytes(pack: Pack) -> str:
     return pack.digest[:_DIGEST_CHARACTERS]
 
 

@@ -25,7 +25,7 @@ from typing import Any
 from excerpt.errors import ExcerptError, SettingsError
 from excerpt.kinds import Scope
 from excerpt.model import EntryHit, Pack
-from excerpt.pack.formats.source_label import Links, digest_of, headings_of, lines_of, on_one_line
+from excerpt.pack.formats.source_label import Links, digest_of_bytes, headings_of, lines_of, on_one_line
 from excerpt.processes import start_arguments
 from excerpt.state_files import read_text
 from excerpt.text.display import visible_line
@@ -90,7 +90,7 @@ def source_of(number: int, pack: Pack, links: Links) -> TemplateSource:
         line_end=pack.line_end,
         lines=lines_of(pack),
         modified=pack.modified,
-        digest=digest_of(pack),
+        digest=digest_of_bytes(pack),
         score=pack.entry.score,
         text=pack.text,
         cut_above=pack.cut_above,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from excerpt.locations import format_kind
 from excerpt.model import Pack
 from excerpt.pack.formats.pack_format import PackFile, PackFormat, PackSource, PackUnreadableError
-from excerpt.pack.formats.source_label import digest_of, headings_of, lines_of, on_one_line
+from excerpt.pack.formats.source_label import digest_of_bytes, headings_of, lines_of, on_one_line
 from excerpt.text.display import visible_line
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _document_tags(number: int, pack: Pack) -> tuple[str, str]:
         f'<document index="{number}">\n'
         f"<source>{xml_text(visible_line(pack.path))}</source>\n"
         f"<heading_path>{xml_text(headings_of(pack))}</heading_path>\n"
-        f"<lines>{lines_of(pack)}</lines>\n{location}{modified}<digest>{digest_of(pack)}</digest>\n"
+        f"<lines>{lines_of(pack)}</lines>\n{location}{modified}<digest>{digest_of_bytes(pack)}</digest>\n"
     )
     opening = f'<document_content cut="{cut}">' if cut else "<document_content>"
     return f"{above}{opening}", "</document_content>\n</document>\n"

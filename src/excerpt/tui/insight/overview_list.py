@@ -29,7 +29,7 @@ from excerpt.insight.overview_parts import (
     Theme,
     Timeline,
 )
-from excerpt.text.display import format_count, percent, visible_line
+from excerpt.text.display import format_count, format_percent, visible_line
 from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.strips import FragmentInfo, fit, line, share_bar, sparkline
@@ -424,7 +424,7 @@ class OverviewList(RowList):
         ]
 
     def _share(self, relative_value: float, share: float, counts: str, room: int) -> list[FragmentInfo]:
-        return [self._bar(relative_value), self._soft(f"{percent(share):>6}"), self._faint(f"{counts:>{room}}")]
+        return [self._bar(relative_value), self._soft(f"{format_percent(share):>6}"), self._faint(f"{counts:>{room}}")]
 
     def _bar(self, relative_value: float) -> FragmentInfo:
         return share_bar(relative_value, _BAR), self.style_of("overview--bar")
@@ -454,4 +454,4 @@ def _row_of(selected: OverviewRow | None, cursor: int, rows: Sequence[OverviewRo
 
 
 def _percent(count: int, of: int) -> str:
-    return percent(count / of if of else 0)
+    return format_percent(count / of if of else 0)

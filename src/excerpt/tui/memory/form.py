@@ -19,7 +19,7 @@ from textual.suggester import Suggester
 from textual.widgets import Label, Static, TextArea
 
 from excerpt.model import Memory
-from excerpt.text.display import local_day, percent, visible, visible_line
+from excerpt.text.display import format_percent, local_day, visible, visible_line
 from excerpt.text.snippet import snippet
 from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.debouncer import Debouncer
@@ -113,7 +113,7 @@ class OfferList(RowList):
 
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
         offer = self.offers[row]
-        why = "same lines" if offer.is_same_source else f"{percent(offer.likeness)} alike"
+        why = "same lines" if offer.is_same_source else f"{format_percent(offer.likeness)} alike"
         bar: FragmentInfo = ("▌" if selected else " ", self.style_of("row--bar"))
         tags = "".join(f" #{visible_line(tag)}" for tag in offer.memory.tags)
         text, _ = snippet(offer.memory.text, (), width)

@@ -119,10 +119,10 @@ class AskLink:
     link: LinkTo
 
     def answer(self, engine: Engine) -> LinkTarget:
-        from excerpt.text.links import read_address
+        from excerpt.text.links import parse_link_address
 
         snapshot = engine.snapshot
-        link = read_address(self.link.kind, self.link.address)
+        link = parse_link_address(self.link.kind, self.link.address)
         if link is None:
             return LinkTarget(address=self.link.address)
         path = snapshot.facets.targets.resolve(link.target, self.source)

@@ -25,7 +25,7 @@ from excerpt.locations import format_location
 from excerpt.model import Hit, Result, Signal
 from excerpt.search.verdict import ordinal
 from excerpt.text.columns import GAIN_CHARACTER, LOSS_CHARACTER
-from excerpt.text.display import format_count, percent, visible, visible_line
+from excerpt.text.display import format_count, format_percent, visible, visible_line
 from excerpt.tui.common.dialog import Box, Dialog
 from excerpt.tui.common.field import Field
 from excerpt.tui.common.notice import EmptyState
@@ -176,7 +176,7 @@ def render_hit(hit: Hit, share: float, colours: Colours) -> Iterator[RenderableT
     confidence = f" · {hit.confidence}" if hit.confidence else ""
     unused = [signal.name for signal in hit.signals if signal.weight and not signal.part]
     unused_note = f" · nothing by {', '.join(unused)}" if unused else ""
-    yield Text(f"{percent(share)} of the first{confidence}{unused_note}", soft)
+    yield Text(f"{format_percent(share)} of the first{confidence}{unused_note}", soft)
 
 
 def _word_table(words: Sequence[WordPart], colours: Colours) -> Table:
