@@ -71,7 +71,7 @@ def test_a_tiff_has_either_order_of_bytes(order: str) -> None:
     ],
 )
 def test_what_is_no_image_is_skipped(data: bytes) -> None:
-    with pytest.raises(ReadError, match="not a readable image"):
+    with pytest.raises(ReadError, match="not an image that can be read"):
         ImageReader().read(data, "a.png", ReadOptions())
 
 

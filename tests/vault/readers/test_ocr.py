@@ -104,7 +104,7 @@ def test_what_is_no_image_never_reaches_the_program_which_would_take_it_for_a_li
 ) -> None:
     program(f"touch {tmp_path}/reached")
     (tmp_path / "secret.png").write_bytes(saved(drawn("Secret")))
-    with pytest.raises(ReadError, match="not a readable image"):
+    with pytest.raises(ReadError, match="not an image that can be read"):
         recognise_text(f"{tmp_path}/secret.png\n".encode(), Ocr.AUTO, "")
     assert not (tmp_path / "reached").exists()
 
@@ -195,4 +195,6 @@ def test_columns_are_read_one_after_the_other() -> None:
 def test_what_is_recognised_with_doubt_is_a_warning() -> None:
     assert ocr_warning(RecognisedText("clear", 91.0)) == ()
     assert ocr_warning(RecognisedText("", 0.0)) == ()
-    assert ocr_warning(RecognisedText("cl3ar", 43.2)) == ("OCR is 43 % sure of its text, which may be wrong.",)
+    assert ocr_warning(RecognisedText("cl3ar", 43.2)) == (
+        "The text recognised by OCR may be wrong: the confidence is 43 %.",
+    )

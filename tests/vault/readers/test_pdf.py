@@ -177,8 +177,8 @@ LOCKED = (
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"", "It is not a PDF"),
-        (b"PK\x03\x04 and so on", "It is not a PDF"),
+        (b"", "The file is not a PDF"),
+        (b"PK\x03\x04 and so on", "The file is not a PDF"),
         (b"%PDF-1.7\nnothing of it", "The file is damaged"),
         (LOCKED, "The file is protected by a password"),
     ],

@@ -167,7 +167,7 @@ def test_a_book_without_contents_has_its_chapters_numbered() -> None:
 
 def test_a_book_that_its_seller_encrypted_says_so() -> None:
     data = book(**{"META-INF_encryption.xml": '<e><CipherReference URI="OPS/text/one.xhtml"/></e>'})
-    with pytest.raises(ReadError, match="only its seller's programs"):
+    with pytest.raises(ReadError, match="Only its seller's programs"):
         EpubReader().read(data, "origin.epub", ENGLISH)
 
 
