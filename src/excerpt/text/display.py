@@ -17,10 +17,10 @@ from functools import cache
 # Each is replaced by one character, so that spans into the text stay valid. Zero-width joiners are kept: Persian and
 # emoji need them, and they neither move the cursor nor reorder text.
 
-_REPLACED = "\N{REPLACEMENT CHARACTER}"
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
-_C0 = {code: chr(0x2400 + code) for code in range(0x20)} | {0x7F: "\N{SYMBOL FOR DELETE}"}
-_OTHERS = (
+_C0_REPLACEMENTS = {code: chr(0x2400 + code) for code in range(0x20)} | {0x7F: "\N{SYMBOL FOR DELETE}"}
+_OTHER_CONTROL_CODES = (
     range(0x80, 0xA0),  # C1: CSI, OSC and others as single characters
     (0x061C, 0x200B, 0x200E, 0x200F, 0x2028, 0x2029, 0x2060, 0xFEFF),  # marks of direction and width, line separators
     range(0x202A, 0x202F),  # bidi embeddings and overrides
@@ -29,18 +29,18 @@ _OTHERS = (
     range(0xFFF9, 0xFFFC),  # interlinear annotation
     range(0xE0000, 0xE0080),  # tags
 )
-_LINE = _C0 | {code: _REPLACED for codes in _OTHERS for code in codes}
-_TEXT = {code: shown for code, shown in _LINE.items() if code not in (0x09, 0x0A)}
+_LINE_TRANSLATION = _C0_REPLACEMENTS | {code: _REPLACEMENT for codes in _OTHER_CONTROL_CODES for code in codes}
+_TEXT_TRANSLATION = {code: shown for code, shown in _LINE_TRANSLATION.items() if code not in (0x09, 0x0A)}
 
 
 def visible(text: str) -> str:
     """Return `text` with control characters, except tab and line feed, replaced by visible ones."""
-    return text if text.isascii() and text.isprintable() else text.translate(_TEXT)
+    return text if text.isascii() and text.isprintable() else text.translate(_TEXT_TRANSLATION)
 
 
 def visible_line(text: str) -> str:
     """Return `text` with all control characters, also tab and line feed, replaced by visible ones."""
-    return text if text.isascii() and text.isprintable() else text.translate(_LINE)
+    return text if text.isascii() and text.isprintable() else text.translate(_LINE_TRANSLATION)
 
 
 def control_character_set() -> str:
@@ -60,7 +60,7 @@ def _json_escape_pattern() -> re.Pattern[str]:
 
 
 def _replaced_ranges() -> Iterator[Sequence[int]]:
-    for codes in _OTHERS:
+    for codes in _OTHER_CONTROL_CODES:
         yield from [codes] if isinstance(codes, range) else ([code] for code in codes)
 
 

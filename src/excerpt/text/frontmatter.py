@@ -191,7 +191,7 @@ def _frontmatter_of_tree(tree: dict[str, _Node], lines: int) -> Frontmatter:
             if name is None:
                 properties.setdefault(key, []).append(scalar.text)
             else:
-                named[name] += _split_value(name, scalar.text, listed=isinstance(tree[key], list))
+                named[name] += _split_value(name, scalar.text, is_list_item=isinstance(tree[key], list))
     except _TooManyValuesError:
         warnings.append(f"The frontmatter has more than {MAX_VALUES} values; the rest was not read.")
     tags = [tag.lstrip("#") for tag in named["tags"]]
@@ -206,12 +206,12 @@ def _frontmatter_of_tree(tree: dict[str, _Node], lines: int) -> Frontmatter:
     )
 
 
-def _split_value(name: str, text: str, listed: bool) -> list[str]:
+def _split_value(name: str, text: str, is_list_item: bool) -> list[str]:
     """Split the text of a scalar into values, at commas for aliases, at commas and spaces for tags.
 
-    The text is one value if `name` is "title" or the scalar is `listed` (an item of a YAML list).
+    The text is one value if `name` is "title" or the scalar is an item of a YAML list (`is_list_item`).
     """
-    if name == "title" or listed:
+    if name == "title" or is_list_item:
         return [text]
     parts = re.split(r"[,\s]+" if name == "tags" else r",", text)
     return [part for part in (p.strip().strip("\"'") for p in parts) if part]

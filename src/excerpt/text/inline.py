@@ -81,9 +81,9 @@ def inline_spans(text: str) -> list[InlineSpan]:
 INLINE_MARKS = re.compile(r"[*_`\[<>#=~%^|\\&]|https?:")
 """The characters that begin inline Markdown; a line without a match has no spans."""
 
-_EMBEDS = (SpanKind.IMAGE, SpanKind.EMBED)
-_LINKS = (SpanKind.LINK, SpanKind.WIKILINK, SpanKind.URL, *_EMBEDS)
-_MARKED = (SpanKind.CODE, SpanKind.EMPHASIS, SpanKind.STRONG, SpanKind.STRIKE, SpanKind.HIGHLIGHT)
+_EMBED_KINDS = (SpanKind.IMAGE, SpanKind.EMBED)
+_LINK_KINDS = (SpanKind.LINK, SpanKind.WIKILINK, SpanKind.URL, *_EMBED_KINDS)
+_MARKED_KINDS = (SpanKind.CODE, SpanKind.EMPHASIS, SpanKind.STRONG, SpanKind.STRIKE, SpanKind.HIGHLIGHT)
 _IMAGE_SIZE = re.compile(r"(?:^|\|)\s*\d+(?:x\d+)?\s*$")
 _FILE = re.compile(r"[^/]\.[A-Za-z][A-Za-z0-9]{1,4}$")
 
@@ -94,11 +94,11 @@ def display_replacements(text: str, spans: Iterable[InlineSpan]) -> Iterator[tup
     Marks are replaced by "", the mark before an embed by the sign "▣ ", and escapes by the character that they mean.
     """
     for span in spans:
-        if span.kind in _LINKS:
+        if span.kind in _LINK_KINDS:
             start, end = _visible_range(text, span)
-            yield span.start, start, "▣ " if span.kind in _EMBEDS else ""
+            yield span.start, start, "▣ " if span.kind in _EMBED_KINDS else ""
             yield end, span.end, ""
-        elif span.kind in _MARKED:
+        elif span.kind in _MARKED_KINDS:
             yield span.start, span.text_start, ""
             yield span.text_end, span.end, ""
         elif span.kind in (SpanKind.ESCAPE, SpanKind.ENTITY):
@@ -110,7 +110,7 @@ def _visible_range(text: str, span: InlineSpan) -> tuple[int, int]:
 
     For an embed, neither the image size in the label nor the folders (or website) of the target are displayed.
     """
-    is_embed = span.kind in _EMBEDS
+    is_embed = span.kind in _EMBED_KINDS
     start, end = span.text_start, span.text_end
     size = _IMAGE_SIZE.search(text[start:end]) if is_embed else None
     if size is not None:

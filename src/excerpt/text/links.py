@@ -21,7 +21,7 @@ The parser takes up to 25 us per character.
 """
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
-_ATTENTION = re.compile(r"\[|(?<!\S)#[^\s#]")
+_LINK_OR_TAG_START = re.compile(r"\[|(?<!\S)#[^\s#]")
 _BLOCK_ID = re.compile(r"(?:^|[ \t\n])\^([A-Za-z0-9-]+)[ \t]*$")
 _MARKUP = re.compile(r"[\\&*`\[<~$]|==|(?<!\w)_|_(?!\w)")
 # HTML tags that format a heading; any other, as in `std::vector<T>`, is text.
@@ -46,7 +46,7 @@ def find_block_id(text: str) -> str | None:
 
 def may_have_links(text: str) -> bool:
     """Return whether `text` may have links or tags: a fast test before parsing, which may be wrongly True."""
-    return _ATTENTION.search(text) is not None
+    return _LINK_OR_TAG_START.search(text) is not None
 
 
 def parse_links_and_tags(text: str, line: int, env: EnvType) -> LinksAndTags:

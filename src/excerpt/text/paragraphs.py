@@ -47,7 +47,7 @@ class QuotedSpan:
 
 _BLANK = "\ufffc"  # no space, letter or mark
 _CODE = re.compile(r"(?<!`)(`+)(?!`)(.*?[^`])\1(?!`)", re.DOTALL)
-_NO_PROSE = re.compile(r"(?<=\]\()[^()\n]+(?=\))|</?(?![qQ]\b)[A-Za-z][^<>]*>|<https?://[^<>\s]*>")
+_LINK_TARGET_OR_HTML = re.compile(r"(?<=\]\()[^()\n]+(?=\))|</?(?![qQ]\b)[A-Za-z][^<>]*>|<https?://[^<>\s]*>")
 
 # --- citations --------------------------------------------------------------------------------------------------------
 
@@ -60,7 +60,7 @@ _LABEL = (
 )
 _NUMBER = r"\d{1,3}(?:\s*[-\u2010-\u2014]\s*\d{1,3})?"
 _PLACE = r"(?:\s*†.*|:\d+†.*|,?\s*(?:lines?|ll?\.?|zeilen?|z\.|pp?\.|§)\s*\d.*)?"
-_LISTED = re.compile(
+_CITATION_LIST = re.compile(
     rf"\s*({_LABEL}{_NUMBER}(?:\s*(?:[,;、，]|&|and|und|et|y)\s*{_LABEL}{_NUMBER})*){_PLACE}\s*", re.IGNORECASE
 )
 _NUMBERS = re.compile(_NUMBER)
@@ -98,7 +98,7 @@ def _find_citations(text: str, own_labels: Container[str]) -> Iterator[CitationS
     for bracketed in _BRACKETED.finditer(text):
         start = bracketed.start()
         inside = next(group for group in bracketed.groups() if group is not None)
-        listed = _LISTED.fullmatch(inside)
+        listed = _CITATION_LIST.fullmatch(inside)
         ranges = _cited_ranges(listed[1]) if listed else ()
         if not ranges or inside.strip() in own_labels:
             continue
@@ -351,7 +351,7 @@ class Paragraph:
             for match in _CODE.finditer(text)
         ]
         blotted = _blank_out(text, [(code.start, code.end) for code in self._codes])
-        self._prose = _blank_out(blotted, [match.span() for match in _NO_PROSE.finditer(blotted)])
+        self._prose = _blank_out(blotted, [match.span() for match in _LINK_TARGET_OR_HTML.finditer(blotted)])
         self.cited = list(_find_citations(self._prose, own_labels))
 
     @cached_property

@@ -15,6 +15,8 @@ HEADING = "Text in the image (OCR)"
 
 @dataclass(frozen=True, slots=True)
 class ImageReader:
+    """The reader of images."""
+
     kind: str = "image"
     version: str = "1"
     extensions: tuple[str, ...] = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp")

@@ -40,6 +40,8 @@ _SAMPLE_BYTES = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class MarkdownReader:
+    """The reader of Markdown notes."""
+
     kind: str = ""
     version: str = ""
     extensions: tuple[str, ...] = (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd", ".txt", ".text")

@@ -70,31 +70,31 @@ class CanvasReader:
         board = _read_json(data, "canvas")
         nodes = _dicts_in(board.get("nodes"))
         groups = [node for node in nodes if node.get("type") == "group" and _text(node.get("label")).strip()]
-        names = {_text(node.get("id")): _heading(_card(node)) for node in nodes}
-        arrows = _arrows(_dicts_in(board.get("edges")), names)
+        names = {_text(node.get("id")): _heading(_card_text(node)) for node in nodes}
+        arrows = _arrow_labels(_dicts_in(board.get("edges")), names)
         parts: list[PagedText] = []
         links: list[Link] = []
         for node in nodes:
             own, at = _text(node.get("id")), len(parts) + 1
-            text = "\n\n".join(filter(None, (_card(node), *arrows.get(own, ()))))
+            text = "\n\n".join(filter(None, (_card_text(node), *arrows.get(own, ()))))
             if node.get("type") == "file" and _text(node.get("file")):
                 heading = _text(node.get("subpath")).removeprefix("#") or None
                 links.append(Link(LinkKind.EMBED, _text(node.get("file")), at, heading))
             links += _find_links(text, at)
             if text.strip() or (links and links[-1].line == at):
                 above = (_text(group["label"]).strip() for group in groups if _contains(group, node))
-                headings = (*above, _heading(_card(node)))
+                headings = (*above, _heading(_card_text(node)))
                 parts.append(PagedText(f"node={own}" if own else "", tuple(filter(None, headings)), text))
         return paged_note(path, parts, options, links=links)
 
 
-def _card(node: Mapping[str, Any]) -> str:
+def _card_text(node: Mapping[str, Any]) -> str:
     """Return the text or web address of a card; "" for other cards."""
     kind = node.get("type")
     return _text(node.get("text")) if kind == "text" else _text(node.get("url")) if kind == "link" else ""
 
 
-def _arrows(edges: Iterable[Mapping[str, Any]], names: Mapping[str, str]) -> dict[str, list[str]]:
+def _arrow_labels(edges: Iterable[Mapping[str, Any]], names: Mapping[str, str]) -> dict[str, list[str]]:
     """Return the labels of arrows ("label → target"), by the id of the card where the arrow begins.
 
     `names` are the headings of cards by id.
@@ -180,7 +180,7 @@ class NotebookReader:
         open_headings: list[tuple[int, str]] = []
         for number, cell in enumerate(cells, start=1):
             source = _text(cell.get("source") or cell.get("input"))
-            text = "\n\n".join(filter(None, (source.strip("\n"), *_outputs(_dicts_in(cell.get("outputs"))))))
+            text = "\n\n".join(filter(None, (source.strip("\n"), *_short_outputs(_dicts_in(cell.get("outputs"))))))
             if cell.get("cell_type") in ("markdown", "heading"):
                 for level, heading in _headings(source):
                     open_headings = [item for item in open_headings if item[0] < level] + [(level, heading)]
@@ -194,7 +194,7 @@ def _headings(source: str) -> list[tuple[int, str]]:
     return [(len(mark), text.strip()) for mark, text in re.findall(r"^(#{1,6})[ \t]+(.+)$", source, re.M)]
 
 
-def _outputs(outputs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _short_outputs(outputs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the text outputs of a cell that are short."""
     for output in outputs:
         shown = output.get("data")

@@ -141,7 +141,7 @@ class ImageLine:
         return _join_words(self.words)
 
 
-_ITEM = re.compile(r"[•·*+–—-]|\d{1,3}[.)]")
+_LIST_MARK = re.compile(r"[•·*+–—-]|\d{1,3}[.)]")
 _HYPHENS = ("-", "\u2010", "\u00ad")
 
 
@@ -151,10 +151,10 @@ def join_blocks(blocks: Iterable[Sequence[ImageLine]]) -> str:
     A line is joined with the next line unless the line end was intended: the next line begins with a list mark, or its
     first word would have fitted into the line. Divided words are joined.
     """
-    return "\n\n".join(_paragraph(lines) for block in blocks for lines in _paragraphs(block))
+    return "\n\n".join(_join_paragraph(lines) for block in blocks for lines in _split_paragraphs(block))
 
 
-def _paragraphs(block: Sequence[ImageLine]) -> Iterator[Sequence[ImageLine]]:
+def _split_paragraphs(block: Sequence[ImageLine]) -> Iterator[Sequence[ImageLine]]:
     """Yield the lines of each paragraph of a block. One begins after a larger gap, or with an indent."""
     steps = sorted(below.top - above.top for above, below in pairwise(block))
     usual = steps[len(steps) // 2] if steps else 0.0
@@ -170,7 +170,7 @@ def _paragraphs(block: Sequence[ImageLine]) -> Iterator[Sequence[ImageLine]]:
         yield block[begin:]
 
 
-def _paragraph(lines: Sequence[ImageLine]) -> str:
+def _join_paragraph(lines: Sequence[ImageLine]) -> str:
     edge = max(line.right for line in lines)
     text = lines[0].text
     for line, following in pairwise(lines):
@@ -180,7 +180,7 @@ def _paragraph(lines: Sequence[ImageLine]) -> str:
             divided = line.words[-1]
             text = text if any(hyphen in divided[:-1] for hyphen in _HYPHENS) else text[:-1]
             text += following.text
-        elif _ITEM.fullmatch(word) or line.right + _first_word_width(following) <= edge:
+        elif _LIST_MARK.fullmatch(word) or line.right + _first_word_width(following) <= edge:
             text += f"\n{following.text}"
         else:
             text = _join_words((text, following.text))
@@ -197,11 +197,11 @@ def _join_words(words: Sequence[str]) -> str:
     """Return the words joined by spaces, but Chinese and Japanese words without spaces."""
     text = words[0]
     for word in words[1:]:
-        text += word if _is_dense(text[-1:]) and _is_dense(word[:1]) else f" {word}"
+        text += word if _is_cjk(text[-1:]) and _is_cjk(word[:1]) else f" {word}"
     return text
 
 
-def _is_dense(letter: str) -> bool:
+def _is_cjk(letter: str) -> bool:
     return "\u3000" <= letter <= "\u30ff" or "\u3400" <= letter <= "\u9fff" or "\uff00" <= letter <= "\uffef"
 
 
@@ -217,7 +217,7 @@ _TESSERACT_NAMES: Mapping[str, tuple[str, ...]] = {
     "sv": ("swe",), "ta": ("tam",), "th": ("tha",), "tr": ("tur",), "uk": ("ukr",), "vi": ("vie",),
     "zh": ("chi_sim", "chi_tra"),
 }  # fmt: skip
-_NO_LANGUAGES = ("osd", "equ", "snum")
+_OTHER_DATA_FILES = ("osd", "equ", "snum")
 # Each language makes an image take longer; a user with more than these has installed them all.
 _MAX_LANGUAGES = 4
 
@@ -227,7 +227,7 @@ def languages_for(language: str, installed: Sequence[str]) -> tuple[str, ...]:
 
     If `language` is "" and few languages are installed, return all of them.
     """
-    supported = [name for name in installed if name not in _NO_LANGUAGES]
+    supported = [name for name in installed if name not in _OTHER_DATA_FILES]
     if language or len(supported) > _MAX_LANGUAGES:
         names = (*_TESSERACT_NAMES.get(language, ()), "eng")
         return tuple(name for name in dict.fromkeys(names) if name in supported)
@@ -308,14 +308,14 @@ def parse_tsv(table: str) -> RecognisedText:
     words = [row for row in words if row[11].strip()]
     # Tesseract's blocks are those of the page; its paragraphs often begin in the middle of a sentence.
     blocks = (
-        [_line(list(line)) for _, line in groupby(rows, key=lambda row: row[3:5])]
+        [_line_of_words(list(line)) for _, line in groupby(rows, key=lambda row: row[3:5])]
         for _, rows in groupby(words, key=lambda row: row[1:3])
     )
     sure = [float(row[10]) for row in words]
     return RecognisedText(join_blocks(blocks), sum(sure) / len(sure) if sure else 0.0)
 
 
-def _line(rows: Sequence[Sequence[str]]) -> ImageLine:
+def _line_of_words(rows: Sequence[Sequence[str]]) -> ImageLine:
     boxes = [tuple(int(number) for number in row[6:10]) for row in rows]
     return ImageLine(
         words=tuple(row[11].strip() for row in rows),

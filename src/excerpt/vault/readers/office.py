@@ -44,6 +44,8 @@ _PICTURE = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDraw
 
 @dataclass(frozen=True, slots=True)
 class SlidesReader:
+    """The reader of slides (.pptx)."""
+
     kind: str = "slides"
     version: str = "1"
     extensions: tuple[str, ...] = (".pptx", ".ppt")
@@ -66,6 +68,8 @@ class SlidesReader:
 
 @dataclass(frozen=True, slots=True)
 class DocumentReader:
+    """The reader of documents (.docx)."""
+
     kind: str = "document"
     version: str = "2"
     extensions: tuple[str, ...] = (".docx", ".doc")

@@ -33,7 +33,7 @@ As in paperless, OCR does not read a page that has text.
 """
 _MIN_IMAGE_SHARE = 0.5
 _MAX_PIXELS = 20_000_000
-_DPI = 200 / 72
+_PIXELS_PER_POINT = 200 / 72
 
 _MAX_HEADER_LINES = 2
 _EDGE_SHARE = 0.12
@@ -44,8 +44,8 @@ _MIN_PAGES = 4
 # How a new paragraph is detected: by a gap (in usual gaps between baselines), by an indent (in line heights), or by a
 # ratio of line heights.
 _PARAGRAPH_GAP = 1.35
-_INDENT = 0.8
-_LARGER = 1.15
+_MIN_INDENT = 0.8
+_HEIGHT_RATIO = 1.15
 _LONG_PARAGRAPH_WORDS = 120
 """Number of words above which a paragraph is split into lines of whole sentences, where a fragment may end."""
 _LINE_WORDS = 60
@@ -61,6 +61,8 @@ _HYPHENED = re.compile(r"(\w+)-$")
 
 @dataclass(frozen=True, slots=True)
 class PdfReader:
+    """The reader of PDFs."""
+
     kind: str = "pdf"
     version: str = "1"
     extensions: tuple[str, ...] = (".pdf",)
@@ -85,11 +87,11 @@ class PdfReader:
 
 
 def _read_document(document: PdfDocument, path: str, options: ReadOptions) -> Note:
-    pages, scanned, left = _pages(document, options)
+    pages, scanned, left = _read_pages(document, options)
     unread = scanned if options.ocr is Ocr.OFF else 0
     bodies = _without_headers(pages)
     word_counts = Counter(word for lines in bodies for line in lines for word in re.findall(r"\w+(?:-\w+)*", line.text))
-    above = _outline(document)
+    above = _outline_titles(document)
     parts = []
     for page, lines in zip(pages, bodies, strict=True):
         text = page.recognised or "\n\n".join(_paragraphs(lines, word_counts))
@@ -116,6 +118,8 @@ class _TextLine:
 
 @dataclass(frozen=True, slots=True)
 class _PdfPage:
+    """A page: `number` counts from 1, `label` is its heading, `recognised` the text found by OCR."""
+
     number: int
     label: str
     lines: Sequence[_TextLine]
@@ -123,7 +127,7 @@ class _PdfPage:
     recognised: str = ""
 
 
-def _pages(document: PdfDocument, options: ReadOptions) -> tuple[list[_PdfPage], int, list[str]]:
+def _read_pages(document: PdfDocument, options: ReadOptions) -> tuple[list[_PdfPage], int, list[str]]:
     """Return the pages, the number of scanned pages, and warnings about pages that were not or badly read."""
     pages: list[_PdfPage] = []
     warnings: list[str] = []
@@ -134,7 +138,7 @@ def _pages(document: PdfDocument, options: ReadOptions) -> tuple[list[_PdfPage],
         page = document[index]
         text_page, height = page.get_textpage(), page.get_height()
         try:
-            lines = _lines(text_page)
+            lines = _read_lines(text_page)
             recognised = ""
             if sum(map(str.isalpha, "".join(line.text for line in lines))) < MAX_SCANNED_LETTERS and _is_scanned(page):
                 scanned += 1
@@ -149,7 +153,7 @@ def _pages(document: PdfDocument, options: ReadOptions) -> tuple[list[_PdfPage],
         finally:
             text_page.close()
             page.close()
-        pages.append(_PdfPage(index + 1, _label(document, index), lines, height, recognised))
+        pages.append(_PdfPage(index + 1, _page_heading(document, index), lines, height, recognised))
         size += len(recognised) + sum(len(line.text) + 1 for line in lines)
         if size > MAX_TEXT:
             break
@@ -162,14 +166,14 @@ def _pages(document: PdfDocument, options: ReadOptions) -> tuple[list[_PdfPage],
     return pages, scanned, [*warnings, *([failed] if failed else [])]
 
 
-def _label(document: PdfDocument, index: int) -> str:
+def _page_heading(document: PdfDocument, index: int) -> str:
     """Return the heading of the page at `index` (from 0): its number, and its printed label if that differs."""
     label = document.get_page_label(index)
     number = str(index + 1)
     return f"Page {number}" if label in ("", number) or len(label) > 20 else f"Page {number} ({label})"
 
 
-def _lines(page: PdfTextPage) -> list[_TextLine]:
+def _read_lines(page: PdfTextPage) -> list[_TextLine]:
     """Return the lines of a page with their positions.
 
     PDFium is asked for two positions per line: asking for each letter's takes ten times as long as all else.
@@ -232,15 +236,15 @@ def _recognise_page(page: PdfPage, options: ReadOptions) -> RecognisedText:
     """Return the text that OCR recognises in a scanned page. Raises ReadError."""
     from excerpt.vault.readers.ocr import recognise_text
 
-    pixels = page.get_width() * page.get_height() * _DPI**2
-    scale = _DPI * min(1.0, (_MAX_PIXELS / max(pixels, 1.0)) ** 0.5)
+    pixels = page.get_width() * page.get_height() * _PIXELS_PER_POINT**2
+    scale = _PIXELS_PER_POINT * min(1.0, (_MAX_PIXELS / max(pixels, 1.0)) ** 0.5)
     bitmap = page.render(scale=scale, grayscale=True)
     shades = bitmap.to_numpy()
     image = b"P5\n%d %d\n255\n" % (bitmap.width, bitmap.height) + shades.reshape(bitmap.height, -1).tobytes()
     return recognise_text(image, options.ocr, options.language)
 
 
-def _outline(document: PdfDocument) -> dict[int, tuple[str, ...]]:
+def _outline_titles(document: PdfDocument) -> dict[int, tuple[str, ...]]:
     """Return the path of outline titles that each page belongs to, by page number; {} without an outline."""
     chapters: dict[int, tuple[str, ...]] = {}
     path: list[str] = []
@@ -325,7 +329,7 @@ def _begins_paragraph(above: Sequence[_TextLine], line: _TextLine, usual_gap: fl
     before = above[-1]
     if not line.height or not before.height:
         return False
-    if not 1 / _LARGER < line.height / before.height < _LARGER or _BULLET.match(line.text):
+    if not 1 / _HEIGHT_RATIO < line.height / before.height < _HEIGHT_RATIO or _BULLET.match(line.text):
         return True
     gap = before.bottom - line.bottom
     ends = before.text[-1:] in ".!?:"
@@ -335,7 +339,7 @@ def _begins_paragraph(above: Sequence[_TextLine], line: _TextLine, usual_gap: fl
         return True
     indent = line.left - above[0].left if len(above) == 1 else line.left - before.left
     is_short = before.right < right - 8 * line.height
-    return ends and (is_short or indent > _INDENT * line.height)
+    return ends and (is_short or indent > _MIN_INDENT * line.height)
 
 
 def _join_lines(lines: Iterable[_TextLine], word_counts: Counter[str]) -> Iterator[str]:

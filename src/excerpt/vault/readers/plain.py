@@ -11,6 +11,8 @@ from excerpt.vault.readers.markdown import decode
 
 @dataclass(frozen=True, slots=True)
 class TextReader:
+    """The reader of text files that are not Markdown."""
+
     kind: str = "text"
     version: str = "1"
     extensions: tuple[str, ...] = (".txt", ".text", ".log", ".rst", ".org", ".adoc", ".tex")

@@ -59,7 +59,7 @@ _BUILTIN_READERS: Mapping[BuiltinReader, tuple[str, ...]] = {
     BuiltinReader("text", "plain:TextReader"): (".txt", ".text", ".log", ".rst", ".org", ".adoc", ".tex"),
     BuiltinReader(IMAGE, "image:ImageReader"): (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp"),
 }
-_BY_SUFFIX = {suffix: builtin for builtin, suffixes in _BUILTIN_READERS.items() for suffix in suffixes}
+_BUILTIN_BY_SUFFIX = {suffix: builtin for builtin, suffixes in _BUILTIN_READERS.items() for suffix in suffixes}
 KINDS = tuple(dict.fromkeys(builtin.kind for builtin in _BUILTIN_READERS))
 """The words for the filter `kind:`, without the kinds of readers in other packages."""
 
@@ -82,7 +82,7 @@ def suffixes_of(settings: VaultSettings) -> FileSuffixes:
     notes = tuple(extension.lower() for extension in settings.extensions)
     if not settings.attachments.read:
         return FileSuffixes(notes, notes, ())
-    candidates = {suffix: builtin for suffix, builtin in _BY_SUFFIX.items() if suffix not in notes}
+    candidates = {suffix: builtin for suffix, builtin in _BUILTIN_BY_SUFFIX.items() if suffix not in notes}
     enabled = {builtin: _is_enabled(builtin, settings) for builtin in set(candidates.values())}
     read = [suffix for suffix, builtin in candidates.items() if enabled[builtin]]
     unread = [suffix for suffix, builtin in candidates.items() if not enabled[builtin]]
@@ -99,7 +99,7 @@ def kind_of_file(path: str, settings: VaultSettings) -> str:
     suffix = _reader_suffix(path, settings)
     if suffix in _plugin_readers():
         return _plugin_readers()[suffix].kind
-    return _BY_SUFFIX[suffix].kind if suffix in _BY_SUFFIX else ""
+    return _BUILTIN_BY_SUFFIX[suffix].kind if suffix in _BUILTIN_BY_SUFFIX else ""
 
 
 def reader_for(path: str, settings: VaultSettings) -> Reader:
@@ -113,8 +113,8 @@ def reader_for(path: str, settings: VaultSettings) -> Reader:
             return notes
     elif suffix in _plugin_readers():
         return _plugin_readers()[suffix].reader
-    elif suffix in _BY_SUFFIX:
-        return _load_builtin(_BY_SUFFIX[suffix].class_path)
+    elif suffix in _BUILTIN_BY_SUFFIX:
+        return _load_builtin(_BUILTIN_BY_SUFFIX[suffix].class_path)
     raise ReadError("This kind of file cannot be read: it has no reader.")
 
 
@@ -142,7 +142,7 @@ def _reader_suffix(path: str, settings: VaultSettings) -> str:
         suffix = name[at:]
         if suffix in notes:
             return ""
-        if suffix in _BY_SUFFIX or suffix in _plugin_readers():
+        if suffix in _BUILTIN_BY_SUFFIX or suffix in _plugin_readers():
             return suffix
         at = name.find(".", at + 1)
     return ""
@@ -163,7 +163,7 @@ def describe_unread_files(suffixes: Iterable[tuple[str, int]], scanned: tuple[in
     """
     by_kind: Counter[str] = Counter()
     for suffix, count in suffixes:
-        by_kind[_BY_SUFFIX[suffix].kind if suffix in _BY_SUFFIX else suffix] += count
+        by_kind[_BUILTIN_BY_SUFFIX[suffix].kind if suffix in _BUILTIN_BY_SUFFIX else suffix] += count
     images = by_kind.pop(IMAGE, 0)
     unread = []
     if by_kind:

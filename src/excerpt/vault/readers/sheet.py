@@ -40,6 +40,8 @@ NumberedRow = tuple[int, list[str]]
 
 @dataclass(frozen=True, slots=True)
 class SheetReader:
+    """The reader of spreadsheets."""
+
     kind: str = "sheet"
     version: str = "2"
     extensions: tuple[str, ...] = (".xlsx", ".xlsm", ".xls", ".ods")
@@ -62,6 +64,8 @@ class SheetReader:
 
 @dataclass(frozen=True, slots=True)
 class CsvReader:
+    """The reader of CSV and TSV files."""
+
     kind: str = "sheet"
     version: str = "2"
     extensions: tuple[str, ...] = (".csv", ".tsv")

@@ -31,14 +31,16 @@ if TYPE_CHECKING:
 
 MAX_TEXT = 5_000_000
 """Maximum number of characters read of one file."""
-_DROPPED = frozenset({"script", "style", "template", "nav", "head", "noscript", "svg", "iframe", "object", "select"})
-_BLOCKS = {
+_HIDDEN_TAGS = frozenset(
+    {"script", "style", "template", "nav", "head", "noscript", "svg", "iframe", "object", "select"}
+)
+_BLOCK_TAGS = {
     *("address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details", "dialog", "div", "dl"),
     *("dt", "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr"),
     *("legend", "li", "main", "ol", "p", "pre", "section", "summary", "table", "tbody", "td", "tfoot", "th", "thead"),
     *("tr", "ul"),
 }
-_LONG_CELL = 300
+_LONG_CELL_CHARACTERS = 300
 """Number of characters from which a table cell is a block of text: old pages use tables for layout."""
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _CHARSET = re.compile(rb"""(?i)<(?:meta[^>]{1,200}?charset\s*=\s*["']?|\?xml[^>]{1,60}?encoding=["'])([\w.:-]{1,40})""")
@@ -49,6 +51,8 @@ _CHAPTER_TYPES = ("application/xhtml+xml", "text/html")
 
 @dataclass(frozen=True, slots=True)
 class HtmlReader:
+    """The reader of web pages."""
+
     kind: str = "html"
     version: str = "2"
     extensions: tuple[str, ...] = (".html", ".htm", ".xhtml")
@@ -69,6 +73,8 @@ class HtmlReader:
 
 @dataclass(frozen=True, slots=True)
 class EpubReader:
+    """The reader of EPUB books."""
+
     kind: str = "epub"
     version: str = "1"
     extensions: tuple[str, ...] = (".epub",)
@@ -79,9 +85,9 @@ class EpubReader:
             if "META-INF/container.xml" not in archive.namelist():
                 raise ReadError("The file is not an EPUB, despite its name.")
             book = _open_book(archive)
-            if _is_protected(archive, book):
+            if _has_drm(archive, book):
                 raise ReadError("The book is encrypted (DRM). Only its seller's programs can read it.")
-            parts, is_cut = _chapters(archive, book)
+            parts, is_cut = _read_chapters(archive, book)
         if not parts:
             raise ReadError("The file has no text.")
         return paged_note(path, parts, options, title=book.title, warnings=[_TOO_LONG] if is_cut else [])
@@ -124,6 +130,8 @@ class _PageSection:
 
 @dataclass(frozen=True, slots=True)
 class _WebPage:
+    """A parsed page; `is_cut` is true if only its beginning was read."""
+
     title: str
     parts: Sequence[_PageSection]
     links: Sequence[Link]
@@ -135,9 +143,9 @@ def _read_page(text: str) -> _WebPage:
 
     tree = LexborHTMLParser(text)
     title = tree.css_first("title")
-    reading = _PageWalk()
+    reading = _PageCollector()
     if tree.body is not None:
-        for node, entered in _walk(tree.body):
+        for node, entered in _visible_nodes(tree.body):
             if entered:
                 reading.enter(node)
             else:
@@ -149,14 +157,14 @@ def _read_page(text: str) -> _WebPage:
     return _WebPage(name, reading.parts, reading.links, reading.size > MAX_TEXT)
 
 
-def _walk(root: LexborNode) -> Iterator[tuple[LexborNode, bool]]:
+def _visible_nodes(root: LexborNode) -> Iterator[tuple[LexborNode, bool]]:
     """Yield (node, True) at the start and (node, False) at the end of each visible node, in document order.
 
     Not recursive, because pages may be nested to any depth.
     """
     node = root
     while True:
-        dropped = _is_dropped(node)
+        dropped = _is_hidden(node)
         if not dropped:
             yield node, True
             if (child := node.child) is not None:
@@ -172,9 +180,9 @@ def _walk(root: LexborNode) -> Iterator[tuple[LexborNode, bool]]:
         node = following
 
 
-def _is_dropped(node: LexborNode) -> bool:
+def _is_hidden(node: LexborNode) -> bool:
     tag = node.tag or ""
-    if tag in _DROPPED or tag in ("-comment", "!--", "-doctype", "_comment"):
+    if tag in _HIDDEN_TAGS or tag in ("-comment", "!--", "-doctype", "_comment"):
         return True
     if tag == "-text":
         return False
@@ -184,7 +192,7 @@ def _is_dropped(node: LexborNode) -> bool:
     return tag == "a" and "headerlink" in (attributes.get("class") or "")
 
 
-class _PageWalk:
+class _PageCollector:
     """Collects the sections and links of a page while its nodes are visited in document order."""
 
     def __init__(self) -> None:
@@ -208,7 +216,7 @@ class _PageWalk:
             self._pending = self._pending if self._in_heading and self._pending else anchor
         if tag in _HEADINGS:
             self._in_cell = 0
-        if tag in _BLOCKS and tag not in ("td", "th"):
+        if tag in _BLOCK_TAGS and tag not in ("td", "th"):
             self._end_block()
         if tag in _HEADINGS:
             self._in_heading += 1
@@ -236,7 +244,7 @@ class _PageWalk:
             self._in_cell = max(0, self._in_cell - 1)
         elif tag == "tr":
             self._end_block(tag)
-        elif tag in _BLOCKS:
+        elif tag in _BLOCK_TAGS:
             self._end_block()
         self._in_pre -= tag == "pre"
         self._in_item -= tag == "li"
@@ -252,7 +260,7 @@ class _PageWalk:
     def _end_block(self, tag: str = "") -> None:
         """End a block of text; within a heading or a short table cell, add a space instead."""
         raw = "".join(self._inline)
-        if self._in_heading or (self._in_cell and tag != "tr" and len(raw) < _LONG_CELL):
+        if self._in_heading or (self._in_cell and tag != "tr" and len(raw) < _LONG_CELL_CHARACTERS):
             self._inline[:] = [raw, " "]
             return
         self._inline.clear()
@@ -345,7 +353,7 @@ def _is_chapter(item: ElementTree.Element) -> bool:
     return is_page and "nav" not in item.get("properties", "").split()
 
 
-def _chapters(archive: ZipFile, book: _Book) -> tuple[list[PagedText], bool]:
+def _read_chapters(archive: ZipFile, book: _Book) -> tuple[list[PagedText], bool]:
     parts: list[PagedText] = []
     size = 0
     for number, member in enumerate(book.chapters, start=1):
@@ -389,7 +397,7 @@ def _epub2_contents(archive: ZipFile, member: str) -> dict[str, str]:
     return {file: name for file, name in names.items() if name}
 
 
-def _is_protected(archive: ZipFile, book: _Book) -> bool:
+def _has_drm(archive: ZipFile, book: _Book) -> bool:
     """Return whether a chapter of the book is encrypted (DRM); encrypted fonts do not matter."""
     if "META-INF/encryption.xml" not in archive.namelist():
         return False
