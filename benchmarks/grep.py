@@ -15,7 +15,7 @@ from itertools import product
 from benchmarks.judgements import Question
 from benchmarks.packs import TOKENIZER
 from excerpt.index.snapshot import Snapshot
-from excerpt.text.words import stop_words_among
+from excerpt.text.words import select_stop_words
 
 _WORD = re.compile(r"\w+")
 
@@ -81,7 +81,7 @@ def found_by(grep: Grep, files: Files, question: Question) -> list[str]:
     """
     found = {word: files.having(word, whole=grep.whole) for word in set(_WORD.findall(question.text.lower()))}
     asked = {word for word, matches in found.items() if matches}
-    telling = asked - stop_words_among(asked, ["en"])
+    telling = asked - select_stop_words(asked, ["en"])
     rarest = sorted(telling, key=lambda word: (len(found[word]), word))[: grep.words]
 
     def order(path: str) -> tuple[int, int, int, str]:

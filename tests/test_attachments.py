@@ -126,7 +126,7 @@ def test_notes_have_the_scores_that_they_have_without_what_lies_beside_them(open
 def test_the_status_counts_what_is_read_and_what_is_not(opened: excerpt.Vault) -> None:
     status = opened.status()
     assert (status.notes, dict(status.attachments)) == (2, {"canvas": 1, "notebook": 1, "text": 1})
-    assert [(one.path, one.reason[:14]) for one in status.skipped] == [("broken.ipynb", "It is damaged:")]
+    assert [(one.path, one.reason[:19]) for one in status.skipped] == [("broken.ipynb", "The file is damaged")]
     assert [(one.files, one.what, one.action) for one in status.unread] == [
         (1, "images: OCR is off", "excerpt index --ocr")
     ]

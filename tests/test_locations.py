@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from excerpt.locations import (
+    first_page_of,
     format_kind,
     format_location,
-    location_contains,
     location_to_dict,
+    locations_overlap,
     merge_locations,
-    number_of,
 )
 
 
@@ -45,11 +45,11 @@ def test_in_json_a_place_has_a_kind_and_its_ends(place: str, data: dict[str, obj
 
 
 def test_a_place_of_several_pages_holds_each() -> None:
-    assert location_contains("page=3-5", "page=4")
-    assert location_contains("page=4", "page=3-5")
-    assert not location_contains("page=3-5", "page=6")
-    assert not location_contains("page=3-5", "slide=4")
-    assert location_contains("node=a", "node=a")
+    assert locations_overlap("page=3-5", "page=4")
+    assert locations_overlap("page=4", "page=3-5")
+    assert not locations_overlap("page=3-5", "page=6")
+    assert not locations_overlap("page=3-5", "slide=4")
+    assert locations_overlap("node=a", "node=a")
 
 
 def test_in_a_sentence_a_place_is_named_and_a_note_has_lines() -> None:
@@ -61,7 +61,7 @@ def test_in_a_sentence_a_place_is_named_and_a_note_has_lines() -> None:
 
 
 def test_pages_slides_and_chapters_have_numbers() -> None:
-    assert [number_of(place) for place in ("page=3", "slide=4-6", "chapter=1", "cell=2", "install")] == [
+    assert [first_page_of(place) for place in ("page=3", "slide=4-6", "chapter=1", "cell=2", "install")] == [
         3,
         4,
         1,

@@ -146,7 +146,7 @@ def test_a_mistake_in_either_file_names_that_file(tmp_path: Path, where: Paths, 
 
 def test_a_language_is_one_that_the_analyzer_tells_from_others() -> None:
     by_script = {*words._NARROW_RUNS, *words._WIDE} - {"kana", "han"} | {"ja", "zh"}
-    assert set(LANGUAGES) == {*words._ALGORITHMS, *words._SCRIPT_OF, *words._STOP_WORDS, *by_script}
+    assert set(LANGUAGES) == {*words._ALGORITHMS, *words._SCRIPT_BY_LANGUAGE, *words._STOP_WORDS, *by_script}
 
 
 def test_a_byte_order_mark_is_left_out(file: Path) -> None:

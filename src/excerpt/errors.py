@@ -1,4 +1,4 @@
-"""The errors that a user may see: one sentence that says what is wrong, and a hint that says what to do."""
+"""The errors that a user may see: a sentence that says what is wrong, and a hint that says what to do."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import errno
 
 
 class ExcerptError(Exception):
-    """Base of the errors that a user may see.
+    """Base class of the errors that a user may see.
 
-    `message` is one sentence that says what is wrong and where, `hint` what to do; `exit_code` is the command's exit
-    code (2 for wrong usage, 3 for what cannot be done).
+    `message` is one sentence that says what is wrong and where, `hint` says what to do. `title` is the heading of the
+    message, `exit_code` the exit code of the command (1: not found, 2: wrong usage, 3: any other failure).
     """
 
     title = "excerpt cannot continue"
@@ -25,15 +25,15 @@ class ExcerptError(Exception):
 
 
 class VaultError(ExcerptError):
-    """The vault folder cannot be read: missing, a file, or not permitted."""
+    """The vault folder is missing, is a file, or must not be read."""
 
     title = "The vault cannot be opened"
 
 
 class VaultEmptiedError(VaultError):
-    """The vault has no notes left, but its index has some: nothing was changed until the user decides.
+    """The vault has no notes left, but its index has some; the index is unchanged until the user decides.
 
-    `notes` is how many the index holds.
+    `notes` is the number of notes in the index.
     """
 
     title = "The vault is empty"
@@ -41,35 +41,35 @@ class VaultEmptiedError(VaultError):
     def __init__(self, vault: str, notes: int) -> None:
         super().__init__(
             f"{vault} has no notes any more, but its index has {notes:,}. The index is kept.",
-            "Restore its files (is its disk mounted?), or index it as empty: `excerpt index --accept-empty`.",
+            "Restore the notes (is their disk mounted?), or empty the index with `excerpt index --accept-empty`.",
         )
         self.notes = notes
 
 
 class SettingsError(ExcerptError):
-    """The settings file, or a value given in its place, is not valid."""
+    """The settings file is not valid, or the value of a command-line option or parameter is not."""
 
     title = "The settings are not valid"
     exit_code = 2
 
 
 class ReadError(ExcerptError):
-    """A file cannot be read as a note; it is skipped and the build continues."""
+    """A file of the vault cannot be read; an index build skips the file and continues."""
 
     title = "A file was skipped"
 
 
-class UnopenedError(ReadError):
-    """A file cannot be opened: gone, not permitted, or reached by a link.
+class FileOpenError(ReadError):
+    """A file cannot be opened: it was removed, must not be read, or is behind a symbolic link.
 
-    Its content is unknown, so the next build tries it again.
+    The content of the file is unknown, so the next build tries to open the file again.
     """
 
 
 class OcrMissingError(ReadError):
-    """The program that is to read images is not installed."""
+    """No program that reads text in images (OCR) is installed."""
 
-    title = "There is no OCR program"
+    title = "No OCR program is installed"
 
 
 class IndexUnusableError(ExcerptError):
@@ -79,13 +79,13 @@ class IndexUnusableError(ExcerptError):
 
 
 class IndexBusyError(IndexUnusableError):
-    """Another process is writing this vault's index."""
+    """Another process is writing the index of this vault."""
 
     title = "The vault is being indexed elsewhere"
 
 
 class StoreUnusableError(IndexUnusableError):
-    """A store cannot be reached, or what it holds cannot be used."""
+    """A store (a shared PostgreSQL database) cannot be reached, or its content cannot be used."""
 
     title = "The store cannot be used"
 
@@ -103,17 +103,20 @@ class MemoryUnusableError(ExcerptError):
 
 
 class StreamError(ExcerptError):
-    """stdin cannot be read or stdout cannot be written; `failed` names the stream."""
+    """stdin cannot be read or stdout cannot be written.
+
+    `failure` says which ("stdin cannot be read"); the message adds the cause from `error`.
+    """
 
     title = "The input or output cannot be used"
 
-    def __init__(self, failed: str, reason: OSError) -> None:
-        explanation = "it is closed" if reason.errno == errno.EBADF else reason.strerror or str(reason)
-        super().__init__(f"{failed}: {explanation}.")
+    def __init__(self, failure: str, error: OSError) -> None:
+        explanation = "it is closed" if error.errno == errno.EBADF else error.strerror or str(error)
+        super().__init__(f"{failure}: {explanation}.")
 
 
 class NotFoundError(ExcerptError):
-    """What was asked for by name (a note, a heading, lines of it) is not in the vault's index, or is not one thing."""
+    """A note, heading or line that was asked for is not in the vault's index, or its name is ambiguous."""
 
-    title = "It does not exist"
+    title = "The note or passage was not found"
     exit_code = 1

@@ -1,4 +1,7 @@
-"""The closed sets of the model: each a word, as settings, options and files write it. Imports nothing of ours."""
+"""The enumerations of the model; each value is the word in settings, options and files.
+
+Imports no other module of excerpt.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import TypeVar
 
 
 class BlockKind(StrEnum):
-    """What a block is; none is cut between two fragments unless it alone is over the maximum."""
+    """The kind of a Markdown block. A fragment holds whole blocks, unless one alone is too large."""
 
     PARAGRAPH = "paragraph"
     LIST = "list"
@@ -21,7 +24,7 @@ class BlockKind(StrEnum):
 
 
 class LinkKind(StrEnum):
-    """How a link was written."""
+    """The syntax of a link: `[[note]]`, `![[note]]` or `[text](note.md)`."""
 
     WIKILINK = "wikilink"
     EMBED = "embed"
@@ -29,7 +32,7 @@ class LinkKind(StrEnum):
 
 
 class Strategy(StrEnum):
-    """How fragments are scored; `auto` chooses by the query."""
+    """How a search scores fragments; `auto` selects a strategy by the query."""
 
     AUTO = "auto"
     ADAPTIVE = "adaptive"
@@ -48,7 +51,7 @@ class Confidence(StrEnum):
 
 
 class Scope(StrEnum):
-    """What a hit is grown to in a pack."""
+    """How much text around a hit a pack includes: none, neighbouring fragments, the section, the note."""
 
     NONE = "none"
     NEIGHBORS = "neighbors"
@@ -57,7 +60,7 @@ class Scope(StrEnum):
 
 
 class Format(StrEnum):
-    """How packs are written: for a prompt, or as data."""
+    """The output format of packs."""
 
     MARKDOWN = "markdown"
     XML = "xml"
@@ -66,17 +69,17 @@ class Format(StrEnum):
     TEMPLATE = "template"
 
 
-class Stopped(StrEnum):
-    """Why there is no more in a pack: the budget, the number of hits looked at, or there is nothing more."""
+class StopReason(StrEnum):
+    """Why packing stopped: the budget was full, the limit on hits was reached, or there were no more hits."""
 
     BUDGET = "budget"
     LIMIT = "limit"
     END = "end"
 
 
-Kind = TypeVar("Kind")
+Item = TypeVar("Item")
 
 
-def next_of(order: Sequence[Kind], now: Kind) -> Kind:
-    """Return the one after `now`; after the last the first."""
-    return order[(order.index(now) + 1) % len(order)]
+def next_in_cycle(items: Sequence[Item], current: Item) -> Item:
+    """Return the item after `current`; after the last item, the first."""
+    return items[(items.index(current) + 1) % len(items)]

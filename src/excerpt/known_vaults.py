@@ -16,7 +16,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TypeVar
 
-from excerpt.errors import ExcerptError, UnopenedError, VaultError
+from excerpt.errors import ExcerptError, FileOpenError, VaultError
 from excerpt.settings import Paths, contains_home, vault_slug
 from excerpt.state_files import make_folder, read_value, write_value
 from excerpt.text.display import format_count
@@ -423,7 +423,7 @@ def _digest(vault: Path, path: str) -> str:
     try:
         with open_file(vault, path) as opened:
             data = opened.read(_MAX_READ_BYTES)
-    except (OSError, UnopenedError):
+    except (OSError, FileOpenError):
         return ""
     return blake2b(data, digest_size=8).hexdigest() if data else ""
 

@@ -1,7 +1,7 @@
 """The data model of excerpt: plain values. Imports only `kinds` and the JSON conversion from excerpt.
 
 Lines are 1-based and inclusive everywhere; a note's lines are its text split at CRLF, LF or CR (never at the other
-separators of `str.splitlines`, which editors do not count). Tokens are those of the tokenizer named in the settings.
+separators of `str.splitlines`, which editors do not count). Tokens are counted by the tokenizer named in the settings.
 Paths are relative to the vault, with "/".
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from excerpt.json_forms import attributes_to_json, dataclass_to_json
-from excerpt.kinds import BlockKind, Confidence, Format, LinkKind, Scope, Stopped, Strategy
+from excerpt.kinds import BlockKind, Confidence, Format, LinkKind, Scope, StopReason, Strategy
 from excerpt.locations import file_location_to_dict
 
 # --- a note and its parts ---------------------------------------------------------------------------------------------
@@ -20,10 +20,10 @@ from excerpt.locations import file_location_to_dict
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Consecutive lines of one kind.
+    """A Markdown block: consecutive lines of a note that form a paragraph, list, table or other unit.
 
-    `block_id` is Obsidian's `^id` without the caret. `cuts` are the lines before which a block over the maximum is best
-    cut: the first of each item or quoted block.
+    `block_id` is Obsidian's `^id` at the end of the block, without the caret. `cuts` are numbers of lines: a block that
+    is too large for one fragment is best divided before one of these lines, where a list item or a quoted block begins.
     """
 
     kind: BlockKind
@@ -37,10 +37,10 @@ class Block:
 class Section:
     """A heading and its content, up to the next heading of its level or higher.
 
-    Ordinal 0 is the opening section (level 0, no heading, empty heading path): the text before the first heading.
-    `line_start` is the heading's line; `line_end` includes the subsections; `blocks` are those directly under the
-    heading, without the subsections'. In a file without lines, `place` is what follows "#" in a link to the section
-    (`page=12`), and the heading has no line.
+    `ordinal` counts the sections of the note. Section 0 holds the text before the first heading: its level is 0, its
+    heading and heading path are empty. `line_start` is the heading's line; `line_end` includes the subsections;
+    `blocks` are the blocks directly under the heading, without the blocks of subsections. In a file without lines (a
+    PDF), `place` is what follows "#" in a link to the section (`page=12`), and the heading has no line.
     """
 
     ordinal: int
@@ -55,7 +55,12 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link out of a note. `target` is as written, without anchor, decoded; empty for a link within the note."""
+    """A link in a note to a note or attachment.
+
+    `target` is the address as written but percent-decoded, without the part after "#"; "" for a link within the note.
+    `line` is the link's line. `heading` or `block_id` is the part after "#". `text` is the label; each is None if the
+    link has none.
+    """
 
     kind: LinkKind
     target: str
@@ -67,11 +72,11 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One parsed file of the vault.
+    """A parsed file of the vault: a Markdown note, or an attachment with its extracted text.
 
-    `text` has LF line ends and no BOM, so that `lines` are the file's. `properties` are the frontmatter's values as
-    strings (lists flattened), without title, aliases and tags. `language` is an ISO 639-1 code or "" if unknown.
-    `unread` counts the images in it that OCR would read.
+    `text` has LF line ends and no BOM. `properties` are the frontmatter's values as strings (lists flattened), without
+    title, aliases and tags. `language` is an ISO 639-1 code or "" if unknown. `unread` is the number of images in the
+    file that OCR could read but has not read.
     """
 
     path: str
@@ -88,18 +93,19 @@ class Note:
 
     @property
     def lines(self) -> list[str]:
+        """The lines of `text`; for a note, they are numbered as in its file."""
         return self.text.split("\n")
 
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """Whole consecutive blocks of one section: the unit that is indexed, ranked and shown.
+    """A passage of a note: consecutive blocks of one section, which are indexed, ranked and shown as one.
 
-    `text` is exactly lines `line_start`..`line_end` of the note. `ordinal` counts the fragments of the note from 0,
-    `section` is the section's ordinal. `id` is stable across builds: it changes only with the path or the text.
-    `key` is the row of the catalog that holds it, 0 before it is stored; keys are never used twice. `kind` is an
-    attachment's ("pdf"), "" for a note; its lines are then those of the text that was read from it, and `place` is
-    what follows "#" in a link to the section (`page=12`).
+    `text` is exactly lines `line_start` to `line_end` of the note, `tokens` its size and `digest` its hash. `ordinal`
+    counts the fragments of the note from 0; `section` is the ordinal of the section. `id` changes only with the path or
+    the text. `key` is the fragment's row in the catalog (the index's SQLite database), 0 before it is stored; keys are
+    never reused. `kind` is the kind of an attachment ("pdf"), "" for a note. In an attachment, lines count in the
+    extracted text, and `place` is what follows "#" in a link to the section (`page=12`).
     """
 
     id: str
@@ -123,10 +129,11 @@ class Fragment:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A fragment without its text: its position, the heading of its section, and its size in tokens.
+class FragmentInfo:
+    """A fragment without its text: its position in the note, its heading and its size in tokens.
 
-    The level is 0 and the heading empty before the first heading.
+    `level` and `heading` are of the section's heading; 0 and "" before the first heading. The other fields are those of
+    Fragment.
     """
 
     key: int
@@ -145,9 +152,9 @@ class Part:
 
 
 class Signal(NamedTuple):
-    """One addend of a score; `part` is what it adds to the score, `value` times `weight`.
+    """One summand of a fragment's score: `part`, which is `value` times `weight`.
 
-    A tuple, because every search creates six hundred of them, and a dataclass takes three times as long.
+    A tuple, because every search creates six hundred signals, and a dataclass takes three times as long to create.
     """
 
     name: str
@@ -157,7 +164,7 @@ class Signal(NamedTuple):
 
 
 def signals_to_dict(signals: Sequence[Signal]) -> dict[str, Any]:
-    """Return the signals as JSON objects by name: as tuples they would become lists."""
+    """Return the signals as JSON objects, by name: the JSON encoder would write the tuples as lists."""
     return {signal.name: attributes_to_json(signal, "value", "weight", "part") for signal in signals}
 
 
@@ -171,11 +178,11 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A fragment with its score, the signals that make it up and the spans that matched.
+    """A search hit: a fragment with its score, the signals that add up to it, and the matched spans.
 
-    `confidence` is None for a query of filters alone. `named` are the spans that matched in the title, then in each
-    heading of the path. `modified` is the time of the last change of the note's file, in seconds since 1970, 0 if
-    unknown.
+    `spans` are the matches in the fragment's text. `named` holds one tuple of matches for the note's title, then one
+    for each heading of the heading path. `confidence` is None for a query of filters alone. `modified` is when the
+    note's file was last changed, in seconds since 1970, 0 if unknown.
     """
 
     fragment: Fragment
@@ -187,7 +194,7 @@ class Hit:
     modified: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form of `excerpt search`: the hit's fields with its fragment's."""
+        """Return the JSON object that `excerpt search` writes for a hit, with fields of its fragment."""
         fragment = self.fragment
         return {
             **attributes_to_json(fragment, "path", "title", "heading_path", "line_start", "line_end"),
@@ -201,10 +208,11 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Hint:
-    """A word in a query that looks like the key of a filter but is none.
+class QueryHint:
+    """A suggestion for a word in a query that looks like the key of a filter (`tags:`) but is none.
 
-    It spans `start` to `end` (exclusive, with its colon); `written` is its text, `instead` the key that may be meant.
+    The word spans characters `start` to `end` (exclusive, with the colon) of the query; `written` is the word,
+    `instead` the key that may be meant.
     """
 
     start: int
@@ -214,18 +222,19 @@ class Hint:
 
     @property
     def message(self) -> str:
+        """The suggestion as a sentence for the user."""
         return f"`{self.written}` is not a filter; did you mean `{self.instead}`?"
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The hits of a search, best first.
+    """The result of a search: its hits, best first.
 
-    `requested_strategy` is the requested strategy, `strategy` the one that answered. `matched` counts all fragments
-    that match (`Evidence.matching`) any alternative, whatever the limit; with filters there may be more hits, because
-    the list continues with the nearest in meaning. `elapsed_ms` is the time of the search alone. `generation` is that
-    of the index. `hints` are about the query and do not change the result. `confidence` is the highest of the first
-    five hits, whatever the limit; None for a query of filters alone.
+    `requested_strategy` may be `auto`; `strategy` is the strategy that ranked the hits. `matched` counts all fragments
+    that match any alternative of the query, whatever the limit on hits. With filters there may be more hits than
+    `matched`, because the list continues with the fragments nearest in meaning. `elapsed_ms` is the time of the search
+    alone, in milliseconds. `generation` is the index's (a number that each commit raises). `hints` are suggestions
+    about the query and do not change the result.
     """
 
     query: str
@@ -235,11 +244,11 @@ class Result:
     matched: int
     elapsed_ms: float
     generation: int
-    hints: tuple[Hint, ...] = ()
+    hints: tuple[QueryHint, ...] = ()
     confidence: Confidence | None = Confidence.NOTHING
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form of `excerpt search`."""
+        """Return the JSON object that `excerpt search` writes."""
         return {
             **attributes_to_json(self, "query", "strategy", "confidence"),
             "elapsed_ms": round(self.elapsed_ms, 3),
@@ -256,7 +265,7 @@ class VaultHit:
     hit: Hit
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form of `excerpt search`, with the vault's name."""
+        """Return the JSON object that `excerpt search` writes for a hit, with the vault's name."""
         return {"vault": self.vault, **self.hit.to_dict()}
 
 
@@ -264,8 +273,11 @@ class VaultHit:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """A hit that a pack was built from. `order` is the fragment's ordinal in its note."""
+class EntryHit:
+    """The hit that a passage of a pack was grown from.
+
+    `order` is the ordinal of the hit's fragment in its note, from 0.
+    """
 
     fragment_id: str
     order: int
@@ -275,13 +287,14 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """Consecutive lines of one note around one or more hits.
+    """A pack: consecutive lines of one note around one or more hits, for use in a prompt.
 
-    `id` is `<note>:o:<start>-<end>` (fragment ordinals) or `<note>:s:<section ordinal>`. `tokens` are those of `text`
-    alone. `cut_above` and `cut_below` are true if its fragment, section or note continues there but did not fit; then
-    `text` may begin or end within a line. `modified` is the day of the file's last change, ISO 8601, UTC. `link` is the
-    address that opens the note in Obsidian; "" for a memory, and if not requested. `kind` and `place` are those of an
-    attachment, see Fragment; over several pages the place is `page=12-13`.
+    `id` is `<note id>:o:<first>-<last>` (ordinals of fragments) or `<note id>:s:<section ordinal>`. `entry` is the best
+    hit in the pack. `tokens` counts `text` alone. `cut_above` and `cut_below` are true if the fragment, section or note
+    continues there but did not fit; then `text` may begin or end within a line. `modified` is the day of the file's
+    last change, ISO 8601, UTC. `link` is the address that opens the note in Obsidian; "" for a memory, and if not
+    requested. `kind` and `place` locate the text in an attachment, as in Fragment; over several pages the place is
+    `page=12-13`.
     """
 
     id: str
@@ -291,7 +304,7 @@ class Pack:
     line_start: int
     line_end: int
     scope: Scope
-    entry: Entry
+    entry: EntryHit
     fragment_ids: tuple[str, ...]
     text: str
     tokens: int
@@ -304,7 +317,7 @@ class Pack:
     place: str = ""
 
     def to_dict(self, number: int) -> dict[str, Any]:
-        """Return the JSON form of `excerpt pack`; `number` counts from 1."""
+        """Return the JSON object that `excerpt pack` writes for the pack with this number (counted from 1)."""
         return {
             **attributes_to_json(self, "id", "path", "heading_path", "line_start", "line_end"),
             **file_location_to_dict(self),
@@ -316,12 +329,12 @@ class Pack:
 
 
 TOO_LARGE = "too large"
-"""Why a hit was left out that is larger than the whole budget."""
+"""The `reason` of an omitted hit that is larger than the whole budget."""
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
-    """A hit that is in no pack, and the reason."""
+class OmittedHit:
+    """A hit that is in no pack; `reason` says why, `tokens` is its size."""
 
     path: str
     line_start: int
@@ -331,17 +344,18 @@ class LeftOut:
 
 
 _VALUE_DIGITS = 6
-"""Digits of the maximised value that are shown; the value of context is smaller."""
+"""Decimal places of `PackResult.value` in JSON; the value of context around hits is smaller."""
 
 
 @dataclass(frozen=True, slots=True)
 class PackResult:
-    """Packs within a budget, and their rendered text.
+    """The result of packing: packs that fit into a budget of tokens, and their rendered text.
 
-    `tokens` are those of the whole `text`, never above `budget`. `value` is the sum of values that the selection
-    maximised. `source_tokens` are those of the whole notes of the packs. `format` is the requested one; for JSON,
-    `text` is the Markdown that `tokens` counts. `costs` are the tokens of each pack with its frame and add up to
-    `tokens`. `needs` are the tokens of each hit that did not fit, the last of `left_out`, as a passage of its own.
+    `tokens` is the size of the whole `text`, never above `budget`. `value` is the sum of hit values that the selection
+    of hits maximised. `source_tokens` is the size of the notes that the packs are taken from. `format` is the requested
+    format; for JSON, `text` is the Markdown that `tokens` counts. `stopped` says why there are no more packs. `costs`
+    holds the tokens of each pack with the markup around its text; the costs add up to `tokens`. `needs` holds, for each
+    hit that did not fit (they are the last ones in `left_out`), the tokens that it would take as a pack of its own.
     """
 
     query: str
@@ -349,13 +363,13 @@ class PackResult:
     budget: int
     tokenizer: str
     packs: tuple[Pack, ...]
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[OmittedHit, ...]
     text: str
     tokens: int
     value: float
     source_tokens: int
     format: Format = Format.MARKDOWN
-    stopped: Stopped = Stopped.END
+    stopped: StopReason = StopReason.END
     costs: tuple[int, ...] = ()
     needs: tuple[int, ...] = ()
 
@@ -365,7 +379,7 @@ class PackResult:
         return 1 - self.tokens / self.source_tokens if self.source_tokens > self.tokens else 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form of `excerpt pack`; `tokens` are those of the text in Markdown."""
+        """Return the JSON object that `excerpt pack` writes; its `tokens` is the size of the text in Markdown."""
         return {
             **attributes_to_json(self, "query", "strategy", "budget", "tokenizer", "tokens"),
             "value": round(self.value, _VALUE_DIGITS),
@@ -378,8 +392,11 @@ class PackResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Skipped:
-    """A file that could not be indexed, and the reason in one sentence."""
+class FileProblem:
+    """A problem with a file of the vault; `reason` is one sentence.
+
+    Either the file was not indexed, or (as an item of `warnings`) it was indexed with the problem.
+    """
 
     path: str
     reason: str
@@ -387,10 +404,11 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Progress of a build. Sent after each batch and at least every 100 ms; `generation` is the last committed one.
+    """The progress of an index build, reported after each batch of files and at least every 100 ms.
 
-    `seconds` is how long the build has worked, without its pauses; `current_seconds` how long `current` has been in
-    work.
+    `phase` is the kind of work, `current` the path of the file that is being read. `generation` is the number of the
+    last commit, `skipped` the number of skipped files. `seconds` is how long the build has worked, without pauses;
+    `current_seconds` is how long `current` has been read.
     """
 
     phase: str
@@ -407,7 +425,12 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class BuildReport:
-    """Summary of a build. `attachments` counts those of the files that are not notes."""
+    """Summary of an index build.
+
+    `added`, `changed`, `removed` and `unchanged` count files; `attachments` counts the indexed files that are not
+    notes. `fragments` is the number of fragments in the index, `embedded` the number of texts embedded by this build.
+    `generation` is the number of its last commit. `rebuilt` is why the index was built from nothing, "" if it was not.
+    """
 
     generation: int
     added: int
@@ -416,8 +439,8 @@ class BuildReport:
     unchanged: int
     fragments: int
     embedded: int
-    skipped: tuple[Skipped, ...]
-    warnings: tuple[Skipped, ...]
+    skipped: tuple[FileProblem, ...]
+    warnings: tuple[FileProblem, ...]
     seconds: float
     rebuilt: str = ""
     attachments: int = 0
@@ -429,9 +452,10 @@ class BuildReport:
 
 @dataclass(frozen=True, slots=True)
 class FolderRights:
-    """A folder of a vault in a store with rights of its own; "" is the rest of the vault.
+    """Who may read a folder of a vault in a store (a shared PostgreSQL database).
 
-    It has the roles that may read it, besides the writers, and the number of its notes.
+    `folder` is "" for the notes that are in no folder with rights of its own. `roles` are the database roles that may
+    read the folder, besides the writers. `notes` is the number of notes in the folder.
     """
 
     folder: str
@@ -441,10 +465,12 @@ class FolderRights:
 
 @dataclass(frozen=True, slots=True)
 class PushReport:
-    """Summary of a push to a store: notes, the number of fragments there, and who may read which folder.
+    """Summary of a push of a vault's index to a store (a shared PostgreSQL database).
 
-    A reader of a replica at `position` has all of it. `kept` counts notes that stay as the store has them although the
-    pushing copy differs; `conflicts` counts those of them that were changed on both sides.
+    `added`, `changed`, `removed` and `unchanged` count notes. `kept` counts notes of which the store's version was kept
+    although the pushed version differs; `conflicts` are the paths of notes that were changed on both sides. `fragments`
+    is the number of fragments in the store. `position` is the database's log position after the push: a replica that
+    has reached it has the whole push.
     """
 
     added: int
@@ -464,10 +490,10 @@ class PushReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class UnreadFiles:
     """Files that were not read, or not completely, because something is not installed or enabled.
 
-    The fields are their number, a short description, and what would make them readable.
+    `files` is their number, `what` a short description ("3 pdf"), `action` the command that makes them readable.
     """
 
     files: int
@@ -477,19 +503,23 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The state of a vault's index. `attachments` counts indexed attachments by kind; notes are not among them."""
+    """The state of a vault's index.
+
+    `generation` is the number of the last commit, `updated` its time (ISO 8601). `model` and `tokenizer` are names.
+    `attachments` counts indexed attachments by kind ("pdf").
+    """
 
     vault: str
     generation: int
     notes: int
     fragments: int
-    skipped: tuple[Skipped, ...]
-    warnings: tuple[Skipped, ...]
+    skipped: tuple[FileProblem, ...]
+    warnings: tuple[FileProblem, ...]
     model: str
     tokenizer: str
     updated: str
     attachments: Mapping[str, int] = field(default_factory=dict)
-    unread: tuple[Unread, ...] = ()
+    unread: tuple[UnreadFiles, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON types."""
@@ -501,10 +531,10 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The source of a memory.
+    """The passage that a memory was taken from.
 
-    `digest` is that of the lines when it was saved; `place` is that of an attachment, whose lines are those of the text
-    extracted from it.
+    `digest` is the hash of its lines when the memory was saved. In an attachment, lines count in the extracted text,
+    and `place` is what follows "#" in a link to the passage (`page=12`).
     """
 
     path: str
@@ -517,7 +547,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A finding the user keeps. Times are ISO 8601, UTC."""
+    """A memory: a finding that the user saved, with the reason (`why`) and the query that led to it.
+
+    `created` and `updated` are times, ISO 8601, UTC.
+    """
 
     id: str
     text: str

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from excerpt.errors import UnopenedError
+from excerpt.errors import FileOpenError
 
 _CAN_OPEN_FOLDERS = os.open in os.supports_dir_fd and os.scandir in os.supports_fd
 
@@ -48,7 +48,7 @@ class OpenFolder:
             return list(entries)
 
     def open(self, name: str) -> BinaryIO:
-        """Open the regular file `name` of the folder for reading. Raises UnopenedError."""
+        """Open the regular file `name` of the folder for reading. Raises FileOpenError."""
         try:
             _check_names(name)
             if self.descriptor >= 0:
@@ -59,7 +59,7 @@ class OpenFolder:
             raise _to_unopened_error(error) from error
         if reason := self._refusal_reason(descriptor, name):
             os.close(descriptor)
-            raise UnopenedError(reason)
+            raise FileOpenError(reason)
         return os.fdopen(descriptor, "rb")
 
     def _refusal_reason(self, descriptor: int, name: str) -> str:
@@ -99,7 +99,7 @@ def open_folder(vault: Path, path: str) -> Iterator[OpenFolder]:
 
 
 def open_file(vault: Path, path: str) -> BinaryIO:
-    """Open a regular file of a vault for reading; `path` is relative to the vault, with "/". Raises UnopenedError."""
+    """Open a regular file of a vault for reading; `path` is relative to the vault, with "/". Raises FileOpenError."""
     folder, slash, name = path.rpartition("/")
     try:
         if slash:
@@ -116,14 +116,14 @@ def _check_names(*names: str) -> None:
         raise ValueError(names)
 
 
-def _to_unopened_error(error: OSError | ValueError) -> UnopenedError:
+def _to_unopened_error(error: OSError | ValueError) -> FileOpenError:
     if isinstance(error, ValueError):  # a part such as "..", or a character that no path can have
-        return UnopenedError("It is not the path of a file in the vault.")
+        return FileOpenError("It is not the path of a file in the vault.")
     if error.errno == errno.ENOENT:
-        return UnopenedError("It was deleted before it could be read.")
+        return FileOpenError("It was deleted before it could be read.")
     if error.errno in _LINK_ERRORS:
-        return UnopenedError("It, or a folder above it, has become a link, and links are not followed.")
-    return UnopenedError(f"It cannot be read: {error.strerror or error}.", "Check its permissions.")
+        return FileOpenError("It, or a folder above it, has become a link, and links are not followed.")
+    return FileOpenError(f"It cannot be read: {error.strerror or error}.", "Check its permissions.")
 
 
 # --- systems that cannot open folders ---------------------------------------------------------------------------------

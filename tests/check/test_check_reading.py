@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from excerpt.kinds import Scope, Strategy
-from excerpt.model import Entry, Pack, PackResult
+from excerpt.model import EntryHit, Pack, PackResult
 from excerpt.pack.formats.pack_format import PackFile, UnreadablePackError
 from excerpt.pack.formats.registry import FORMATS, load_format, read_pack
 from excerpt.pack.formats.source_label import PackLinks
@@ -30,7 +30,7 @@ def pack(text: str, path: str = "Guides/Sync.md", first: int = 12) -> Pack:
         line_start=first,
         line_end=first + text.count("\n"),
         scope=Scope.NEIGHBORS,
-        entry=Entry("abcdef012345", 2, 0.75, ("Conflicts", "By hand")),
+        entry=EntryHit("abcdef012345", 2, 0.75, ("Conflicts", "By hand")),
         fragment_ids=("abcdef012345",),
         text=text,
         tokens=9,

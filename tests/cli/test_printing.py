@@ -11,7 +11,7 @@ import pytest
 from excerpt.cli.printing import ProgressLine, escape_for_stdout, print_json, print_line
 from excerpt.json_forms import attributes_to_json, to_json_value
 from excerpt.kinds import Scope
-from excerpt.model import Entry, LeftOut, Progress
+from excerpt.model import EntryHit, OmittedHit, Progress
 
 
 class Screen(io.StringIO):
@@ -68,7 +68,7 @@ def test_a_terminal_sees_controls_as_signs(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_json_has_the_fields_of_values_in_their_order_at_any_depth(capsys: pytest.CaptureFixture[str]) -> None:
-    left = LeftOut("ü\udcff.md", 1, 2, 30, "large")
+    left = OmittedHit("ü\udcff.md", 1, 2, 30, "large")
     print_json({"vault": Path("/v"), "scope": Scope.NOTE, "left": (left,), "score": np.float64(0.1), "none": None})
     assert capsys.readouterr().out == (
         '{"vault": "/v", "scope": "note", "left": [{"path": "ü\\udcff.md", "line_start": 1, "line_end": 2, '
@@ -82,5 +82,5 @@ def test_what_has_no_form_in_json_is_not_made_one() -> None:
 
 
 def test_some_fields_are_picked_in_the_order_asked_for() -> None:
-    entry = Entry("abc", 2, 0.5, ("One",))
+    entry = EntryHit("abc", 2, 0.5, ("One",))
     assert list(attributes_to_json(entry, "score", "order").items()) == [("score", 0.5), ("order", 2)]

@@ -17,7 +17,7 @@ from excerpt.kinds import Confidence, Strategy
 from excerpt.model import Result, Signal
 from excerpt.search.engine import Engine
 from excerpt.search.explain import Explanation
-from excerpt.text.columns import columns_of
+from excerpt.text.columns import count_columns
 from tests.cli.conftest import Excerpt, Piped
 from tests.tui.examples import make_hit
 
@@ -234,7 +234,7 @@ class TestExplain:
         query = "sync conflct zzqqxxzzqqxxzzqqxxzzqqxxzz 同期 synchronised devices their change history"
         answer = excerpt("search", query, "--vault", vault, "--explain")
         table = [line for line in answer.out.split("\n") if line.startswith("     ")]
-        assert max(map(columns_of, table)) <= 80
+        assert max(map(count_columns, table)) <= 80
         assert not any(line != line.rstrip() for line in table)
         assert "\x1b" not in answer.out
 

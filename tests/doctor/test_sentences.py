@@ -110,7 +110,7 @@ def how_changes_are_seen(stage: Stage) -> None:
     for limit in (2, 100, None):
         stage.patch.setattr(checks, "watch_limit", lambda limit=limit: limit)
         look(stage, "--quick")
-    stage.patch.setattr(checks, "is_silent", lambda _: True)
+    stage.patch.setattr(checks, "lacks_change_events", lambda _: True)
     look(stage, "--fix")
 
 
@@ -206,7 +206,7 @@ def folders_of_excerpt(stage: Stage) -> None:
     (stage.home / "data").chmod(0o755)
     look(stage, "--quick")
     look(stage, "--quick", "--fix")
-    stage.patch.setattr(checks, "is_silent", lambda _: True)
+    stage.patch.setattr(checks, "lacks_change_events", lambda _: True)
     for free in (1_000, 2e8):
         stage.patch.setattr(shutil, "disk_usage", lambda _, free=free: type("Usage", (), {"free": int(free)}))
         record_all(stage, "folders", check_folders(user_paths(), index_folder(stage), 229_000_000))

@@ -228,7 +228,7 @@ def test_room_for_the_index_is_held_against_its_size(
 
 
 def test_an_index_on_a_network_drive_is_a_warning(where: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "is_silent", lambda _: True)
+    monkeypatch.setattr(checks, "lacks_change_events", lambda _: True)
     assert is_told(told(check_folders(where, where.cache, 0)), Severity.WARNING, "network drive", str(where.cache))
 
 

@@ -134,7 +134,7 @@ def same_size_and_time(note: Path, before: str, after: str) -> None:
 @pytest.fixture
 def without_ctime(monkeypatch: pytest.MonkeyPatch) -> None:
     """Simulate a system without a change time (ctime) for files."""
-    monkeypatch.setattr(scan, "_TELLS_CHANGES", False)
+    monkeypatch.setattr(scan, "_HAS_CHANGE_TIME", False)
 
 
 @pytest.mark.usefixtures("without_ctime")

@@ -101,7 +101,12 @@ def test_a_note_that_was_given_up_is_up_to_date_as_long_as_it_is_as_it_was(index
     file = indexed.vault / "Endless.md"
     file.write_text("soil " * 100)
     now, reason = file.stat(), "It took too long."
-    state = [now.st_size, now.st_mtime_ns, now.st_ctime_ns if os.name == "posix" else 0, fragments.version_of_cut("")]
+    state = [
+        now.st_size,
+        now.st_mtime_ns,
+        now.st_ctime_ns if os.name == "posix" else 0,
+        fragments.fragments_version(""),
+    ]
     indexed.sql(f"INSERT INTO meta VALUES ('given_up', '{json.dumps({file.name: [*state, reason]})}')")
     indexed.sql(f"INSERT INTO remarks VALUES ('{file.name}', 1, '{reason}')")
     assert indexed.is_up_to_date()

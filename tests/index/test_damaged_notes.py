@@ -40,7 +40,7 @@ CASES = {
     "big5": Case(("繁體中文的筆記，用來測試編碼。" * 20 + "\n\na zeppelin\n").encode("big5"), "big5", 3),
     "cut in a character": Case("日本語のノート\n\na zeppelin 日本".encode()[:-1], "1 broken character", 3),
     "surrogates as bytes": Case(
-        b"one two " * 40 + b"\xed\xa0\xbd\xed\xb8\x80\n\na zeppelin\n", "Parts of it are not UTF-8", 3
+        b"one two " * 40 + b"\xed\xa0\xbd\xed\xb8\x80\n\na zeppelin\n", "Parts of the file are not UTF-8", 3
     ),
     "two encodings": Case("Größe ".encode() * 30 + "Größe ".encode("latin-1") * 30 + b"\n\na zeppelin", "1252", 3),
     "a zero here and there": Case("one\0two three four five six seven eight nine ten\n" * 3 + "\na zeppelin\n", "", 5),

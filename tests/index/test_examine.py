@@ -169,7 +169,7 @@ def test_a_file_with_other_permissions_is_not_a_changed_one(look: Look, vault: P
 @pytest.fixture
 def without_ctime(monkeypatch: pytest.MonkeyPatch) -> None:
     """Simulate a system without a change time (ctime) for files."""
-    monkeypatch.setattr(scan, "_TELLS_CHANGES", False)
+    monkeypatch.setattr(scan, "_HAS_CHANGE_TIME", False)
 
 
 @pytest.mark.usefixtures("without_ctime")

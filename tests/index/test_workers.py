@@ -24,9 +24,9 @@ from excerpt.index.build import Updater, build
 from excerpt.index.pool import Tick, TooLongError, Workers, in_process_bytes, prepare_in_process
 from excerpt.index.prepare import FileTask, PreparedFiles, PrepareOptions, prepare
 from excerpt.index.worker import Limits
-from excerpt.model import Skipped
+from excerpt.model import FileProblem
 from excerpt.settings import Settings, VaultSettings
-from excerpt.text.numbers import term_numbers
+from excerpt.text.numbers import thread_term_encoder
 
 HASTY = Limits(seconds=1)
 """Limits for files that would never finish."""
@@ -60,7 +60,7 @@ def die_at_once(options: PrepareOptions, tasks: Iterable[FileTask]) -> PreparedF
 
 
 def name_the_process(options: PrepareOptions, tasks: Iterable[FileTask]) -> PreparedFiles:
-    return PreparedFiles(skipped=[Skipped(task.path, str(os.getpid())) for task in tasks])
+    return PreparedFiles(skipped=[FileProblem(task.path, str(os.getpid())) for task in tasks])
 
 
 @pytest.fixture
@@ -256,7 +256,7 @@ def test_the_words_of_a_file_that_is_left_half_way_do_not_spoil_those_of_the_nex
     write: Callable[..., list[FileTask]], options: PrepareOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = write("first.md", "second.md", size=10)
-    numbers = term_numbers()
+    numbers = thread_term_encoder()
     monkeypatch.setattr(numbers, "_counts", _CutShort("i", numbers._counts))
     with pytest.raises(TooLongError):
         prepare_in_process(prepare, options, [first])
@@ -449,16 +449,16 @@ def test_a_file_that_was_given_up_is_not_tried_again_before_it_changes(
     bad = vault / "sleep.md"
     (vault / "a.md").write_text("# A\n", encoding="utf-8")
     bad.write_text("x" * LARGE, encoding="utf-8")
-    assert build(vault, index, settings).skipped == (Skipped("sleep.md", reason),)
+    assert build(vault, index, settings).skipped == (FileProblem("sleep.md", reason),)
     assert odd_builds.count("sleep.md") == 1
 
     (vault / "a.md").write_text("# Another\n", encoding="utf-8")
     again = build(vault, index, settings)
-    assert (again.changed, again.skipped) == (1, (Skipped("sleep.md", reason),))
+    assert (again.changed, again.skipped) == (1, (FileProblem("sleep.md", reason),))
     assert odd_builds.count("sleep.md") == 1
 
     with closing(Updater(vault, index, settings)) as updater:
-        assert updater.update(["a.md"]).skipped == (Skipped("sleep.md", reason),)
+        assert updater.update(["a.md"]).skipped == (FileProblem("sleep.md", reason),)
     build(vault, index, settings)
     assert odd_builds.count("sleep.md") == 1
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from excerpt.kinds import Format, Scope, Stopped, Strategy
+from excerpt.kinds import Format, Scope, StopReason, Strategy
 from excerpt.model import Hit, PackResult, Span
 from excerpt.pack.build import MARK_SCORE, build_pack
 from excerpt.pack.selection import NO_OVERRIDES, PackOverrides
@@ -463,11 +463,11 @@ def test_it_says_what_stopped_it_and_what_the_next_hit_needs(vault: Vault) -> No
     alone = packed(vault, hits[0], scope=Scope.NONE)
     both = packed(vault, *hits[:2], scope=Scope.NONE)
     full = packed(vault, *hits[:2], scope=Scope.NONE, budget=alone.tokens + 20)
-    assert full.stopped is Stopped.BUDGET
+    assert full.stopped is StopReason.BUDGET
     (needs,) = full.needs
     assert needs == pytest.approx(both.tokens - alone.tokens, abs=2)
-    assert packed(vault, *hits, scope=Scope.NONE, limit=2).stopped is Stopped.LIMIT
-    assert (both.stopped, both.needs) == (Stopped.END, ())
+    assert packed(vault, *hits, scope=Scope.NONE, limit=2).stopped is StopReason.LIMIT
+    assert (both.stopped, both.needs) == (StopReason.END, ())
 
 
 @pytest.mark.parametrize("form", [Format.MARKDOWN, Format.XML, Format.PLAIN])

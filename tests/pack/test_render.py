@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from excerpt.kinds import Format, Scope, Strategy
-from excerpt.model import Entry, LeftOut, Pack, PackResult
+from excerpt.model import EntryHit, OmittedHit, Pack, PackResult
 from excerpt.pack.formats.json_format import render_json
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
 from excerpt.pack.formats.pack_format import Renderer
@@ -33,7 +33,7 @@ PACK = Pack(
     line_start=12,
     line_end=14,
     scope=Scope.NEIGHBORS,
-    entry=Entry("abcdef012345", 2, 0.75, ("Conflicts", "By hand")),
+    entry=EntryHit("abcdef012345", 2, 0.75, ("Conflicts", "By hand")),
     fragment_ids=("abcdef012345", "abcdef012346"),
     text="One.\n\nTwo.",
     tokens=9,
@@ -142,7 +142,7 @@ def test_json_has_the_documented_fields_and_the_text_as_it_is() -> None:
         budget=4000,
         tokenizer="o200k",
         packs=(replace(PACK, text="Straße\n"),),
-        left_out=(LeftOut("b.md", 1, 2, 30, "too large"),),
+        left_out=(OmittedHit("b.md", 1, 2, 30, "too large"),),
         text="…",
         tokens=41,
         value=0.75,

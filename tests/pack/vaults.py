@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from excerpt.model import Fragment, Hit, Part, Section, Span
+from excerpt.model import Fragment, FragmentInfo, Hit, Section, Span
 from excerpt.text.fragments import fragments_of
 from excerpt.text.markdown import parse_note
 from excerpt.text.tokens import Tokenizer, open_tokenizer
@@ -43,16 +43,16 @@ class Vault:
     def fragment(self, fragment_id: str) -> Fragment | None:
         return next((fragment for fragment in self.fragments if fragment.id == fragment_id), None)
 
-    def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[Part]]:
+    def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[FragmentInfo]]:
         return [
             [part for part in self._parts(path) if first <= part.ordinal and (last is None or part.ordinal <= last)]
             for path, first, last in ranges
         ]
 
-    def _parts(self, path: str) -> Iterator[Part]:
+    def _parts(self, path: str) -> Iterator[FragmentInfo]:
         for one in self.fragments_by_path.get(path, ()):
             section = self.notes[path].sections[one.section]
-            yield Part(
+            yield FragmentInfo(
                 key=one.key,
                 id=one.id,
                 ordinal=one.ordinal,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from excerpt.text.dates import day_of, is_period, period_of
+from excerpt.text.dates import is_period, parse_date, parse_period
 
 TODAY = date(2025, 3, 14)  # a Friday
 
@@ -25,7 +25,7 @@ TODAY = date(2025, 3, 14)  # a Friday
     ],
 )
 def test_a_day_is_read_however_it_is_written(text: str) -> None:
-    assert day_of(text) == date(2024, 3, 5)
+    assert parse_date(text) == date(2024, 3, 5)
 
 
 @pytest.mark.parametrize(
@@ -40,14 +40,14 @@ def test_a_day_is_read_however_it_is_written(text: str) -> None:
     ],
 )
 def test_of_less_than_a_day_the_first_is_meant(text: str, day: date) -> None:
-    assert day_of(text) == day
+    assert parse_date(text) == day
 
 
 @pytest.mark.parametrize(
     "text", ["", "soon", "12", "1.2.3", "2024-13-45", "0000-01-01", "99999999999", "Room 101", "12345678", "٢٠٢٤", "²"]
 )
 def test_what_is_no_date_is_none(text: str) -> None:
-    assert day_of(text) is None
+    assert parse_date(text) is None
 
 
 @pytest.mark.parametrize(
@@ -88,13 +88,13 @@ def test_what_is_no_date_is_none(text: str) -> None:
     ],
 )
 def test_periods(text: str, first: date, last: date) -> None:
-    assert period_of(text, TODAY) == (first, last)
+    assert parse_period(text, TODAY) == (first, last)
 
 
 @pytest.mark.parametrize(("typed", "read"), [("2025-", "2025"), ("2025-0", "2025"), ("2025-03-", "2025-03")])
 def test_a_day_in_the_typing_is_the_month_or_year_so_far(typed: str, read: str) -> None:
     assert is_period(typed)
-    assert period_of(typed, TODAY) == period_of(read, TODAY)
+    assert parse_period(typed, TODAY) == parse_period(read, TODAY)
 
 
 @pytest.mark.parametrize("text", ["", "2", "20", "202", "2025-13", "2025-02-30", "..", ">", "d", "7x", "soon", "٢٠٢٥"])
@@ -107,7 +107,7 @@ def test_what_is_no_period_is_none(text: str) -> None:
 @example("<0001-01-01")
 @example("99999m")
 def test_any_text_is_a_period_of_first_and_last_day_or_none(text: str) -> None:
-    day_of(text)
-    period = period_of(text, TODAY)
+    parse_date(text)
+    period = parse_period(text, TODAY)
     if period and not text.strip().startswith((">", "<")):
         assert period[0] <= period[1]

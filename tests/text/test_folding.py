@@ -1,6 +1,6 @@
 import pytest
 
-from excerpt.text.words import MAX_TERM, fold, stem
+from excerpt.text.words import MAX_TERM_CHARACTERS, fold, stem
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_words_of_one_and_two_letters_are_kept() -> None:
 
 
 def test_a_very_long_word_is_known_by_its_beginning() -> None:
-    assert stem("x1" * 1000, "") == "x1" * (MAX_TERM // 2)
+    assert stem("x1" * 1000, "") == "x1" * (MAX_TERM_CHARACTERS // 2)
 
 
 def test_folding_keeps_the_word_whole() -> None:

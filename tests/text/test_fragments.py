@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from excerpt.model import Fragment, Note
-from excerpt.text.fragments import FragmentLimits, fragments_of, note_id, words_in
+from excerpt.text.fragments import FragmentLimits, count_words, fragments_of, note_id
 from excerpt.text.frontmatter import read_frontmatter
 from excerpt.text.markdown import parse_note
 from tests.text.notes import NOTES
@@ -89,7 +89,7 @@ def test_ids_tell_apart_equal_texts_and_notes() -> None:
     ("text", "count"), [("", 0), ("one two", 2), ("数据同步搜索", 4), ("x" * 100, 10), ("a " * 7, 7), ("ภาษาไทยครับ", 6)]
 )
 def test_size_in_words_of_any_script(text: str, count: int) -> None:
-    assert words_in(text) == count
+    assert count_words(text) == count
 
 
 # --- any note ---------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from collections import defaultdict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.text.numbers import Lexicon, TermNumbers
+from excerpt.text.numbers import TermEncoder, TermLexicon
 from excerpt.text.words import terms_of
 
 PARTS = [
@@ -50,25 +50,25 @@ def expected(text: str, language: str) -> Found:
 
 @given(DOCUMENTS)
 def test_occurrences_are_the_terms_of_each_document(documents: list[tuple[str, str]]) -> None:
-    numbers = TermNumbers()
-    found = numbers.occurrences([numbers.codes(text, language) for text, language in documents])
+    encoder = TermEncoder()
+    found = encoder.decode([encoder.encode(text, language) for text, language in documents])
     by_document: defaultdict[int, Found] = defaultdict(list)
     for term, doc, at in zip(found.terms.tolist(), found.docs.tolist(), found.positions.tolist(), strict=True):
-        by_document[doc].append((numbers.lexicon.names[term], at))
+        by_document[doc].append((encoder.lexicon.names[term], at))
     assert found.doc_count == len(documents)
     assert [by_document[n] for n in range(len(documents))] == [expected(*document) for document in documents]
 
 
 @given(DOCUMENTS)
 def test_the_terms_of_one_text_are_the_same_the_second_time(documents: list[tuple[str, str]]) -> None:
-    numbers = TermNumbers()
+    encoder = TermEncoder()
     for text, language in documents * 2:
-        terms, positions = numbers.terms_of(text, language)
-        found = [(numbers.lexicon.names[term], at) for term, at in zip(terms, positions, strict=True)]
+        terms, positions = encoder.terms_of(text, language)
+        found = [(encoder.lexicon.names[term], at) for term, at in zip(terms, positions, strict=True)]
         assert found == expected(text, language)
 
 
 def test_terms_that_no_file_can_hold_share_a_number() -> None:
-    lexicon = Lexicon()
+    lexicon = TermLexicon()
     assert lexicon["\ud800"] == lexicon["\udfff"] == lexicon["?"]
     assert lexicon.names == [b"?"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from excerpt.text.relocate import find_lines, find_replacement
+from excerpt.text.relocate import find_replacement, locate_lines
 
 NOTE = [
     "---",
@@ -63,4 +63,4 @@ def test_lines_of_which_none_is_left_have_no_place() -> None:
     ],
 )
 def test_lines_that_are_cut_stand_where_their_parts_do(lines: list[str], cut: tuple[bool, bool], place: int) -> None:
-    assert find_lines(lines, NOTE, 9, cut) == place
+    assert locate_lines(lines, NOTE, 9, cut) == place

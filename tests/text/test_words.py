@@ -13,8 +13,8 @@ def found(text: str, query: str, language: str = "en", languages: tuple[str, ...
     """Return whether a text contains every word of a query, with compounds as wholes."""
     terms = set(terms_of(text, language)[0])
     words = query_terms(query, languages)
-    wholes = {(word.start, word.end) for word in words if word.whole}
-    asked = [w for w in words if w.whole or not any(a <= w.start and w.end <= b for a, b in wholes)]
+    wholes = {(word.start, word.end) for word in words if word.is_compound}
+    asked = [w for w in words if w.is_compound or not any(a <= w.start and w.end <= b for a, b in wholes)]
     return bool(asked) and all(terms & set(word.terms) for word in asked)
 
 
@@ -162,7 +162,7 @@ def test_parts_of_a_version_are_not_asked_for() -> None:
 
 def test_a_query_marks_its_wholes() -> None:
     words = query_terms("snake_case names", ["en"])
-    assert [(w.surface, w.whole, w.position) for w in words] == [
+    assert [(w.surface, w.is_compound, w.position) for w in words] == [
         ("snake_case", True, 0), ("snake", False, 0), ("case", False, 1), ("names", False, 2),
     ]  # fmt: skip
 

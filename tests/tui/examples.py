@@ -35,7 +35,7 @@ from excerpt.insight.related import (
 from excerpt.kinds import Confidence, Strategy
 from excerpt.memory.recall import find_memories_at
 from excerpt.memory.stale import SourceCheck, SourceStatus
-from excerpt.model import Fragment, Hit, Memory, Progress, Result, Signal, Skipped, Span, Status
+from excerpt.model import FileProblem, Fragment, Hit, Memory, Progress, Result, Signal, Span, Status
 from excerpt.search.explain import Explanation, FieldCount, SignalGap, TermLikeness, TermVariant, WordContribution
 from excerpt.search.explain_note import NoteExplanation, StrategyRank
 from excerpt.tui.messages import Failure, IndexEmptied, IndexProgressed, IndexWatched
@@ -79,8 +79,8 @@ STATUS = Status(
     generation=7,
     notes=171,
     fragments=1_204,
-    skipped=(Skipped("Attachments/scan.md", "It holds zero bytes, so it is not text."),),
-    warnings=(Skipped("Journal/2024-02-30.md", "The frontmatter is not valid YAML: line 3."),),
+    skipped=(FileProblem("Attachments/scan.md", "It holds zero bytes, so it is not text."),),
+    warnings=(FileProblem("Journal/2024-02-30.md", "The frontmatter is not valid YAML: line 3."),),
     model="the one that ships with excerpt",
     tokenizer="o200k",
     updated="2026-03-01T12:00:00+00:00",

@@ -15,7 +15,7 @@ import pytest
 
 from excerpt.settings import VaultSettings
 from excerpt.vault import ignore
-from excerpt.vault.ignore import Patterns, lines_of, parse
+from excerpt.vault.ignore import IgnorePatterns, parse_pattern, pattern_lines
 from excerpt.vault.scan import scan
 from tests.index.conftest import MEMORY
 
@@ -26,7 +26,7 @@ NEEDS_GIT = pytest.mark.skipif(shutil.which("git") is None, reason="the table ho
 
 def is_ruled_out(lines: bytes, path: str) -> bool:
     """Return whether an ignore file excludes a file or a folder above it."""
-    patterns = Patterns.read(lines_of(lines))
+    patterns = IgnorePatterns.read(pattern_lines(lines))
     above = [path[:at] for at, letter in enumerate(path) if letter == "/"]
     return any(patterns.verdict(folder, True) for folder in above) or patterns.verdict(path, False) is True
 
@@ -223,7 +223,7 @@ def by_git(folder: Path, lists: dict[str, bytes], paths: Sequence[str], *, any_c
 @pytest.mark.skipif(os.name != "posix", reason="Windows allows few of these names")
 @pytest.mark.parametrize("any_case", [False, True], ids=["as on Linux", "as on macOS"])
 def test_a_vault_holds_the_notes_that_git_does_not_ignore(monkeypatch: pytest.MonkeyPatch, any_case: bool) -> None:
-    monkeypatch.setattr(ignore, "_ANY_CASE", any_case)
+    monkeypatch.setattr(ignore, "_IGNORES_CASE", any_case)
     lists, paths = some_trees(random.Random(7 + any_case))
     with TemporaryDirectory(dir=MEMORY if os.access(MEMORY, os.W_OK) else None) as name, warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -242,4 +242,4 @@ def test_a_vault_holds_the_notes_that_git_does_not_ignore(monkeypatch: pytest.Mo
     "pattern", [b"", b" ", b"#x", b"!", b"/", b"//", b"!/", b"a\\", b"[", b"[a", b"[[:nope:]]", b"x[/]y"]
 )
 def test_what_can_match_nothing_is_no_pattern(pattern: bytes) -> None:
-    assert not [line for line in lines_of(pattern) if parse(line) is not None]
+    assert not [line for line in pattern_lines(pattern) if parse_pattern(line) is not None]

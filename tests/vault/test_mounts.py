@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.vault.mounts import Mount, is_silent, mounts_from_bsd, mounts_from_linux, mounts_of
+from excerpt.vault.mounts import Mount, lacks_change_events, mounts_from_bsd, mounts_from_linux, mounts_of
 
 MOUNTINFO = """\
 27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard
@@ -31,12 +31,12 @@ MOUNTINFO = """\
 )
 def test_a_folder_is_silent_if_any_part_of_it_lies_elsewhere(folder: str, silent: bool) -> None:
     found = mounts_of(Path(folder), mounts_from_linux(MOUNTINFO))
-    assert any(mount.is_silent for mount in found) == silent
+    assert any(mount.lacks_change_events for mount in found) == silent
 
 
 def test_of_two_file_systems_at_one_place_the_later_counts() -> None:
     mounts = [Mount(Path("/"), "ext4"), Mount(Path("/notes"), "nfs"), Mount(Path("/notes"), "ext4")]
-    assert not any(mount.is_silent for mount in mounts_of(Path("/notes/sub"), mounts))
+    assert not any(mount.lacks_change_events for mount in mounts_of(Path("/notes/sub"), mounts))
 
 
 def test_the_list_of_macos_is_read() -> None:
@@ -45,4 +45,4 @@ def test_the_list_of_macos_is_read() -> None:
 
 
 def test_the_temporary_folder_of_this_machine_tells(tmp_path: Path) -> None:
-    assert not is_silent(tmp_path)
+    assert not lacks_change_events(tmp_path)

@@ -10,7 +10,7 @@ from excerpt.model import Note
 from excerpt.settings import AttachmentSettings, Ocr, VaultSettings
 from excerpt.vault.readers import ReadOptions, load_bytes
 from excerpt.vault.readers.markdown import MarkdownReader, decode
-from excerpt.vault.readers.registry import kind_of, reader_for, suffixes_of
+from excerpt.vault.readers.registry import kind_of_file, reader_for, suffixes_of
 
 LIMIT = 1024 * 1024
 GERMAN = "# Übung\n\nDie Suche findet jede Stelle, auch wenn man die Wörter vergaß: schöne Grüße über Straßen.\n"
@@ -40,13 +40,13 @@ def test_a_reader_is_chosen_by_extension() -> None:
 
 def test_the_kind_of_a_file_is_told_by_its_longest_known_ending() -> None:
     settings = VaultSettings()
-    kinds = {path: kind_of(path, settings) for path in ("a.md", "a.pdf.md", "A.b.PDF", "x/plan.excalidraw.md")}
+    kinds = {path: kind_of_file(path, settings) for path in ("a.md", "a.pdf.md", "A.b.PDF", "x/plan.excalidraw.md")}
     assert kinds == {"a.md": "", "a.pdf.md": "", "A.b.PDF": "pdf", "x/plan.excalidraw.md": "drawing"}
 
 
 def test_what_the_settings_call_notes_is_no_attachment() -> None:
-    assert kind_of("a.txt", VaultSettings()) == "text"
-    assert kind_of("a.txt", VaultSettings(extensions=(".md", ".txt"))) == ""
+    assert kind_of_file("a.txt", VaultSettings()) == "text"
+    assert kind_of_file("a.txt", VaultSettings(extensions=(".md", ".txt"))) == ""
 
 
 def test_images_are_read_when_ocr_is_on() -> None:

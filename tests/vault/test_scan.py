@@ -9,7 +9,7 @@ import pytest
 
 from excerpt.errors import SettingsError, VaultError
 from excerpt.settings import VaultSettings
-from excerpt.vault.scan import LAST_SECOND, scan
+from excerpt.vault.scan import MAX_FILE_TIME_SECONDS, scan
 
 DEFAULTS = VaultSettings()
 
@@ -61,7 +61,7 @@ def test_a_time_that_64_bits_of_nanoseconds_do_not_hold_is_the_last_that_they_do
     seconds = int((datetime(year, 1, 1, tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds())
     os.utime(vault / "a.md", (seconds, seconds))
     (file,) = scan(vault, DEFAULTS).files
-    assert file.mtime_ns == min((vault / "a.md").stat().st_mtime_ns, LAST_SECOND * 10**9)
+    assert file.mtime_ns == min((vault / "a.md").stat().st_mtime_ns, MAX_FILE_TIME_SECONDS * 10**9)
 
 
 def test_names_with_a_dot_in_front_are_left_out(write: Callable[..., Path]) -> None:
@@ -164,8 +164,8 @@ def test_so_many_patterns_hold_and_what_is_over_is_told(write: Callable[..., Pat
     assert time.process_time() - began < 2
     most = "1,000 for a folder and 20,000 for a vault"
     assert reasons(vault) == {
-        ".gitignore": f"Only the first 1,000 of its 50,000 patterns are used; the limits are {most}.",
-        "a/.excerptignore": f"Only the first 0 of its 1 patterns are used; the limits are {most}.",
+        ".gitignore": f"Only the first 1,000 of the file's 50,000 patterns are used; the limits are {most}.",
+        "a/.excerptignore": f"Only the first 0 of the file's 1 patterns are used; the limits are {most}.",
     }
 
 
@@ -179,7 +179,7 @@ def test_the_patterns_of_all_folders_are_bounded_together(write: Callable[..., P
 def test_a_pattern_that_is_too_long_is_left_out_and_told(write: Callable[..., Path]) -> None:
     vault = write("a.md", "b.md", **{".gitignore": f"{'a*' * 300}\nb.md"})
     assert paths(vault) == ["a.md"]
-    assert reasons(vault) == {".gitignore": "It has patterns of more than 500 letters; ignored: 1."}
+    assert reasons(vault) == {".gitignore": "Patterns of more than 500 letters are ignored: 1."}
 
 
 def test_of_a_huge_ignore_file_the_beginning_is_read_and_that_is_told(write: Callable[..., Path]) -> None:

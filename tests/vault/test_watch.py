@@ -15,7 +15,7 @@ import pytest
 from excerpt.errors import VaultError
 from excerpt.settings import VaultSettings
 from excerpt.vault import watch as watching
-from excerpt.vault.watch import Batch, VaultWatch
+from excerpt.vault.watch import ChangedPaths, VaultWatch
 
 PATIENCE = 60.0  # seconds; only a failing test waits so long
 
@@ -25,7 +25,7 @@ class Watched:
 
     def __init__(self, vault: Path, *, poll: bool = False) -> None:
         self.vault = vault
-        self.batches: queue.Queue[Batch] = queue.Queue()
+        self.batches: queue.Queue[ChangedPaths] = queue.Queue()
         self._stop = threading.Event()
         self.watch = VaultWatch(vault, VaultSettings(), self._stop, poll=poll, poll_seconds=0.05)
         self._thread = threading.Thread(target=self._listen)
@@ -90,7 +90,7 @@ def vault(tmp_path: Path) -> Path:
 def watched(vault: Path, request: pytest.FixtureRequest) -> Iterator[Watched]:
     """Watch the vault, by events and by polling."""
     watched = Watched(vault, poll=request.param == "polling")
-    assert watched.watch.polling == (request.param == "polling")
+    assert watched.watch.is_polling == (request.param == "polling")
     yield watched
     watched.end()
 
@@ -233,16 +233,16 @@ def test_a_vault_that_may_not_be_watched_is_polled(vault: Path, monkeypatch: pyt
 
     monkeypatch.setattr(watching, "RustNotify", refused)
     watched = Watched(vault)
-    assert watched.watch.polling
+    assert watched.watch.is_polling
     watched.write("Roses.md", "another text")
     assert watched.until("Roses.md") == {"Roses.md"}
     watched.end()
 
 
 def test_a_vault_on_a_file_system_that_tells_nothing_is_polled(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "is_silent", lambda _: True)
+    monkeypatch.setattr(watching, "lacks_change_events", lambda _: True)
     watched = Watched(vault)
-    assert watched.watch.polling
+    assert watched.watch.is_polling
     watched.end()
 
 

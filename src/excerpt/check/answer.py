@@ -20,9 +20,17 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType
 from mdit_py_plugins.footnote.index import footnote_def
 
-from excerpt.text.fragments import words_in
+from excerpt.text.fragments import count_words
 from excerpt.text.markdown import normalise_newlines
-from excerpt.text.paragraphs import Paragraph, Quoted, QuoteSign, enclosing_index, numbers_in, within, without_code
+from excerpt.text.paragraphs import (
+    Paragraph,
+    QuotationMark,
+    QuotedSpan,
+    enclosing_index,
+    indexes_within,
+    unique_numbers,
+    without_code,
+)
 
 
 class QuoteKind(StrEnum):
@@ -49,7 +57,7 @@ class Citation:
     @property
     def numbers(self) -> tuple[int, ...]:
         """The source numbers that the citation names, each once."""
-        return numbers_in(self.ranges)
+        return unique_numbers(self.ranges)
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,19 +329,19 @@ class _AnswerBlock:
 
     def cited(self, start: int, end: int) -> tuple[int, ...]:
         """Return the source numbers in the citations from `start` to `end` of the block."""
-        return numbers_in(chain.from_iterable(cited.ranges for cited in self.paragraph.cited_from(start, end)))
+        return unique_numbers(chain.from_iterable(cited.ranges for cited in self.paragraph.citations_in(start, end)))
 
     def sentence(self, offset: int) -> tuple[int, int]:
         """Return the start and end of the sentence that has the character at `offset`."""
         return self.sentences[bisect_right(self.sentences, (offset, len(self.block.text))) - 1]
 
-    def cited_beside(self, quoted: Quoted, inside: bool) -> tuple[int, ...]:
+    def cited_beside(self, quoted: QuotedSpan, inside: bool) -> tuple[int, ...]:
         """Return the source numbers cited directly after a quotation, else in its sentence.
 
         If there are citations `inside` the quotation, those of the sentence do not count.
         """
-        if following := self.paragraph.following(quoted.end):
-            return following
+        if numbers_cited_after := self.paragraph.numbers_cited_after(quoted.end):
+            return numbers_cited_after
         if inside:
             return ()
         sentence = self.sentence(quoted.start)
@@ -347,26 +355,26 @@ def _join_split_quotations(parts: Sequence[_AnswerBlock]) -> None:
 
     Each further block of a quotation begins with the opening mark again, or the last block has the closing mark.
     """
-    groups: list[list[tuple[_AnswerBlock, Quoted]]] = []
+    groups: list[list[tuple[_AnswerBlock, QuotedSpan]]] = []
     waiting: list[
         _AnswerBlock
     ] = []  # the block with the mark `opened`, and further blocks that may belong to its quotation
-    opened: QuoteSign | None = None
+    opened: QuotationMark | None = None
     for part in parts:
         if part.block.quoted:
             continue
         if opened:
             continues = None if part.block.heading else _find_continuation(part.paragraph, opened, waiting[0].paragraph)
-            if continues is None or isinstance(continues, QuoteSign | Quoted):
+            if continues is None or isinstance(continues, QuotationMark | QuotedSpan):
                 if continues:
                     groups[-1] += _quote_to_block_ends(waiting, opened)
-                if isinstance(continues, Quoted):
+                if isinstance(continues, QuotedSpan):
                     groups[-1].append((part, continues))
-                opened = continues if isinstance(continues, QuoteSign) else None
+                opened = continues if isinstance(continues, QuotationMark) else None
                 waiting = [part]
             else:
                 waiting.append(part)
-        if not opened and (alone := part.paragraph.marked.opened):
+        if not opened and (alone := part.paragraph.quotation_marks.opened):
             opened, waiting = alone[0], [part]
             groups.append([])
     for passage in groups:
@@ -376,25 +384,29 @@ def _join_split_quotations(parts: Sequence[_AnswerBlock]) -> None:
             part.beside[each.start] = beside
 
 
-def _find_continuation(paragraph: Paragraph, opened: QuoteSign, before: Paragraph) -> Quoted | QuoteSign | bool | None:
+def _find_continuation(
+    paragraph: Paragraph, opened: QuotationMark, before: Paragraph
+) -> QuotedSpan | QuotationMark | bool | None:
     """Return how a paragraph continues a quotation that the mark `opened` begins in the paragraph `before`.
 
     Return the last passage of the quotation if it ends here, the mark that opens it again, True if the whole paragraph
     may belong to the quotation, or None if nothing does.
     """
     written = before.text[opened.start : opened.end]
-    every: list[Quoted | QuoteSign] = [*paragraph.marked.quoted, *paragraph.marked.opened]
-    repeats = [each for each in every if paragraph.has(written, each)]
+    every: list[QuotedSpan | QuotationMark] = [*paragraph.quotation_marks.quoted, *paragraph.quotation_marks.opened]
+    repeats = [each for each in every if paragraph.starts_with_mark(written, each)]
     for each in repeats:
-        if paragraph.begins(each.start):
+        if paragraph.is_at_start(each.start):
             return each
-    close = next((mark for mark in paragraph.marked.closed if opened.pairs_with(mark)), None)
+    close = next((mark for mark in paragraph.quotation_marks.closed if opened.pairs_with(mark)), None)
     if close and not any(each.start < close.start for each in repeats):
-        return paragraph.quote(0, close.end, 0, close.start)
+        return paragraph.add_quotation(0, close.end, 0, close.start)
     return None if repeats else True
 
 
-def _quote_to_block_ends(waiting: Sequence[_AnswerBlock], opened: QuoteSign) -> Iterator[tuple[_AnswerBlock, Quoted]]:
+def _quote_to_block_ends(
+    waiting: Sequence[_AnswerBlock], opened: QuotationMark
+) -> Iterator[tuple[_AnswerBlock, QuotedSpan]]:
     """Mark the first block as quoted from the mark `opened` on, and further blocks completely.
 
     Yield the passages.
@@ -402,7 +414,7 @@ def _quote_to_block_ends(waiting: Sequence[_AnswerBlock], opened: QuoteSign) -> 
     for number, part in enumerate(waiting):
         start, inner = (0, 0) if number else (opened.start, opened.end)
         end = len(part.block.text)
-        yield part, part.paragraph.quote(start, end, inner, end)
+        yield part, part.paragraph.add_quotation(start, end, inner, end)
 
 
 def _find_unpaired_marks(part: _AnswerBlock) -> Iterator[UnclearQuotation]:
@@ -410,11 +422,11 @@ def _find_unpaired_marks(part: _AnswerBlock) -> Iterator[UnclearQuotation]:
 
     Marks that may be apostrophes are left out.
     """
-    text, marked = part.block.text, part.paragraph.marked
-    for mark in marked.opened:
+    text, marks = part.block.text, part.paragraph.quotation_marks
+    for mark in marks.opened:
         shown = text[mark.start : mark.start + _MAX_TEXT]
         yield UnclearQuotation(part.line(mark.start), shown, "nothing closes this quotation mark")
-    for mark in marked.closed:
+    for mark in marks.closed:
         if not mark.single:
             begin = max(part.sentence(mark.start)[0], mark.end - _MAX_TEXT)
             yield UnclearQuotation(part.line(mark.start), text[begin : mark.end], "nothing opens this quotation mark")
@@ -439,7 +451,7 @@ def _find_quotations(part: _AnswerBlock) -> Iterator[_PlacedQuotation]:
     for quoted in part.paragraph.quoted:
         text = part.block.text[quoted.inner_start : quoted.inner_end]
         bare = part.paragraph.without_citations(quoted.inner_start, quoted.inner_end)
-        if not _LETTER.search(bare) or (quoted.code and words_in(bare) < _MIN_CODE):
+        if not _LETTER.search(bare) or (quoted.code and count_words(bare) < _MIN_CODE):
             continue
         inside = part.cited(quoted.start, quoted.end)
         beside = part.cited_beside(quoted, bool(inside)) or (() if inside else part.beside.get(quoted.start, ()))
@@ -479,7 +491,7 @@ def _find_citations_beside(before: _AnswerBlock | None, after: _AnswerBlock | No
     if not after:
         return ()
     named = after.block.quoted and _ATTRIBUTION.match(after.block.text.strip())
-    return after.cited(0, len(after.block.text)) if named else after.paragraph.following(0)
+    return after.cited(0, len(after.block.text)) if named else after.paragraph.numbers_cited_after(0)
 
 
 def _strip_quotation_marks(text: str) -> str:
@@ -487,12 +499,12 @@ def _strip_quotation_marks(text: str) -> str:
 
     A quotation over several blocks may have one at one end.
     """
-    marked = Paragraph(text).marked
-    match marked.quoted:
-        case [Quoted(start=0) as whole] if whole.end == len(text):
+    marks = Paragraph(text).quotation_marks
+    match marks.quoted:
+        case [QuotedSpan(start=0) as whole] if whole.end == len(text):
             return text[whole.inner_start : whole.inner_end].strip()
-    start = next((mark.end for mark in marked.opened if mark.start == 0), 0)
-    end = next((mark.start for mark in marked.closed if mark.end == len(text)), len(text))
+    start = next((mark.end for mark in marks.opened if mark.start == 0), 0)
+    end = next((mark.start for mark in marks.closed if mark.end == len(text)), len(text))
     return text[start:end].strip()
 
 
@@ -508,6 +520,6 @@ def _split_sentences(part: _AnswerBlock) -> Iterator[Sentence]:
         if part.block.heading and not cited:
             continue  # a title makes no claim
         text = part.paragraph.without_citations(start, end)
-        first, last = within(part.paragraph.quoted, start, end)
+        first, last = indexes_within(part.paragraph.quoted, start, end)
         quotes = any(not quote.code for quote in part.paragraph.quoted[first:last])
         yield Sentence(part.line(start), text, cited, quotes)

@@ -14,7 +14,7 @@ from excerpt.check.quotations import QuotedSpan, find_most_similar, find_quotati
 from excerpt.check.source_state import SourceComparison, SourceState, compare_source
 from excerpt.check.verdicts import AnswerCheck, CheckedCitation, CheckedQuotation, CheckedSentence, SourceLines, Verdict
 from excerpt.pack.formats.pack_format import PackFile, PackSource
-from excerpt.text.fragments import words_in
+from excerpt.text.fragments import count_words
 
 MIN_ALTERED_SIMILARITY = 0.8
 """Least similarity, 0 to 1, to some text with which a quotation counts as altered, not invented.
@@ -45,7 +45,7 @@ def check_answer(answer: CitedAnswer, pack: PackFile, lookup: VaultLookup) -> An
     uncited = [
         each
         for each in answer.sentences
-        if not each.cited and not each.quotes and words_in(each.text) >= _MIN_SENTENCE_WORDS
+        if not each.cited and not each.quotes and count_words(each.text) >= _MIN_SENTENCE_WORDS
     ]
     return AnswerCheck(
         pack,
@@ -225,7 +225,7 @@ class _Checker:
         return CheckedQuotation(quotation, Verdict.TRUE) if passage and not passage.turned_by else None
 
     def _find_in_vault(self, quotation: Quotation, verdict: Verdict) -> CheckedQuotation | None:
-        if words_in(quotation.text) < MIN_CITED_WORDS:
+        if count_words(quotation.text) < MIN_CITED_WORDS:
             return None  # a single word may occur in any vault by chance
         for reading in quotation.readings:
             if match := self._search_vault(reading):
@@ -253,7 +253,7 @@ class _Checker:
         return reversed_passage
 
     def _judge_missing(self, quotation: Quotation, sources: Sequence[PackSource]) -> CheckedQuotation:
-        if words_in(quotation.text) < (MIN_CITED_WORDS if quotation.cited else MIN_UNCITED_WORDS):
+        if count_words(quotation.text) < (MIN_CITED_WORDS if quotation.cited else MIN_UNCITED_WORDS):
             return CheckedQuotation(quotation, Verdict.SHORT, similarity=0.0)
         best: tuple[float, SourceLines | None] = (0.0, None)
         for text, path, line, number in self._similar_texts(quotation, sources):

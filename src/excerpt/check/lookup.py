@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from excerpt.corpus.interface import CandidateQuery, Corpus
-from excerpt.locations import location_contains
+from excerpt.locations import locations_overlap
 from excerpt.model import Fragment, Memory
 from excerpt.pack.memory_fragment import memory_name
 from excerpt.search.bm25 import Rows
@@ -122,7 +122,7 @@ class SnapshotLookup:
 
     def find_line(self, path: str, place: str) -> int:
         sections = self._snapshot.sections(path)
-        return next((each.line_start for each in sections if each.place and location_contains(place, each.place)), 1)
+        return next((each.line_start for each in sections if each.place and locations_overlap(place, each.place)), 1)
 
     def find_notes_with_line(self, line: str) -> Iterable[str]:
         keys = [key for key, _ in self._snapshot.facets.texts_with(line)][:_MAX_FRAGMENTS]
@@ -135,7 +135,7 @@ class SnapshotLookup:
         probe = min(len(words) // 2, _MAX_EDGE_WORDS)
         ends = [quotation[: words[probe - 1].end], quotation[words[-probe].start :]] if probe else []
         spans = [words, *(core for end in ends if (core := self._analyze_words(end)))]
-        queries = [CandidateQuery(must=tuple(word.terms for word in core if not word.whole)) for core in spans]
+        queries = [CandidateQuery(must=tuple(word.terms for word in core if not word.is_compound)) for core in spans]
         snapshot = self._snapshot.prefetch(lambda _: queries)
         rows = find_phrase_rows(snapshot, quotation, self._analyze_words)
         if not len(rows):
@@ -219,10 +219,10 @@ def select_distinctive_words(
     A compound such as `snake_case` is left out if its parts are among `words`. `is_common` tells whether a word is
     common in the vault; `languages` are the language codes of the function words.
     """
-    parts = {(word.start, word.end) for word in words if not word.whole}
+    parts = {(word.start, word.end) for word in words if not word.is_compound}
     by_terms: dict[tuple[str, ...], QueryWord] = {}
     for word in words:
-        if word.whole and any(word.start <= start and end <= word.end for start, end in parts):
+        if word.is_compound and any(word.start <= start and end <= word.end for start, end in parts):
             continue
         if _LETTER.search(word.surface) and not is_function_word(fold(word.surface), languages) and not is_common(word):
             by_terms.setdefault(word.terms, word)

@@ -19,8 +19,8 @@ from itertools import pairwise
 
 from rapidfuzz import fuzz
 
-from excerpt.text.fragments import words_in
-from excerpt.text.words import WIDE_CHARACTERS, denying_words, detect_language, restricting_words
+from excerpt.text.fragments import count_words
+from excerpt.text.words import WIDE_CHARACTERS, detect_language, negating_words, restricting_words
 
 
 class QuotationDifference(StrEnum):
@@ -139,7 +139,7 @@ def _find_parts(quotation: str, text: str) -> QuotedSpan | None:
     parts = [part for part in _ELLIPSIS.split(quotation) if part.strip(_END_SIGNS + " \t\n")]
     if len(parts) == 1 and parts[0] != quotation:
         return find_quotation(parts[0], text)  # dots at an end: that the text continues there is not a difference
-    if not 2 <= len(parts) <= _MAX_PARTS or any(words_in(part) < _MIN_PART_WORDS for part in parts):
+    if not 2 <= len(parts) <= _MAX_PARTS or any(count_words(part) < _MIN_PART_WORDS for part in parts):
         return None
     first: QuotedSpan | None = None
     begin = 0
@@ -177,7 +177,7 @@ def _reversing_words(left_out: str, languages: Collection[str]) -> list[str]:
 
     Within one sentence, restricting words such as "unless" and "only" count as well. `languages` are language codes.
     """
-    words = denying_words(left_out, languages)
+    words = negating_words(left_out, languages)
     return words if _SENTENCE_ENDS.search(left_out) else [*words, *restricting_words(left_out, languages)]
 
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from excerpt.check.lookup import VaultLookup
-from excerpt.locations import location_contains
+from excerpt.locations import locations_overlap
 from excerpt.pack.formats.pack_format import PackSource
-from excerpt.text.fragments import words_in
-from excerpt.text.relocate import find_lines, find_replacement, same_lines
+from excerpt.text.fragments import count_words
+from excerpt.text.relocate import clamp_lines, find_replacement, locate_lines
 
 
 class SourceState(StrEnum):
@@ -63,7 +63,7 @@ def compare_source(source: PackSource, lookup: VaultLookup) -> SourceComparison:
     same = (
         comparison.state is SourceState.MOVED
         and comparison.path == lookup.find_path(source.path)
-        and location_contains(location, source.place)
+        and locations_overlap(location, source.place)
     )
     return replace(comparison, place=location, state=SourceState.STANDS if same else comparison.state)
 
@@ -75,14 +75,14 @@ def _compare_lines(source: PackSource, lookup: VaultLookup) -> SourceComparison:
     note: Sequence[str] = ()
     if path is not None:
         note = lookup.read_note(path).split("\n")
-        if at := find_lines(lines, note, source.line_start, is_cut):
+        if at := locate_lines(lines, note, source.line_start, is_cut):
             state = SourceState.STANDS if at == source.line_start else SourceState.MOVED
             return SourceComparison(state, path, at, at + len(lines) - 1, source.text)
-    if words_in(source.text) >= _MIN_MOVED_WORDS:
+    if count_words(source.text) >= _MIN_MOVED_WORDS:
         for note_path in lookup.find_notes_with_line(max(lines, key=len)):
-            if at := find_lines(lines, lookup.read_note(note_path).split("\n"), source.line_start, is_cut):
+            if at := locate_lines(lines, lookup.read_note(note_path).split("\n"), source.line_start, is_cut):
                 return SourceComparison(SourceState.MOVED, note_path, at, at + len(lines) - 1, source.text)
     if path is None:
         return SourceComparison(SourceState.GONE)
-    first, last = find_replacement(lines, note, source.line_start) or same_lines(len(lines), note, source.line_start)
+    first, last = find_replacement(lines, note, source.line_start) or clamp_lines(len(lines), note, source.line_start)
     return SourceComparison(SourceState.CHANGED, path, first, last, "\n".join(note[first - 1 : last]))

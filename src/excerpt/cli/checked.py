@@ -24,8 +24,8 @@ from excerpt import (
 )
 from excerpt.cli.hits import format_share, style_text
 from excerpt.cli.printing import print_line
-from excerpt.text.columns import columns_of, truncate
-from excerpt.text.display import format_count, line_range, location, visible_line
+from excerpt.text.columns import count_columns, truncate
+from excerpt.text.display import format_count, format_source_location, line_range, visible_line
 
 _TABLE_COLUMNS = 100
 _VERDICT_COLUMNS = 14
@@ -106,7 +106,7 @@ def _join_lines(text: str) -> str:
 
 def _fit_line(text: str) -> str:
     """Return a text as a table cell: control characters made visible, truncated to the width of the table."""
-    return truncate(visible_line(text), _TABLE_COLUMNS - columns_of(_INDENT))
+    return truncate(visible_line(text), _TABLE_COLUMNS - count_columns(_INDENT))
 
 
 def _make_unknown_citation_rows(citations: Sequence[CheckedCitation], sources: Iterable[int]) -> Iterator[_TableRow]:
@@ -129,18 +129,19 @@ def _make_citation_row(checked: CheckedCitation, sources: dict[int, PackSource])
     colour = "green" if checked.holds else "red"
     assert comparison
     source = sources[checked.number]
-    text = f"[{checked.number}] {location(source.path, source.line_start, source.line_end, source.place)}"
-    details = [] if source.intact else ["the text in the pack does not match its digest"]
+    text = f"[{checked.number}] {format_source_location(source.path, source.line_start, source.line_end, source.place)}"
+    below = [] if source.intact else ["the text in the pack does not match its digest"]
+    location_text = format_source_location(
+        comparison.path, comparison.line_start, comparison.line_end, comparison.place
+    )
     if comparison.state is SourceState.MOVED:
-        details.append(f"now {location(comparison.path, comparison.line_start, comparison.line_end, comparison.place)}")
+        below.append(f"now {location_text}")
     elif comparison.state is SourceState.CHANGED:
-        details.append(
-            f"now at {location(comparison.path, comparison.line_start, comparison.line_end, comparison.place)}:"
-        )
-        details += _format_changed_lines(source.text, comparison.text)
+        below.append(f"now at {location_text}:")
+        below += _format_changed_lines(source.text, comparison.text)
     elif comparison.state is SourceState.GONE:
-        details.append("neither the note nor the text is in the vault")
-    return _TableRow(line, state, text, tuple(details), colour, checked.times)
+        below.append("neither the note nor the text is in the vault")
+    return _TableRow(line, state, text, tuple(below), colour, checked.times)
 
 
 def _make_quotation_row(checked: CheckedQuotation) -> _TableRow:
@@ -203,7 +204,7 @@ def _describe_found_quotation(checked: CheckedQuotation, lines: SourceLines) -> 
     """Yield where the text of a found quotation is now, if it moved, and how the quotation differs from `lines`."""
     now = checked.now
     if now and (now.path, now.line_start) != (lines.path, lines.line_start):
-        yield f"now {location(now.path, now.line_start, now.line_end, now.place)}"
+        yield f"now {format_source_location(now.path, now.line_start, now.line_end, now.place)}"
     if checked.differences:
         yield f"differs in: {', '.join(each.value for each in checked.differences)}"
         yield f"“{_join_lines(lines.passage)}”"
@@ -212,7 +213,7 @@ def _describe_found_quotation(checked: CheckedQuotation, lines: SourceLines) -> 
 def _format_lines(lines: SourceLines) -> str:
     """Return the source number, if any, and the location of lines, such as `[2] Sync.md:8-12`."""
     number = "" if lines.source is None else f"[{lines.source}] "
-    return f"{number}{location(lines.path, lines.line_start, lines.line_end, lines.place)}"
+    return f"{number}{format_source_location(lines.path, lines.line_start, lines.line_end, lines.place)}"
 
 
 # --- summary ----------------------------------------------------------------------------------------------------------

@@ -76,10 +76,10 @@ def _describe_fallback(vault: Path | None) -> str:
 
 def _check_patterns(settings: Settings, file: Path) -> None:
     """Raise SettingsError, with the name of the file, if an ignore pattern in the settings is invalid."""
-    from excerpt.vault.scan import patterns_of
+    from excerpt.vault.scan import parse_settings_patterns
 
     try:
-        patterns_of(settings.vault)
+        parse_settings_patterns(settings.vault)
     except SettingsError as error:
         raise SettingsError(f"{file}: {error.message}") from error
 

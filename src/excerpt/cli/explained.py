@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from excerpt.cli.hits import INDENT, confidence_label, format_bar, format_share, style_text
 from excerpt.cli.printing import print_line
 from excerpt.model import Signal
-from excerpt.text.columns import columns_of, truncate, wrap
-from excerpt.text.display import location, title_and_headings, visible_line
+from excerpt.text.columns import count_columns, truncate, wrap
+from excerpt.text.display import format_source_location, title_and_headings, visible_line
 
 if TYPE_CHECKING:
     from excerpt import Explanation, NoteExplanation, StrategyRank, WordContribution
@@ -70,13 +70,13 @@ def _format_signed_bar(part: float, max_part: float) -> str:
 def _format_word_lines(word: WordContribution, width: int) -> Iterator[str]:
     """Yield the lines about what a query word contributes to the score, at most `width` columns wide."""
     name = truncate(visible_line(word.word), _WORD_COLUMNS - 1)
-    name += " " * (_WORD_COLUMNS - columns_of(name))
+    name += " " * (_WORD_COLUMNS - count_columns(name))
     rarity = f"{word.idf * word.telling:.2f}" if word.fragments else "–"
     prefix = f"{name}{word.fragments:>9,}{rarity:>8}{word.part:>8.3f}  "
     locations = ", ".join(location.replace(" ", _NO_BREAK_SPACE) for location in word.where)
-    room = width - columns_of(prefix)
+    room = width - count_columns(prefix)
     for number, (start, end) in enumerate(wrap(locations, room)):
-        margin = prefix if number == 0 else " " * columns_of(prefix)
+        margin = prefix if number == 0 else " " * count_columns(prefix)
         yield f"{margin}{locations[start:end].replace(_NO_BREAK_SPACE, ' ')}"
     for remark in word.remarks:
         yield _dim_text(truncate(f"  {visible_line(remark)}", width))
@@ -98,7 +98,7 @@ def print_note_explanation(explanation: NoteExplanation, usual_limit: int) -> No
         fragment = explained.hit.fragment
         named = visible_line(title_and_headings(fragment.title, fragment.heading_path))
         print_line(f"{style_text(f'{explained.rank:>3}', fg='cyan')}  {style_text(named, bold=True)}")
-        lines = location(fragment.path, fragment.line_start, fragment.line_end, fragment.place)
+        lines = format_source_location(fragment.path, fragment.line_start, fragment.line_end, fragment.place)
         print_line(f"{INDENT}{style_text(lines, fg='green')}")
         verdict = visible_line(explanation.reason)
         for start, end in wrap(verdict, _TABLE_COLUMNS - len(INDENT)):

@@ -13,8 +13,8 @@ from excerpt.cli.printing import print_line
 from excerpt.kinds import Confidence
 from excerpt.locations import format_kind
 from excerpt.model import Hit
-from excerpt.text.columns import GAIN, LOSS, truncate, wrap
-from excerpt.text.display import format_count, location, percent, title_and_headings, visible_line
+from excerpt.text.columns import GAIN_CHARACTER, LOSS_CHARACTER, truncate, wrap
+from excerpt.text.display import format_count, format_percent, format_source_location, title_and_headings, visible_line
 
 INDENT = " " * 5
 """Indent of the lines below a hit's first line."""
@@ -45,7 +45,7 @@ def print_hits(hits: Sequence[Hit], explain: Callable[[int], None] | None = None
         location_text = title_and_headings(fragment.title, fragment.heading_path)
         name = f"{vaults[rank - 1]}: {location_text}" if vaults else location_text
         print_line(f"{style_text(f'{rank:>3}', fg='cyan')}  {style_text(visible_line(name), bold=True)}")
-        lines = location(fragment.path, fragment.line_start, fragment.line_end, fragment.place)
+        lines = format_source_location(fragment.path, fragment.line_start, fragment.line_end, fragment.place)
         sure = f" · {label}" if (label := confidence_label(hit)) else ""
         kind = f" · {format_kind(fragment.kind, fragment.place)}" if fragment.kind else ""
         size = format_count(fragment.tokens, "token")
@@ -64,12 +64,14 @@ def format_bar(part: float, maximum: float, columns: int) -> str:
 
     A negative part is drawn with lighter characters.
     """
-    return (LOSS if part < 0 else GAIN) * round(abs(part) / maximum * columns) if maximum > 0 else ""
+    return (
+        (LOSS_CHARACTER if part < 0 else GAIN_CHARACTER) * round(abs(part) / maximum * columns) if maximum > 0 else ""
+    )
 
 
 def format_share(value: float) -> str:
     """Return a share as a percentage: 0.363 as "36 %"."""
-    return percent(value)
+    return format_percent(value)
 
 
 def style_text(text: str, fg: str | None = None, bold: bool | None = None, dim: bool | None = None) -> str:

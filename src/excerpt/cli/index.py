@@ -16,7 +16,7 @@ from excerpt.json_forms import attributes_to_json, to_json_value
 from excerpt.known_vaults import refuse_broad_folder
 from excerpt.model import BuildReport, Progress, Status
 from excerpt.settings import Ocr, Paths, Settings, load_vault_settings, user_paths
-from excerpt.text.display import format_count, percent, visible_line
+from excerpt.text.display import format_count, format_percent, visible_line
 from excerpt.vault.watched import is_watched
 
 if TYPE_CHECKING:
@@ -67,9 +67,9 @@ def index_command(
 def _turn_on_ocr(vault: Path, paths: Paths) -> Settings:
     """Turn on OCR in the vault's settings file, print the file's path, and return the new settings."""
     from excerpt.tui.keymap import bindable
-    from excerpt.vault.readers.ocr import switch_on
+    from excerpt.vault.readers.ocr import enable_ocr
 
-    if file := switch_on(vault, paths, bindable()):
+    if file := enable_ocr(vault, paths, bindable()):
         print_message(f'OCR is now on for this vault: vault.attachments.ocr = "{Ocr.AUTO}" in {file}.')
     return load_vault_settings(vault, paths)
 
@@ -164,7 +164,7 @@ def _format_savings(savings: TokenSavings | None) -> str:
         return "nothing yet"
     packs = format_count(savings.packs, "pack")
     size = f"{format_count(savings.tokens, 'token')} instead of {savings.source_tokens:,}"
-    return f"{percent(savings.saved_share, '')} · {packs} with {size}, since {savings.since}"
+    return f"{format_percent(savings.saved_share, '')} · {packs} with {size}, since {savings.since}"
 
 
 def _print_status(status: Status, index_location: str, watched: bool, savings: TokenSavings | None) -> None:

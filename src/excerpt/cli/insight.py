@@ -15,8 +15,8 @@ from excerpt.cli.hits import INDENT, format_bar, style_text
 from excerpt.cli.printing import escape_for_stdout, print_json, print_line, print_message
 from excerpt.cli.vaults import load_vault, refresh_option, vault_option
 from excerpt.settings import MAX_COUNT
-from excerpt.text.columns import columns_of, truncate
-from excerpt.text.display import format_count, line_range, location, visible, visible_line
+from excerpt.text.columns import count_columns, truncate
+from excerpt.text.display import format_count, format_source_location, line_range, visible, visible_line
 
 if TYPE_CHECKING:
     from excerpt import Branch, MatchedFragment, Overview, Peek, RelatedNote, RelatedNotes, VaultMap
@@ -271,9 +271,8 @@ class _TreePrinter:
         bar_text = style_text(
             f"{format_bar(branch.fragments, self.max_fragments, self.bar_columns):<{self.bar_columns}}", fg="cyan"
         )
-        start = (
-            f"{indent}{label}{' ' * (room - columns_of(label))} {branch.fragments:>9,} {branch.notes:>6,}  {bar_text}"
-        )
+        padding = " " * (room - count_columns(label))
+        start = f"{indent}{label}{padding} {branch.fragments:>9,} {branch.notes:>6,}  {bar_text}"
         filter_text = visible_line(branch.filter)
         if self.max_columns is not None:
             left = self.max_columns - self.label_columns - self.bar_columns - 22
@@ -359,7 +358,9 @@ def read_command(*, note: str, vault: Path | None, as_json: bool, no_refresh: bo
         print_json(note_lines.to_dict())
     else:
         print_line(escape_for_stdout(note_lines.text))
-        location_text = location(note_lines.path, note_lines.line_start, note_lines.line_end, note_lines.place)
+        location_text = format_source_location(
+            note_lines.path, note_lines.line_start, note_lines.line_end, note_lines.place
+        )
         print_message(
             f"{location_text} of {format_count(note_lines.lines, 'line')} · {format_count(note_lines.tokens, 'token')}"
         )

@@ -12,8 +12,8 @@ from excerpt.cli.printing import escape_for_stdout, print_json, print_line, prin
 from excerpt.cli.vaults import load_vault, refresh_option, vault_option
 from excerpt.model import Memory, Source
 from excerpt.settings import MAX_COUNT
-from excerpt.text.dates import period_of
-from excerpt.text.display import location, visible_line
+from excerpt.text.dates import parse_period
+from excerpt.text.display import format_source_location, visible_line
 
 if TYPE_CHECKING:
     from excerpt import SourceCheck, Vault
@@ -80,7 +80,7 @@ def _format_source(source: Source) -> str:
     """Return the location of a memory's source, such as `Sync.md:8-12`."""
     if not source.line_start:
         return source.path
-    return location(source.path, source.line_start, source.line_end, source.place)
+    return format_source_location(source.path, source.line_start, source.line_end, source.place)
 
 
 @click.command()
@@ -148,7 +148,7 @@ def remember_command(
 
 def _validate_since(_ctx: click.Context, _param: click.Parameter, since: str) -> str:
     """Return the value of --since; raises a usage error if it is not a date or an age."""
-    if since and period_of(f">={since}", date.today()) is None:
+    if since and parse_period(f">={since}", date.today()) is None:
         raise click.BadParameter(
             f"{since!r} is not a date. Give a day or month, such as 2025-03-01 or 2025-03, or an age, such as 7d or 2w."
         )

@@ -16,7 +16,7 @@ from excerpt.kinds import Format, Scope, Strategy
 from excerpt.known_vaults import find_vault_of_file
 from excerpt.model import TOO_LARGE, PackResult
 from excerpt.settings import MAX_COUNT, user_paths
-from excerpt.text.display import format_count, line_range, percent
+from excerpt.text.display import format_count, format_percent, line_range
 
 
 @click.command()
@@ -163,5 +163,5 @@ def _summarize_pack(packed: PackResult) -> str:
     about = ", as Markdown" if packed.format is Format.JSON else ""
     return (
         f"{format_count(count, 'pack')}{out} · {packed.tokens:,} of {format_count(packed.budget, 'token')} "
-        f"({packed.tokenizer}{about}) · saves {percent(packed.saved, '')} of {packed.source_tokens:,}"
+        f"({packed.tokenizer}{about}) · saves {format_percent(packed.saved, '')} of {packed.source_tokens:,}"
     )

@@ -17,7 +17,7 @@ from excerpt.index.build import BuildCancelled, BuildControl, Updater
 from excerpt.json_forms import to_json_value
 from excerpt.model import Progress
 from excerpt.settings import Settings
-from excerpt.vault.watch import Batch, VaultWatch
+from excerpt.vault.watch import ChangedPaths, VaultWatch
 
 EventHandler = Callable[[str, dict[str, Any]], None]
 """A function that handles an event, given its name and fields; called from any thread."""
@@ -89,7 +89,7 @@ class IndexWatcher:
                 done = self._build(work)
                 if done and not has_started and not self._stop.is_set():
                     has_started = True
-                    self._report("watching", {"polling": watch.polling})
+                    self._report("watching", {"polling": watch.is_polling})
                     self._preload_updater()
         finally:
             self.stop()
@@ -259,6 +259,6 @@ class IndexWatcher:
         self._report("error", {"title": title, "message": message, "hint": hint})
 
 
-def _batch_to_work(batch: Batch) -> _PendingWork:
+def _batch_to_work(batch: ChangedPaths) -> _PendingWork:
     """Return the work for a batch of changed paths; None stands for unknown changes, so the whole vault."""
     return _PendingWork(set(), is_whole_vault=True) if batch is None else _PendingWork(set(batch))

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from excerpt.corpus.links import LinkResolver
 from excerpt.corpus.queries import TARGET_SEPARATOR, NoteQueries
-from excerpt.text.dates import day_of
+from excerpt.text.dates import parse_date
 from excerpt.text.words import fold
 
 Ints = npt.NDArray[np.int32]
@@ -434,5 +434,5 @@ def _fold_value(value: str) -> str:
 
 
 def _parse_day(text: str) -> int:
-    day = day_of(text)
+    day = parse_date(text)
     return int(UNKNOWN_DAY) if day is None else day.toordinal() - _EPOCH_ORDINAL

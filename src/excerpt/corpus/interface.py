@@ -25,7 +25,7 @@ from excerpt.corpus.tables import (
     TermOccurrences,
     TermPostings,
 )
-from excerpt.model import Fragment, Part, Section, Skipped, Status
+from excerpt.model import FileProblem, Fragment, FragmentInfo, Section, Status
 
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float32]
@@ -206,7 +206,7 @@ class Notes(Protocol):
         """
         ...
 
-    def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[Part]]:
+    def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[FragmentInfo]]:
         """Return the fragments in each of `ranges`, without their texts, one list for each range.
 
         A range is (path of the note, number of its first fragment, number of its last; None: to the end).
@@ -371,7 +371,7 @@ class Corpus(Notes, Protocol):
         ...
 
     @property
-    def skipped(self) -> tuple[Skipped, ...]:
+    def skipped(self) -> tuple[FileProblem, ...]:
         """Files that could not be indexed, each with the reason."""
         ...
 

@@ -16,7 +16,7 @@ from excerpt.corpus.names import NO_NAMES, NameTerms, fold_name
 from excerpt.corpus.queries import NoteQueries, NoteRow
 from excerpt.corpus.tables import FragmentTable, NoteInfo
 from excerpt.locations import location_of_lines
-from excerpt.model import Fragment, Part, Section
+from excerpt.model import Fragment, FragmentInfo, Section
 
 _NS_PER_DAY = 86_400 * 10**9
 
@@ -84,7 +84,7 @@ class NoteReader:
         with self._convert_errors():
             return self._queries.note_fragments(path, first, last)
 
-    def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[Part]]:
+    def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[FragmentInfo]]:
         """Return the fragments in each of `ranges`, without their texts, one list for each range.
 
         A range is (path of the note, number of its first fragment, number of its last; None: to the end). Up to 500

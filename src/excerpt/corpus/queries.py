@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from excerpt.corpus.names import NameTerms
-from excerpt.model import Fragment, Part, Section
+from excerpt.model import Fragment, FragmentInfo, Section
 
 TARGET_SEPARATOR = "\x1f"
 """Separator of the link targets of a note, which are read as one string: a tenth of the rows must be transferred."""
@@ -50,7 +50,7 @@ class NoteQueries(Protocol):
         """Return the fragments number `first` to `last` (included; None: to the end) of a note, in order."""
         ...
 
-    def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[Part]]:
+    def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[FragmentInfo]]:
         """Return the fragments in each range, without their texts, one list for each range.
 
         A range is (path of the note, number of its first fragment, number of its last; None: to the end).

@@ -28,7 +28,7 @@ from excerpt.text.display import format_count
 from excerpt.tui.clipboard import OSC_LIMIT, plan
 from excerpt.tui.keymap import find_unreliable_keys, validate_keymap
 from excerpt.tui.programs import editor_command
-from excerpt.vault.mounts import is_silent
+from excerpt.vault.mounts import lacks_change_events
 from excerpt.vault.scan import IGNORE_FILES, Scan, scan
 
 # --- findings ---------------------------------------------------------------------------------------------------------
@@ -166,11 +166,11 @@ def check_settings_files(paths: Paths, vault: Path | None) -> tuple[Settings, tu
 
 def _check_settings_file(file: Path) -> None:
     """Raise SettingsError if a settings file is not valid, also if it has an invalid pattern for files."""
-    from excerpt.vault.scan import patterns_of
+    from excerpt.vault.scan import parse_settings_patterns
 
     settings = load_settings(file)
     try:
-        patterns_of(settings.vault)
+        parse_settings_patterns(settings.vault)
     except SettingsError as error:
         raise SettingsError(f"{file}: {error.message}", error.hint) from error
 
@@ -299,7 +299,7 @@ def _check_free_space(cache: Path, index_size: int) -> Iterator[Finding]:
 
 def _is_on_network(folder: Path) -> bool:
     try:
-        return is_silent(_nearest_existing(folder).resolve())
+        return lacks_change_events(_nearest_existing(folder).resolve())
     except (OSError, RuntimeError):
         return False
 
@@ -440,7 +440,7 @@ def _check_similar_names(paths: Sequence[str]) -> Iterator[Finding]:
 def _check_watching(vault: Path, folders: int, watches: int | None) -> Finding:
     """Check how changes in a vault are detected; `folders` is the number of its folders."""
     scanned = "so excerpt scans the vault every few seconds, or less often if a scan takes long"
-    if is_silent(vault):
+    if lacks_change_events(vault):
         return warning(
             f"The vault's drive does not report changes, {scanned}.", "Changes are shown a little later than usual."
         )

@@ -32,10 +32,10 @@ from excerpt.index.files import SUSPECT_FILE
 from excerpt.index.pool import Workers
 from excerpt.index.prepare import FileTask, PreparedFiles, PrepareOptions, prepare
 from excerpt.index.writer import LOCK_FILE, IndexWriter, discard_index
-from excerpt.model import BuildReport, Progress, Skipped
+from excerpt.model import BuildReport, FileProblem, Progress
 from excerpt.settings import Settings, VaultSettings, open_vault
 from excerpt.state_files import file_lock, sync_folder
-from excerpt.vault.readers.registry import kind_of
+from excerpt.vault.readers.registry import kind_of_file
 from excerpt.vault.scan import Scan, scan
 
 # --- pause, resume, cancel --------------------------------------------------------------------------------------------
@@ -271,7 +271,7 @@ class _IndexUpdate:
         self._writer, self._options, self._workers, self._progress = writer, options, workers, reporter
         self._added_count = self._changed_count = 0
         self._is_partial = False
-        self._skipped: list[Skipped] = []
+        self._skipped: list[FileProblem] = []
         self._given_up_files: dict[str, GivenUpFile] = {}
 
     def run(self, vault_scan: VaultScan) -> BuildReport:
@@ -345,7 +345,12 @@ class _IndexUpdate:
         vault, known = self._options.settings, self._writer.catalog.known_notes()
         awaiting = [
             FileTask(
-                file.path, file.size, file.mtime_ns, file.ctime_ns, kind=kind_of(file.path, vault), images=note.unread
+                file.path,
+                file.size,
+                file.mtime_ns,
+                file.ctime_ns,
+                kind=kind_of_file(file.path, vault),
+                images=note.unread,
             )
             for file in scan.files
             if (note := known.get(file.path)) is not None and needs_ocr(note, vault)
@@ -365,7 +370,7 @@ class _IndexUpdate:
             now = (task.size, task.mtime_ns, task.ctime_ns, self._prepare_key(task))
             if earlier and (earlier.size, earlier.mtime_ns, earlier.ctime_ns, earlier.cut) == now:
                 self._given_up_files[task.path] = earlier
-                self._skipped.append(Skipped(task.path, earlier.reason))
+                self._skipped.append(FileProblem(task.path, earlier.reason))
             else:
                 accepted.append(task)
         return accepted
@@ -447,7 +452,7 @@ def _list_tasks(
     tasks = []
     for file in vault_scan.scan.files:
         note = known.get(file.path)
-        state, kind = (file.path, file.size, file.mtime_ns, file.ctime_ns), kind_of(file.path, settings)
+        state, kind = (file.path, file.size, file.mtime_ns, file.ctime_ns), kind_of_file(file.path, settings)
         if note is None or not is_current_key(note.cut, prepare_key(file.path, settings)):
             tasks.append(FileTask(*state, kind=kind))
         elif not is_unchanged(file, note, unchanged_before_ns) or file.path in named:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from excerpt.corpus.names import NameTerms
 from excerpt.index.files import DerivedFile
-from excerpt.model import Skipped
+from excerpt.model import FileProblem
 from excerpt.text.display import format_count
 from excerpt.text.fragments import digest_of_text
 
@@ -710,7 +710,7 @@ class Catalog:
         sql = "UPDATE fragments SET embedded = randomblob(12) WHERE note = (SELECT id FROM notes WHERE path = ?)"
         self._execute_many(sql, path_rows)
 
-    def set_skipped(self, skipped: Sequence[Skipped], only: Iterable[str] | None = None) -> None:
+    def set_skipped(self, skipped: Sequence[FileProblem], only: Iterable[str] | None = None) -> None:
         """Replace the list of skipped files, or only its entries for the files and folders in `only`."""
         if only is None:
             self.rows("DELETE FROM remarks WHERE skipped")
@@ -719,10 +719,10 @@ class Catalog:
             self._execute_many(f"DELETE FROM remarks WHERE skipped AND {_AT_OR_BELOW}", [(path,) for path in paths])
         self._execute_many("INSERT INTO remarks VALUES (?, 1, ?)", [(file.path, file.reason) for file in skipped])
 
-    def remarks(self, *, skipped: bool) -> tuple[Skipped, ...]:
+    def remarks(self, *, skipped: bool) -> tuple[FileProblem, ...]:
         """Return the skipped files with the reasons or, if not `skipped`, the notes with warnings; ordered by path."""
         remark_rows = self.rows("SELECT path, reason FROM remarks WHERE skipped = ? ORDER BY path, reason", skipped)
-        return tuple(Skipped(str(path), str(reason)) for path, reason in remark_rows)
+        return tuple(FileProblem(str(path), str(reason)) for path, reason in remark_rows)
 
     def given_up(self) -> dict[str, GivenUpFile]:
         """Return the files that are skipped until they change, by path."""

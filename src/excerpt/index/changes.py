@@ -14,11 +14,11 @@ from excerpt.index.embed import model_source
 from excerpt.index.files import SUSPECT_FILE, check_file
 from excerpt.index.names import NAMES_VERSION
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION, FIELDS_VERSION
-from excerpt.model import Skipped
+from excerpt.model import FileProblem
 from excerpt.settings import Settings, VaultSettings
-from excerpt.text.fragments import version_of_cut
+from excerpt.text.fragments import fragments_version
 from excerpt.text.words import ANALYZER_VERSION
-from excerpt.vault.readers.registry import version_of
+from excerpt.vault.readers.registry import reader_version
 from excerpt.vault.scan import FileState, Scan, scan
 
 REBUILD_FOLDER = "anew"
@@ -38,7 +38,7 @@ def prepare_key(path: str, settings: VaultSettings, *, ocr: bool = False) -> str
 
     A file that was stored with another key is prepared again. `ocr`: images in the file are read by OCR.
     """
-    return version_of_cut(settings.language) + version_of(path, settings) + (OCR_KEY_SUFFIX if ocr else "")
+    return fragments_version(settings.language) + reader_version(path, settings) + (OCR_KEY_SUFFIX if ocr else "")
 
 
 def is_current_key(cut: str, current: str) -> bool:
@@ -53,9 +53,9 @@ def needs_ocr(note: KnownNote, settings: VaultSettings) -> bool:
     """Return whether a stored file has images that OCR has not read yet, and OCR is available."""
     if not note.unread or note.cut.endswith(OCR_KEY_SUFFIX):
         return False
-    from excerpt.vault.readers.ocr import is_there  # few vaults need it
+    from excerpt.vault.readers.ocr import is_ocr_installed  # few vaults need it
 
-    return is_there(settings.attachments.ocr)
+    return is_ocr_installed(settings.attachments.ocr)
 
 
 def last_change_ns(file: FileState) -> int:
@@ -137,11 +137,11 @@ def _matches_vault(catalog: Catalog, scan_result: Scan, settings: Settings) -> b
     )
 
 
-def _read_given_up_files(catalog: Catalog, scan_result: Scan, settings: VaultSettings) -> Mapping[str, Skipped]:
+def _read_given_up_files(catalog: Catalog, scan_result: Scan, settings: VaultSettings) -> Mapping[str, FileProblem]:
     """Return the files that exceeded a limit of time or memory and have not changed since then, by path."""
     before = catalog.given_up()
     return {
-        file.path: Skipped(file.path, earlier.reason)
+        file.path: FileProblem(file.path, earlier.reason)
         for file in scan_result.files
         if (earlier := before.get(file.path)) is not None
         and (earlier.size, earlier.mtime_ns, earlier.ctime_ns) == (file.size, file.mtime_ns, file.ctime_ns)

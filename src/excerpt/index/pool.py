@@ -18,9 +18,9 @@ from typing import Any, Self
 from excerpt.errors import IndexUnusableError
 from excerpt.index.prepare import FileTask, PreparedFiles, PrepareOptions, prepare
 from excerpt.index.worker import OUT_OF_MEMORY, Limits, PrepareFunction
-from excerpt.model import Skipped
+from excerpt.model import FileProblem
 from excerpt.processes import python_command, start_arguments
-from excerpt.text.numbers import forget_term_numbers
+from excerpt.text.numbers import discard_thread_term_encoder
 
 # --- in the process of the build --------------------------------------------------------------------------------------
 # Small files are prepared in the build's own process, which is done before a worker could be started.
@@ -79,7 +79,7 @@ def prepare_in_process(prepare: PrepareFunction, options: PrepareOptions, tasks:
         with _install_alarm_handler():
             return prepare(options, timed_tasks(MAX_IN_PROCESS_SECONDS))
     except (_Alarm, MemoryError):
-        forget_term_numbers()
+        discard_thread_term_encoder()
         raise TooLongError(current) from None
 
 
@@ -393,7 +393,7 @@ class Run:
                 pieces = [range(piece.start, at), range(at, at + 1), range(at + 1, piece.stop)]
             else:
                 pieces = [range(piece.start, at), range(at + 1, piece.stop)]
-                skipped = Skipped(self.tasks[at].path, reason or _UNKNOWN_REASON)
+                skipped = FileProblem(self.tasks[at].path, reason or _UNKNOWN_REASON)
                 self._results[at] = at + 1, PreparedFiles(skipped=[skipped], given_up=[self.tasks[at]])
             self._pending.extendleft(rest for rest in reversed(pieces) if rest)
             self._changed.notify_all()

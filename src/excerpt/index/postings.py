@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from excerpt.corpus.tables import FIELDS
 from excerpt.index.files import RandomAccessFile, open_regular
-from excerpt.text.numbers import Occurrences, term_numbers
+from excerpt.text.numbers import NumberedOccurrences, thread_term_encoder
 
 # --- postings ---------------------------------------------------------------------------------------------------------
 # Counting of terms with numpy: turns texts into postings, merges those of all fields, and joins segments.
@@ -69,7 +69,7 @@ class Segment:
     doc_count: int
 
 
-def invert(occurrences: Occurrences, names: Sequence[bytes]) -> Inverted:
+def invert(occurrences: NumberedOccurrences, names: Sequence[bytes]) -> Inverted:
     """Return the postings of one field from the occurrences of terms; `names[n]` is the term with number n."""
     used = np.zeros(len(names), np.bool_)
     used[occurrences.terms] = True
@@ -481,7 +481,7 @@ class FieldCollector:
     """Tokenizes fragments note by note, and returns the postings of all fields over the collected fragments."""
 
     def __init__(self) -> None:
-        self._numbers = term_numbers()
+        self._encoder = thread_term_encoder()
         self._texts: list[array[int]] = []
         self._note_fields: dict[str, list[_TermArrays]] = {field: [] for field in FIELDS if field != "text"}
 
@@ -512,7 +512,7 @@ class FieldCollector:
             for part in (above, own):
                 if part not in headings:
                     headings[part] = self._tokenize_spaced(part, language)
-            self._texts.append(self._numbers.codes(text, language))
+            self._texts.append(self._encoder.encode(text, language))
             self._note_fields["above"].append(headings[above])
             self._note_fields["heading"].append(headings[own])
             for field, property_values in field_terms.items():
@@ -522,29 +522,29 @@ class FieldCollector:
     def inverted(self) -> dict[str, Inverted]:
         """Return the postings of each field; documents are the fragments in the order in which they were added."""
         occurrences = {field: _occurrences(documents) for field, documents in self._note_fields.items()}
-        occurrences["text"] = self._numbers.occurrences(self._texts)
-        return {field: invert(occurrences[field], self._numbers.lexicon.names) for field in FIELDS}
+        occurrences["text"] = self._encoder.decode(self._texts)
+        return {field: invert(occurrences[field], self._encoder.lexicon.names) for field in FIELDS}
 
     def _tokenize_spaced(self, parts: Sequence[str], language: str) -> _TermArrays:
         """Return the term numbers and positions of texts, with gaps of `_POSITION_GAP` positions between two texts."""
-        known = self._numbers.short.get((language, *parts))
+        known = self._encoder.short_text_cache.get((language, *parts))
         if known is None:
-            known = self._numbers.short[language, *parts] = self._tokenize(parts, language)
+            known = self._encoder.short_text_cache[language, *parts] = self._tokenize(parts, language)
         return known
 
     def _tokenize(self, parts: Sequence[str], language: str) -> _TermArrays:
         terms: list[int] = []
         positions: list[int] = []
         for part in parts:
-            part_terms, part_positions = self._numbers.terms_of(part, language)
+            part_terms, part_positions = self._encoder.terms_of(part, language)
             base = positions[-1] + _POSITION_GAP if positions else 0
             terms += part_terms
             positions += [base + place for place in part_positions]
         return (np.array(terms, np.int32), np.array(positions, np.int32)) if terms else _NO_TERMS
 
 
-def _occurrences(documents: Sequence[_TermArrays]) -> Occurrences:
-    return Occurrences(
+def _occurrences(documents: Sequence[_TermArrays]) -> NumberedOccurrences:
+    return NumberedOccurrences(
         terms=np.concatenate([_NO_TERMS[0], *(terms for terms, _ in documents)]),
         docs=np.repeat(np.arange(len(documents), dtype=np.int32), [len(terms) for terms, _ in documents]),
         positions=np.concatenate([_NO_TERMS[1], *(positions for _, positions in documents)]),

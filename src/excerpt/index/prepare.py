@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from excerpt.corpus.names import fold_name
-from excerpt.errors import ExcerptError, UnopenedError
+from excerpt.errors import ExcerptError, FileOpenError
 from excerpt.index.catalog import NoteRows, heading_path_to_row, text_to_row
 from excerpt.index.changes import prepare_key
 from excerpt.index.names import tokenize_names
 from excerpt.index.postings import FieldCollector, Inverted, embedded_digest, embedded_text
-from excerpt.model import Fragment, Note, Skipped
+from excerpt.model import FileProblem, Fragment, Note
 from excerpt.settings import Ocr, VaultSettings
 from excerpt.text.fragments import fragments_of
 from excerpt.text.tokens import open_tokenizer
-from excerpt.vault.readers import ReadOptions, digest_of, load_bytes
+from excerpt.vault.readers import ReadOptions, digest_of_bytes, load_bytes
 from excerpt.vault.readers.registry import reader_for
 
 # --- without the collector --------------------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ class PreparedFiles:
     notes: list[NoteRows] = field(default_factory=list)
     inverted: dict[str, Inverted] = field(default_factory=dict)
     unchanged: list[FileTask] = field(default_factory=list)
-    skipped: list[Skipped] = field(default_factory=list)
+    skipped: list[FileProblem] = field(default_factory=list)
     given_up: list[FileTask] = field(default_factory=list)
 
 
@@ -106,15 +106,15 @@ def _prepare(options: PrepareOptions, tasks: Iterable[FileTask]) -> PreparedFile
         try:
             rows = _prepare_note(options, task, collector)
         except ExcerptError as error:
-            done.skipped.append(Skipped(task.path, str(error)))
-            if task.kind and not isinstance(error, UnopenedError):
+            done.skipped.append(FileProblem(task.path, str(error)))
+            if task.kind and not isinstance(error, FileOpenError):
                 done.given_up.append(task)
         except MemoryError:
             raise
         except Exception as error:
             # An error of our own code, or of a parser, on one note must not end the indexing of the others.
             done.skipped.append(
-                Skipped(task.path, f"The file could not be processed: {type(error).__name__}: {error}.")
+                FileProblem(task.path, f"The file could not be processed: {type(error).__name__}: {error}.")
             )
             if task.kind:
                 done.given_up.append(task)
@@ -131,7 +131,7 @@ def _prepare_note(options: PrepareOptions, task: FileTask, collector: FieldColle
         data = load_bytes(options.vault, task.path, bounds.max_bytes, "vault.attachments.max_bytes")
     else:
         data = load_bytes(options.vault, task.path, settings.max_bytes)
-    digest = digest_of(data)
+    digest = digest_of_bytes(data)
     if task.digest == digest:
         return None
     ocr = bounds.ocr if task.images else Ocr.OFF

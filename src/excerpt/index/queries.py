@@ -18,7 +18,7 @@ from excerpt.index.catalog import (
     read_checked_notes,
     text_from_row,
 )
-from excerpt.model import Fragment, Part, Section
+from excerpt.model import Fragment, FragmentInfo, Section
 from excerpt.text.fragments import digest_of_text
 
 _FRAGMENT_SQL = f"SELECT {FRAGMENT_CHECKSUM_COLUMNS}, f.crc, f.text FROM {FRAGMENT_TABLES_SQL}"
@@ -68,8 +68,8 @@ class CatalogQueries:
         _check_ordinals([fragment.ordinal for fragment in fragments])
         return fragments
 
-    def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[Part]]:
-        parts_by_range: list[list[Part]] = [[] for _ in ranges]
+    def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[FragmentInfo]]:
+        parts_by_range: list[list[FragmentInfo]] = [[] for _ in ranges]
         for at in range(0, len(ranges), MAX_SQL_VALUES):
             batch = ranges[at : at + MAX_SQL_VALUES]
             values = [
@@ -243,12 +243,12 @@ def _parse_checked_fragment(row: Sequence[Any]) -> Fragment:
     )
 
 
-def _parse_checked_part(row: Sequence[Any]) -> Part:
+def _parse_checked_part(row: Sequence[Any]) -> FragmentInfo:
     *sealed, crc = row
     if checksum(*sealed) != crc:
         raise DamagedRowError("a fragment")
     key, fragment_id, _, _, _, ordinal, section, level, heading, _, _, start, end, tokens, digest = sealed
-    return Part(key, fragment_id, ordinal, section, level, heading, start, end, tokens, digest)
+    return FragmentInfo(key, fragment_id, ordinal, section, level, heading, start, end, tokens, digest)
 
 
 def _check_ordinals(ordinals: Sequence[int]) -> None:

@@ -33,7 +33,7 @@ from excerpt.index.lexical import LexicalReader
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION
 from excerpt.index.queries import CatalogQueries
 from excerpt.index.vectors import MatrixSource, VectorMatrix
-from excerpt.model import Fragment, Section, Skipped, Status
+from excerpt.model import FileProblem, Fragment, Section, Status
 from excerpt.settings import Settings
 
 
@@ -315,7 +315,7 @@ class Snapshot(NoteReader):
 
     def status(self) -> Status:
         """Return counts, skipped files and the settings that the index was built with."""
-        from excerpt.vault.readers.registry import unread_of
+        from excerpt.vault.readers.registry import describe_unread_files
 
         files, fragments = self._catalog.counts()
         attachments = self._catalog.attachments()
@@ -330,16 +330,16 @@ class Snapshot(NoteReader):
             tokenizer=self._catalog.meta("tokenizer"),
             updated=self._catalog.meta("updated"),
             attachments=attachments,
-            unread=unread_of(self._catalog.unread_files(), self._catalog.count_unread_images()),
+            unread=describe_unread_files(self._catalog.unread_files(), self._catalog.count_unread_images()),
         )
 
     @property
-    def skipped(self) -> tuple[Skipped, ...]:
+    def skipped(self) -> tuple[FileProblem, ...]:
         """Files that could not be indexed, each with the reason."""
         return self._catalog.remarks(skipped=True)
 
     @property
-    def warnings(self) -> tuple[Skipped, ...]:
+    def warnings(self) -> tuple[FileProblem, ...]:
         """Notes that were indexed with a warning, each with the warning."""
         return self._catalog.remarks(skipped=False)
 

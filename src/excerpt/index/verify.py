@@ -55,7 +55,7 @@ from excerpt.text.fragments import FRAGMENTS_VERSION
 from excerpt.text.markdown import parse_note
 from excerpt.text.tokens import open_tokenizer
 from excerpt.text.words import ANALYZER_VERSION
-from excerpt.vault.readers import digest_of, load_bytes
+from excerpt.vault.readers import digest_of_bytes, load_bytes
 from excerpt.vault.scan import Scan
 
 # --- health -----------------------------------------------------------------------------------------------------------
@@ -724,7 +724,7 @@ class _IndexExamination:
     def _read_digest(self, vault: Path, path: str) -> str:
         bounds = self._settings.vault
         try:
-            return digest_of(load_bytes(vault, path, max(bounds.max_bytes, bounds.attachments.max_bytes)))
+            return digest_of_bytes(load_bytes(vault, path, max(bounds.max_bytes, bounds.attachments.max_bytes)))
         except ExcerptError:
             return ""
 

@@ -38,7 +38,7 @@ from excerpt.index.names import rebuild_all_names
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION, FieldCollector, embedded_text, join
 from excerpt.index.prepare import PreparedFiles, without_garbage_collection
 from excerpt.index.vectors import MatrixWriter, QuantisedVectors, quantise
-from excerpt.model import Skipped
+from excerpt.model import FileProblem
 from excerpt.settings import Settings
 from excerpt.text.tokens import open_tokenizer
 
@@ -309,7 +309,7 @@ class IndexWriter:
         self._remove_leftovers()
 
     def record_end_of_build(
-        self, skipped: Sequence[Skipped], only: Collection[str] | None, given_up: Mapping[str, GivenUpFile]
+        self, skipped: Sequence[FileProblem], only: Collection[str] | None, given_up: Mapping[str, GivenUpFile]
     ) -> None:
         """Record skipped files and renamed notes at the end of a build, and delete unused vectors.
 

@@ -15,7 +15,7 @@ from excerpt.corpus.interface import Corpus
 from excerpt.corpus.links import has_other_suffix
 from excerpt.errors import NotFoundError
 from excerpt.json_forms import dataclass_to_json
-from excerpt.locations import location_contains
+from excerpt.locations import locations_overlap
 from excerpt.model import Section
 from excerpt.text.display import format_count
 from excerpt.text.frontmatter import read_frontmatter
@@ -76,7 +76,7 @@ def find_section(snapshot: Corpus, path: str, heading: str) -> Section:
     parts = [_fold_name(part) for part in heading.split("#") if part.strip()]
     sections = snapshot.sections(path)
     if section_span := next(
-        (section for section in sections if section.place and location_contains(section.place, heading)), None
+        (section for section in sections if section.place and locations_overlap(section.place, heading)), None
     ):
         return section_span
     for section in sections:

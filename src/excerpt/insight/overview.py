@@ -34,7 +34,7 @@ from excerpt.kinds import Confidence
 from excerpt.model import Fragment, Section
 from excerpt.search.bm25 import Rows
 from excerpt.search.engine import Engine
-from excerpt.text.dates import day_of
+from excerpt.text.dates import parse_date
 from excerpt.text.tokens import open_tokenizer
 
 # --- linked -----------------------------------------------------------------------------------------------------------
@@ -392,7 +392,7 @@ def _find_date_properties(topic: Topic) -> list[str]:
     dated: dict[str, int] = {}
     for name, labels in labels_by_property.items():
         if len({label.note for label in labels}) == len(labels):
-            days = sum(day_of(label.value) is not None for label in labels)
+            days = sum(parse_date(label.value) is not None for label in labels)
             # A property whose values are only sometimes dates is not a date.
             if days > MIN_DATED_SHARE * len(labels):
                 dated[name] = days
@@ -404,7 +404,7 @@ def _read_property_dates(topic: Topic, name: str) -> dict[int, date]:
     days: dict[int, date] = {}
     for value, notes in topic.snapshot.facets.properties[name].items():
         topic_notes = notes[topic.counts[notes] > 0]
-        if len(topic_notes) and (day := day_of(value)):
+        if len(topic_notes) and (day := parse_date(value)):
             days.update(dict.fromkeys(topic_notes.tolist(), day))
     return {note: days[note] for note in topic.ranked_notes if note in days}
 

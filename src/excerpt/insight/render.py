@@ -27,7 +27,7 @@ from excerpt.insight.overview_parts import (
     Theme,
     Timeline,
 )
-from excerpt.text.display import format_count, location, percent, visible_line
+from excerpt.text.display import format_count, format_percent, format_source_location, visible_line
 from excerpt.text.tokens import open_tokenizer
 
 _MAX_MONTHS = 6
@@ -110,7 +110,7 @@ def _render_parts(overview: Overview) -> list[_RenderedPart]:
 
 
 def _render_main_note(note: MainNote) -> str:
-    share = percent(note.share).replace("<", "under ")
+    share = format_percent(note.share).replace("<", "under ")
     return f"- {_title_and_path(note.place)}: {share}, {note.fragments} of its {format_count(note.of, 'passage')}"
 
 
@@ -184,7 +184,7 @@ def _path_as_code(location: SourceLocation) -> str:
 
 
 def _lines_as_code(span: SourceLocation) -> str:
-    return _code_span(location(span.path, span.line_start, span.line_end, span.place))
+    return _code_span(format_source_location(span.path, span.line_start, span.line_end, span.place))
 
 
 def _code_span(text: str) -> str:

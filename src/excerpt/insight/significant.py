@@ -17,7 +17,7 @@ from excerpt.corpus.facets import property_name
 from excerpt.insight.facet_map import format_folder_filter, format_property_filter, format_tag_filter
 from excerpt.insight.overview_parts import DistinctiveLabel, LabelKind
 from excerpt.insight.topic import MAX_COUNTED_NOTES, Topic
-from excerpt.text.dates import day_of
+from excerpt.text.dates import parse_date
 from excerpt.text.words import fold
 
 MAX_LABELS = 6
@@ -164,7 +164,7 @@ def _yield_label_keys(*, is_tag: bool, name: str, value: str) -> Iterator[tuple[
         ends = [end for end, sign in enumerate(tag) if sign == "/"]
         for end in (*ends, len(tag)):
             yield (LabelKind.TAG, "", fold(tag[:end])), tag[:end]
-    elif 0 < len(value) <= MAX_VALUE_CHARS and day_of(value) is None:
+    elif 0 < len(value) <= MAX_VALUE_CHARS and parse_date(value) is None:
         spelled = " ".join(value.split())
         yield (LabelKind.PROPERTY, property_name(name), " ".join(fold(value).split())), spelled
 

@@ -318,7 +318,7 @@ class MentionFinder:
         return [tuple(word.terms for word in words) for name in names if (words := self._analyze_name(name))]
 
     def _analyze_name(self, name: str) -> list[QueryWord]:
-        return [word for word in analyze_text(name, self._snapshot) if not word.whole]
+        return [word for word in analyze_text(name, self._snapshot) if not word.is_compound]
 
     def _find_rows_with_words(self, name: str) -> Rows:
         """Return the rows of the fragments whose text has all words of `name`, ascending; none without words."""

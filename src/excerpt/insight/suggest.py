@@ -47,7 +47,7 @@ from excerpt.search.query import (
     parse_alternatives,
     suggest_filters,
 )
-from excerpt.text.dates import day_of
+from excerpt.text.dates import parse_date
 from excerpt.text.words import QueryWord, analyze, fold
 
 # --- completions ------------------------------------------------------------------------------------------------------
@@ -434,7 +434,7 @@ def _correct_word(snapshot: Corpus, word: QueryWord) -> str:
     Ties go to the commonest word. Returns "" too if `word` is short, or no word is similar.
     """
     reader, stem = snapshot.lexical, word.terms[0]
-    if word.whole or len(stem) < MIN_CORRECTED_LETTERS or not stem.isalpha():
+    if word.is_compound or len(stem) < MIN_CORRECTED_LETTERS or not stem.isalpha():
         return ""
     # An index's count of a term includes deleted fragments, so it only shows that the term may exist.
     may_be = [term for term in word.terms if reader.count(term)]
@@ -575,7 +575,7 @@ def _score_branches(tree: FilterTree, matches: Counts, overall: Counts) -> Itera
     eligible = np.flatnonzero((counts >= MIN_MATCHES) & (counts <= MAX_MATCH_SHARE * matched) & (notes >= MIN_MATCHES))
     for node in eligible[np.argsort(-counts[eligible], kind="stable")][:MAX_TESTED_BRANCHES].tolist():
         label = tree.labels[node]
-        if len(label) <= MAX_LABEL_CHARS and day_of(label) is None:
+        if len(label) <= MAX_LABEL_CHARS and parse_date(label) is None:
             score = (
                 log_likelihood(int(counts[node]), matched, int(whole[node]), overall_count)
                 if matched < overall_count

@@ -12,7 +12,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from excerpt.text.columns import truncate
-from excerpt.text.display import extend_border, format_count, line_range, location, title_and_headings, visible_line
+from excerpt.text.display import (
+    extend_fence,
+    format_count,
+    format_source_location,
+    line_range,
+    title_and_headings,
+    visible_line,
+)
 from excerpt.text.snippet import snippet
 from excerpt.text.tokens import open_tokenizer
 
@@ -130,11 +137,11 @@ def _render(answer: ToolAnswer, shown: int, limit: int) -> str:
 
 
 def source_reference(path: str, first: int, last: int, within: str = "") -> str:
-    """Return the location of lines as `path:first-last`, a form that the tool `read` accepts.
+    """Return the format_source_location of lines as `path:first-last`, a form that the tool `read` accepts.
 
     For lines of an attachment, `within` is their page or cell range, and the form is `path#page=12`.
     """
-    return location(path, first, last, within)
+    return format_source_location(path, first, last, within)
 
 
 def memory_source_reference(source: Source) -> str:
@@ -174,7 +181,7 @@ def quote_snippet(text: str, spans: Sequence[Span], characters: int) -> str:
 
 def format_passage(path: str, first: int, last: int, headings_text: str, text: str) -> str:
     """Return the text of lines of a note in a code fence, below a line with their location and headings."""
-    fence = extend_border(_FENCE, text)
+    fence = extend_fence(_FENCE, text)
     named = f" · {headings_text}" if headings_text else ""
     return f"{source_reference(path, first, last)}{named}\n{fence}\n{text}\n{fence}"
 
@@ -294,7 +301,7 @@ def format_memory(recalled: RecalledMemory) -> str:
         head += f" · from {memory_source_reference(memory.source)}{_format_source_status(recalled.source_check)}"
     why = f"\nwhy: {truncate(visible_line(memory.why), _MAX_NAME_COLUMNS)}" if memory.why else ""
     text = memory.text if len(memory.text) <= _MAX_MEMORY_LENGTH else f"{memory.text[:_MAX_MEMORY_LENGTH]} {_CUT_MARK}"
-    fence = extend_border(_FENCE, text)
+    fence = extend_fence(_FENCE, text)
     return f"{head}{why}\n{fence}\n{text}\n{fence}"
 
 

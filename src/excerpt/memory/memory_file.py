@@ -36,8 +36,8 @@ from frontmatter.default_handlers import SafeDumper, YAMLHandler
 
 from excerpt.errors import ReadError
 from excerpt.model import Memory, Source
-from excerpt.text.frontmatter import yaml_reason
-from excerpt.vault.scan import LAST_SECOND
+from excerpt.text.frontmatter import describe_yaml_error
+from excerpt.vault.scan import MAX_FILE_TIME_SECONDS
 
 # python-frontmatter's own pattern includes the blank lines after the boundary, which belong to the text.
 _FRONTMATTER = YAMLHandler(fm_boundary=re.compile(r"^-{3,}[ \t\r]*$", re.MULTILINE))
@@ -77,7 +77,9 @@ def parse_memory(data: bytes, name: str, modified: float) -> tuple[Memory, dict[
     the reason, one sentence, if the file cannot be read.
     """
     metadata, text = _split_frontmatter(_decode(data))
-    default_time = _format_utc(_EPOCH + timedelta(seconds=max(-LAST_SECOND, min(modified, LAST_SECOND))))
+    default_time = _format_utc(
+        _EPOCH + timedelta(seconds=max(-MAX_FILE_TIME_SECONDS, min(modified, MAX_FILE_TIME_SECONDS)))
+    )
     created = _parse_time(metadata.get("created")) or default_time
     memory = Memory(
         id=_to_line(metadata.get("id")) or derive_id_from_name(name),
@@ -176,7 +178,7 @@ def _split_frontmatter(text: str) -> tuple[dict[str, Any], str]:
     try:
         metadata = _FRONTMATTER.load(raw)
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: an invalid date
-        raise ReadError(f"The frontmatter is not valid YAML: {yaml_reason(error)}.") from error
+        raise ReadError(f"The frontmatter is not valid YAML: {describe_yaml_error(error)}.") from error
     if metadata is None:
         metadata = {}
     if not isinstance(metadata, dict):

@@ -23,17 +23,17 @@ from excerpt.kinds import Confidence
 from excerpt.memory.memory_file import normalise_tags
 from excerpt.memory.stale import SourceCheck, check_source
 from excerpt.memory.store import TRASH, FolderContents, MemoryStore
-from excerpt.model import Hint, Hit, Memory, Source, Span
+from excerpt.model import Hit, Memory, QueryHint, Source, Span
 from excerpt.search.engine import Engine, Ranking
 from excerpt.search.evidence import POOL_SIZE
 from excerpt.search.filters import FILTER_FIELDS, flag_allowed_notes, is_source_path
 from excerpt.search.query import MEMORY_FILTER_KINDS, KnownNames, Query, parse_alternatives, suggest_filters
 from excerpt.search.ranking import SIGNALS
 from excerpt.settings import BoostSettings, Settings, VaultSettings
-from excerpt.text.dates import period_of
+from excerpt.text.dates import parse_period
 from excerpt.text.display import format_lines
 from excerpt.text.words import fold
-from excerpt.vault.scan import LAST_SECOND
+from excerpt.vault.scan import MAX_FILE_TIME_SECONDS
 
 # --- memories of hits -------------------------------------------------------------------------------------------------
 # The memories about the fragments that are shown.
@@ -146,7 +146,7 @@ class Recaller:
         self.store = MemoryStore(folder)
         self.unranked = ""
         """Why the last search of memories was by words only, a sentence; "" if it was not."""
-        self.hints: tuple[Hint, ...] = ()
+        self.hints: tuple[QueryHint, ...] = ()
         """Hints on parts of the last query that look like a filter but are none."""
         self._cache = cache
         self._settings = adapt_settings(settings)
@@ -395,7 +395,7 @@ def _rank_by_meaning(index: _MemoryIndex, text: str, min_similarity: float) -> l
 
 def _first_day(since: str, today: date) -> date:
     """Return the first day of the period `since`, such as "2025-03" or "7d". Raises MemoryUnusableError."""
-    period = period_of(f">={since}", today)
+    period = parse_period(f">={since}", today)
     if period is None:
         hint = "Give a day as 2025-03-01 or 2025-03, or how long ago as 7d, 2w, 3m, 1y."
         raise MemoryUnusableError(f"{since!r} is not a date.", hint)
@@ -423,7 +423,7 @@ def _set_facets(facets: Facets, memories: Sequence[Memory | None]) -> None:
 
 def _nanoseconds(iso_time: str) -> int:
     seconds = int(datetime.fromisoformat(iso_time).timestamp())
-    return max(-LAST_SECOND, min(seconds, LAST_SECOND)) * 1_000_000_000
+    return max(-MAX_FILE_TIME_SECONDS, min(seconds, MAX_FILE_TIME_SECONDS)) * 1_000_000_000
 
 
 class _EmptyCatalog:

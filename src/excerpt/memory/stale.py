@@ -17,8 +17,8 @@ from excerpt.json_forms import attributes_to_json
 from excerpt.memory.store import MemoryStore
 from excerpt.model import Memory, Source, Span
 from excerpt.text.display import format_count
-from excerpt.text.fragments import digest_of_text, words_in
-from excerpt.text.relocate import find_lines, find_replacement, same_lines
+from excerpt.text.fragments import count_words, digest_of_text
+from excerpt.text.relocate import clamp_lines, find_replacement, locate_lines
 
 # --- difference -------------------------------------------------------------------------------------------------------
 # Two texts side by side, with the differences in each line: a changed source is shown like this.
@@ -153,7 +153,7 @@ def check_source(memory: Memory, snapshot: Corpus, *, elsewhere: bool = True) ->
     path, note = _load_note(source.path, snapshot)
     if path is not None and (new_span := _find_source_lines(memory, source, path, note)):
         return _describe_found_source(memory, snapshot, path, note, new_span)
-    if elsewhere and _is_verbatim(memory, source) and words_in(memory.text) >= _MIN_SEARCHED_WORDS:
+    if elsewhere and _is_verbatim(memory, source) and count_words(memory.text) >= _MIN_SEARCHED_WORDS:
         for path_with_text in _find_notes_with(memory.text, snapshot):
             _, text = _load_note(path_with_text, snapshot)
             if new_span := _find_source_lines(memory, source, path_with_text, text):
@@ -244,10 +244,10 @@ def _find_source_lines(memory: Memory, source: Source, path: str, note: Sequence
     count = max(source.line_end - source.line_start + 1, 1)
     if _is_verbatim(memory, source):
         lines = memory.text.split("\n")
-        if at := find_lines(lines, note, source.line_start):
+        if at := locate_lines(lines, note, source.line_start):
             return at, at + len(lines) - 1
         # A source set by hand has a path and no text: it is fresh as long as the note exists.
-        return None if source.digest or path != source.path else same_lines(count, note, source.line_start)
+        return None if source.digest or path != source.path else clamp_lines(count, note, source.line_start)
     starts = sorted(range(len(note) - count + 1), key=lambda at: abs(at + 1 - source.line_start))
     same = (at for at in starts if digest_of_text("\n".join(note[at : at + count])) == source.digest)
     span = next(same, None)
@@ -267,13 +267,13 @@ def _find_replacement_lines(memory: Memory, source: Source, note: Sequence[str])
     line numbers are returned.
     """
     if not _is_verbatim(memory, source):
-        return same_lines(source.line_end - source.line_start + 1, note, source.line_start)
+        return clamp_lines(source.line_end - source.line_start + 1, note, source.line_start)
     lines = memory.text.split("\n")
     if span := find_replacement(lines, note, source.line_start):
         return span
     at = max(range(len(lines)), key=lambda number: len(lines[number]))
     like = process.extractOne(lines[at], note, scorer=fuzz.ratio, score_cutoff=_MIN_LINE_SIMILARITY)
-    return same_lines(len(lines), note, like[2] + 1 - at) if like else None
+    return clamp_lines(len(lines), note, like[2] + 1 - at) if like else None
 
 
 def _describe_found_source(

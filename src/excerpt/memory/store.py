@@ -29,7 +29,7 @@ from excerpt.memory.memory_file import (
     render_memory,
 )
 from excerpt.memory.words import SearchableMemory, build_searchable, build_word_matcher
-from excerpt.model import Memory, Skipped, Source
+from excerpt.model import FileProblem, Memory, Source
 from excerpt.state_files import create_file, file_lock, read_limited, replace_file, sync_folder
 
 TRASH = "trash"
@@ -57,7 +57,7 @@ class LoadedMemories:
     """All memories of a folder, newest first, with its unreadable files and the memories that are copies."""
 
     memories: tuple[Memory, ...]
-    unreadable: tuple[Skipped, ...]
+    unreadable: tuple[FileProblem, ...]
     copies: tuple[CopiedMemory, ...] = ()
 
 
@@ -117,7 +117,7 @@ class FolderContents:
             for own, (name, _) in self.files_by_id.items()
             if stated_ids[name] != own
         )
-        return LoadedMemories(memories, tuple(Skipped(*each) for each in unreadable), tuple(copies))
+        return LoadedMemories(memories, tuple(FileProblem(*each) for each in unreadable), tuple(copies))
 
     @cached_property
     def memories_by_file(self) -> Mapping[str, Memory]:

@@ -55,8 +55,8 @@ def build_word_matcher(words: str, languages: Sequence[str]) -> Callable[[Search
     """
     common = [language for language, _ in Counter(languages).most_common()]
     parsed = query_terms(words, list(dict.fromkeys([*common, ""])))
-    compounds = [word for word in parsed if word.whole]
-    parts = [word for word in parsed if not word.whole]
+    compounds = [word for word in parsed if word.is_compound]
+    parts = [word for word in parsed if not word.is_compound]
     lone = [whole for whole in compounds if not any(_is_within(part, whole) for part in parts)]
     required = []
     for word in (*parts, *lone):

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from excerpt.kinds import Scope
-from excerpt.model import Fragment, Hit, Pack, Part
+from excerpt.model import Fragment, FragmentInfo, Hit, Pack
 from excerpt.pack.expand import (
     HitSpan,
     LineSpan,
@@ -158,15 +158,15 @@ class TokenCosts:
         """Return the tokens of a range of lines, which is read from the note."""
         return self.count_rendered(note.text(line_start, line_end) + "\n")
 
-    def _count_part(self, part: Part, note: CachedNote) -> int:
+    def _count_part(self, part: FragmentInfo, note: CachedNote) -> int:
         if self._has_indexed_counts and self._keeps_text:
             return part.tokens
         return self.count_rendered(note.text(part.line_start, part.line_end))
 
-    def _count_between(self, before: Part, after: Part) -> int:
+    def _count_between(self, before: FragmentInfo, after: FragmentInfo) -> int:
         return 1 + self._count_headings(after, after.section - before.section)
 
-    def _count_headings(self, part: Part, sections: int) -> int:
+    def _count_headings(self, part: FragmentInfo, sections: int) -> int:
         """Return the tokens of the heading above a fragment, times `sections`.
 
         `sections` is the number of headings since the previous fragment; all are assumed to be as long as this one.

@@ -11,8 +11,8 @@ from functools import cached_property, partial
 from heapq import nlargest
 from typing import Concatenate, Generic, ParamSpec
 
-from excerpt.kinds import Scope, Stopped, Strategy
-from excerpt.model import TOO_LARGE, Fragment, Hit, LeftOut, Pack, PackResult, Result
+from excerpt.kinds import Scope, StopReason, Strategy
+from excerpt.model import TOO_LARGE, Fragment, Hit, OmittedHit, Pack, PackResult, Result
 from excerpt.pack.budget import (
     MAX_PRIMARY_HITS,
     CandidateChoices,
@@ -69,7 +69,7 @@ class HitCollector:
     overrides: PackOverrides
     costs: TokenCosts
     hit_spans: list[HitSpan] = field(default_factory=list)
-    left_out: list[LeftOut] = field(default_factory=list)
+    left_out: list[OmittedHit] = field(default_factory=list)
     is_limited: bool = False
     """Whether the ranking has more hits than the limit allows."""
     _by_digest: dict[str, Fragment] = field(default_factory=dict)
@@ -93,7 +93,7 @@ class HitCollector:
             if fragment:
                 candidates.append(Hit(fragment, MARK_SCORE, spans=spans.get(fragment_id, ())))
             else:
-                self.left_out.append(LeftOut(fragment_id, 0, 0, 0, GONE_REASON))
+                self.left_out.append(OmittedHit(fragment_id, 0, 0, 0, GONE_REASON))
         candidates = self._without_dropped(candidates)
         self._add_candidates(
             candidates, [MARK_SCORE] * len(candidates), MARK_SCORE, len(candidates), lambda _fragment, _held: None
@@ -160,9 +160,9 @@ class HitCollector:
         self.left_out.append(make_left_out(fragment, reason, self.costs))
 
 
-def make_left_out(fragment: Fragment, reason: str, costs: TokenCosts) -> LeftOut:
+def make_left_out(fragment: Fragment, reason: str, costs: TokenCosts) -> OmittedHit:
     """Return the record of a fragment that was left out, with its token count and the reason."""
-    return LeftOut(fragment.path, fragment.line_start, fragment.line_end, costs.count_fragment(fragment), reason)
+    return OmittedHit(fragment.path, fragment.line_start, fragment.line_end, costs.count_fragment(fragment), reason)
 
 
 # --- pack -------------------------------------------------------------------------------------------------------------
@@ -226,7 +226,7 @@ def build_pack(
         value=choice.value,
         source_tokens=sum(notes[path].tokens for path in dict.fromkeys(pack.path for pack in packs)),
         format=settings.format,
-        stopped=Stopped.BUDGET if unchosen else Stopped.LIMIT if gathered.is_limited else Stopped.END,
+        stopped=StopReason.BUDGET if unchosen else StopReason.LIMIT if gathered.is_limited else StopReason.END,
         costs=_count_pack_tokens(choice),
         needs=tuple(each.count_hit_alone(hit) for each, hit in unchosen),
     )
@@ -389,7 +389,7 @@ def _iterate_unchosen_hits(
 
 def _iterate_unchosen_reasons(
     unchosen: Iterable[tuple[CandidateChoices, Hit]], budget: int, costs: TokenCosts
-) -> Iterator[LeftOut]:
+) -> Iterator[OmittedHit]:
     """Yield the record of each hit that is in no chosen pack, with the reason."""
     for each, hit in unchosen:
         yield make_left_out(hit.fragment, OUT_OF_BUDGET_REASON if each.can_fit(budget) else TOO_LARGE, costs)

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from excerpt.kinds import BlockKind, Scope
 from excerpt.locations import location_of_lines
-from excerpt.model import Block, Entry, Fragment, Hit, Pack, Span
+from excerpt.model import Block, EntryHit, Fragment, Hit, Pack, Span
 from excerpt.pack.source import CachedNote, FragmentRange
 from excerpt.text.fragments import digest_of_text, note_id
 from excerpt.text.words import WIDE_CHARACTERS, fold
@@ -286,7 +286,7 @@ def _make_pack(
         line_start=line_span.line_start,
         line_end=line_span.line_end,
         scope=line_span.scope,
-        entry=Entry(fragment.id, fragment.ordinal, hit.score, fragment.heading_path),
+        entry=EntryHit(fragment.id, fragment.ordinal, hit.score, fragment.heading_path),
         fragment_ids=tuple(part.id for part in note.parts(line_span.first_ordinal, line_span.last_ordinal)),
         text=text,
         tokens=0,

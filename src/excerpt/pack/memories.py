@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 from weakref import proxy
 
-from excerpt.model import Fragment, Memory, Part, Section
+from excerpt.model import Fragment, FragmentInfo, Memory, Section
 from excerpt.pack.memory_fragment import memory_id_of, memory_name, memory_to_fragment
 from excerpt.pack.selection import MarkedFragment, PackOverrides, SavedMarks
 from excerpt.pack.source import FragmentRange, NoteSource
@@ -124,7 +124,7 @@ class SourceWithMemories:
         entry = self._memories.get(fragment_id)
         return entry[1] if entry else None if memory_id_of(fragment_id) else self._source.fragment(fragment_id)
 
-    def parts(self, ranges: Sequence[FragmentRange], /) -> Sequence[Sequence[Part]]:
+    def parts(self, ranges: Sequence[FragmentRange], /) -> Sequence[Sequence[FragmentInfo]]:
         source_ranges = [each for each in ranges if memory_id_of(each[0]) is None]
         source_parts = iter(self._source.parts(source_ranges) if source_ranges else ())
         return [
@@ -152,10 +152,10 @@ class SourceWithMemories:
     def current_path(self, path: str, /) -> str | None:
         return None if memory_id_of(path) else self._source.current_path(path)
 
-    def _make_memory_parts(self, path: str, first: int, last: int | None) -> Sequence[Part]:
+    def _make_memory_parts(self, path: str, first: int, last: int | None) -> Sequence[FragmentInfo]:
         """Return the single fragment of a memory, if the ordinals `first` to `last` include 0."""
         entry = self._memories.get(path)
         if entry is None or first > 0 or (last is not None and last < 0):
             return ()
         fragment = entry[1]
-        return (Part(0, fragment.id, 0, 0, 0, "", 1, fragment.line_end, fragment.tokens, fragment.digest),)
+        return (FragmentInfo(0, fragment.id, 0, 0, 0, "", 1, fragment.line_end, fragment.tokens, fragment.digest),)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from excerpt.text.display import format_lines, location, visible_line
+from excerpt.text.display import format_lines, format_source_location, visible_line
 
 if TYPE_CHECKING:
     from excerpt.model import Fragment, Memory
@@ -46,5 +46,5 @@ def format_memory_source(memory: Memory) -> str:
     if source is None or not source.line_start:
         return source.path if source is not None else ""
     if source.place:
-        return location(source.path, source.line_start, source.line_end, source.place)
+        return format_source_location(source.path, source.line_start, source.line_end, source.place)
     return f"{source.path}, {format_lines(source.line_start, source.line_end)}"

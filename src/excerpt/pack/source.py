@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Protocol
 from weakref import WeakKeyDictionary, proxy
 
-from excerpt.model import Fragment, Part, Section
+from excerpt.model import Fragment, FragmentInfo, Section
 
 _MAX_CACHED_NOTES = 256  # that stay in memory from one pack to the next
 _NO_END = 1 << 62
@@ -31,7 +31,7 @@ class NoteSource(Protocol):
 
     def fragment(self, fragment_id: str, /) -> Fragment | None: ...
 
-    def parts(self, ranges: Sequence[FragmentRange], /) -> Sequence[Sequence[Part]]:
+    def parts(self, ranges: Sequence[FragmentRange], /) -> Sequence[Sequence[FragmentInfo]]:
         """Return the existing fragments of each range, by ordinal."""
         ...
 
@@ -55,7 +55,7 @@ class CachedNote:
     def __init__(self, source: NoteSource, path: str) -> None:
         self.path = path
         self._source = source
-        self._parts: dict[int, Part] = {}
+        self._parts: dict[int, FragmentInfo] = {}
         self._fragment_bound = _NO_END  # an upper bound of the number of fragments
         self._texts: dict[tuple[int, int], str] = {}
 
@@ -81,7 +81,7 @@ class CachedNote:
         own = self._texts.get((line_start, line_end))
         return own if own is not None else "\n".join(self.lines[line_start - 1 : line_end])
 
-    def parts(self, first: int, last: int) -> Sequence[Part]:
+    def parts(self, first: int, last: int) -> Sequence[FragmentInfo]:
         """Return the existing fragments with the ordinals `first` to `last`."""
         try:
             return [self._parts[ordinal] for ordinal in range(first, last + 1)]
@@ -95,7 +95,7 @@ class CachedNote:
             if ordinal in self._parts
         ]
 
-    def parts_in(self, line_start: int, line_end: int) -> Sequence[Part]:
+    def parts_in(self, line_start: int, line_end: int) -> Sequence[FragmentInfo]:
         """Return the fragments that are completely within these lines."""
         if not self.has_read(0, None):
             self.cache_parts(0, None, self._source.parts([(self.path, 0, None)])[0])
@@ -133,7 +133,7 @@ class CachedNote:
         end = self._fragment_bound if last is None else min(last + 1, self._fragment_bound)
         return all(ordinal in self._parts for ordinal in range(first, end))
 
-    def cache_parts(self, first: int, last: int | None, parts: Sequence[Part]) -> None:
+    def cache_parts(self, first: int, last: int | None, parts: Sequence[FragmentInfo]) -> None:
         """Cache `parts`, all fragments that the source has with ordinals `first` to `last` (None: the end).
 
         Ordinals have no gaps, so fewer parts than ordinals show where the note ends.
@@ -143,7 +143,7 @@ class CachedNote:
             self._fragment_bound = min(self._fragment_bound, first + len(parts))
 
 
-def _is_same_row(part: Part, fragment: Fragment) -> bool:
+def _is_same_row(part: FragmentInfo, fragment: Fragment) -> bool:
     """Return whether `part` and `fragment` are the same row of the index, not merely equal texts."""
     row = part.key, part.id, part.section, part.line_start
     return row == (fragment.key, fragment.id, fragment.section, fragment.line_start)

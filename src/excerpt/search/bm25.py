@@ -272,9 +272,9 @@ class WordIndex:
                 longer = tuple(t for t in self._complete_prefix(fold(word.surface)) if t not in word.terms)
                 if longer:
                     tiers.append(TermTier(longer, PREFIX_SHARE))
-            if not word.whole and not any(self._match_terms(tier.terms).count for tier in tiers):
+            if not word.is_compound and not any(self._match_terms(tier.terms).count for tier in tiers):
                 tiers += self._similar_terms(word, fuzzy_threshold)
-            words.append(ExpandedWord(word.surface, tuple(tiers), word.position, word.whole))
+            words.append(ExpandedWord(word.surface, tuple(tiers), word.position, word.is_compound))
         return tuple(words)
 
     def match(self, word: ExpandedWord) -> WordMatches:

@@ -413,7 +413,7 @@ def count_words(words: Sequence[QueryWord]) -> int:
             continue
         count += 0.5 if word.start < end else 1.0
         end = word.end
-        if word.whole:
+        if word.is_compound:
             whole_end = word.end
     return int(count + 0.5)
 

@@ -22,11 +22,11 @@ import numpy.typing as npt
 
 from excerpt.corpus.facets import UNKNOWN_DAY, Facets, Ints
 from excerpt.corpus.interface import Corpus
-from excerpt.locations import number_of
+from excerpt.locations import first_page_of
 from excerpt.search.bm25 import NO_ROWS, Rows
 from excerpt.search.proximity import AnalyzeWords, find_phrase_rows, find_word_sequence
 from excerpt.search.query import Filter, FilterKind, Query, page_range
-from excerpt.text.dates import Period, day_of, period_of
+from excerpt.text.dates import Period, parse_date, parse_period
 from excerpt.text.words import WIDE_CHARACTERS, QueryWord, fold
 
 Flags = npt.NDArray[np.bool_]
@@ -118,7 +118,7 @@ FILTER_FIELDS = {FilterKind.TITLE: ("title", "alias"), FilterKind.HEADING: ("hea
 def _find_rows_with_text(filter_: Filter, snapshot: Corpus, analyze_words: AnalyzeWords) -> Rows:
     """Return the rows, ascending, that have all words of a title or heading filter in any order."""
     words = analyze_words(filter_.value)
-    words = [word for word in words if not word.whole] or words
+    words = [word for word in words if not word.is_compound] or words
     fields = FILTER_FIELDS[filter_.kind]
     is_prefix = filter_.open and not filter_.negated
     row_sets = [
@@ -131,7 +131,9 @@ def _find_rows_with_text(filter_: Filter, snapshot: Corpus, analyze_words: Analy
 def _find_rows_on_pages(filter_: Filter, snapshot: Corpus) -> Rows:
     """Return the rows of fragments on the pages, slides or chapters that a filter names, ascending."""
     first, last = page_range(filter_.value) or (0, -1)
-    keys = [key for key, location in snapshot.facets.fragment_places() if first <= (number_of(location) or -1) <= last]
+    keys = [
+        key for key, location in snapshot.facets.fragment_places() if first <= (first_page_of(location) or -1) <= last
+    ]
     return np.flatnonzero(np.isin(snapshot.lexical.keys, np.array(keys, np.int64))).astype(np.int32)
 
 
@@ -165,9 +167,9 @@ def _match_notes(filter_: Filter, facets: Facets, today: date) -> Ints | Flags:
         FilterKind.PATH: lambda: _match_paths(facets.paths, value, is_prefix=is_prefix),
         FilterKind.FOLDER: lambda: _match_folders(facets.paths, value, is_prefix=is_prefix),
         FilterKind.FILE: lambda: _match_names((path[path.rfind("/") + 1 :] for path in facets.paths), value),
-        FilterKind.MODIFIED: lambda: _match_times(facets.modified, period_of(value, today)),
-        FilterKind.CREATED: lambda: _match_days(facets.created, period_of(value, today)),
-        FilterKind.DATE: lambda: _match_dates(facets, period_of(value, today)),
+        FilterKind.MODIFIED: lambda: _match_times(facets.modified, parse_period(value, today)),
+        FilterKind.CREATED: lambda: _match_days(facets.created, parse_period(value, today)),
+        FilterKind.DATE: lambda: _match_dates(facets, parse_period(value, today)),
         FilterKind.PROPERTY: lambda: _match_property(
             facets.properties.get(filter_.name, {}), value, today, is_prefix=is_prefix
         ),
@@ -334,7 +336,7 @@ def _match_dates(facets: Facets, period: Period | None) -> Flags:
     """Return a flag for each note: whether its property `date`, else its last change, is in a period."""
     inside = _match_times(facets.modified, period)
     dates = facets.properties.get("date", {})
-    inside[_match_values(dates, lambda value: day_of(value) is not None)] = False
+    inside[_match_values(dates, lambda value: parse_date(value) is not None)] = False
     inside[_match_values(dates, lambda value: period is not None and _is_day_in(value, period))] = True
     return inside
 
@@ -376,7 +378,7 @@ def _match_property(values: Mapping[str, Ints], text: str, today: date, *, is_pr
     if ".." in pattern and (is_in_range := _test_range(pattern, today)):
         return _match_values(values, is_in_range)
     exact = _match_values(values, _test_word(pattern, whole=True))
-    if period := period_of(pattern, today):
+    if period := parse_period(pattern, today):
         return np.union1d(exact, _match_values(values, lambda value: _is_day_in(value, period)))
     return exact if len(exact) or not is_prefix else _match_values(values, _test_word(pattern, whole=False))
 
@@ -405,7 +407,7 @@ def _test_comparison(sign: str, bound: str, today: date) -> ValueTest:
 
     `sign` is `>`, `>=`, `<` or `<=`. Value and bound are compared as numbers if both are numbers, else as dates.
     """
-    period = period_of(sign + bound, today)
+    period = parse_period(sign + bound, today)
     limit = float(bound) if _NUMBER.fullmatch(bound) else None
     is_year = bool(_YEAR.fullmatch(bound))
 
@@ -432,7 +434,7 @@ def _test_range(text: str, today: date) -> ValueTest | None:
     """
     bounds = [bound.strip() for bound in text.split("..", 1)]
     if not all(_NUMBER.fullmatch(bound) for bound in bounds if bound) or not any(bounds):
-        period = period_of(text, today)
+        period = parse_period(text, today)
         return None if period is None else lambda value: _is_day_in(value, period)
     checks = [_test_comparison(sign, bound, today) for sign, bound in zip((">=", "<="), bounds, strict=True) if bound]
     return lambda value: all(is_match(value) for is_match in checks)
@@ -447,5 +449,5 @@ def _is_number(value: str, *, is_year: bool) -> bool:
 
 
 def _is_day_in(value: str, period: Period) -> bool:
-    day = day_of(value)
+    day = parse_date(value)
     return day is not None and period[0] <= day <= period[1]

@@ -8,7 +8,7 @@ from datetime import date
 import numpy as np
 
 from excerpt.corpus.interface import CandidateQuery, Corpus
-from excerpt.locations import number_of
+from excerpt.locations import first_page_of
 from excerpt.search.bm25 import ExpandedWord, WordIndex
 from excerpt.search.evidence import analyze_text, compute_meaning_factor
 from excerpt.search.filters import FILTER_FIELDS, flag_allowed_notes
@@ -90,7 +90,7 @@ def _find_keys_on_pages(filters: Sequence[Filter], corpus: Corpus) -> tuple[int,
     return tuple(
         key
         for key, location in corpus.facets.fragment_places()
-        if all(first <= (number_of(location) or -1) <= last for first, last in ranges)
+        if all(first <= (first_page_of(location) or -1) <= last for first, last in ranges)
     )
 
 
@@ -122,4 +122,4 @@ def _excluded_terms(query: Query, corpus: Corpus) -> tuple[str, ...]:
 def _split_words(text: str, corpus: Corpus) -> Sequence[QueryWord]:
     """Return the words of a text, with the parts of a compound instead of the compound."""
     words = analyze_text(text, corpus)
-    return [word for word in words if not word.whole] or words
+    return [word for word in words if not word.is_compound] or words

@@ -158,7 +158,7 @@ def find_word_sequence(
 
     Stems are compared, not spelling.
     """
-    words = [word for word in query_words if not word.whole] or list(query_words)
+    words = [word for word in query_words if not word.is_compound] or list(query_words)
     return np.unique(np.concatenate([_find_sequence_in_field(reader, field, words) for field in fields]))
 
 

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from excerpt.corpus.facets import property_name
 from excerpt.kinds import Strategy
-from excerpt.model import Hint
+from excerpt.model import QueryHint
 from excerpt.text.dates import is_period
 from excerpt.text.words import WIDE_CHARACTERS, fold
 
@@ -301,14 +301,14 @@ In a shorter name they make another word: `state`, `date`.
 _FILTER_LIKE = re.compile(r'-?((?:[^\W\d_]+[-_])*[^\W\d_]+):("[^"]*"?|[^\s":/\\;,][^\s";,]*+(?![;,]))')
 
 
-def suggest_filters(text: str, known: KnownNames) -> tuple[Hint, ...]:
+def suggest_filters(text: str, known: KnownNames) -> tuple[QueryHint, ...]:
     """Return a hint with the correct name for each word of a query text that looks like a misspelt filter.
 
     A name that occurs several times has one hint.
     """
     if ":" not in text:
         return ()
-    results: list[Hint] = []
+    results: list[QueryHint] = []
     checked_keys: set[str] = set()
     names = [name for name in (*known.kinds, *known.properties) if len(name) >= _MIN_HINT_LETTERS]
     for piece in iterate_pieces(text, known):
@@ -325,7 +325,7 @@ def suggest_filters(text: str, known: KnownNames) -> tuple[Hint, ...]:
         max_errors = 2 if len(key) >= _MIN_TWO_ERROR_LETTERS else 1
         closest = process.extractOne(key, names, scorer=OSA.distance, score_cutoff=max_errors)
         if closest and _parse_filter(f"{closest[0]}:{match[2]}", 0, known):
-            results.append(Hint(match.start(1), match.end(1) + 1, f"{match[1]}:", f"{closest[0]}:"))
+            results.append(QueryHint(match.start(1), match.end(1) + 1, f"{match[1]}:", f"{closest[0]}:"))
             if len(results) == _MAX_HINTS:
                 break
     return tuple(results)

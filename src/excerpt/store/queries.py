@@ -11,7 +11,7 @@ from excerpt.corpus.queries import TARGET_SEPARATOR, NoteRow
 from excerpt.corpus.tables import FIELDS
 from excerpt.index.catalog import text_from_row
 from excerpt.index.queries import fragment_from_row, section_from_row
-from excerpt.model import Fragment, Part, Section, Skipped
+from excerpt.model import FileProblem, Fragment, FragmentInfo, Section
 from excerpt.store import schema
 from excerpt.store.connection import Row, StoreConnection, replace_unstorable
 
@@ -127,12 +127,12 @@ class StoreQueries:
         sql = f"{_SELECT_FRAGMENT} WHERE n.path = %s AND f.ordinal BETWEEN %s AND %s ORDER BY f.ordinal"
         return [fragment_from_row(row) for row in self.rows(sql, path, first, _MAX_ORDINAL if last is None else last)]
 
-    def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[Part]]:
-        parts_by_range: list[list[Part]] = [[] for _ in ranges]
+    def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[FragmentInfo]]:
+        parts_by_range: list[list[FragmentInfo]] = [[] for _ in ranges]
         lasts = [_MAX_ORDINAL if last is None else min(last, _MAX_ORDINAL) for _, _, last in ranges]
         columns = [replace_unstorable(path) for path, _, _ in ranges], [first for _, first, _ in ranges], lasts
         for number, *row in self.rows(_SELECT_PARTS, *columns):
-            parts_by_range[number - 1].append(Part(*row))
+            parts_by_range[number - 1].append(FragmentInfo(*row))
         return parts_by_range
 
     def sections(self, path: str) -> list[Section]:
@@ -265,10 +265,10 @@ class StoreQueries:
         """Return how many attachments there are of each kind."""
         return dict(self.rows("SELECT kind, count(*) FROM notes WHERE kind <> '' GROUP BY kind ORDER BY kind"))
 
-    def remarks(self, *, skipped: bool) -> tuple[Skipped, ...]:
+    def remarks(self, *, skipped: bool) -> tuple[FileProblem, ...]:
         """Return the files that were skipped; without `skipped`, the notes that were read with a warning."""
         remark_rows = self.rows("SELECT path, reason FROM remarks WHERE skipped = %s ORDER BY path, reason", skipped)
-        return tuple(Skipped(path, reason) for path, reason in remark_rows)
+        return tuple(FileProblem(path, reason) for path, reason in remark_rows)
 
     def term_counts(self, terms: Sequence[str]) -> list[tuple[str, int, int, int]]:
         """Return each known term with how many fragments, fragments of attachments, and notes have it."""

@@ -23,7 +23,7 @@ from excerpt.corpus.tables import FIELDS, FragmentTable
 from excerpt.errors import ModelError, StoreUnusableError
 from excerpt.index.embed import Embedder, open_embedder
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION
-from excerpt.model import Skipped, Status
+from excerpt.model import FileProblem, Status
 from excerpt.settings import Settings
 from excerpt.store import schema
 from excerpt.store.address import StoreAddress
@@ -319,12 +319,12 @@ class StoreSnapshot(NoteReader):
         return self
 
     @property
-    def skipped(self) -> tuple[Skipped, ...]:
+    def skipped(self) -> tuple[FileProblem, ...]:
         """Files that could not be indexed, and why."""
         return self._queries.remarks(skipped=True)
 
     @property
-    def warnings(self) -> tuple[Skipped, ...]:
+    def warnings(self) -> tuple[FileProblem, ...]:
         """Notes that are indexed, but with a warning, such as text from a bad scan."""
         return self._queries.remarks(skipped=False)
 
@@ -354,7 +354,7 @@ class StoreSnapshot(NoteReader):
             skipped=self.skipped,
             warnings=(
                 *(
-                    Skipped(f"index by {index}", DAMAGED_INDEX_MESSAGE)
+                    FileProblem(f"index by {index}", DAMAGED_INDEX_MESSAGE)
                     for index in schema.find_damaged_indexes(self._connection, self._revision.tables.areas)
                 ),
                 *self.warnings,

@@ -1,21 +1,24 @@
-"""Text in the columns of a terminal: its width, cut and wrapped."""
+"""Measuring, wrapping and truncating text by the columns that it takes in a terminal."""
 
 from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
 
-GAIN, LOSS = "█", "░"
-"""Characters of bars: for what adds to a score, and for what subtracts from it."""
+GAIN_CHARACTER, LOSS_CHARACTER = "█", "░"
+"""Characters of score bars: for a signal that raises the score, and for one that lowers it."""
 
 
 def wrap(text: str, width: int) -> Iterator[tuple[int, int]]:
-    """Yield the lines of `text` at most `width` columns wide, as (start, end), broken at spaces where possible."""
+    """Yield the lines of `text` wrapped to `width` columns, each as (start, end).
+
+    Lines are broken at spaces if possible. `start` and `end` (exclusive) are character offsets in `text`.
+    """
     start = 0
     while start < len(text):
         end, used, space = start, 0, -1
-        while end < len(text) and used + _columns_of_char(text[end]) <= width:
-            used += _columns_of_char(text[end])
+        while end < len(text) and used + _character_columns(text[end]) <= width:
+            used += _character_columns(text[end])
             if text[end] == " ":
                 space = end
             end += 1
@@ -26,23 +29,23 @@ def wrap(text: str, width: int) -> Iterator[tuple[int, int]]:
         start = end + (end < len(text) and text[end] == " ")
 
 
-def columns_of(text: str) -> int:
-    """Return how many columns of a terminal `text` takes."""
-    return sum(_columns_of_char(char) for char in text)
+def count_columns(text: str) -> int:
+    """Return the number of terminal columns that `text` takes."""
+    return sum(_character_columns(char) for char in text)
 
 
-def _columns_of_char(char: str) -> int:
+def _character_columns(char: str) -> int:
     if unicodedata.combining(char):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
 def truncate(text: str, columns: int) -> str:
-    """Return `text`, truncated to `columns` with an ellipsis if it is longer."""
-    if columns_of(text) <= columns:
+    """Return `text`, shortened to `columns` terminal columns with an ellipsis if it is wider."""
+    if count_columns(text) <= columns:
         return text
     used, end = 1, 0
-    while used + _columns_of_char(text[end]) <= columns:
-        used += _columns_of_char(text[end])
+    while used + _character_columns(text[end]) <= columns:
+        used += _character_columns(text[end])
         end += 1
     return f"{text[:end]}…"

@@ -1,4 +1,4 @@
-"""Parsing of dates: in properties and file names of notes, and in queries, where a word can mean a period."""
+"""Parsing of dates in properties and file names, and of periods in queries (`7d`, `last-month`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 
 Period = tuple[date, date]
-"""First and last day, both inclusive. `date.min` and `date.max` mean no bound."""
+"""A period: its first and last day, both inclusive. `date.min` and `date.max` mean no bound."""
 
 _DAY = timedelta(days=1)
 
@@ -34,7 +34,7 @@ _MONTHS = {
     )
     for name in names.split()
 }
-_NUMERIC = (
+_NUMERIC_DATES = (
     re.compile(r"(?<!\d)(?P<y>\d{4})([-/._])(?P<m>\d{1,2})\2(?P<d>\d{1,2})(?!\d)"),
     re.compile(r"(?<!\d)(?P<y>\d{4})[年년]\s?(?P<m>\d{1,2})[月월](?:\s?(?P<d>\d{1,2})[日일])?"),
     re.compile(r"(?<![\d.])(?P<d>\d{1,2})\.\s?(?P<m>\d{1,2})\.\s?(?P<y>\d{4})(?![\d.])"),
@@ -42,48 +42,48 @@ _NUMERIC = (
     # With an optional time after it, as in the file names of a Zettelkasten.
     re.compile(r"(?<!\d)(?P<y>(?:19|20)\d\d)(?P<m>\d\d)(?P<d>\d\d)(?:\d{4}|\d{6})?(?!\d)"),
 )
-_SPELLED = (
+_SPELLED_DATES = (
     re.compile(r"(?<!\w)(?P<d>\d{1,2})(?:st|nd|rd|th|\.)?\s(?:de\s)?(?P<name>[^\W\d]{3,9})\.?,?\s(?:de\s)?(?P<y>\d{4})(?!\d)"),
     re.compile(r"(?<!\w)(?P<name>[^\W\d]{3,9})\.?\s(?:(?P<d>\d{1,2})(?:st|nd|rd|th)?,?\s)?(?P<y>\d{4})(?!\d)"),
 )  # fmt: skip
-_MONTH = re.compile(r"(?<!\d)(?P<y>\d{4})-(?P<m>\d\d)(?![\d-])")
-_SECONDS, _MILLISECONDS = 10, 13  # digits of a point in time since 1970, from 2001 until 2286
+_YEAR_AND_MONTH = re.compile(r"(?<!\d)(?P<y>\d{4})-(?P<m>\d\d)(?![\d-])")
+_SECONDS_DIGITS, _MILLISECONDS_DIGITS = 10, 13  # digits of a point in time since 1970, from 2001 until 2286
 
 
 @lru_cache(maxsize=50_000)
-def day_of(text: str) -> date | None:
-    """Return the first date in a property's value or a file's name; None without one.
+def parse_date(text: str) -> date | None:
+    """Return the first date in `text`, a property's value or a file's name; None if it has no date.
 
-    A month or year gives its first day, a time its day as written, and seconds or milliseconds since 1970 the day in
-    UTC. `03/04/2025` is read as in America, unless there is no such month.
+    A month or year gives its first day, and a date with a time its day. A number of seconds or milliseconds since 1970
+    gives the day in UTC. `03/04/2025` is March 4, as in America; `13/04/2025` is April 13.
     """
     bare = text.strip()
     if bare.isdecimal() and bare.isascii():
-        if len(bare) in (_SECONDS, _MILLISECONDS):
-            seconds = int(bare) / (1000 if len(bare) == _MILLISECONDS else 1)
+        if len(bare) in (_SECONDS_DIGITS, _MILLISECONDS_DIGITS):
+            seconds = int(bare) / (1000 if len(bare) == _MILLISECONDS_DIGITS else 1)
             return datetime.fromtimestamp(seconds, UTC).date()
         if len(bare) == 4:
-            return _date(int(bare), 1, 1)
-    for pattern in (*_NUMERIC, *_SPELLED, _MONTH) if any(map(str.isdecimal, bare)) else ():
+            return _date_or_none(int(bare), 1, 1)
+    for pattern in (*_NUMERIC_DATES, *_SPELLED_DATES, _YEAR_AND_MONTH) if any(map(str.isdecimal, bare)) else ():
         for match in pattern.finditer(bare):
-            day = _date_of_match(match)
+            day = _date_from_match(match)
             if day:
                 return day
     return None
 
 
-def _date_of_match(match: re.Match[str]) -> date | None:
+def _date_from_match(match: re.Match[str]) -> date | None:
     parts = match.groupdict()
     year, day = int(parts["y"]), int(parts.get("d") or 1)
     if "name" in parts:
-        return _date(year, _MONTHS.get(parts["name"].lower(), 0), day)
+        return _date_or_none(year, _MONTHS.get(parts["name"].lower(), 0), day)
     month = int(parts["m"])
-    parsed = _date(year, month, day)
+    parsed = _date_or_none(year, month, day)
     # Day and month may be in either order if the year is last, but not if it is first.
-    return _date(year, day, month) if parsed is None and match.start("y") > match.start("m") else parsed
+    return _date_or_none(year, day, month) if parsed is None and match.start("y") > match.start("m") else parsed
 
 
-def _date(year: int, month: int, day: int) -> date | None:
+def _date_or_none(year: int, month: int, day: int) -> date | None:
     try:
         return date(year, month, day)
     except ValueError:
@@ -92,34 +92,34 @@ def _date(year: int, month: int, day: int) -> date | None:
 
 # --- a period in a query ----------------------------------------------------------------------------------------------
 
-_ISO = re.compile(r"(\d{4})(?:([-/.])(\d{0,2})(?:\2(\d{0,2}))?)?", re.ASCII)
-_AGO = re.compile(r"(\d{1,5})([dwmy])", re.ASCII)
-_COMPARED = re.compile(r"(>=|<=|>|<|=)(.+)", re.DOTALL)
-_NAMED = re.compile(r"(this|last)[-_ ]?(week|month|year)")
+_ISO_PERIOD = re.compile(r"(\d{4})(?:([-/.])(\d{0,2})(?:\2(\d{0,2}))?)?", re.ASCII)
+_COUNT_AND_UNIT = re.compile(r"(\d{1,5})([dwmy])", re.ASCII)
+_COMPARISON = re.compile(r"(>=|<=|>|<|=)(.+)", re.DOTALL)
+_NAMED_PERIOD = re.compile(r"(this|last)[-_ ]?(week|month|year)")
 
 
-def period_of(text: str, today: date) -> Period | None:
-    """Return the period that a filter's value means, None if it is none.
+def parse_period(text: str, today: date) -> Period | None:
+    """Return the period that a filter's value means on the day `today`; None if `text` is not a period.
 
-    Accepted are `2025`, `2025-03`, `2025-03-01`, `7d`, `2w`, `3m`, `1y`, `today`, `yesterday`, `this-week`,
-    `last-month` and the like; one of them after `>`, `>=`, `<` or `<=`; or two around `..`, either of which may be
-    missing.
+    Accepted are `2025`, `2025-03`, `2025-03-01`, `7d` (from 7 days ago to today), `2w`, `3m`, `1y`, `today`,
+    `yesterday`, `this-week`, `last-month` and the like; a comparison with such a period (`>2025`, `>=`, `<`, `<=`,
+    `=`); or a range of two periods with `..` between them, of which one may be missing (`2024..`).
     """
     value = text.strip().lower()
-    if compared := _COMPARED.fullmatch(value):
-        return _period_of_comparison(compared[1], compared[2].strip(), today)
+    if compared := _COMPARISON.fullmatch(value):
+        return _parse_comparison(compared[1], compared[2].strip(), today)
     if ".." in value:
         begin, _, end = value.partition("..")
-        return _between(begin.strip(), end.strip(), today)
-    return _parse_period(value, today)
+        return _parse_range(begin.strip(), end.strip(), today)
+    return _parse_simple_period(value, today)
 
 
 def is_period(text: str) -> bool:
-    """Return whether `text` is a period, on whatever day it is read."""
-    return period_of(text, date(2000, 1, 1)) is not None
+    """Return whether `parse_period` accepts `text`, whatever day is today."""
+    return parse_period(text, date(2000, 1, 1)) is not None
 
 
-def _period_of_comparison(sign: str, value: str, today: date) -> Period | None:
+def _parse_comparison(sign: str, value: str, today: date) -> Period | None:
     period = _period_bound(value, today)
     if period is None:
         return None
@@ -131,7 +131,7 @@ def _period_of_comparison(sign: str, value: str, today: date) -> Period | None:
     return {">=": (first, date.max), "<=": (date.min, last)}.get(sign, period)
 
 
-def _between(begin: str, end: str, today: date) -> Period | None:
+def _parse_range(begin: str, end: str, today: date) -> Period | None:
     first = _period_bound(begin, today) if begin else (date.min, date.min)
     last = _period_bound(end, today) if end else (date.max, date.max)
     if first is None or last is None or not (begin or end):
@@ -140,30 +140,33 @@ def _between(begin: str, end: str, today: date) -> Period | None:
 
 
 def _period_bound(value: str, today: date) -> Period | None:
-    """Return the period of `_parse_period`, except that a number of days (weeks, …) ago is a single day."""
-    period = _parse_period(value, today)
-    return (period[0], period[0]) if period and _AGO.fullmatch(value) else period
+    """Return the period that bounds a comparison or range.
+
+    It is the result of `_parse_simple_period`, but `7d` is the single day a week ago, not the week up to today.
+    """
+    period = _parse_simple_period(value, today)
+    return (period[0], period[0]) if period and _COUNT_AND_UNIT.fullmatch(value) else period
 
 
-def _parse_period(value: str, today: date) -> Period | None:
-    if match := _ISO.fullmatch(value):
+def _parse_simple_period(value: str, today: date) -> Period | None:
+    if match := _ISO_PERIOD.fullmatch(value):
         # While it is being typed, "2025-0" is still the year.
-        return _calendar(int(match[1]), int(match[3] or 0), int(match[4] or 0))
-    if match := _AGO.fullmatch(value):
-        return _ago(int(match[1]), match[2], today), today
-    if match := _NAMED.fullmatch(value):
-        return _period_by_name(match[1] == "last", match[2], today)
+        return _calendar_period(int(match[1]), int(match[3] or 0), int(match[4] or 0))
+    if match := _COUNT_AND_UNIT.fullmatch(value):
+        return _date_before(int(match[1]), match[2], today), today
+    if match := _NAMED_PERIOD.fullmatch(value):
+        return _named_period(match[1] == "last", match[2], today)
     if value in ("today", "yesterday"):
         day = today if value == "today" else today - _DAY
         return day, day
     return None
 
 
-def _calendar(year: int, month: int, day: int) -> Period | None:
+def _calendar_period(year: int, month: int, day: int) -> Period | None:
     if not month and not day:
-        first = _date(year, 1, 1)
+        first = _date_or_none(year, 1, 1)
         return (first, date(year, 12, 31)) if first else None
-    first = _date(year, month, day or 1)
+    first = _date_or_none(year, month, day or 1)
     if first is None:
         return None
     return first, first if day else _month_end(first)
@@ -173,7 +176,7 @@ def _month_end(day: date) -> date:
     return date(day.year, 12, 31) if day.month == 12 else date(day.year, day.month + 1, 1) - _DAY
 
 
-def _ago(count: int, unit: str, today: date) -> date:
+def _date_before(count: int, unit: str, today: date) -> date:
     if unit in "dw":
         days = count * (7 if unit == "w" else 1)
         return today - timedelta(days) if days < today.toordinal() else date.min
@@ -184,13 +187,13 @@ def _ago(count: int, unit: str, today: date) -> date:
     return first.replace(day=min(today.day, _month_end(first).day))
 
 
-def _period_by_name(last: bool, unit: str, today: date) -> Period:
+def _named_period(is_last: bool, unit: str, today: date) -> Period:
     if unit == "week":
-        monday = today - timedelta(today.weekday() + (7 if last else 0))
+        monday = today - timedelta(today.weekday() + (7 if is_last else 0))
         return monday, monday + timedelta(6)
     if unit == "month":
         first = today.replace(day=1)
-        first = (first - _DAY).replace(day=1) if last else first
+        first = (first - _DAY).replace(day=1) if is_last else first
         return first, _month_end(first)
-    year = today.year - (1 if last else 0)
+    year = today.year - (1 if is_last else 0)
     return date(year, 1, 1), date(year, 12, 31)

@@ -1,4 +1,7 @@
-"""Text, numbers, lines and times for display, without characters that a terminal would interpret."""
+"""Formatting of text, numbers, lines and times for display.
+
+Characters that a terminal would interpret are replaced.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,10 @@ from functools import cache
 # Each is replaced by one character, so that spans into the text stay valid. Zero-width joiners are kept: Persian and
 # emoji need them, and they neither move the cursor nor reorder text.
 
-_REPLACED = "\N{REPLACEMENT CHARACTER}"
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
-_C0 = {code: chr(0x2400 + code) for code in range(0x20)} | {0x7F: "\N{SYMBOL FOR DELETE}"}
-_OTHERS = (
+_C0_REPLACEMENTS = {code: chr(0x2400 + code) for code in range(0x20)} | {0x7F: "\N{SYMBOL FOR DELETE}"}
+_OTHER_CONTROL_CODES = (
     range(0x80, 0xA0),  # C1: CSI, OSC and others as single characters
     (0x061C, 0x200B, 0x200E, 0x200F, 0x2028, 0x2029, 0x2060, 0xFEFF),  # marks of direction and width, line separators
     range(0x202A, 0x202F),  # bidi embeddings and overrides
@@ -26,38 +29,38 @@ _OTHERS = (
     range(0xFFF9, 0xFFFC),  # interlinear annotation
     range(0xE0000, 0xE0080),  # tags
 )
-_LINE = _C0 | {code: _REPLACED for codes in _OTHERS for code in codes}
-_TEXT = {code: shown for code, shown in _LINE.items() if code not in (0x09, 0x0A)}
+_LINE_TRANSLATION = _C0_REPLACEMENTS | {code: _REPLACEMENT for codes in _OTHER_CONTROL_CODES for code in codes}
+_TEXT_TRANSLATION = {code: shown for code, shown in _LINE_TRANSLATION.items() if code not in (0x09, 0x0A)}
 
 
 def visible(text: str) -> str:
-    """Return `text`, of the same length, with every control except tab and line feed shown as a character."""
-    return text if text.isascii() and text.isprintable() else text.translate(_TEXT)
+    """Return `text` with control characters, except tab and line feed, replaced by visible ones."""
+    return text if text.isascii() and text.isprintable() else text.translate(_TEXT_TRANSLATION)
 
 
 def visible_line(text: str) -> str:
-    """Return `visible` text for one line, as a title, heading or path: tabs and line feeds are shown too."""
-    return text if text.isascii() and text.isprintable() else text.translate(_LINE)
+    """Return `text` with all control characters, also tab and line feed, replaced by visible ones."""
+    return text if text.isascii() and text.isprintable() else text.translate(_LINE_TRANSLATION)
 
 
-def escape_characters() -> str:
-    """Return the characters from DEL on that `visible_line` replaces, as a regular expression's set."""
-    return "\x7f" + "".join(f"{chr(codes[0])}-{chr(codes[-1])}" for codes in _runs())
+def control_character_set() -> str:
+    """Return the characters from DEL on that `visible_line` replaces, as the inside of a regex set."""
+    return "\x7f" + "".join(f"{chr(codes[0])}-{chr(codes[-1])}" for codes in _replaced_ranges())
 
 
 def visible_json(text: str) -> str:
-    """Return JSON equal to `text`, with every such character written as an escape."""
-    return _in_json().sub(_escape_character, text)
+    """Return JSON equal to the JSON in `text`, with all characters that `visible_line` replaces escaped."""
+    return _json_escape_pattern().sub(_escape_character, text)
 
 
 @cache
-def _in_json() -> re.Pattern[str]:
-    """Return the pattern for characters to escape; those below a space are escaped in any JSON."""
-    return re.compile(f"[{escape_characters()}]")
+def _json_escape_pattern() -> re.Pattern[str]:
+    """Return the regular expression for characters to escape; JSON itself escapes those below a space."""
+    return re.compile(f"[{control_character_set()}]")
 
 
-def _runs() -> Iterator[Sequence[int]]:
-    for codes in _OTHERS:
+def _replaced_ranges() -> Iterator[Sequence[int]]:
+    for codes in _OTHER_CONTROL_CODES:
         yield from [codes] if isinstance(codes, range) else ([code] for code in codes)
 
 
@@ -70,22 +73,25 @@ def _escape_character(match: re.Match[str]) -> str:
 # Numbers of things, and shares, in words.
 
 
-def extend_border(border: str, text: str) -> str:
-    """Return `border`, repeated until it is longer than any run of its sign in `text`."""
-    if border not in text:
-        return border
-    return border[0] * max(len(run) + 1 for run in re.findall(f"{border}+", text))
+def extend_fence(fence: str, text: str) -> str:
+    """Return `fence` (a repeated character such as "```"), made longer than any such run in `text`."""
+    if fence not in text:
+        return fence
+    return fence[0] * max(len(run) + 1 for run in re.findall(f"{fence}+", text))
 
 
 def format_count(number: int, singular: str, plural: str = "") -> str:
-    """Return a number with its noun: `1 note`, `2,000 notes`."""
+    """Return a number with its noun, `1 note` or `2,000 notes`; `plural` defaults to the singular with "s"."""
     return f"{number:,} {singular if number == 1 else plural or f'{singular}s'}"
 
 
-def percent(share: float, between: str = " ") -> str:
-    """Return a share as `36 %`. 0 % and 100 % are used only for exact values."""
+def format_percent(share: float, separator: str = " ") -> str:
+    """Return a share (0 to 1) as `36 %`; `0 %` and `100 %` only for exactly 0 and 1, else `<1 %` and `99 %`.
+
+    `separator` is written between the number and the sign.
+    """
     rounded = f"{min(share, 0.99) if share < 1 else share:.0%}"
-    return ("<1%" if rounded == "0%" and share else rounded).replace("%", f"{between}%")
+    return ("<1%" if rounded == "0%" and share else rounded).replace("%", f"{separator}%")
 
 
 # --- line range -------------------------------------------------------------------------------------------------------
@@ -93,18 +99,18 @@ def percent(share: float, between: str = " ") -> str:
 
 
 def line_range(first: int, last: int, dash: str = "-") -> str:
-    """Return `8-12`, or `8` for one line. Lines are 1-based and inclusive; on the screen the dash is `–`."""
+    """Return a range of lines (1-based, inclusive) as `8-12`, or `8` for one line; `dash` joins its ends."""
     return str(first) if first == last else f"{first}{dash}{last}"
 
 
 def format_lines(first: int, last: int, dash: str = "-") -> str:
-    """Return a range of lines for a sentence: `lines 8-12`, or `line 8`."""
+    """Return a range of lines as words: `lines 8-12`, or `line 8`."""
     return f"line{'' if first == last else 's'} {line_range(first, last, dash)}"
 
 
-def location(path: str, first: int, last: int, inner: str = "") -> str:
-    """Return a location on one line: `path:first-last`, or `path#place` in a file with places instead of lines."""
-    return visible_line(f"{path}#{inner}" if inner else f"{path}:{line_range(first, last)}")
+def format_source_location(path: str, first: int, last: int, place: str = "") -> str:
+    """Return the location of a passage: `note.md:8-12`, or `book.pdf#page=12` if it has a `place`."""
+    return visible_line(f"{path}#{place}" if place else f"{path}:{line_range(first, last)}")
 
 
 # --- times ------------------------------------------------------------------------------------------------------------
@@ -112,7 +118,7 @@ def location(path: str, first: int, last: int, inner: str = "") -> str:
 
 
 def local_time(stamp: str) -> str:
-    """Return an ISO 8601 time as `2026-03-01 14:05` in local time; text that cannot be parsed is returned as it is."""
+    """Return an ISO 8601 time as `2026-03-01 14:05` in local time; other text is returned unchanged."""
     try:
         local = datetime.fromisoformat(stamp)
     except ValueError:
@@ -123,14 +129,14 @@ def local_time(stamp: str) -> str:
 
 
 def local_day(stamp: str) -> str:
-    """Return the local day of an ISO 8601 time."""
+    """Return the day of an ISO 8601 time, in local time, as `2026-03-01`."""
     return local_time(stamp)[:10]
 
 
 def format_age(timestamp: float, now: float) -> str:
-    """Return an age in at most four cells: `now` within an hour, then `7h`, `9d`, `6w`, `14mo`, `3y`.
+    """Return the age of `timestamp` in at most four characters: `now`, `7h`, `9d`, `6w`, `14mo`, `3y`.
 
-    Both times are in seconds since 1970.
+    `now` means under an hour. `timestamp` and `now` are in seconds since 1970.
     """
     hours = max(0, int(now - timestamp)) // 3600
     days = hours // 24
@@ -148,10 +154,10 @@ def format_age(timestamp: float, now: float) -> str:
 
 
 def title_and_headings(title: str, heading_path: Sequence[str]) -> str:
-    """Return `Title › Heading › Heading`, without a first heading that repeats the title."""
+    """Return `Title › Heading › Subheading`, without a first heading that repeats the title."""
     return " › ".join((title, *headings_below(title, heading_path)))
 
 
 def headings_below(title: str, heading_path: Sequence[str]) -> Sequence[str]:
-    """Return the headings without a first one that repeats the title."""
+    """Return `heading_path` without its first heading if that repeats the title."""
     return heading_path[1:] if heading_path and heading_path[0] == title else heading_path

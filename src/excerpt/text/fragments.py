@@ -1,7 +1,7 @@
-"""Division of sections into fragments: the passages that are indexed, ranked and shown.
+"""Division of a note's sections into fragments, the passages that are indexed, ranked and shown.
 
-Blocks of one section are joined until they are large enough to rank. A block is cut only if it alone is over the
-maximum: at its items, else at a blank line, else at any line.
+Blocks of one section are joined until they are large enough to rank. A block is divided only if it alone is over the
+maximum size: at its list items, else at a blank line, else at any line.
 """
 
 from __future__ import annotations
@@ -16,23 +16,24 @@ from excerpt.model import Block, Fragment, Note, Section
 from excerpt.text.words import WIDE_CHARACTERS
 
 FRAGMENTS_VERSION = 1
-"""Raised when the same note is divided otherwise than before: an index of another version is rebuilt."""
+"""Version of the division into fragments, raised when its rules change: an older index is then rebuilt."""
 
 
-def version_of_cut(language: str) -> str:
-    """Return the version stored with a note: that of the fragment rules, with the configured language ("" for none).
+def fragments_version(language: str) -> str:
+    """Return the version of the fragment rules and the configured `language`, as stored with each note.
 
-    A note stored with another version is divided again.
+    `language` is "" if none is configured. A note that is stored with another version is divided again.
     """
     return f"{FRAGMENTS_VERSION}/{language}" if language else str(FRAGMENTS_VERSION)
 
 
 @dataclass(frozen=True, slots=True)
 class FragmentLimits:
-    """Sizes of fragments in words, as `words_in` counts them.
+    """Limits on the size of fragments, in words as `count_words` counts them.
 
-    `target`: a fragment with so many is closed. `maximum`: no block is added that would exceed it. `min_last`: a last
-    fragment of a section with fewer is joined to the one before, if both together stay within the maximum.
+    No block is added to a fragment that has `target` words or more, or that would get more than `maximum` words. If the
+    last fragment of a section has fewer than `min_last` words, it is joined to the fragment before it, unless the two
+    together have more than `maximum` words.
     """
 
     target: int = 120
@@ -40,19 +41,19 @@ class FragmentLimits:
     min_last: int = 30
 
 
-LIMITS = FragmentLimits()
+DEFAULT_LIMITS = FragmentLimits()
 
-# A blank line in this last part of a piece is preferred as the place of a cut.
-_NEAR_END = 0.5
+# A large block is divided at a blank line only if that is in the last part of the possible lines: after this share.
+_MIN_CUT_SHARE = 0.5
 _WIDE = re.compile(f"[{WIDE_CHARACTERS}]")
 _CHARACTERS_PER_WORD = 10
 
 
-def words_in(text: str) -> int:
-    """Return the size of a text in words of any script.
+def count_words(text: str) -> int:
+    """Return the size of a text in words.
 
-    Two characters of a script without spaces count as a word, and at least every tenth character does, so that tables
-    of figures and encoded data have a size too.
+    Two characters of a script without spaces count as a word. A text has at least one word per ten characters, so that
+    tables of figures and encoded data have a size too.
     """
     spaced = max(len(text.split()), len(text) // _CHARACTERS_PER_WORD)
     return spaced if text.isascii() else spaced + len(_WIDE.findall(text)) // 2
@@ -60,23 +61,24 @@ def words_in(text: str) -> int:
 
 def digest_of_text(text: str) -> str:
     """Return 16 hex digits that identify a fragment's text."""
-    return hashlib.blake2b(_bytes(text), digest_size=8).hexdigest()
+    return hashlib.blake2b(_encode(text), digest_size=8).hexdigest()
 
 
 def note_id(path: str) -> str:
     """Return 10 hex digits that identify a note's path."""
-    return hashlib.blake2b(_bytes(path), digest_size=5).hexdigest()
+    return hashlib.blake2b(_encode(path), digest_size=5).hexdigest()
 
 
 def fragments_of(
-    note: Note, count_tokens: Callable[[str], int], limits: FragmentLimits = LIMITS
+    note: Note, count_tokens: Callable[[str], int], limits: FragmentLimits = DEFAULT_LIMITS
 ) -> tuple[Fragment, ...]:
-    """Return the fragments of a note in the order of its lines; every block is in exactly one.
+    """Divide a note into fragments and return them in the order of its lines; each block is in one fragment.
 
-    A note with only headings is one fragment, from the first heading to the last, so that it can be found.
+    `count_tokens` returns the number of tokens of a text. A note that has only headings is one fragment, from the first
+    heading to the last, so that searches can find the note.
     """
     lines = note.lines
-    cut = [(section, *lines_of) for section in note.sections for lines_of in _ranges(section, lines, limits)]
+    cut = [(section, *lines_of) for section in note.sections for lines_of in _fragment_ranges(section, lines, limits)]
     if not cut and len(note.sections) > 1:
         cut = [(note.sections[0], note.sections[1].line_start, note.sections[-1].line_end)]
     counts: Counter[str] = Counter()
@@ -104,26 +106,26 @@ def fragments_of(
 
 
 def fragment_id(path: str, digest: str, occurrence: int) -> str:
-    """Return the id of a fragment from its note's path and its text's digest.
+    """Return the id of a fragment (12 hex digits), made from the note's path and the text's digest.
 
-    `occurrence` counts equal passages of a note from 0.
+    `occurrence` is the number of earlier fragments of the note with the same text.
     """
-    return hashlib.blake2b(_bytes(f"{path}\0{digest}\0{occurrence}"), digest_size=6).hexdigest()
+    return hashlib.blake2b(_encode(f"{path}\0{digest}\0{occurrence}"), digest_size=6).hexdigest()
 
 
-def _bytes(text: str) -> bytes:
+def _encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _ranges(section: Section, lines: Sequence[str], limits: FragmentLimits) -> list[tuple[int, int]]:
+def _fragment_ranges(section: Section, lines: Sequence[str], limits: FragmentLimits) -> list[tuple[int, int]]:
     """Return the first and last line of each fragment of a section."""
     ranges: list[tuple[int, int]] = []
     sizes: list[int] = []
     open_size = 0  # of the range that blocks are still added to, 0 if none
     for block in section.blocks:
-        size = words_in("\n".join(lines[block.line_start - 1 : block.line_end]))
+        size = count_words("\n".join(lines[block.line_start - 1 : block.line_end]))
         if size > limits.maximum:
-            pieces = list(_pieces(block, lines, limits))
+            pieces = list(_split_block(block, lines, limits))
             ranges += [(first, last) for first, last, _ in pieces]
             sizes += [size for _, _, size in pieces]
             open_size = 0
@@ -143,10 +145,13 @@ def _ranges(section: Section, lines: Sequence[str], limits: FragmentLimits) -> l
     return ranges
 
 
-def _pieces(block: Block, lines: Sequence[str], limits: FragmentLimits) -> Iterator[tuple[int, int, int]]:
-    """Yield first line, last line and words of the pieces of a block over the maximum, without blank edges."""
-    sizes = [words_in(lines[number - 1]) for number in range(block.line_start, block.line_end + 1)]
-    best = set(block.cuts)
+def _split_block(block: Block, lines: Sequence[str], limits: FragmentLimits) -> Iterator[tuple[int, int, int]]:
+    """Divide a block over the maximum size; yield (first line, last line, words) of each piece.
+
+    A piece has no blank line at its beginning or end.
+    """
+    sizes = [count_words(lines[number - 1]) for number in range(block.line_start, block.line_end + 1)]
+    cuts = set(block.cuts)
     first = block.line_start
     while first <= block.line_end:
         last = first
@@ -155,19 +160,22 @@ def _pieces(block: Block, lines: Sequence[str], limits: FragmentLimits) -> Itera
             last += 1
             size += sizes[last - block.line_start]
         if last < block.line_end:
-            last = _best_cut(first, last, lines, best)
+            last = _last_line_before_cut(first, last, lines, cuts)
         start, end = _without_blank_edges(first, last, lines)
         if start <= end:
             yield start, end, sum(sizes[start - block.line_start : end + 1 - block.line_start])
         first = last + 1
 
 
-def _best_cut(first: int, last: int, lines: Sequence[str], best: set[int]) -> int:
-    """Return the last line of a piece within `first`..`last`: before one of the block's cuts, or at a blank line."""
+def _last_line_before_cut(first: int, last: int, lines: Sequence[str], cuts: set[int]) -> int:
+    """Return the line after which a block is divided, within `first`..`last`.
+
+    It is the last line before one of `cuts` (the block's `cuts`), else the last blank line near `last`, else `last`.
+    """
     for number in range(last, first - 1, -1):
-        if number + 1 in best:
+        if number + 1 in cuts:
             return number
-    for number in range(last, first + int((last - first) * _NEAR_END), -1):
+    for number in range(last, first + int((last - first) * _MIN_CUT_SHARE), -1):
         if not lines[number - 1].strip():
             return number
     return last

@@ -1,8 +1,8 @@
 """The YAML frontmatter of a note: title, aliases, tags and properties, as strings.
 
-Values stay as written: `2024-01-02` is no date object, `0123` no octal number, `no` no boolean. The tree is built from
-the parser's events, with bounds on depth and number of values, since libyaml's own composer overflows its stack on deep
-nesting and any loader can be made to expand aliases without end.
+Values stay as written: `2024-01-02` does not become a date, `0123` an octal number, nor `no` a boolean. The tree of
+values is built from the parser's events, with limits on its depth and size, since libyaml's own composer overflows its
+stack on deep nesting, and any loader can be made to expand YAML aliases without end.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     import yaml  # at run time imported only to parse a block: a pack parses fragments, which have none
 
 MAX_CHARACTERS = 256 * 1024
-"""Maximum characters of frontmatter; a longer block is text, with a warning.
+"""Maximum number of characters of frontmatter; a longer block is read as text, with a warning.
 
-Real ones reach 100 KB (generated keyword lists).
+The largest real frontmatter found has 100 KB (generated keyword lists).
 """
 MAX_DEPTH = 20
 MAX_VALUES = 20_000
-"""Maximum number of values and collections of them; aliases are counted each time they are used."""
+"""Maximum number of YAML nodes (values, lists and mappings); an alias counts each time it is used."""
 
-_NAMED = {"title": "title", "alias": "aliases", "aliases": "aliases", "tag": "tags", "tags": "tags"}
+_SPECIAL_KEYS = {"title": "title", "alias": "aliases", "aliases": "aliases", "tag": "tags", "tags": "tags"}
 
 
 @dataclass(frozen=True, slots=True)
 class Frontmatter:
     """The frontmatter of a note.
 
-    `lines` counts its lines with the delimiters, 0 if there is none. `values` are all scalars, each with its 1-based
-    line in the note.
+    `lines` is the number of its lines with the delimiters, 0 if the note has none. `properties` are the values of other
+    keys than title, aliases and tags, by dotted key. `values` are all scalars as (1-based line in the note, text).
     """
 
     lines: int = 0
@@ -61,14 +61,15 @@ class _TooDeepError(Exception):
     pass
 
 
-class _TooManyError(Exception):
+class _TooManyValuesError(Exception):
     pass
 
 
 def read_frontmatter(text: str) -> Frontmatter:
-    """Parse the frontmatter of a note's `text`. Never raises: what cannot be parsed becomes a warning.
+    """Parse the frontmatter of a note, of which `text` is the whole text.
 
-    Prose between two rules is text, not frontmatter, and so is a block too large to be one.
+    Never raises: invalid frontmatter becomes a warning. A block between two `---` lines that is prose, or longer than
+    MAX_CHARACTERS, is no frontmatter but text.
     """
     parts = _BOUNDARY.split(text, 2) if _BOUNDARY.match(text) else []
     if len(parts) < 3 or not parts[1]:  # no closing line, or nothing before it
@@ -80,26 +81,26 @@ def read_frontmatter(text: str) -> Frontmatter:
     if len(block) > MAX_CHARACTERS:
         return Frontmatter(warnings=(f"The frontmatter is over {MAX_CHARACTERS // 1024} KB; it was read as text.",))
     try:
-        tree = _tree(block)
+        tree = _parse_tree(block)
     except (yaml.YAMLError, _TooDeepError, UnicodeError) as error:
-        return Frontmatter(lines, warnings=(f"The frontmatter is not valid YAML: {yaml_reason(error)}.",))
+        return Frontmatter(lines, warnings=(f"The frontmatter is not valid YAML: {describe_yaml_error(error)}.",))
     if isinstance(tree, dict):
-        return _collect(tree, lines)
+        return _frontmatter_of_tree(tree, lines)
     if isinstance(tree, list):
         return Frontmatter(lines, warnings=("The frontmatter is a list, not keys and values; it was not read.",))
     return Frontmatter() if tree.text else Frontmatter(lines)
 
 
-def yaml_reason(error: Exception) -> str:
-    """Return what is wrong in a frontmatter block, and in which line of the file, in words for a user."""
+def describe_yaml_error(error: Exception) -> str:
+    """Return a YAML error in a frontmatter block as words for a user, with the line of the note if known."""
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error).split("\n", 1)[0]
     mark = getattr(error, "problem_mark", None)
     # The block's first line holds the opening delimiter's end, so that its line 1 is the note's line 2.
     return f"{problem}, line {mark.line + 1}" if mark else str(problem)
 
 
-def _tree(block: str) -> _Node:
-    """Return the nodes of one YAML document; an empty one is an empty scalar."""
+def _parse_tree(block: str) -> _Node:
+    """Parse the first YAML document in `block` and return its root node; an empty scalar if it is empty."""
     import yaml
 
     root: _Node = _Scalar("", 0)
@@ -134,7 +135,7 @@ def _tree(block: str) -> _Node:
         elif isinstance(event, yaml.CollectionEndEvent):
             stack.pop()
         elif isinstance(event, yaml.NodeEvent):
-            node = _node(event)
+            node = _node_of_event(event)
             attach(node)
             if event.anchor:
                 anchors[event.anchor] = node
@@ -145,7 +146,7 @@ def _tree(block: str) -> _Node:
     return root
 
 
-def _node(event: yaml.NodeEvent) -> _Node:
+def _node_of_event(event: yaml.NodeEvent) -> _Node:
     import yaml
 
     if isinstance(event, yaml.MappingStartEvent):
@@ -158,9 +159,9 @@ def _node(event: yaml.NodeEvent) -> _Node:
 
 
 def _scalars(tree: dict[str, _Node]) -> Iterator[tuple[str, _Scalar]]:
-    """Yield every non-empty scalar with its dotted key, in order.
+    """Yield each non-empty scalar of the tree as (dotted key, scalar), in order.
 
-    Raises _TooManyError, since aliases can repeat their content without end.
+    Raises _TooManyValuesError for more than MAX_VALUES nodes, since aliases can repeat their content without end.
     """
     pending: list[tuple[str, _Node]] = [("", tree)]
     visited = 0
@@ -168,7 +169,7 @@ def _scalars(tree: dict[str, _Node]) -> Iterator[tuple[str, _Scalar]]:
         prefix, node = pending.pop()
         visited += 1
         if visited + len(pending) > MAX_VALUES:
-            raise _TooManyError
+            raise _TooManyValuesError
         if isinstance(node, _Scalar):
             if node.text:
                 yield prefix, node
@@ -178,7 +179,7 @@ def _scalars(tree: dict[str, _Node]) -> Iterator[tuple[str, _Scalar]]:
             pending += [(f"{prefix}.{key}" if prefix else key, node[key]) for key in reversed(node)]
 
 
-def _collect(tree: dict[str, _Node], lines: int) -> Frontmatter:
+def _frontmatter_of_tree(tree: dict[str, _Node], lines: int) -> Frontmatter:
     named: dict[str, list[str]] = {"title": [], "aliases": [], "tags": []}
     properties: dict[str, list[str]] = {}
     values: list[tuple[int, str]] = []
@@ -186,12 +187,12 @@ def _collect(tree: dict[str, _Node], lines: int) -> Frontmatter:
     try:
         for key, scalar in _scalars(tree):
             values.append((scalar.line + 1, scalar.text))
-            name = _NAMED.get(key.lower())
+            name = _SPECIAL_KEYS.get(key.lower())
             if name is None:
                 properties.setdefault(key, []).append(scalar.text)
             else:
-                named[name] += _named_values(name, scalar.text, listed=isinstance(tree[key], list))
-    except _TooManyError:
+                named[name] += _split_value(name, scalar.text, is_list_item=isinstance(tree[key], list))
+    except _TooManyValuesError:
         warnings.append(f"The frontmatter has more than {MAX_VALUES} values; the rest was not read.")
     tags = [tag.lstrip("#") for tag in named["tags"]]
     return Frontmatter(
@@ -205,9 +206,12 @@ def _collect(tree: dict[str, _Node], lines: int) -> Frontmatter:
     )
 
 
-def _named_values(name: str, text: str, listed: bool) -> list[str]:
-    """Split one scalar into values: tags and aliases outside a list are separated by commas or spaces."""
-    if name == "title" or listed:
+def _split_value(name: str, text: str, is_list_item: bool) -> list[str]:
+    """Split the text of a scalar into values, at commas for aliases, at commas and spaces for tags.
+
+    The text is one value if `name` is "title" or the scalar is an item of a YAML list (`is_list_item`).
+    """
+    if name == "title" or is_list_item:
         return [text]
     parts = re.split(r"[,\s]+" if name == "tags" else r",", text)
     return [part for part in (p.strip().strip("\"'") for p in parts) if part]

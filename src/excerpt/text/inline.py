@@ -1,7 +1,8 @@
 """The parser of inline Markdown: CommonMark with maths, wikilinks, tags, highlights and comments.
 
-markdown-it parses; wikilinks and tags are inline rules of our own, so that none is found in code, maths, HTML or a
-link. Its tokens have no positions, so the parser for spans records where each rule began and ended.
+The parser is markdown-it with additional inline rules for wikilinks, tags and others, so that none is found in code,
+maths, HTML or a link. Tokens of markdown-it have no positions in the text; so some rules are wrapped to record, in the
+token's `meta["place"]`, where they began and ended.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from excerpt.text.display import visible, visible_line
 
 
 class SpanKind(Enum):
-    """The kind of a span."""
+    """The kind of a span of inline Markdown."""
 
     CODE = auto()
     MATH = auto()
@@ -48,11 +49,12 @@ class SpanKind(Enum):
 
 
 class InlineSpan(NamedTuple):
-    """A span of a text with its marks, from `start` to `end` (exclusive). Two spans are disjoint or nested.
+    """A span of inline Markdown (a link, emphasis, code) in a text. Two spans are disjoint or nested.
 
-    `text_start` to `text_end` is the readable text: what the marks enclose, or the label of a link, which may be empty.
-    Comments, HTML and block ids have none. `value` is the address of a link, the name of a tag, or the character that
-    an escape or entity stands for; `value_start` to `value_end` is where the address of a link is written.
+    `start` to `end` (exclusive) is the span with its marks. `text_start` to `text_end` is its readable text: what the
+    marks enclose, or the label of a link, which may be empty; comments, HTML and block ids have none. `value` is the
+    address of a link, the name of a tag, or the character that an escape or entity stands for. `value_start` to
+    `value_end` is the address of a link as written. All offsets count characters of the text.
     """
 
     kind: SpanKind
@@ -66,34 +68,37 @@ class InlineSpan(NamedTuple):
 
 
 def inline_spans(text: str) -> list[InlineSpan]:
-    """Return the spans of a line or paragraph, ascending by start, the outer before those inside it.
+    """Return the spans of a line or paragraph by ascending start, an outer span before the spans inside it.
 
-    Links by reference are not resolved: their definitions are elsewhere in the note.
+    Links by reference (`[text][id]`) are not resolved: their definitions are elsewhere in the note.
     """
     parser = _span_parser()
-    spans = list(_spans(parser.inline.parse(text, parser, {}, []), text, 0))
+    spans = list(_spans_of_tokens(parser.inline.parse(text, parser, {}, []), text, 0))
     spans.sort(key=_by_start)
     return spans
 
 
 INLINE_MARKS = re.compile(r"[*_`\[<>#=~%^|\\&]|https?:")
-"""Without a match no part of a line is drawn in another way than the rest."""
+"""The characters that begin inline Markdown; a line without a match has no spans."""
 
-_EMBEDS = (SpanKind.IMAGE, SpanKind.EMBED)
-_LINKS = (SpanKind.LINK, SpanKind.WIKILINK, SpanKind.URL, *_EMBEDS)
-_MARKED = (SpanKind.CODE, SpanKind.EMPHASIS, SpanKind.STRONG, SpanKind.STRIKE, SpanKind.HIGHLIGHT)
+_EMBED_KINDS = (SpanKind.IMAGE, SpanKind.EMBED)
+_LINK_KINDS = (SpanKind.LINK, SpanKind.WIKILINK, SpanKind.URL, *_EMBED_KINDS)
+_MARKED_KINDS = (SpanKind.CODE, SpanKind.EMPHASIS, SpanKind.STRONG, SpanKind.STRIKE, SpanKind.HIGHLIGHT)
 _IMAGE_SIZE = re.compile(r"(?:^|\|)\s*\d+(?:x\d+)?\s*$")
 _FILE = re.compile(r"[^/]\.[A-Za-z][A-Za-z0-9]{1,4}$")
 
 
-def replacements(text: str, spans: Iterable[InlineSpan]) -> Iterator[tuple[int, int, str]]:
-    """Yield what a reader sees in place of marks (start, end, replacement): nothing, or a sign for an embed."""
+def display_replacements(text: str, spans: Iterable[InlineSpan]) -> Iterator[tuple[int, int, str]]:
+    """Yield the replacements of marks for display, each as (start, end, replacement).
+
+    Marks are replaced by "", the mark before an embed by the sign "▣ ", and escapes by the character that they mean.
+    """
     for span in spans:
-        if span.kind in _LINKS:
+        if span.kind in _LINK_KINDS:
             start, end = _visible_range(text, span)
-            yield span.start, start, "▣ " if span.kind in _EMBEDS else ""
+            yield span.start, start, "▣ " if span.kind in _EMBED_KINDS else ""
             yield end, span.end, ""
-        elif span.kind in _MARKED:
+        elif span.kind in _MARKED_KINDS:
             yield span.start, span.text_start, ""
             yield span.text_end, span.end, ""
         elif span.kind in (SpanKind.ESCAPE, SpanKind.ENTITY):
@@ -101,11 +106,11 @@ def replacements(text: str, spans: Iterable[InlineSpan]) -> Iterator[tuple[int, 
 
 
 def _visible_range(text: str, span: InlineSpan) -> tuple[int, int]:
-    """Return the visible part of a link: its label, else its target.
+    """Return the range of a link that is displayed: its label, or its target if it has no label.
 
-    Of an embed neither the size nor the folders or the site of its file are visible.
+    For an embed, neither the image size in the label nor the folders (or website) of the target are displayed.
     """
-    is_embed = span.kind in _EMBEDS
+    is_embed = span.kind in _EMBED_KINDS
     start, end = span.text_start, span.text_end
     size = _IMAGE_SIZE.search(text[start:end]) if is_embed else None
     if size is not None:
@@ -118,9 +123,9 @@ def _visible_range(text: str, span: InlineSpan) -> tuple[int, int]:
 
 
 def visible_characters(text: str) -> list[str]:
-    """Return what each character of a line of prose is shown as: itself, a replacement, or "" if it is hidden.
+    """Return, for each character of a line of prose, the text that is displayed: itself, a replacement, or "".
 
-    Hidden are marks, and a comment that begins in this line.
+    Marks of Markdown, and a comment that begins in this line, are hidden ("").
     """
     clean = visible(text)
     if not INLINE_MARKS.search(text):
@@ -128,7 +133,7 @@ def visible_characters(text: str) -> list[str]:
     shown = list(clean)
     spans = inline_spans(text)
     comments = ((span.start, span.end, "") for span in spans if span.kind is SpanKind.COMMENT)
-    for start, end, replacement in (*replacements(text, spans), *comments):
+    for start, end, replacement in (*display_replacements(text, spans), *comments):
         if start < end:
             shown[start:end] = [replacement, *[""] * (end - start - 1)]
     return shown
@@ -138,11 +143,11 @@ def _by_start(span: InlineSpan) -> tuple[int, int]:
     return span.start, -span.end
 
 
-class _Pair(NamedTuple):
-    """How a pair of marks becomes a span.
+class _MarkPair(NamedTuple):
+    """The sizes, in characters, of a pair of marks (`**`…`**`) around a span of this kind.
 
-    `before` and `opening` are the characters of the opening mark before and from the position of its token; `closing`
-    are those of the closing mark. markdown-it puts the token on the second of two opening asterisks.
+    The opening mark has `before` characters before the position of its token, and `opening` characters from there on:
+    markdown-it puts the token on the second of two opening asterisks. The closing mark has `closing` characters.
     """
 
     kind: SpanKind
@@ -151,28 +156,28 @@ class _Pair(NamedTuple):
     closing: int
 
 
-_PAIRS = {
-    "em": _Pair(SpanKind.EMPHASIS, 0, 1, 1),
-    "strong": _Pair(SpanKind.STRONG, 1, 1, 2),
-    "s": _Pair(SpanKind.STRIKE, 0, 2, 2),
-    "mark": _Pair(SpanKind.HIGHLIGHT, 0, 2, 2),
+_MARK_PAIRS = {
+    "em": _MarkPair(SpanKind.EMPHASIS, 0, 1, 1),
+    "strong": _MarkPair(SpanKind.STRONG, 1, 1, 2),
+    "s": _MarkPair(SpanKind.STRIKE, 0, 2, 2),
+    "mark": _MarkPair(SpanKind.HIGHLIGHT, 0, 2, 2),
 }
 _ADDRESS = re.compile(r"\(\s*(?:<([^<>\n]*)>|([^\s<]\S*))")
 
 
-def _spans(tokens: list[Token], text: str, offset: int) -> Iterator[InlineSpan]:
-    """Yield the spans of the tokens of `text`, which begins at `offset` in the parsed text."""
+def _spans_of_tokens(tokens: list[Token], text: str, offset: int) -> Iterator[InlineSpan]:
+    """Yield the spans of `tokens`, which markdown-it made of `text`; `offset` is added to their positions."""
     marks: list[tuple[int, Token]] = []
     for token in tokens:
         position = token.meta.get("place")
         if position is None:
             continue
-        if token.tag in _PAIRS:
+        if token.tag in _MARK_PAIRS:
             marks.append((position[0], token))
-        elif (span := _read(token, text, *position)) is not None:
-            yield _shift(span, offset) if offset else span
+        elif (span := _span_of_token(token, text, *position)) is not None:
+            yield _shift_span(span, offset) if offset else span
             if token.children:
-                yield from _spans(token.children, token.content, offset + position[0] + 2)
+                yield from _spans_of_tokens(token.children, token.content, offset + position[0] + 2)
     # By position, because markdown-it swaps the last of five closing tildes with those before it.
     marks.sort(key=lambda mark: mark[0])
     open_at: list[int] = []
@@ -180,25 +185,25 @@ def _spans(tokens: list[Token], text: str, offset: int) -> Iterator[InlineSpan]:
         if token.nesting > 0:
             open_at.append(at + offset)
             continue
-        kind, before, opening, closing = _PAIRS[token.tag]
+        kind, before, opening, closing = _MARK_PAIRS[token.tag]
         start, end = open_at.pop(), at + offset
         yield InlineSpan(kind, start - before, end + closing, start + opening, end)
 
 
-def _shift(span: InlineSpan, by: int) -> InlineSpan:
+def _shift_span(span: InlineSpan, offset: int) -> InlineSpan:
     return InlineSpan(
         span.kind,
-        span.start + by,
-        span.end + by,
-        span.text_start + by,
-        span.text_end + by,
+        span.start + offset,
+        span.end + offset,
+        span.text_start + offset,
+        span.text_end + offset,
         span.value,
-        span.value_start + by,
-        span.value_end + by,
+        span.value_start + offset,
+        span.value_end + offset,
     )
 
 
-_KINDS = {
+_SPAN_KINDS = {
     "code_inline": SpanKind.CODE,
     "math_inline": SpanKind.MATH,
     "url": SpanKind.URL,
@@ -209,16 +214,16 @@ _KINDS = {
     "html_inline": SpanKind.HTML,
     "block_id": SpanKind.BLOCK_ID,
 }
-"""Kinds by a token's `info`, or by its type if it has none."""
+"""The kind of span by a token's `info`, or by the token's `type` if `info` is empty."""
 
 
-def _read(token: Token, text: str, start: int, end: int) -> InlineSpan | None:
-    """Return the span of a single token; None for text."""
+def _span_of_token(token: Token, text: str, start: int, end: int) -> InlineSpan | None:
+    """Return the span of a token that is not one of a pair; None for plain text."""
     if token.type == "wikilink":
-        return _read_wikilink(token, text, start, end)
+        return _wikilink_span(token, text, start, end)
     if token.type in ("link_open", "image"):
-        return _read_link(token, text, start, end)
-    kind = _KINDS.get(token.info or token.type)
+        return _link_span(token, text, start, end)
+    kind = _SPAN_KINDS.get(token.info or token.type)
     if kind is None:
         return None
     text_start, text_end = start, end
@@ -230,7 +235,7 @@ def _read(token: Token, text: str, start: int, end: int) -> InlineSpan | None:
     return InlineSpan(kind, start, end, text_start, text_end, token.content)
 
 
-def _read_wikilink(token: Token, text: str, start: int, end: int) -> InlineSpan:
+def _wikilink_span(token: Token, text: str, start: int, end: int) -> InlineSpan:
     kind = SpanKind.EMBED if token.markup else SpanKind.WIKILINK
     begin, close = start + 2 + len(token.markup), end - 2
     bar = text.find("|", begin, close)
@@ -240,7 +245,7 @@ def _read_wikilink(token: Token, text: str, start: int, end: int) -> InlineSpan:
     return InlineSpan(kind, start, end, bar + 1, close, text[begin:target_end], begin, target_end)
 
 
-def _read_link(token: Token, text: str, start: int, end: int) -> InlineSpan:
+def _link_span(token: Token, text: str, start: int, end: int) -> InlineSpan:
     if token.info == "auto":
         return InlineSpan(SpanKind.URL, start, end, start + 1, end - 1, str(token.attrs["href"]))
     kind, begin = (SpanKind.IMAGE, start + 2) if token.type == "image" else (SpanKind.LINK, start + 1)
@@ -257,7 +262,7 @@ def _read_link(token: Token, text: str, start: int, end: int) -> InlineSpan:
 
 
 class _Parser(MarkdownIt):
-    """A parser that keeps addresses as written, because they are paths here and not HTML attributes."""
+    """A markdown-it parser that keeps addresses of links as written, because they are paths of notes."""
 
     def normalizeLink(self, url: str) -> str:  # noqa: N802 - the library's name
         return url
@@ -268,8 +273,8 @@ class _Parser(MarkdownIt):
 
 @cache
 def link_parser() -> MarkdownIt:
-    """Return the parser for links and tags, with only the rules that find or hide them."""
-    parser = _with_own_rules([], [], positioned_rules=("wikilink", "link", "image", "autolink"))
+    """Return the parser for links and tags, with only the rules that find or hide links and tags."""
+    parser = _create_parser([], [], positioned_rules=("wikilink", "link", "image", "autolink"))
     # The text rule skips, in one step, characters that no enabled rule begins or ends with.
     parser.inline.terminator_re = re.compile(r"[\n!#$<\[\\\]`]")
     return parser
@@ -277,13 +282,13 @@ def link_parser() -> MarkdownIt:
 
 @cache
 def text_parser() -> MarkdownIt:
-    """Return the parser that separates text from marks."""
-    return _with_own_rules([*_MARKS, "entity"], ["balance_pairs", *_MARKS, "fragments_join"])
+    """Return the parser that separates the readable text of a heading from its marks."""
+    return _create_parser([*_MARKS, "entity"], ["balance_pairs", *_MARKS, "fragments_join"])
 
 
 @cache
 def _span_parser() -> MarkdownIt:
-    parser = _with_own_rules(
+    parser = _create_parser(
         [*_MARKS, "entity", "url", "comment", "block_id"],
         ["balance_pairs", *_MARKS],
         positioned_rules=_FIRST_CHARACTERS,
@@ -308,7 +313,11 @@ _RULES = (
 )
 
 
-def _with_own_rules(rules: list[str], pairs: list[str], positioned_rules: Container[str] = ()) -> MarkdownIt:
+def _create_parser(rules: list[str], pair_rules: list[str], positioned_rules: Container[str] = ()) -> MarkdownIt:
+    """Return a parser with `_RULES`, the given inline rules and the rules that pair marks, by name.
+
+    Rules named in `positioned_rules` record their range in their token.
+    """
     parser = _Parser("commonmark").use(dollarmath_plugin, allow_space=False, allow_digits=False)
     inline = parser.inline
     for name, rule in _OWN_RULES.items():
@@ -317,8 +326,8 @@ def _with_own_rules(rules: list[str], pairs: list[str], positioned_rules: Contai
     inline.ruler.at("image", _image_rule)
     inline.ruler2.after("balance_pairs", "highlight", _pair_highlights)
     inline.ruler.enableOnly([*_RULES, *rules])
-    inline.ruler2.enableOnly(pairs)
-    inline.ruler = _InlineByFirstCharacter(inline.ruler, positioned_rules)
+    inline.ruler2.enableOnly(pair_rules)
+    inline.ruler = _InlineRuler(inline.ruler, positioned_rules)
     return parser
 
 
@@ -341,20 +350,20 @@ _FIRST_CHARACTERS = {
     "comment": "%<",
     "block_id": "^",
 }
-"""First characters that rules accept; each rule returns at once for any other.
-
-Plain text begins with none of them.
-"""
+"""The first characters that each rule accepts, by the rule's name; plain text begins with none of them."""
 
 
-class _InlineByFirstCharacter(Ruler[RuleFuncInlineType]):
-    """The enabled rules of another ruler as one rule that runs only those that can begin with the current character."""
+class _InlineRuler(Ruler[RuleFuncInlineType]):
+    """A ruler with one rule, which tries those enabled rules of `ruler` that accept the current character.
+
+    Rules named in `positioned_rules` record their range in their token.
+    """
 
     def __init__(self, ruler: Ruler[RuleFuncInlineType], positioned_rules: Container[str]) -> None:
         super().__init__()
         self.__rules__ = ruler.__rules__
         rules = [
-            (rule.name, _placing(rule.name, rule.fn) if rule.name in positioned_rules else rule.fn)
+            (rule.name, _recording_range(rule.name, rule.fn) if rule.name in positioned_rules else rule.fn)
             for rule in self.__rules__
             if rule.enabled
         ]
@@ -417,7 +426,7 @@ _PLAIN_LINK = re.compile(
 
 
 def _link_rule(state: StateInline, silent: bool) -> bool:
-    """Parse a link by the library's rule, with a fast path for nearly all links."""
+    """Parse a link as markdown-it's rule does, with a fast path for links without special characters."""
     match = _PLAIN_LINK.match(state.src, state.pos, state.posMax)
     if not match:
         return _library_link(state, silent)
@@ -441,7 +450,7 @@ def _library_link(state: StateInline, silent: bool) -> bool:
     if not link(state, silent):
         return False
     if not silent:
-        _opener(state.tokens, first).meta["label_end"] = state.md.helpers.parseLinkLabel(state, at)
+        _first_token(state.tokens, first).meta["label_end"] = state.md.helpers.parseLinkLabel(state, at)
     return True
 
 
@@ -492,7 +501,7 @@ _URL = re.compile(r"://[^\s<>|\])]*[^\s<>|\]).,;:!?'\"*~`]")
 
 
 def _url_rule(state: StateInline, silent: bool) -> bool:
-    """Parse a bare address, whose scheme the `text` rule has already taken as text."""
+    """Parse a bare address (`https://…`) from its "://" on; the `text` rule has already parsed the scheme."""
     if silent or state.linkLevel > 0 or not state.src.startswith("://", state.pos):
         return False
     scheme = next((name for name in ("https", "http") if state.pending.endswith(name)), "")
@@ -510,7 +519,7 @@ _COMMENT = re.compile(r"%%.*?%%|<!--(?:.*?-->|[^\n]*)", re.DOTALL)
 
 
 def _comment_rule(state: StateInline, silent: bool) -> bool:
-    """Parse a comment of Obsidian or HTML; the latter may end on another line."""
+    """Parse a comment of Obsidian (`%%…%%`) or HTML; an HTML comment may end on another line."""
     match = _COMMENT.match(state.src, state.pos, state.posMax)
     if not match:
         return False
@@ -535,8 +544,8 @@ def _block_id_rule(state: StateInline, silent: bool) -> bool:
     return True
 
 
-def _placing(name: str, rule: RuleFuncInlineType) -> RuleFuncInlineType:
-    """Return `rule`, extended to record its range in the token that it creates or opens with."""
+def _recording_range(name: str, rule: RuleFuncInlineType) -> RuleFuncInlineType:
+    """Return `rule`, extended to record the parsed range in the first token that it creates."""
 
     def with_position(state: StateInline, silent: bool) -> bool:
         at, first = state.pos, len(state.tokens)
@@ -552,15 +561,15 @@ def _placing(name: str, rule: RuleFuncInlineType) -> RuleFuncInlineType:
                     token.meta["place"] = (start, end)
                     end = start
             else:
-                token = _opener(state.tokens, first)
+                token = _first_token(state.tokens, first)
                 token.meta["place"] = (state.pos - len(token.content) if name == "url" else at, state.pos)
         return True
 
     return with_position
 
 
-def _opener(tokens: list[Token], first: int) -> Token:
-    """Return the first token that a rule created; pending text may have become a token before it."""
+def _first_token(tokens: list[Token], first: int) -> Token:
+    """Return the first token from index `first` on that a rule created, after a token of pending text."""
     return tokens[first] if tokens[first].type != "text" else tokens[first + 1]
 
 

@@ -1,4 +1,4 @@
-"""The context of each line of a note: frontmatter, code, callout or prose."""
+"""Detection of the context of each line of a note: frontmatter, code, callout or prose."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Context(IntEnum):
-    """The kind of block that a line belongs to."""
+    """The kind of block that a line belongs to; PLAIN is a line of a file that is not Markdown."""
 
     PROSE = auto()
     PLAIN = auto()
@@ -20,9 +20,11 @@ class Context(IntEnum):
 
 
 class LineContext(NamedTuple):
-    """The kind of a line's block, the kind of the callout around it ("" for none), and the language of its fence.
+    """The block that a line belongs to.
 
-    `block` is the row (from 0) on which the fence or the frontmatter begins.
+    `context` is the kind of block. `callout` is the kind of the callout around the line ("warning"), "" for none.
+    `language` is the language of the code fence, and `block` the index of the line (from 0) on which the fence or the
+    frontmatter begins, -1 in other blocks.
     """
 
     context: Context
@@ -33,7 +35,7 @@ class LineContext(NamedTuple):
 
 PROSE = LineContext(Context.PROSE)
 PLAIN = LineContext(Context.PLAIN)
-"""Context of a text that is not Markdown: every line is shown verbatim."""
+"""The context of each line in a text that is not Markdown: the line is shown verbatim."""
 
 CALLOUT = re.compile(r"\[!([\w-]+)(?:\|[^\]]*)?\][+-]?")
 QUOTE_MARKS = re.compile(r"^\s*((?:>\s?)+)")
@@ -42,7 +44,7 @@ _FENCE = re.compile(r"^(?:[ \t]|[-*+>]|\d+[.)])*(`{3,}|~{3,})[ \t]*\{?\.?([\w+#.
 
 
 def contexts_of(lines: Sequence[str]) -> list[LineContext]:
-    """Return the context of each line of a note; `lines` begin with the note's first."""
+    """Return the context of each line of a note; `lines` are all lines of the note."""
     contexts: list[LineContext] = []
     fence: LineContext | None = None
     mark = callout = ""
@@ -52,7 +54,7 @@ def contexts_of(lines: Sequence[str]) -> list[LineContext]:
             contexts.append(LineContext(Context.PROPERTIES, block=0))
             properties = row == 0 or line.rstrip() not in ("---", "...")
             continue
-        callout = _callout(line, callout)
+        callout = _callout_kind(line, callout)
         if fence is not None and fence.context is Context.QUOTED_CODE and not line.lstrip().startswith(">"):
             fence = None
         opens = _FENCE.match(line)
@@ -70,12 +72,15 @@ def contexts_of(lines: Sequence[str]) -> list[LineContext]:
     return contexts
 
 
-def _callout(line: str, before: str) -> str:
-    """Return the kind of the callout that a line is in; `before` is that of the line before."""
+def _callout_kind(line: str, previous: str) -> str:
+    """Return the kind of the callout that a line is in, "" for none.
+
+    `previous` is the kind of the previous line's callout.
+    """
     if ">" not in line[:4]:
         return ""
     quote = QUOTE_MARKS.match(line)
     if quote is None:
         return ""
     opens = CALLOUT.match(line, quote.end())
-    return opens[1].lower() if opens else before
+    return opens[1].lower() if opens else previous

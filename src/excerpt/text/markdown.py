@@ -1,4 +1,4 @@
-"""The Markdown parser of notes: text -> blocks, sections with line numbers, links, tags and properties."""
+"""The Markdown parser of notes: it finds blocks, sections with line numbers, links, tags and properties."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mdit_py_plugins.footnote.index import footnote_def
 from excerpt.kinds import BlockKind
 from excerpt.model import Block, Link, Note, Section
 from excerpt.text.frontmatter import Frontmatter, read_frontmatter
-from excerpt.text.links import block_id, may_hold_links, plain_text, property_links, read_inline
+from excerpt.text.links import find_block_id, may_have_links, parse_links_and_tags, plain_heading, property_links
 from excerpt.text.words import detect_language
 
 # --- blocks -----------------------------------------------------------------------------------------------------------
@@ -31,9 +31,10 @@ from excerpt.text.words import detect_language
 
 
 def parse_blocks(source: str, env: EnvType) -> list[Token]:
-    """Return the block tokens of a note's body with unparsed inline text; `env` gets the link definitions.
+    """Parse the blocks of a note's body and return markdown-it's tokens, with inline text unparsed.
 
-    Raises TangledError.
+    `source` is the note's text after its frontmatter. The link reference definitions are added to `env`. Raises
+    TooComplexError if parsing would take too long.
     """
     env["visits"] = _BASE_VISITS + _VISITS_PER_LINE * (source.count("\n") + 1)
     return _parser().parse(source, env)
@@ -47,13 +48,13 @@ def _parser() -> MarkdownIt:
     rules.before("fence", "maths", _delimited_rule("$$"), interrupting)
     rules.before("fence", "comment", _delimited_rule("%%"), interrupting)
     rules.before("reference", "footnote_def", footnote_def, {"alt": ["paragraph", "reference"]})
-    rules.at("lheading", _underlined_heading)
-    parser.block = _Blocks(rules)
+    rules.at("lheading", _underlined_heading_rule)
+    parser.block = _BlockParser(rules)
     parser.core.ruler.enableOnly(["normalize", "block"])
     return parser
 
 
-# --- which rules are asked --------------------------------------------------------------------------------------------
+# --- choice of rules by the first character of a line -----------------------------------------------------------------
 
 _FIRST_CHARACTERS = {
     "fence": "`~",
@@ -67,12 +68,12 @@ _FIRST_CHARACTERS = {
     "maths": "$",
     "comment": "%",
 }
-"""First characters, after spaces, of the lines that rules accept; each rule returns at once for any other."""
+"""The first characters, after spaces, of the lines that each rule accepts, by the rule's name."""
 _UNDER_TABLE_HEAD = "-:|"
 
 
-class _BlocksByFirstCharacter(Ruler[RuleFuncBlockType]):
-    """The rules of another ruler, with one combined rule per chain."""
+class _BlockRuler(Ruler[RuleFuncBlockType]):
+    """A ruler that combines the rules of each chain (a named set of rules in markdown-it) to one rule."""
 
     def __init__(self, ruler: Ruler[RuleFuncBlockType]) -> None:
         super().__init__()
@@ -87,9 +88,9 @@ class _BlocksByFirstCharacter(Ruler[RuleFuncBlockType]):
 
 
 def _first_matching_rule(rules: Sequence[Rule[RuleFuncBlockType]]) -> RuleFuncBlockType:
-    """Return one rule that tries several in their order."""
+    """Return a rule that tries those of `rules`, in their order, that accept a line's first character."""
     by_name = {rule.name: rule.fn for rule in rules}
-    table, code = by_name.pop("table", _never), by_name.pop("code", _never)
+    table, code = by_name.pop("table", _match_nothing), by_name.pop("code", _match_nothing)
     others = tuple(fn for name, fn in by_name.items() if name not in _FIRST_CHARACTERS)
     by_character = {
         character: tuple(fn for name, fn in by_name.items() if character in _FIRST_CHARACTERS.get(name, character))
@@ -113,7 +114,7 @@ def _first_matching_rule(rules: Sequence[Rule[RuleFuncBlockType]]) -> RuleFuncBl
     return rule
 
 
-def _never(_state: StateBlock, _start: int, _end: int, _silent: bool) -> bool:
+def _match_nothing(_state: StateBlock, _start: int, _end: int, _silent: bool) -> bool:
     return False
 
 
@@ -121,10 +122,10 @@ _UNDERLINES = "-="
 _MAX_HEADING_LINES = 50
 
 
-def _underlined_heading(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Apply the library's rule for underlined headings only to paragraphs that have an underline.
+def _underlined_heading_rule(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """Apply markdown-it's rule for underlined headings only to paragraphs that have an underline.
 
-    The rule parses a paragraph as the one for paragraphs does again.
+    This saves time: without a heading, the rule for paragraphs would parse the same lines again.
     """
     line = start + 1
     while line < end and not state.isEmpty(line):
@@ -136,15 +137,16 @@ def _underlined_heading(state: StateBlock, start: int, end: int, silent: bool) -
     return False
 
 
-# --- a parse that goes on for too long --------------------------------------------------------------------------------
+# --- notes that take too long to parse --------------------------------------------------------------------------------
 
 
-class TangledError(Exception):
+class TooComplexError(Exception):
     """Raised for nested blocks whose parsing would take time quadratic in the length of the note."""
 
 
-# Budget of visits of lines. Of 14,000 real notes none took more than 4 per line; twenty nested quotes take some 40.
-# Unclosed fences in quotes with lazy lines take a number quadratic in the length of the note.
+# Maximum number of visits of lines by rules: per line of the note, and for a note of any length. Of 14,000 real
+# notes none took more than 4 visits per line; twenty nested quotes take some 40. Unclosed fences in quotes with lazy
+# lines take a number quadratic in the length of the note.
 _VISITS_PER_LINE = 60
 _BASE_VISITS = 10_000
 
@@ -152,14 +154,14 @@ _BASE_VISITS = 10_000
 def _count_visit(env: EnvType) -> None:
     env["visits"] -= 1
     if env["visits"] < 0:
-        raise TangledError
+        raise TooComplexError
 
 
 # --- rules of our own -------------------------------------------------------------------------------------------------
 
 
 def _delimited_rule(marker: str) -> RuleFuncBlockType:
-    """Return a rule for a block from a line that begins with `marker` to the nearest line that ends with it."""
+    """Return a rule for blocks that begin with a `marker` at a line's start and end with one at a line's end."""
 
     def rule(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         at, stop = state.bMarks[start] + state.tShift[start], state.eMarks[start]
@@ -182,7 +184,10 @@ def _delimited_rule(marker: str) -> RuleFuncBlockType:
 
 
 def _closing_line(state: StateBlock, marker: str, start: int, end: int) -> int:
-    """Return the first line after `start` that ends with `marker`; -1 if none in this container is before `end`."""
+    """Return the first line after `start` and before `end` that ends with `marker`.
+
+    Returns -1 if the quote or list around the block has no such line.
+    """
     for line in range(start + 1, end):
         state.env["visits"] -= 1
         if state.sCount[line] < state.blkIndent and not state.isEmpty(line):
@@ -198,7 +203,7 @@ def _closing_line(state: StateBlock, marker: str, start: int, end: int) -> int:
 class _BlockToken:
     """A replacement for markdown-it's Token, which takes three times as long to create.
 
-    It has only what rules and readers use.
+    It has only the attributes that rules and this module use.
     """
 
     attrs: dict[str, Any] = {}  # noqa: RUF012 - replaced, never changed
@@ -216,7 +221,7 @@ class _BlockToken:
         self.level = level
 
 
-class _State(StateBlock):
+class _BlockState(StateBlock):
     def push(self, ttype: str, tag: str, nesting: Literal[-1, 0, 1]) -> Token:
         if nesting < 0:
             self.level -= 1
@@ -227,10 +232,10 @@ class _State(StateBlock):
         return token
 
 
-class _Blocks(ParserBlock):
+class _BlockParser(ParserBlock):
     def __init__(self, ruler: Ruler[RuleFuncBlockType]) -> None:
         super().__init__()
-        self.ruler = _BlocksByFirstCharacter(ruler)
+        self.ruler = _BlockRuler(ruler)
 
     def parse(
         self,
@@ -241,7 +246,7 @@ class _Blocks(ParserBlock):
     ) -> list[Token] | None:
         if not src:
             return None
-        state = _State(src, md, env, outTokens)
+        state = _BlockState(src, md, env, outTokens)
         self.tokenize(state, state.line, state.lineMax)
         return state.tokens
 
@@ -253,7 +258,7 @@ class _Blocks(ParserBlock):
 # definitions) become separate blocks, so that every non-blank line belongs to a heading, the frontmatter or a block.
 
 MAX_INLINE_TOTAL = 1_000_000
-"""Maximum characters of one note that are parsed for links; see links.MAX_INLINE for the reason."""
+"""Maximum number of characters of a note that are parsed for links; see links.MAX_INLINE."""
 
 _KINDS = {
     "paragraph_open": BlockKind.PARAGRAPH,
@@ -275,15 +280,15 @@ def normalise_newlines(text: str) -> str:
 
 
 def parse_note(path: str, text: str, language: str = "") -> Note:
-    """Parse the note at `path`, in `language` or the detected one. Never raises, whatever `text` holds.
+    """Parse the `text` of the note at `path`. Never raises: problems become warnings of the note.
 
-    The file name is the title if the frontmatter gives none.
+    `language` is an ISO 639-1 code, or "" to detect it. The title is the file name if the frontmatter has none.
     """
     text = normalise_newlines(text.removeprefix("\ufeff"))
     lines = text.split("\n")
     front = read_frontmatter(text)
     warnings = list(front.warnings)
-    body = _read_body(lines, front.lines, warnings)
+    body = _parse_body(lines, front.lines, warnings)
     links = [link for line, value in front.values for link in property_links(value, line)]
     return Note(
         path=path,
@@ -304,7 +309,7 @@ _LANGUAGE_LINES = 400  # more than detect_language examines in nearly all notes
 
 @dataclass(slots=True)
 class _Heading:
-    """A heading. `first` and `last` are 1-based lines; a setext heading has two or more."""
+    """A heading on the 1-based lines `first` to `last`; an underlined (setext) heading has two lines or more."""
 
     level: int
     text: str
@@ -314,49 +319,49 @@ class _Heading:
 
 @dataclass(slots=True)
 class _Body:
-    """The content after the frontmatter, in the order of the lines."""
+    """The content of a note after its frontmatter, in the order of the lines."""
 
     parts: list[_Heading | Block] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
 
 
-def _read_body(lines: Sequence[str], skipped: int, warnings: list[str]) -> _Body:
+def _parse_body(lines: Sequence[str], frontmatter_lines: int, warnings: list[str]) -> _Body:
     env: EnvType = {}
-    source = "\n".join(lines[skipped:])
+    source = "\n".join(lines[frontmatter_lines:])
     try:
         tokens = parse_blocks(source, env)
-    except TangledError:
-        warnings.append("The note is too complex to parse; it was read as plain paragraphs.")
+    except TooComplexError:
+        warnings.append("The note is too complex to parse. It was read as plain paragraphs.")
         tokens = []
     except Exception:  # a defect of the parser must not cost more than one note's structure
-        warnings.append("The note could not be parsed; it was read as plain paragraphs.")
+        warnings.append("The note could not be parsed. It was read as plain paragraphs.")
         tokens = []
     body = _Body()
-    _take_blocks(tokens, skipped, env, body)
-    _take_inline(tokens, skipped, env, body, warnings)
-    body.parts = list(_without_gaps(body.parts, lines, skipped))
+    _add_blocks(tokens, frontmatter_lines, env, body)
+    _add_links_and_tags(tokens, frontmatter_lines, env, body, warnings)
+    body.parts = list(_fill_gaps(body.parts, lines, frontmatter_lines))
     return body
 
 
 # --- blocks -----------------------------------------------------------------------------------------------------------
 
 
-def _take_blocks(tokens: list[Token], skipped: int, env: EnvType, body: _Body) -> None:
+def _add_blocks(tokens: list[Token], frontmatter_lines: int, env: EnvType, body: _Body) -> None:
     outer = [i for i, token in enumerate(tokens) if not token.level]
     for position, i in enumerate(outer):
         token = tokens[i]
         if token.nesting < 0 or not token.map:
             continue
-        first, last = token.map[0] + 1 + skipped, token.map[1] + skipped
+        first, last = token.map[0] + 1 + frontmatter_lines, token.map[1] + frontmatter_lines
         if token.type == "heading_open":
-            text = plain_text(tokens[i + 1].content, env)
+            text = plain_heading(tokens[i + 1].content, env)
             body.parts.append(_Heading(int(token.tag[1]), text, first, last))
             continue
         kind = _KINDS.get(token.type, BlockKind.OTHER)
         # An opening token of the outermost level is followed, on that level, by its closing token.
         inner = tokens[i + 1 : outer[position + 1]] if token.nesting else []
-        if kind is BlockKind.PARAGRAPH and (identifier := block_id(inner[0].content)):
+        if kind is BlockKind.PARAGRAPH and (identifier := find_block_id(inner[0].content)):
             alone = inner[0].content.strip() == f"^{identifier}"
             previous = body.parts[-1] if body.parts else None
             if alone and isinstance(previous, Block) and not previous.block_id:
@@ -368,34 +373,42 @@ def _take_blocks(tokens: list[Token], skipped: int, env: EnvType, body: _Body) -
         if kind is BlockKind.QUOTE and inner and _CALLOUT.match(next((t.content for t in inner if t.content), "")):
             kind = BlockKind.CALLOUT
         ids = (
-            identifier for t in inner if "^" in t.content and t.type == "inline" and (identifier := block_id(t.content))
+            identifier
+            for t in inner
+            if "^" in t.content and t.type == "inline" and (identifier := find_block_id(t.content))
         )
         cuts: tuple[int, ...] = ()
         if kind in _DIVISIBLE:
-            cuts = tuple(t.map[0] + 1 + skipped for t in inner if t.level == 1 and t.nesting >= 0 and t.map)[1:]
+            cuts = tuple(t.map[0] + 1 + frontmatter_lines for t in inner if t.level == 1 and t.nesting >= 0 and t.map)[
+                1:
+            ]
         body.parts.append(Block(kind, first, last, next(ids, None), cuts))
 
 
-def _take_inline(tokens: list[Token], skipped: int, env: EnvType, body: _Body, warnings: list[str]) -> None:
+def _add_links_and_tags(
+    tokens: list[Token], frontmatter_lines: int, env: EnvType, body: _Body, warnings: list[str]
+) -> None:
     budget = MAX_INLINE_TOTAL
     for token in tokens:
-        if token.type != "inline" or not token.map or not may_hold_links(token.content):
+        if token.type != "inline" or not token.map or not may_have_links(token.content):
             continue
         budget -= len(token.content)
         if budget < 0:
-            warnings.append("The note is too large: links and tags near its end were not read.")
+            warnings.append("The note is too large. Links and tags near its end were not read.")
             return
-        inline = read_inline(token.content, token.map[0] + 1 + skipped, env)
+        inline = parse_links_and_tags(token.content, token.map[0] + 1 + frontmatter_lines, env)
         body.links += inline.links
         body.tags += inline.tags
 
 
-def _without_gaps(parts: list[_Heading | Block], lines: Sequence[str], skipped: int) -> Iterator[_Heading | Block]:
-    """Yield `parts` without trailing blank lines and overlaps, and a block for each run of lines between them."""
-    at = skipped + 1
+def _fill_gaps(
+    parts: list[_Heading | Block], lines: Sequence[str], frontmatter_lines: int
+) -> Iterator[_Heading | Block]:
+    """Yield `parts` without blank edges and overlaps, and a block for each run of lines between them."""
+    at = frontmatter_lines + 1
     for part in parts:
         if isinstance(part, _Heading):
-            yield from _runs(lines, at, part.first - 1)
+            yield from _uncovered_blocks(lines, at, part.first - 1)
             yield part
             at = part.last + 1
             continue
@@ -405,13 +418,13 @@ def _without_gaps(parts: list[_Heading | Block], lines: Sequence[str], skipped: 
         while first <= last and not lines[first - 1].strip():
             first += 1
         if first <= last:
-            yield from _runs(lines, at, first - 1)
+            yield from _uncovered_blocks(lines, at, first - 1)
             yield replace(part, line_start=first, line_end=last)
             at = last + 1
-    yield from _runs(lines, at, len(lines))
+    yield from _uncovered_blocks(lines, at, len(lines))
 
 
-def _runs(lines: Sequence[str], first: int, last: int) -> Iterator[Block]:
+def _uncovered_blocks(lines: Sequence[str], first: int, last: int) -> Iterator[Block]:
     """Yield a block for each run of non-blank lines among `first`..`last`."""
     start = None
     for number in range(first, last + 2):
@@ -427,7 +440,7 @@ def _runs(lines: Sequence[str], first: int, last: int) -> Iterator[Block]:
 
 
 def _sections(body: _Body, lines: Sequence[str], front: Frontmatter) -> tuple[Section, ...]:
-    """Return the sections: the first one, which always exists, and one for each heading."""
+    """Return the sections of a note: the text before the first heading (always), and one section per heading."""
     last = len(lines)
     while last > 1 and not lines[last - 1].strip():
         last -= 1

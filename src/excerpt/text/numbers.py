@@ -1,7 +1,8 @@
-"""Numbering of the terms of many texts, to count them in whole arrays: `words.terms_of` without strings.
+"""Fast extraction of the terms of many texts as arrays of term numbers, for indexing.
 
-A chunk of text (a word, a compound) is analyzed when it first occurs. From then on it is one number, and its terms with
-their positions are looked up for a whole batch of texts at once.
+The result equals `words.terms_of`, which returns strings. A chunk of text (a word, a compound) is analyzed when it
+first occurs and gets a number, its code. A text is stored as the codes of its chunks; the terms of a whole batch of
+texts, with their positions, are looked up by these codes at once.
 """
 
 from __future__ import annotations
@@ -19,16 +20,17 @@ from excerpt.text.words import MAX_CACHED_CHUNK, ascii_chunks_of, chunks_of, spl
 
 Ints = NDArray[np.int32]
 
-# Bounds memory to some 60 MB.
-_MAX_CHUNKS = 200_000
+# Limits the memory of an encoder to some 60 MB.
+_MAX_CODES = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class Occurrences:
-    """The terms of several documents.
+class NumberedOccurrences:
+    """The occurrences of terms in several documents, as parallel arrays.
 
-    Occurrence i is of term `terms[i]`, in document `docs[i]`, at `positions[i]`; both ascend. There are `doc_count`
-    documents, some of which may be empty.
+    Occurrence i is of the term with number `terms[i]`, in the document with index `docs[i]`, at position `positions[i]`
+    of the document. `docs` ascend, and within a document `positions` ascend. `doc_count` is the number of documents,
+    some of which may have no terms.
     """
 
     terms: Ints
@@ -37,8 +39,11 @@ class Occurrences:
     doc_count: int
 
 
-class Lexicon(dict[str, int]):
-    """Numbers of terms, in the order of their first occurrence; `names` are the terms in UTF-8, by number."""
+class TermLexicon(dict[str, int]):
+    """A dictionary from each term to its number; a missing term gets the next number when it is looked up.
+
+    `names[n]` is the term with number n, in UTF-8.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,48 +61,53 @@ class Lexicon(dict[str, int]):
         return number
 
 
-class _Chunks(dict[str, int]):
-    """The codes of one language's chunks."""
+class _ChunkCodes(dict[str, int]):
+    """A dictionary from the chunks of texts in one language to their codes; a missing chunk is analyzed."""
 
-    def __init__(self, numbers: TermNumbers, language: str) -> None:
+    def __init__(self, encoder: TermEncoder, language: str) -> None:
         super().__init__()
-        self._numbers = numbers
+        self._encoder = encoder
         self._language = language
 
     def __missing__(self, chunk: str) -> int:
-        return self.learn(chunk, 0)
+        return self.analyze_chunk(chunk, 0)
 
-    def learn(self, chunk: str, size: int) -> int:
-        code = self._numbers.code(*split_chunk(chunk, size, self._language))
+    def analyze_chunk(self, chunk: str, size: int) -> int:
+        code = self._encoder.add_chunk_terms(*split_chunk(chunk, size, self._language))
         if len(chunk) <= MAX_CACHED_CHUNK:
             self[chunk] = code
         return code
 
 
-class _Grams(dict[str, int]):
-    """The codes of terms that need no analysis, each followed by the next word `width` positions further."""
+class _NgramCodes(dict[str, int]):
+    """A dictionary from each n-gram, which is a term without analysis, to its code.
 
-    def __init__(self, numbers: TermNumbers, width: int) -> None:
+    `width` is the number of positions from the n-gram to the next chunk of the text.
+    """
+
+    def __init__(self, encoder: TermEncoder, width: int) -> None:
         super().__init__()
-        self._numbers = numbers
+        self._encoder = encoder
         self._width = width
 
     def __missing__(self, term: str) -> int:
-        code = self[term] = self._numbers.code((term,), (0,), self._width)
+        code = self[term] = self._encoder.add_chunk_terms((term,), (0,), self._width)
         return code
 
 
-class TermNumbers:
-    """The code of each known chunk, and by code its terms, their positions and the number of positions it takes.
+class TermEncoder:
+    """Encodes texts as the codes of their chunks, and decodes them to the numbers of their terms.
 
-    `short` is a cache for callers that process the same few texts repeatedly.
+    For each code it stores the terms of the chunk, their positions, and the number of positions that the chunk takes.
+    `lexicon` holds the numbers of the terms. `short_text_cache` is for callers that analyze the same short texts
+    repeatedly.
     """
 
     def __init__(self) -> None:
-        self.lexicon = Lexicon()
-        self.short: dict[tuple[str, ...], tuple[Ints, Ints]] = {}
-        self._chunks: dict[str, _Chunks] = {}
-        self._grams: dict[int, _Grams] = {}
+        self.lexicon = TermLexicon()
+        self.short_text_cache: dict[tuple[str, ...], tuple[Ints, Ints]] = {}
+        self._chunks: dict[str, _ChunkCodes] = {}
+        self._grams: dict[int, _NgramCodes] = {}
         self._widths = array("i")
         self._counts = array("i")
         self._starts = array("i")
@@ -105,9 +115,13 @@ class TermNumbers:
         self._positions = array("i")
 
     def __len__(self) -> int:
-        return len(self._widths) + len(self.short)
+        return len(self._widths) + len(self.short_text_cache)
 
-    def code(self, terms: Sequence[str], positions: Sequence[int], width: int) -> int:
+    def add_chunk_terms(self, terms: Sequence[str], positions: Sequence[int], width: int) -> int:
+        """Store the terms of a new chunk, with their positions in the chunk, and return the chunk's code.
+
+        `width` is the number of positions that the chunk takes.
+        """
         self._widths.append(width)
         self._counts.append(len(terms))
         self._starts.append(len(self._terms))
@@ -115,11 +129,11 @@ class TermNumbers:
         self._positions.extend(positions)
         return len(self._widths) - 1
 
-    def codes(self, text: str, language: str) -> array[int]:
-        """Return the codes of a text's chunks, in order."""
+    def encode(self, text: str, language: str) -> array[int]:
+        """Return the codes of the text's chunks, in the order of the text."""
         chunks = self._chunks.get(language)
         if chunks is None:
-            chunks = self._chunks[language] = _Chunks(self, language)
+            chunks = self._chunks[language] = _ChunkCodes(self, language)
         codes = array("i")
         if text.isascii():
             codes.extend(map(chunks.__getitem__, ascii_chunks_of(text)))
@@ -128,36 +142,39 @@ class TermNumbers:
             if not size:
                 codes.append(chunks[chunk])
             elif unicodedata.is_normalized("NFKC", chunk):
-                codes.extend(self._codes_of_run(chunk, size))
+                codes.extend(self._codes_of_ngrams(chunk, size))
             else:
                 numbers = chunks.get(chunk)
-                codes.append(chunks.learn(chunk, size) if numbers is None else numbers)
+                codes.append(chunks.analyze_chunk(chunk, size) if numbers is None else numbers)
         return codes
 
-    def _codes_of_run(self, run: str, size: int) -> list[int]:
-        """Return the codes of a run's n-grams of `size` characters and of one less, one position per character."""
+    def _codes_of_ngrams(self, run: str, size: int) -> list[int]:
+        """Return the codes of the n-grams of `size` and `size - 1` characters, one position per character.
+
+        `run` is a chunk in a script without spaces.
+        """
         count = len(run) - size + 1
         if count < 1:
-            return [self._gram(len(run))[run]]
+            return [self._ngram_codes(len(run))[run]]
         codes = [0] * (2 * count + 1)
-        shorter, longer = self._gram(0), self._gram(1)
+        shorter, longer = self._ngram_codes(0), self._ngram_codes(1)
         codes[:-1:2] = [shorter[run[i : i + size - 1]] for i in range(count)]
         codes[1::2] = [longer[run[i : i + size]] for i in range(count)]
-        codes[-1] = self._gram(size - 1)[run[count:]]
+        codes[-1] = self._ngram_codes(size - 1)[run[count:]]
         return codes
 
-    def _gram(self, width: int) -> _Grams:
+    def _ngram_codes(self, width: int) -> _NgramCodes:
         grams = self._grams.get(width)
         if grams is None:
-            grams = self._grams[width] = _Grams(self, width)
+            grams = self._grams[width] = _NgramCodes(self, width)
         return grams
 
     def terms_of(self, text: str, language: str) -> tuple[list[int], list[int]]:
-        """Return the terms of one short text, and their positions."""
+        """Return the numbers of the terms of one short text, and their positions."""
         terms: list[int] = []
         positions: list[int] = []
         at = 0
-        for code in self.codes(text, language):
+        for code in self.encode(text, language):
             first = self._starts[code]
             for i in range(first, first + self._counts[code]):
                 terms.append(self._terms[i])
@@ -165,8 +182,8 @@ class TermNumbers:
             at += self._widths[code]
         return terms, positions
 
-    def occurrences(self, documents: Sequence[array[int]]) -> Occurrences:
-        """Return the terms of texts given as `codes`, equal to `terms_of` for each."""
+    def decode(self, documents: Sequence[array[int]]) -> NumberedOccurrences:
+        """Return the terms of several texts; each document is a text's codes, as `encode` returned them."""
         sizes = np.fromiter(map(len, documents), np.int64, len(documents))
         codes = np.concatenate(
             [np.zeros(0, np.int32), *(np.frombuffer(document, np.int32) for document in documents if document)]
@@ -186,7 +203,7 @@ class TermNumbers:
         docs = np.repeat(np.arange(len(documents), dtype=np.int32), sizes)
         ends = np.cumsum(counts, dtype=np.int64)
         within = np.repeat(starts - (ends - counts), counts) + np.arange(int(counts.sum()))
-        return Occurrences(
+        return NumberedOccurrences(
             terms=of["terms"][within],
             docs=np.repeat(docs, counts),
             positions=(np.repeat(at, counts) + of["positions"][within]).astype(np.int32),
@@ -194,17 +211,20 @@ class TermNumbers:
         )
 
 
-_kept = threading.local()
+_thread_state = threading.local()
 
 
-def term_numbers() -> TermNumbers:
-    """Return the numbers of this thread, which keep earlier notes' chunks up to `_MAX_CHUNKS`."""
-    cached: TermNumbers | None = getattr(_kept, "numbers", None)
-    if cached is None or len(cached) > _MAX_CHUNKS:
-        cached = _kept.numbers = TermNumbers()
+def thread_term_encoder() -> TermEncoder:
+    """Return this thread's encoder, which remembers the chunks of earlier texts.
+
+    An encoder with more than `_MAX_CODES` codes and cached texts is replaced by an empty one.
+    """
+    cached: TermEncoder | None = getattr(_thread_state, "encoder", None)
+    if cached is None or len(cached) > _MAX_CODES:
+        cached = _thread_state.encoder = TermEncoder()
     return cached
 
 
-def forget_term_numbers() -> None:
-    """Discard the numbers of this thread; the next `term_numbers` starts with none."""
-    _kept.numbers = None
+def discard_thread_term_encoder() -> None:
+    """Discard this thread's encoder; the next call of `thread_term_encoder` returns an empty one."""
+    _thread_state.encoder = None

@@ -1,7 +1,7 @@
-"""Citations, quotations, code spans and sentences of one paragraph.
+"""Detection of citations, quotations, code spans and sentences in a paragraph of an LLM's answer.
 
-Offsets count characters of the paragraph, `end` exclusive. Everything is searched in a copy of the text in which code,
-link targets and HTML tags are blanked.
+Offsets count characters of the paragraph; `end` is exclusive. All are searched for in a copy of the text in which code,
+link targets and HTML tags are blanked out.
 """
 
 from __future__ import annotations
@@ -15,13 +15,16 @@ from html import unescape
 from itertools import chain
 from typing import Protocol
 
-from excerpt.text.fragments import words_in
+from excerpt.text.fragments import count_words
 from excerpt.text.words import WIDE_CHARACTERS
 
 
 @dataclass(frozen=True, slots=True)
-class Cited:
-    """A citation with the numbers of the sources it names, as disjoint ranges: [1-999] is one."""
+class CitationSpan:
+    """The span of a citation such as `[1, 3-5]`, with the numbers of the cited sources.
+
+    `ranges` are disjoint ranges of these numbers; `[1-999]` is one range.
+    """
 
     start: int
     end: int
@@ -29,8 +32,11 @@ class Cited:
 
 
 @dataclass(frozen=True, slots=True)
-class Quoted:
-    """A passage in quotation marks, or a code span: the range with its marks, and the range between them."""
+class QuotedSpan:
+    """The span of a passage in quotation marks, or (`code`) of a code span.
+
+    `start` to `end` includes the marks; `inner_start` to `inner_end` is the text between the marks.
+    """
 
     start: int
     end: int
@@ -39,9 +45,9 @@ class Quoted:
     code: bool = False
 
 
-_BLOT = "\ufffc"  # no space, letter or mark
+_BLANK = "\ufffc"  # no space, letter or mark
 _CODE = re.compile(r"(?<!`)(`+)(?!`)(.*?[^`])\1(?!`)", re.DOTALL)
-_NO_PROSE = re.compile(r"(?<=\]\()[^()\n]+(?=\))|</?(?![qQ]\b)[A-Za-z][^<>]*>|<https?://[^<>\s]*>")
+_LINK_TARGET_OR_HTML = re.compile(r"(?<=\]\()[^()\n]+(?=\))|</?(?![qQ]\b)[A-Za-z][^<>]*>|<https?://[^<>\s]*>")
 
 # --- citations --------------------------------------------------------------------------------------------------------
 
@@ -54,21 +60,21 @@ _LABEL = (
 )
 _NUMBER = r"\d{1,3}(?:\s*[-\u2010-\u2014]\s*\d{1,3})?"
 _PLACE = r"(?:\s*†.*|:\d+†.*|,?\s*(?:lines?|ll?\.?|zeilen?|z\.|pp?\.|§)\s*\d.*)?"
-_LISTED = re.compile(
+_CITATION_LIST = re.compile(
     rf"\s*({_LABEL}{_NUMBER}(?:\s*(?:[,;、，]|&|and|und|et|y)\s*{_LABEL}{_NUMBER})*){_PLACE}\s*", re.IGNORECASE
 )
 _NUMBERS = re.compile(_NUMBER)
 
 
-def numbers_in(ranges: Iterable[range]) -> tuple[int, ...]:
-    """Return the numbers of `ranges`, each once."""
+def unique_numbers(ranges: Iterable[range]) -> tuple[int, ...]:
+    """Return the numbers in `ranges`, each once, in order of first occurrence."""
     return tuple(dict.fromkeys(chain.from_iterable(dict.fromkeys(ranges))))
 
 
-def _ranges(listed: str) -> tuple[range, ...]:
-    """Return the numbers that a citation names; nothing if it is no citation.
+def _cited_ranges(listed: str) -> tuple[range, ...]:
+    """Return the ranges of source numbers in `listed`, the text in the brackets of a possible citation.
 
-    Sources are numbered from 1, so a list with a 0 is an index or an interval.
+    Returns () if it cannot be a citation: sources are numbered from 1, so a list with a 0 is an index or an interval.
     """
     ranges: list[range] = []
     for part in _NUMBERS.findall(listed):
@@ -79,21 +85,22 @@ def _ranges(listed: str) -> tuple[range, ...]:
         ranges.append(range(first, last + 1))
     if len(ranges) < 2:
         return tuple(ranges)
-    return tuple(range(number, number + 1) for number in numbers_in(ranges))
+    return tuple(range(number, number + 1) for number in unique_numbers(ranges))
 
 
-def _cited_in(text: str, own: Container[str]) -> Iterator[Cited]:
-    """Yield the citations of a text.
+def _find_citations(text: str, own_labels: Container[str]) -> Iterator[CitationSpan]:
+    """Yield the citations in `text`.
 
-    `own` are the labels that the answer itself defines: footnotes (^n) and links to the web (n).
+    `own_labels` are labels in brackets that the answer itself defines, and that are no citations: footnotes (`^1`) and
+    links by reference (`1`).
     """
     end = -1
     for bracketed in _BRACKETED.finditer(text):
         start = bracketed.start()
         inside = next(group for group in bracketed.groups() if group is not None)
-        listed = _LISTED.fullmatch(inside)
-        ranges = _ranges(listed[1]) if listed else ()
-        if not ranges or inside.strip() in own:
+        listed = _CITATION_LIST.fullmatch(inside)
+        ranges = _cited_ranges(listed[1]) if listed else ()
+        if not ranges or inside.strip() in own_labels:
             continue
         if text[start - 1 : start] == "]" and start != end:
             continue  # [text][1]: a link by reference
@@ -101,7 +108,7 @@ def _cited_in(text: str, own: Container[str]) -> Iterator[Cited]:
             continue  # [1]: the target of such a link
         end = bracketed.end()
         double = text[start - 1 : start] == "[" and text[end : end + 1] == "]"
-        yield Cited(start - double, end + double, ranges)
+        yield CitationSpan(start - double, end + double, ranges)
 
 
 # --- quotation marks --------------------------------------------------------------------------------------------------
@@ -138,10 +145,11 @@ _MAX_NESTED = 8
 
 
 @dataclass(frozen=True, slots=True)
-class QuoteSign:
-    """A quotation mark with its normalised `sign` (for ", &quot; or &#34;), and whether it may open or close there.
+class QuotationMark:
+    """A quotation mark in a text, at `start` to `end`.
 
-    A `weak` one may be an apostrophe or a sign of measure.
+    `sign` is the mark as one character ('"' for &quot; and &#34;). `opens` and `closes` say whether the mark may open
+    or close a quotation where it is. A `weak` mark may instead be an apostrophe or a sign for feet or inches.
     """
 
     start: int
@@ -153,44 +161,48 @@ class QuoteSign:
 
     @property
     def single(self) -> bool:
-        """Whether it may be an apostrophe."""
+        """Whether the mark is a single quotation mark, which may be an apostrophe."""
         return self.sign in _SINGLE
 
-    def pairs_with(self, other: QuoteSign) -> bool:
-        """Return whether what this mark opens may be closed by `other`."""
+    def pairs_with(self, other: QuotationMark) -> bool:
+        """Return whether `other` may close the quotation that this mark opens."""
         return other.closes and other.sign in _CLOSERS[self.sign]
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
-    """The quotation marks of a text: `quoted` are the outermost passages, `opened` and `closed` the unpaired marks.
+class QuotationMarks:
+    """The quotation marks of a text, without apostrophes.
 
-    Apostrophes are not included.
+    `quoted` are the outermost passages in quotation marks; `opened` are opening marks without a closing mark, `closed`
+    closing marks without an opening mark.
     """
 
-    quoted: list[Quoted]
-    opened: list[QuoteSign]
-    closed: list[QuoteSign]
+    quoted: list[QuotedSpan]
+    opened: list[QuotationMark]
+    closed: list[QuotationMark]
 
 
-def _marks(text: str) -> Iterator[QuoteSign]:
+def _find_marks(text: str) -> Iterator[QuotationMark]:
     for match in _MARK.finditer(text):
         written = match[0]
         if written[0] == "<":
-            yield QuoteSign(match.start(), match.end(), f"<{match[1]}q>", opens=not match[1], closes=bool(match[1]))
+            yield QuotationMark(match.start(), match.end(), f"<{match[1]}q>", opens=not match[1], closes=bool(match[1]))
             continue
         sign = unescape(written) if written[0] == "&" else written.removeprefix("\\")
-        if _MARK.fullmatch(sign) and (mark := _quote_sign(text, match.start(), match.end(), sign)):
+        if _MARK.fullmatch(sign) and (mark := _classify_mark(text, match.start(), match.end(), sign)):
             yield mark
 
 
-def _quote_sign(text: str, start: int, end: int, sign: str) -> QuoteSign | None:
-    """Return the mark as its neighbours determine it; None if it is within a word or isolated."""
+def _classify_mark(text: str, start: int, end: int, sign: str) -> QuotationMark | None:
+    """Classify a mark by the characters around it; return None if it is no quotation mark.
+
+    `sign` is the mark as one character. A mark within a word or with spaces around it is no quotation mark.
+    """
     before, after = text[start - 1 : start] or " ", text[end : end + 1] or " "
     if sign in _ONLY_OPEN:
-        return QuoteSign(start, end, sign, opens=True, closes=False)
+        return QuotationMark(start, end, sign, opens=True, closes=False)
     if sign not in _CLOSERS:
-        return QuoteSign(start, end, sign, opens=False, closes=True)
+        return QuotationMark(start, end, sign, opens=False, closes=True)
     behind_word = before.isalnum() and not _WIDE.match(before)
     single = sign in _SINGLE
     if behind_word and after.isalnum() and not _WIDE.match(after):
@@ -202,33 +214,33 @@ def _quote_sign(text: str, start: int, end: int, sign: str) -> QuoteSign | None:
     if not single:
         weak = sign == '"' and before.isdigit() and bool(_WORD_FOLLOWS.match(text, end))
         opens = opens or (sign in "“«‹" and (before.isspace() or sign != "“"))
-        return QuoteSign(start, end, sign, opens=opens, closes=not begins, weak=weak)
+        return QuotationMark(start, end, sign, opens=opens, closes=not begins, weak=weak)
     closes = not begins and not before.isspace() and not _WORD_JOINED.match(text, end)
     if not closes:
-        return QuoteSign(start, end, sign, True, False, bool(_ELIDED.match(text, end))) if opens else None
+        return QuotationMark(start, end, sign, True, False, bool(_ELIDED.match(text, end))) if opens else None
     weak = not opens and _is_shortened(text, start) and bool(_WORD_FOLLOWS.match(text, end))
-    return QuoteSign(start, end, sign, opens, closes, weak)
+    return QuotationMark(start, end, sign, opens, closes, weak)
 
 
 def _is_shortened(text: str, offset: int) -> bool:
-    """Return whether an apostrophe at `offset` may mark the end of a word, or feet."""
+    """Return whether a mark at `offset` may be the apostrophe after a shortened word, or the sign for feet."""
     return bool(_SHORTENED.search(text, max(offset - _LONGEST_SHORTENED, 0), offset))
 
 
-def _is_measure(text: str, mark: QuoteSign) -> bool:
-    """Return whether a closing mark may mean inches or be an apostrophe."""
+def _is_measure(text: str, mark: QuotationMark) -> bool:
+    """Return whether a closing mark may be an apostrophe, or the sign for feet or inches."""
     if mark.single:
         return _is_shortened(text, mark.start)
     return mark.sign == '"' and text[mark.start - 1 : mark.start].isdigit()
 
 
-def _pair_signs(text: str) -> Marked:
-    marks = list(_marks(text))
+def _pair_marks(text: str) -> QuotationMarks:
+    marks = list(_find_marks(text))
     later = _closed_later(text, marks)
-    pairs: list[Quoted] = []
-    lost: list[QuoteSign] = []
-    closed: list[QuoteSign] = []
-    stack: list[QuoteSign] = []
+    pairs: list[QuotedSpan] = []
+    lost: list[QuotationMark] = []
+    closed: list[QuotationMark] = []
+    stack: list[QuotationMark] = []
     for mark, is_inner in zip(marks, later, strict=True):
         depth = next((at for at in reversed(range(len(stack))) if _pairs(text, stack[at], mark)), None)
         if depth is not None:
@@ -237,7 +249,7 @@ def _pair_signs(text: str) -> Marked:
             opened = stack[depth]
             del stack[depth:]
             if opened.end < mark.start:
-                pairs.append(Quoted(opened.start, mark.end, opened.end, mark.start))
+                pairs.append(QuotedSpan(opened.start, mark.end, opened.end, mark.start))
         elif mark.opens:
             stack.append(mark)
             if len(stack) > _MAX_NESTED:
@@ -246,25 +258,25 @@ def _pair_signs(text: str) -> Marked:
             closed.append(mark)
     quoted = _outermost(pairs)
     opened_alone = sorted((m for m in [*lost, *stack] if not m.weak and m.sign != "’"), key=_start)
-    return Marked(
+    return QuotationMarks(
         quoted,
         [mark for mark in opened_alone if enclosing_index(quoted, mark.start) is None],
         [mark for mark in closed if enclosing_index(quoted, mark.start) is None],
     )
 
 
-def _pairs(text: str, opened: QuoteSign, mark: QuoteSign) -> bool:
-    """Return whether `mark` closes `opened`. If both may be apostrophes, they enclose no quotation."""
+def _pairs(text: str, opened: QuotationMark, mark: QuotationMark) -> bool:
+    """Return whether `mark` closes the quotation that `opened` opens; not if both marks may be apostrophes."""
     if not opened.pairs_with(mark):
         return False
     if not opened.weak:
         return True
     inner = text[opened.end : min(mark.start, opened.end + _LONGEST_ELIDED)]
-    return not mark.weak and not _is_measure(text, mark) and words_in(inner) >= _MIN_ELIDED
+    return not mark.weak and not _is_measure(text, mark) and count_words(inner) >= _MIN_ELIDED
 
 
-def _closed_later(text: str, marks: Sequence[QuoteSign]) -> list[bool]:
-    """Return for each weak mark whether a later mark that is not weak closes what it could close."""
+def _closed_later(text: str, marks: Sequence[QuotationMark]) -> list[bool]:
+    """Return, for each mark, whether it is weak and a later mark that is not weak closes the same quotation."""
     later: list[bool] = []
     sure: dict[str, bool] = {}
     for mark in reversed(marks):
@@ -275,8 +287,8 @@ def _closed_later(text: str, marks: Sequence[QuoteSign]) -> list[bool]:
     return later[::-1]
 
 
-def _outermost(pairs: Iterable[Quoted]) -> list[Quoted]:
-    outermost: list[Quoted] = []
+def _outermost(pairs: Iterable[QuotedSpan]) -> list[QuotedSpan]:
+    outermost: list[QuotedSpan] = []
     for quoted in sorted(pairs, key=lambda quoted: (quoted.start, -quoted.end)):
         if not outermost or quoted.start >= outermost[-1].end:
             outermost.append(quoted)
@@ -290,14 +302,14 @@ class _Span(Protocol):
     def end(self) -> int: ...
 
 
-def within(spans: Sequence[_Span], start: int, end: int) -> tuple[int, int]:
-    """Return the first of the sorted spans that begins at or after `start`, and the first at or after `end`."""
+def indexes_within(spans: Sequence[_Span], start: int, end: int) -> tuple[int, int]:
+    """Return the index range (first, end) of the spans that begin within `start` to `end`; `spans` are sorted."""
     first = bisect_left(spans, start, key=_start)
     return first, max(bisect_left(spans, end, key=_start), first)
 
 
 def enclosing_index(spans: Sequence[_Span], offset: int) -> int | None:
-    """Return the index of the one of sorted, disjoint spans that holds the character at `offset`; None without one."""
+    """Return the index of the span around the character at `offset`, or None; `spans` are sorted and disjoint."""
     before = bisect_right(spans, offset, key=_start) - 1
     return before if before >= 0 and offset < spans[before].end else None
 
@@ -322,40 +334,44 @@ _ABBREVIATED = frozenset(
 
 
 def without_code(text: str) -> str:
-    """Return `text` with its code spans blanked."""
+    """Return `text` with its code spans replaced by blanking characters."""
     return _blank_out(text, [match.span() for match in _CODE.finditer(text)])
 
 
 class Paragraph:
-    """A paragraph with its citations, quotations and code spans."""
+    """A paragraph with its citations, quotations and code spans.
 
-    def __init__(self, text: str, own: Container[str] = frozenset()) -> None:
+    `own_labels` are labels in brackets that the answer itself defines (footnotes, links); they are no citations.
+    """
+
+    def __init__(self, text: str, own_labels: Container[str] = frozenset()) -> None:
         self.text = text
         self._codes = [
-            Quoted(match.start(), match.end(), match.start(2), match.end(2), code=True)
+            QuotedSpan(match.start(), match.end(), match.start(2), match.end(2), code=True)
             for match in _CODE.finditer(text)
         ]
         blotted = _blank_out(text, [(code.start, code.end) for code in self._codes])
-        self._prose = _blank_out(blotted, [match.span() for match in _NO_PROSE.finditer(blotted)])
-        self.cited = list(_cited_in(self._prose, own))
+        self._prose = _blank_out(blotted, [match.span() for match in _LINK_TARGET_OR_HTML.finditer(blotted)])
+        self.cited = list(_find_citations(self._prose, own_labels))
 
     @cached_property
-    def marked(self) -> Marked:
-        return _pair_signs(self._prose)
+    def quotation_marks(self) -> QuotationMarks:
+        """The quotation marks of the paragraph."""
+        return _pair_marks(self._prose)
 
-    def begins(self, offset: int) -> bool:
-        """Return whether only Markdown markers are before `offset`."""
+    def is_at_start(self, offset: int) -> bool:
+        """Return whether the paragraph has only Markdown marks before `offset`."""
         return not self._prose[:offset].strip(" \t\n*_~>-")
 
-    def has(self, written: str, each: Quoted | QuoteSign) -> bool:
-        """Return whether `each` begins with a mark that is written as `written`."""
-        return self._prose.startswith(written, each.start)
+    def starts_with_mark(self, mark_text: str, span: QuotedSpan | QuotationMark) -> bool:
+        """Return whether the text of `span` begins with `mark_text`."""
+        return self._prose.startswith(mark_text, span.start)
 
-    def quote(self, start: int, end: int, inner_start: int, inner_end: int) -> Quoted:
-        """Mark this range as quoted; its quotation marks are in other paragraphs."""
-        quoted = Quoted(start, end, inner_start, inner_end)
-        marked = self.marked
-        self.marked = Marked(
+    def add_quotation(self, start: int, end: int, inner_start: int, inner_end: int) -> QuotedSpan:
+        """Add a quotation whose quotation marks are in other paragraphs, and return its span."""
+        quoted = QuotedSpan(start, end, inner_start, inner_end)
+        marked = self.quotation_marks
+        self.quotation_marks = QuotationMarks(
             _outermost([*marked.quoted, quoted]),
             [mark for mark in marked.opened if not start <= mark.start < end],
             [mark for mark in marked.closed if not start <= mark.start < end],
@@ -364,54 +380,56 @@ class Paragraph:
         return quoted
 
     @cached_property
-    def quoted(self) -> list[Quoted]:
-        """Passages in quotation marks, and the code spans outside of them."""
-        marked = self.marked.quoted
+    def quoted(self) -> list[QuotedSpan]:
+        """The passages in quotation marks, and the code spans outside these passages, by position."""
+        marked = self.quotation_marks.quoted
         codes = [code for code in self._codes if enclosing_index(marked, code.start) is None]
         return sorted([*marked, *codes], key=_start)
 
-    def cited_from(self, start: int, end: int) -> list[Cited]:
-        """Return the citations from `start` to `end`."""
-        return self.cited[slice(*within(self.cited, start, end))]
+    def citations_in(self, start: int, end: int) -> list[CitationSpan]:
+        """Return the citations that begin within `start` to `end`."""
+        return self.cited[slice(*indexes_within(self.cited, start, end))]
 
     def without_citations(self, start: int, end: int) -> str:
-        """Return the text from `start` to `end` without the citations in it."""
+        """Return the text from `start` to `end` without citations."""
         pieces, at = [], start
-        for cited in self.cited_from(start, end):
+        for cited in self.citations_in(start, end):
             pieces.append(self.text[at : cited.start].rstrip(" \t"))
             at = cited.end
         return "".join((*pieces, self.text[at:end])).strip()
 
-    def following(self, end: int) -> tuple[int, ...]:
-        """Return the numbers of the citations directly after `end`."""
+    def numbers_cited_after(self, end: int) -> tuple[int, ...]:
+        """Return the source numbers of the citations directly after offset `end`."""
         ranges: list[range] = []
         between = _SIGNS
-        for number in range(within(self.cited, end, end)[0], len(self.cited)):
+        for number in range(indexes_within(self.cited, end, end)[0], len(self.cited)):
             cited = self.cited[number]
             if not between.fullmatch(self._prose, end, cited.start):
                 break
             ranges += cited.ranges
             end, between = cited.end, _LISTING
-        return numbers_in(ranges)
+        return unique_numbers(ranges)
 
     def sentences(self) -> list[tuple[int, int]]:
-        """Return the range of each sentence. A citation after the full stop belongs to the sentence before it."""
+        """Return (start, end) of each sentence. A citation after a full stop belongs to the sentence before."""
         spans, start = [], 0
-        for end in sorted({*self._items(), *map(self._end, _STOP.finditer(self._prose)), len(self.text)}):
+        for end in sorted(
+            {*self._source_list_starts(), *map(self._sentence_end, _STOP.finditer(self._prose)), len(self.text)}
+        ):
             sentence = self.text[start:end]
             if sentence.strip():
                 spans.append((start + len(sentence) - len(sentence.lstrip()), end))
                 start = end
         return spans
 
-    def _items(self) -> list[int]:
-        """Return where lines begin in a list of sources without bullets: two or more that begin with a citation."""
+    def _source_list_starts(self) -> list[int]:
+        """Return where lines begin in a list of sources without bullets: two or more lines that begin with `[n]`."""
         lines = {match.end() for match in _LINE_BEGINS.finditer(self._prose)}
         begins = [cited.start for cited in self.cited if cited.start in lines]
         return begins if len(begins) > 1 else []
 
-    def _end(self, stop: re.Match[str]) -> int:
-        """Return where the sentence with this stop ends; 0 if it continues."""
+    def _sentence_end(self, stop: re.Match[str]) -> int:
+        """Return the offset where the sentence with this full stop ends; 0 if the sentence continues."""
         wide = stop[0][0] in "。！？"
         at = stop.end()
         enclosing = enclosing_index(self.quoted, stop.start())
@@ -434,7 +452,7 @@ class Paragraph:
         return 0 if short and stop[0] == "." and at == before else at
 
     def _after_citations(self, offset: int) -> int:
-        for number in range(within(self.cited, offset, offset)[0], len(self.cited)):
+        for number in range(indexes_within(self.cited, offset, offset)[0], len(self.cited)):
             cited = self.cited[number]
             if self._prose[offset : cited.start].strip(" \t"):
                 break
@@ -449,6 +467,6 @@ class Paragraph:
 def _blank_out(text: str, spans: Sequence[tuple[int, int]]) -> str:
     parts, at = [], 0
     for start, end in spans:
-        parts += [text[at:start], _BLOT * (end - start)]
+        parts += [text[at:start], _BLANK * (end - start)]
         at = end
     return "".join((*parts, text[at:]))

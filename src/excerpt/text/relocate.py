@@ -1,4 +1,4 @@
-"""Finding copied lines again in a changed note, or what replaced them."""
+"""Locating lines that were copied from a note in its changed text, or the lines that replaced them."""
 
 from __future__ import annotations
 
@@ -9,43 +9,47 @@ from difflib import SequenceMatcher
 from rapidfuzz import fuzz, process
 
 _MAX_CANDIDATES = 50
-_MAX_GROWTH = 40  # maximum additional lines of a changed text at either end
+_MAX_GROWTH = 40  # maximum number of lines that a changed text has gained at each end
 _MIN_RATIO = 60.0  # minimum of rapidfuzz's ratio (percent) for the changed form of a line; unrelated lines have 40
 
 
-def find_lines(lines: Sequence[str], note: Sequence[str], near: int, is_cut: tuple[bool, bool] = (False, False)) -> int:
-    """Return the line of `note` at which `lines` are found, the nearest to line `near`; 0 if they are not found.
+def locate_lines(
+    lines: Sequence[str], note: Sequence[str], near: int, is_cut: tuple[bool, bool] = (False, False)
+) -> int:
+    """Return the number of the line of `note` where copied `lines` begin; 0 if the note does not have them.
 
-    If they are `is_cut` at the beginning or the end, the first or last of them may be a part of its line.
+    `note` holds all lines of the note. If it has the copied lines several times, those nearest to line number `near`
+    are returned. `is_cut` says whether the copied text begins within its first line, and ends within its last line.
     """
     count = len(lines)
-    begins, ends = is_cut
+    is_cut_at_start, is_cut_at_end = is_cut
 
-    def stand(number: int) -> bool:
+    def matches_at(number: int) -> bool:
         candidate = note[number - 1 : number - 1 + count]
         return len(candidate) == count and (
-            _is_part(lines[0], candidate[0], begins, ends)
+            _is_part(lines[0], candidate[0], is_cut_at_start, is_cut_at_end)
             if count == 1
-            else _is_part(lines[0], candidate[0], begins, False)
-            and _is_part(lines[-1], candidate[-1], False, ends)
+            else _is_part(lines[0], candidate[0], is_cut_at_start, False)
+            and _is_part(lines[-1], candidate[-1], False, is_cut_at_end)
             and list(candidate[1:-1]) == list(lines[1:-1])
         )
 
-    candidates = (number for number, line in enumerate(note, 1) if lines[0] in line and stand(number))
+    candidates = (number for number, line in enumerate(note, 1) if lines[0] in line and matches_at(number))
     return min(candidates, key=lambda number: (abs(number - near), number), default=0)
 
 
-def _is_part(line: str, whole: str, begins: bool, ends: bool) -> bool:
-    """Return whether `line` is `whole`, or the rest of it after a cut at the beginning or the end."""
-    if begins and ends:
-        return line in whole
-    return line == whole or (begins and whole.endswith(line)) or (ends and whole.startswith(line))
+def _is_part(text: str, line: str, is_cut_at_start: bool, is_cut_at_end: bool) -> bool:
+    """Return whether `text` is the whole `line`, or what is left of the line after a cut at its start or end."""
+    if is_cut_at_start and is_cut_at_end:
+        return text in line
+    return text == line or (is_cut_at_start and line.endswith(text)) or (is_cut_at_end and line.startswith(text))
 
 
 def find_replacement(lines: Sequence[str], note: Sequence[str], near: int) -> tuple[int, int] | None:
-    """Return the first and last line of what replaced `lines` in `note`; None if none of them is left.
+    """Return the numbers of the first and last line that replaced copied `lines` in a changed note.
 
-    It is the text around the surviving lines, nearest to line `near`.
+    `note` holds all lines of the note, and `near` is the number of the line where the copied lines began. The result
+    spans the copied lines that the note still has, and the changed lines around them. Returns None if it has none.
     """
     lines_by_text: dict[str, list[int]] = {}
     for at, line in enumerate(note):
@@ -62,15 +66,15 @@ def find_replacement(lines: Sequence[str], note: Sequence[str], near: int) -> tu
     same = [block for block in blocks if not all(map(_is_blank, lines[block.b : block.b + block.size]))]
     first, last = same[0].a - same[0].b, same[-1].a + len(lines) - same[-1].b
     if same[0].b:
-        first = _like(lines[0], window, max(first - _MAX_GROWTH, 0), same[0].a, max(first, 0))
+        first = _most_similar_line(lines[0], window, max(first - _MAX_GROWTH, 0), same[0].a, max(first, 0))
     end = same[-1].a + same[-1].size
     if same[-1].b + same[-1].size < len(lines):
-        last = _like(lines[-1], window, end, last + _MAX_GROWTH, last - 1) + 1
+        last = _most_similar_line(lines[-1], window, end, last + _MAX_GROWTH, last - 1) + 1
     return start + first + 1, min(max(start + last, start + first + 1), len(note))
 
 
-def _like(line: str, window: Sequence[str], begin: int, end: int, default: int) -> int:
-    """Return the index in `window` of the changed form of a line between `begin` and `end`, else `default`."""
+def _most_similar_line(line: str, window: Sequence[str], begin: int, end: int, default: int) -> int:
+    """Return the index of the line most similar to `line` in `window[begin:end]`; `default` if none is similar."""
     match = process.extractOne(line, window[begin:end], scorer=fuzz.ratio, score_cutoff=_MIN_RATIO)
     return begin + match[2] if match else default
 
@@ -79,7 +83,10 @@ def _is_blank(line: str) -> bool:
     return not line.strip()
 
 
-def same_lines(count: int, note: Sequence[str], near: int) -> tuple[int, int]:
-    """Return the first and last of `count` lines of `note` from line `near` on, as far as they exist."""
+def clamp_lines(count: int, note: Sequence[str], near: int) -> tuple[int, int]:
+    """Return the numbers of the first and last of `count` lines from line number `near` on.
+
+    The numbers are limited to the lines that `note` has.
+    """
     first = min(max(near, 1), len(note))
     return first, min(first + count - 1, len(note))

@@ -1,4 +1,4 @@
-"""The snippet of a text: one line, from the beginning of its best sentence, without Markdown."""
+"""Making of snippets: one line of a passage, from its best matching sentence on, without Markdown."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from excerpt.model import Span
-from excerpt.text.columns import columns_of
+from excerpt.text.columns import count_columns
 from excerpt.text.display import visible_line
 from excerpt.text.inline import INLINE_MARKS, visible_characters
 from excerpt.text.line_context import TABLE_RULE, Context, LineContext, contexts_of
@@ -23,40 +23,41 @@ _SENTENCE_END = re.compile(
     r"|(?<=[。！？])[。！？]*[」』）”]*\s*"
     r"|(?<=\n)(?:[ \t]*\n\s*|(?=[ \t]*(?:>[ \t]?)*(?:[-*+][ \t]|\d+[.)][ \t]|#{1,6}[ \t]|\|))))"
 )
-"""Ends of sentences: a full stop (not of an abbreviation or initial), the end of a paragraph, item or table row.
+"""Ends of sentences: full stops (not of abbreviations), and ends of paragraphs, items and table rows.
 
-The single character class at the front lets the search skip through the text: ten times as fast as three patterns.
+The single character set at the front lets the search skip through the text: ten times as fast as three expressions.
 """
 _ROW_END = re.compile(r"[ \t]*\|[ \t]*$")
 _SAMPLE = 80
 _FENCES = ("```", "~~~")
 
-_BEFORE = 200
-"""Characters of the line examined before a row's start, so that a link or emphasis begun there is recognised."""
+_CHARACTERS_BEFORE = 200
+"""Number of characters parsed before the snippet's start, so that a link that begins there is recognised."""
 _MARKUP_ROOM = 600
-"""Characters examined after those that fit into the row: an address is not shown and may be long."""
+"""Number of characters parsed beyond the snippet's width: a link's address is hidden and may be long."""
 
 
 def snippet(text: str, spans: Sequence[Span], width: int) -> tuple[str, list[tuple[int, int]]]:
-    """Return the part of `text` that fills `width` cells of one line, and the matches in it (start, end).
+    """Return a snippet of `text` that fills `width` terminal cells of one line, and the matches in it.
 
-    Markdown marks are left out and white space is collapsed. The line begins with the sentence that has most of the
-    matches; without any, with the first line that is not a heading. It is wider than `width`, or ends with an ellipsis,
-    if there is more.
+    `spans` are the matches in `text`; those returned are (start, end) in the snippet. Markdown marks are left out and
+    white space is collapsed. The snippet begins with the sentence that has most of the matches, or, without matches,
+    with the first line that is not a heading. If the text continues, the snippet is wider than `width` or ends with an
+    ellipsis.
     """
-    row = _SnippetRow(text, _best_start(text, spans, _characters_in(width, text)))
+    row = _SnippetRow(text, _best_start(text, spans, _estimate_characters(width, text)))
     row.fill(width)
     ordered = sorted(spans, key=lambda s: (s.start, s.end))
     ranges = [(row.column_of(span.start), row.column_of(span.end)) for span in ordered if span.end > row.start]
     shown = visible_line("".join(row.shown).rstrip())
     ranges = [(a, min(b, len(shown))) for a, b in ranges]
-    if row.has_more and columns_of(shown) <= width:
+    if row.has_more and count_columns(shown) <= width:
         shown += " …"
     return shown, [(a, b) for a, b in ranges if a < b]
 
 
 class _SnippetRow:
-    """What is shown of `text` from `start` on, and the position of each character in it."""
+    """The characters that a snippet shows of `text`, and the column of each character of `text`."""
 
     def __init__(self, text: str, start: int) -> None:
         self.shown: list[str] = []
@@ -70,21 +71,21 @@ class _SnippetRow:
         return not self._text[self._at :].isspace() and self._at < len(self._text)
 
     def column_of(self, offset: int) -> int:
-        """Return where the character at `offset` is shown, or the nearest shown character if it is hidden."""
+        """Return the column where the character at `offset` is shown; of a hidden character, the nearest column."""
         offset -= self.start
         if offset < 0:
             return 0
         return self._columns[offset] if offset < len(self._columns) else len(self.shown)
 
     def fill(self, width: int) -> None:
-        """Add lines until there is more than `width` cells hold."""
+        """Add lines of the text until the row is wider than `width` cells."""
         text = self._text
         line_start = text.rfind("\n", 0, self.start) + 1
         contexts = self._contexts(line_start)
         while self._at < len(text) and self._cells() <= width:
             end = text.find("\n", self._at)
             end = len(text) if end < 0 else end
-            base = max(line_start, self._at - _BEFORE)
+            base = max(line_start, self._at - _CHARACTERS_BEFORE)
             stop = min(end, self._at + 2 * width)
             if INLINE_MARKS.search(text, base, stop):
                 stop = min(end, stop + _MARKUP_ROOM)
@@ -98,13 +99,16 @@ class _SnippetRow:
             self._space()
 
     def _contexts(self, line_start: int) -> Iterator[Context]:
-        """Return the contexts of the lines from the first one on."""
+        """Return the contexts of the lines from the one at offset `line_start` on; none if no line is code."""
         if not any(fence in self._text for fence in _FENCES):
             return iter(())
         return (line_context.context for line_context in _contexts(self._text)[self._text.count("\n", 0, line_start) :])
 
     def _add_characters(self, characters: list[str], base: int, is_whole: bool, context: Context, width: int) -> None:
-        """Add a line's characters until `width` cells are full; `base` is their start in the text."""
+        """Add the displayed characters of a line until `width` cells are full.
+
+        The characters begin at offset `base` of the text; `is_whole` says whether the line begins there.
+        """
         line = self._text[base : base + len(characters)]
         sign, hidden = "", len(characters)
         if context is Context.CODE:
@@ -113,7 +117,7 @@ class _SnippetRow:
             mark = _LINE_START.match(line) if is_whole else None
             hidden = mark.end() if mark else 0
             if mark and context is Context.PROSE:
-                sign = _sign(mark)
+                sign = _block_sign(mark)
                 if line[mark.start("block") :].startswith("|") and (end := _ROW_END.search(line, hidden)):
                     characters[end.start() :] = [""] * (len(line) - end.start())
         characters[:hidden] = [""] * hidden
@@ -137,7 +141,7 @@ class _SnippetRow:
             self.shown.append(" ")
 
     def _cells(self) -> int:
-        return len(self.shown) if self._is_plain else columns_of("".join(self.shown))
+        return len(self.shown) if self._is_plain else count_columns("".join(self.shown))
 
 
 def _contexts(text: str) -> list[LineContext]:
@@ -150,23 +154,23 @@ def _contexts(text: str) -> list[LineContext]:
 _CODE = (Context.CODE, Context.CODE_EDGE, Context.QUOTED_CODE)
 
 
-def _sign(mark: re.Match[str]) -> str:
-    """Return the sign for the start of a block, which keeps it apart from the text before it."""
+def _block_sign(mark: re.Match[str]) -> str:
+    """Return the sign ("• ", "☑ ") that separates a block from the text before it; `mark` is its Markdown mark."""
     if mark["task"]:
         return "☐ " if mark["done"] in " >/?!" else "☑ "
     return mark["number"] or ("• " if mark["bullet"] else "· " if mark["block"] else "")
 
 
-def _characters_in(cells: int, text: str) -> int:
-    """Return how many characters of `text` fill that many cells, estimated from its beginning."""
+def _estimate_characters(cells: int, text: str) -> int:
+    """Return the number of characters of `text` that fill `cells` terminal cells, estimated from its beginning."""
     if text.isascii():
         return cells
     sample = text[:_SAMPLE]
-    return cells * len(sample) // max(1, columns_of(sample))
+    return cells * len(sample) // max(1, count_columns(sample))
 
 
 def _body_start(text: str) -> int:
-    """Return where the text begins after its heading, if it has one."""
+    """Return the offset where `text` begins after its heading; 0 or the first letter if it has no heading."""
     heading = _HEADING.match(text)
     return heading.end() if heading and heading.end() < len(text) else 0
 
@@ -191,7 +195,7 @@ def _best_start(text: str, spans: Sequence[Span], width: int) -> int:
 
 
 def _code_lines(text: str, body: int) -> Iterator[int]:
-    """Yield where the lines of code begin: each counts as a sentence."""
+    """Yield the offsets from `body` on where lines of code begin: each of these lines counts as a sentence."""
     if not any(fence in text for fence in _FENCES):
         return
     at = 0

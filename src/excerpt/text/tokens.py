@@ -9,7 +9,7 @@ from pathlib import Path
 
 from excerpt.errors import SettingsError
 
-# Short names, and the names of the vocabularies in splintr.
+# Names of tokenizers -> names of their vocabularies in the library splintr.
 _VOCABULARIES = {
     "o200k": "o200k_base",
     "cl100k": "cl100k_base",
@@ -24,19 +24,22 @@ _VOCABULARIES = {
     "kimi": "kimi_k2",
 }
 _ESTIMATE = "chars/4"
-# Other names: those of their makers, and names without a "/".
+# Other names of tokenizers: the library's names, and names of the estimate without a "/".
 _ALIASES = {vocabulary: name for name, vocabulary in _VOCABULARIES.items()} | {
     "chars4": _ESTIMATE,
     "characters/4": _ESTIMATE,
 }
 
 TOKENIZERS: tuple[str, ...] = (*_VOCABULARIES, _ESTIMATE)
-"""The names of tokenizers that need no file."""
+"""The names of tokenizers that are included."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tokenizer:
-    """A tokenizer. `count` returns the tokens of a text, without adding or recognising special tokens."""
+    """A tokenizer of an LLM, by name.
+
+    `count` returns the number of tokens of a text. It neither adds nor recognises special tokens.
+    """
 
     name: str
     count: Callable[[str], int]
@@ -44,10 +47,11 @@ class Tokenizer:
 
 @cache
 def open_tokenizer(name: str) -> Tokenizer:
-    """Return the tokenizer called `name`: one of TOKENIZERS, or the path of a tokenizer.json or of a folder with one.
+    """Load the tokenizer called `name`, or the one in a file.
 
-    Loading takes some 60 ms once per process, and the first count of a word beyond ASCII 160 ms. Raises SettingsError
-    if there is no such tokenizer.
+    `name` is one of TOKENIZERS, the path of a tokenizer.json, or the path of a folder that has this file. Loading takes
+    some 60 ms once per process, and the first count of a word beyond ASCII 160 ms. Raises SettingsError if there is no
+    such tokenizer.
     """
     name = _ALIASES.get(name, name)
     if name == _ESTIMATE:
@@ -55,12 +59,12 @@ def open_tokenizer(name: str) -> Tokenizer:
     if name in _VOCABULARIES:
         from splintr import Tokenizer as Vocabulary
 
-        return Tokenizer(name, _counter(Vocabulary.from_pretrained(_VOCABULARIES[name]).encode_ordinary))
-    return _open_file(name)
+        return Tokenizer(name, _token_counter(Vocabulary.from_pretrained(_VOCABULARIES[name]).encode_ordinary))
+    return _open_tokenizer_file(name)
 
 
-def _open_file(name: str) -> Tokenizer:
-    file = _file_of(name)
+def _open_tokenizer_file(name: str) -> Tokenizer:
+    file = _tokenizer_file(name)
     if file is None:
         import difflib
 
@@ -68,17 +72,17 @@ def _open_file(name: str) -> Tokenizer:
         guess = f"Did you mean {near[0]}? " if near else ""
         names = ", ".join(TOKENIZERS)
         raise SettingsError(
-            f"There is no tokenizer {name!r}.", f"{guess}Known: {names}, or a path to a tokenizer.json."
+            f"There is no tokenizer {name!r}.", f"{guess}Use one of {names}, or the path of a tokenizer.json."
         )
     from splintr import from_json
 
     try:
-        return Tokenizer(name, _counter(from_json(str(file)).encode_ordinary))
+        return Tokenizer(name, _token_counter(from_json(str(file)).encode_ordinary))
     except (OSError, ValueError) as error:
-        raise SettingsError(f"{file} is not a tokenizer that can be read: {error}.") from error
+        raise SettingsError(f"The tokenizer {file} cannot be read: {error}.") from error
 
 
-def _file_of(name: str) -> Path | None:
+def _tokenizer_file(name: str) -> Path | None:
     try:
         path = Path(name).expanduser()
         return next((file for file in (path, path / "tokenizer.json") if file.is_file()), None)
@@ -86,7 +90,7 @@ def _file_of(name: str) -> Path | None:
         return None
 
 
-def _counter(encode: Callable[[str], list[int]]) -> Callable[[str], int]:
+def _token_counter(encode: Callable[[str], list[int]]) -> Callable[[str], int]:
     def count(text: str) -> int:
         try:
             return len(encode(text))

@@ -1,6 +1,6 @@
-"""The analyzer, the same for notes and queries: text -> terms with positions.
+"""The analyzer of notes and queries, which splits text into terms with positions.
 
-It also folds and stems words, and detects languages.
+The module also detects languages.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ import Stemmer
 # stripped, so that "Café", "café" and "cafe" are one term. ä becomes a (not ae), as in a query typed without umlauts
 # and as the German stemmer does; that stemmer reads "ae" as "ä", so "Haeuser" finds "Häuser" in a German note.
 
-MAX_TERM = 64
-"""Maximum characters of a term; longer words (mostly encoded data) are indexed by their beginning."""
+MAX_TERM_CHARACTERS = 64
+"""Maximum number of characters of a term; of longer words (encoded data) the beginning is indexed."""
 
 _ALGORITHMS = {
     "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek", "en": "english", "es": "spanish",
@@ -33,11 +33,11 @@ _ALGORITHMS = {
     "nl": "dutch", "no": "norwegian", "pl": "polish", "pt": "portuguese", "ro": "romanian", "ru": "russian",
     "sr": "serbian", "sv": "swedish", "ta": "tamil", "tr": "turkish",
 }  # fmt: skip
-_SCRIPTS = (
+_SCRIPT_RANGES = (
     ("el", "\u0370", "\u03ff"), ("ru", "\u0400", "\u052f"), ("hy", "\u0530", "\u058f"),
     ("ar", "\u0600", "\u06ff"), ("hi", "\u0900", "\u097f"), ("ta", "\u0b80", "\u0bff"),
 )  # fmt: skip
-_SCRIPT_OF = {
+_SCRIPT_BY_LANGUAGE = {
     "el": "el", "ru": "ru", "uk": "ru", "bg": "ru", "sr": "ru", "hy": "hy", "ar": "ar", "fa": "ar", "hi": "hi",
     "ne": "hi", "ta": "ta", "zh": "", "ja": "", "ko": "", "th": "", "lo": "", "my": "", "km": "", "he": "",
 }  # fmt: skip
@@ -58,50 +58,53 @@ _LETTER_VARIANTS = str.maketrans(
 
 
 def fold(text: str) -> str:
-    """Return `text` without what a reader may leave out: case, marks, width, letter variants. Not stemmed."""
-    return text.lower() if text.isascii() else _strip(_lower(text))
+    """Return `text` in lower case, without accents, with "o" for "ø" and the like. It is not stemmed."""
+    return text.lower() if text.isascii() else _strip_marks(_normalise(text))
 
 
 def stem(word: str, language: str) -> str:
-    """Return the term of one word without separators, in a note of `language`.
+    """Return the index term of `word` (without separators) in a note in `language`: folded and stemmed.
 
-    A word is stemmed by the note's language if it is in that language's script, else by the commonest language of its
-    own script. A note of unknown language counts as English: it is mostly names, code and headings.
+    The word is stemmed as one of the note's language if it is in that language's script, else as one of the most common
+    language in its own script. A note of unknown language ("") counts as English: it is mostly names, code and
+    headings.
     """
-    lowered = word.lower() if word.isascii() else _lower(word)
-    lowered = lowered[:MAX_TERM]
+    lowered = word.lower() if word.isascii() else _normalise(word)
+    lowered = lowered[:MAX_TERM_CHARACTERS]
     if lowered.isalpha():
-        script = _script(lowered[0])
+        script = _script_of_letter(lowered[0])
         if script == "ar" and language != "fa":
-            return _stem_arabic(_strip(lowered))
-        own = language if language and _SCRIPT_OF.get(language, "latin") == script else _default(script)
+            return _stem_arabic(_strip_marks(lowered))
+        own = (
+            language if language and _SCRIPT_BY_LANGUAGE.get(language, "latin") == script else _default_language(script)
+        )
         # Bulgarian and Ukrainian have no stemmer of their own; the Russian one knows many of their endings.
         algorithm = _ALGORITHMS.get("ru" if script == "ru" and own not in _ALGORITHMS else own)
         if algorithm:
             lowered = _stemmer(algorithm).stemWord(lowered) or lowered
-    return lowered if lowered.isascii() else _strip(lowered)
+    return lowered if lowered.isascii() else _strip_marks(lowered)
 
 
-def _lower(text: str) -> str:
+def _normalise(text: str) -> str:
     return _IGNORED.sub("", unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()))
 
 
-def _strip(lowered: str) -> str:
+def _strip_marks(lowered: str) -> str:
     bare = _MARKS.sub("", unicodedata.normalize("NFD", lowered))
     return unicodedata.normalize("NFC", bare).translate(_LETTER_VARIANTS)
 
 
-def _script(letter: str) -> str:
-    """Return the script of a letter: the code of its most common language, "latin", or "" (no stemmer)."""
+def _script_of_letter(letter: str) -> str:
+    """Return the script of a letter: "latin", the code of its main language ("ru"), or "" (no stemmer)."""
     if letter < "\u0250" or "\u1e00" <= letter <= "\u1eff":
         return "latin"
-    for script, first, last in _SCRIPTS:
+    for script, first, last in _SCRIPT_RANGES:
         if first <= letter <= last:
             return script
     return ""
 
 
-def _default(script: str) -> str:
+def _default_language(script: str) -> str:
     return "en" if script == "latin" else script
 
 
@@ -136,7 +139,10 @@ def _stem_arabic(word: str) -> str:
 # text that is too short or too mixed has no language, "".
 
 SAMPLE_CHARACTERS = 4000
-"""Characters of a text that are examined: more changed no answer on seven translations of one vault."""
+"""Number of characters that are examined of a text.
+
+More changed no result on seven translations of one vault.
+"""
 
 # The most common function words of each language; languages differ by the words that others do not share.
 _STOP_WORDS = {
@@ -169,25 +175,25 @@ _STOP_WORDS = {
     "fa": "و در به از که این را با است برای آن یک می های شود خود بر تا اگر یا هم شما",
     "hi": "के है में की और से का को पर यह हैं एक कि नहीं लिए भी तो या ने हो",
 }
-_BY_WORD: dict[str, tuple[str, ...]] = {}
+_LANGUAGES_BY_WORD: dict[str, tuple[str, ...]] = {}
 for _language, _words in _STOP_WORDS.items():
     for _word in set(_words.split()):
         # Words of one Latin letter are as often names of variables.
         if len(_word) > 1 or not _word.isascii():
-            _BY_WORD[_word] = (*_BY_WORD.get(_word, ()), _language)
+            _LANGUAGES_BY_WORD[_word] = (*_LANGUAGES_BY_WORD.get(_word, ()), _language)
 
 
 def is_function_word(word: str, languages: Iterable[str]) -> bool:
-    """Return whether the folded `word` is among the most common function words of one of `languages`."""
-    return not set(_BY_WORD.get(word, ())).isdisjoint(languages)
+    """Return whether the folded `word` is a function word ("the", "with") in one of `languages`."""
+    return not set(_LANGUAGES_BY_WORD.get(word, ())).isdisjoint(languages)
 
 
 _QUESTION_WORDS = frozenset(("a", "how", "what", "why", "where", "who", "do", "does", "did", "i", "my", "we", "our"))
-"""English words without a subject: question words, and "a", which the list for all languages lacks."""
+"""English words that say nothing about a query's subject, and that `_STOP_WORDS` lacks."""
 
 
-def stop_words_among(words: Collection[str], languages: Iterable[str]) -> frozenset[str]:
-    """Return the stop words among the folded words; none if there are no other words."""
+def select_stop_words(words: Collection[str], languages: Iterable[str]) -> frozenset[str]:
+    """Return the stop words among the folded `words`, or an empty set if all of them are stop words."""
     languages = tuple(languages)
     stop_words = {word for word in words if word in _QUESTION_WORDS or is_function_word(word, languages)}
     return frozenset(stop_words) if len(stop_words) < len(set(words)) else frozenset()
@@ -271,19 +277,30 @@ _LISTED_WORD = re.compile(rf"{_LETTERS}(?:['’]{_LETTERS})*")
 _CONTRACTED = re.compile(r"n['’]t$")
 
 
-def denying_words(text: str, languages: Collection[str]) -> list[str]:
-    """Return the negating words of `text` as written; of every language if `languages` is empty."""
-    return _listed_words(text, languages, _NEGATIONS, _WIDE_NEGATIONS)
+def negating_words(text: str, languages: Collection[str]) -> list[str]:
+    """Return the words of `text` that negate ("not", "without"), as written.
+
+    `languages` are the languages (ISO 639-1 codes) whose negating words are searched for; if empty, those of all.
+    """
+    return _words_in_list(text, languages, _NEGATIONS, _WIDE_NEGATIONS)
 
 
 def restricting_words(text: str, languages: Collection[str]) -> list[str]:
-    """Return the words of `text` that restrict or reverse a meaning: unless, only, hardly."""
-    return _listed_words(text, languages, _RESTRICTIONS, _WIDE_RESTRICTIONS)
+    """Return the words of `text` that restrict or reverse a meaning ("unless", "hardly"), as written.
+
+    `languages` are the languages (ISO 639-1 codes) whose words are searched for; if empty, all languages.
+    """
+    return _words_in_list(text, languages, _RESTRICTIONS, _WIDE_RESTRICTIONS)
 
 
-def _listed_words(text: str, languages: Collection[str], listed: Mapping[str, str], wide: re.Pattern[str]) -> list[str]:
+def _words_in_list(
+    text: str, languages: Collection[str], word_lists: Mapping[str, str], wide: re.Pattern[str]
+) -> list[str]:
     entries = [
-        entry for language, words in listed.items() if language in languages or not languages for entry in words.split()
+        entry
+        for language, words in word_lists.items()
+        if language in languages or not languages
+        for entry in words.split()
     ]
     whole = frozenset(entry for entry in entries if entry[-1] != "*")
     prefixes = tuple(entry[:-1] for entry in entries if entry[-1] == "*")
@@ -292,7 +309,7 @@ def _listed_words(text: str, languages: Collection[str], listed: Mapping[str, st
         for word in _LISTED_WORD.finditer(unicodedata.normalize("NFC", text))
         if (plain := word[0].casefold()) in whole
         or (prefixes and plain.startswith(prefixes))
-        or (listed is _NEGATIONS and _CONTRACTED.search(plain))
+        or (word_lists is _NEGATIONS and _CONTRACTED.search(plain))
     ]
     return [*patterns, *wide.findall(text)]
 
@@ -311,7 +328,7 @@ _WIDE = {
 }
 _WIDE_RUNS = {name: re.compile(f"[{characters}]+") for name, characters in _WIDE.items()}
 WIDE_CHARACTERS = "".join(_WIDE.values())
-"""The characters of the scripts above, as the inside of a regex class."""
+"""The characters of scripts without spaces (Chinese, Thai, …) and of Korean, for a regex set."""
 _ANY_WIDE = re.compile(f"[{WIDE_CHARACTERS}]+")
 # Scripts of one language, as far as stemmers go.
 _NARROW_RUNS = {
@@ -326,29 +343,29 @@ _NARROW_RUNS = {
 _CHARACTERS_PER_WORD = 2
 _WIDE_SHARE = 0.25
 # Function words make up a third or more of running text; a text with less than a twentieth is a list of names.
-_STOP_SHARE = 0.05
-_STOP_COUNT = 2
+_MIN_STOP_WORD_SHARE = 0.05
+_MIN_STOP_WORDS = 2
 
 
 def detect_language(text: str) -> str:
-    """Return the ISO 639-1 code of the language of most of `text`, or "" if unknown."""
+    """Return the ISO 639-1 code of the language in which most of `text` is written, or "" if unknown."""
     sample = text[:SAMPLE_CHARACTERS]
     words = Counter((_ASCII_WORD if sample.isascii() else _WORD).findall(sample.casefold()))
-    if not sample.isascii() and (by_script := _by_script(sample, words)):
+    if not sample.isascii() and (by_script := _language_by_script(sample, words)):
         return by_script
     votes: Counter[str] = Counter()
-    for word in words.keys() & _BY_WORD.keys():
-        for language in _BY_WORD[word]:
+    for word in words.keys() & _LANGUAGES_BY_WORD.keys():
+        for language in _LANGUAGES_BY_WORD[word]:
             votes[language] += words[word]
     ranked = votes.most_common(2)
-    if not ranked or ranked[0][1] < max(_STOP_COUNT, _STOP_SHARE * words.total()):
+    if not ranked or ranked[0][1] < max(_MIN_STOP_WORDS, _MIN_STOP_WORD_SHARE * words.total()):
         return ""
     if len(ranked) > 1 and ranked[0][1] == ranked[1][1]:
         return ""
     return ranked[0][0]
 
 
-def _by_script(sample: str, words: Counter[str]) -> str:
+def _language_by_script(sample: str, words: Counter[str]) -> str:
     wide = sum(map(len, _ANY_WIDE.findall(sample))) / _CHARACTERS_PER_WORD
     narrow = sum(count for word, count in words.items() if not _ANY_WIDE.match(word))
     if wide > _WIDE_SHARE * (wide + narrow):
@@ -379,14 +396,15 @@ def _by_script(sample: str, words: Counter[str]) -> str:
 __all__ = ["ANALYZER_VERSION", "Analysis", "QueryWord", "analyze", "detect_language", "fold", "query_terms", "terms_of"]
 
 ANALYZER_VERSION = 2
-"""Raised when the same text gives other terms than before: an index of another version is rebuilt."""
+"""Version of the analyzer, raised when a text gives other terms: an older index is then rebuilt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """The terms of a text as parallel lists, by position. `starts` and `ends` are character offsets, `ends` exclusive.
+    """The terms of a text with their positions and character offsets, as parallel lists.
 
-    Several terms may share a position. Positions never decrease.
+    A position counts words from 0. Positions never decrease, and several terms may share one. Term i was made of the
+    characters `starts[i]` to `ends[i]` (exclusive) of the text.
     """
 
     terms: list[str]
@@ -397,9 +415,11 @@ class Analysis:
 
 @dataclass(frozen=True, slots=True)
 class QueryWord:
-    """One word of a query. `terms` are its variants in the vault's languages, any of which matches.
+    """A word of a query.
 
-    `whole` marks a compound; its parts follow as separate words. Words at `position` n and n + 1 are adjacent.
+    `surface` is the word as written, at characters `start` to `end` (exclusive) of the query. `terms` are the word's
+    terms in the languages of the vault; a note matches if it has any of them. `is_compound` marks a compound
+    ("wiki-link"), whose parts follow as words of their own. Words at `position` n and n + 1 are adjacent.
     """
 
     surface: str
@@ -407,28 +427,32 @@ class QueryWord:
     start: int
     end: int
     position: int
-    whole: bool = False
+    is_compound: bool = False
 
 
 class _Piece(NamedTuple):
-    """A future term of a chunk: its text, with offsets and position within the chunk. `plain` pieces are stemmed."""
+    """A part of a chunk that becomes one term.
+
+    `start` and `end` are character offsets in the chunk, `position` counts from the chunk's first position. `is_word`
+    pieces are stemmed, other pieces only folded. `is_compound` marks a piece that is followed by its own parts.
+    """
 
     text: str
     position: int
     start: int
     end: int
-    plain: bool
-    whole: bool = False
+    is_word: bool
+    is_compound: bool = False
 
 
 # --- cutting a text into chunks ---------------------------------------------------------------------------------------
 
-_PAIRED = (
+_BIGRAM_CHARACTERS = (
     "\u1100-\u11ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3038-\u303b\u3041-\u3096\u3099-\u309f"
     "\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f\u3131-\u318e\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uffdc\U0001b000-\U0001b16f\U00020000-\U0003ffff"
 )
-_TRIPLED = "\u0e01-\u0e3a\u0e40-\u0e4e\u0e80-\u0ede\u1000-\u104f\u1780-\u17d3"
+_TRIGRAM_CHARACTERS = "\u0e01-\u0e3a\u0e40-\u0e4e\u0e80-\u0ede\u1000-\u104f\u1780-\u17d3"
 _GRAM_SIZES = {"paired": 2, "tripled": 3}
 _JOINERS = r"\-_.'’&/\\@+‐‑"
 _CHUNK = r"{w}(?:[{j}]{w})*(?:\+\+(?:\d+)?|\#(?!\w))?"
@@ -441,9 +465,9 @@ _MARKED_OR_WIDE = re.compile("[\u0300-\u1fff\u20d0-\u20ff\u2c00-\U0001efff\U0002
 
 
 def _chunk_pattern(text: str) -> re.Pattern[str]:
-    """Return the pattern for the chunks of a text.
+    """Return the regular expression that finds the chunks (words and compounds) of `text`.
 
-    The pattern for any text takes 0.03 s to compile, so a text of Latin letters and signs, as most are, uses a smaller
+    The general expression takes 0.03 s to compile. So a text of Latin letters and signs, as most are, uses a smaller
     one.
     """
     if text.isascii():
@@ -453,25 +477,25 @@ def _chunk_pattern(text: str) -> re.Pattern[str]:
 
 @cache
 def _narrow_chunk() -> re.Pattern[str]:
-    """Return the pattern for a text without combining marks and without scripts that have no spaces."""
+    """Return the regular expression for chunks of text without combining marks and unspaced scripts."""
     return re.compile(_CHUNK.format(w=rf"\w+(?:[{_INVISIBLE}]+\w+)*", j=_JOINERS))
 
 
 @cache
 def _wide_chunk() -> re.Pattern[str]:
-    """Return the pattern for any text.
+    r"""Return the regular expression for chunks of any text.
 
-    Python's word characters leave out the combining marks that many scripts need.
+    Besides Python's word characters (\w), it accepts the combining marks that many scripts need.
     """
-    marks = _ranges(c for c in range(0x300, 0x1F000) if unicodedata.category(chr(c))[0] == "M")
-    letter = rf"[^\W{_PAIRED}{_TRIPLED}]"
+    marks = _regex_ranges(c for c in range(0x300, 0x1F000) if unicodedata.category(chr(c))[0] == "M")
+    letter = rf"[^\W{_BIGRAM_CHARACTERS}{_TRIGRAM_CHARACTERS}]"
     word = rf"{letter}(?:[{marks}{_INVISIBLE}]*{letter})*[{marks}]*"
     chunk = _CHUNK.format(w=word, j=_JOINERS)
-    return re.compile(rf"(?P<paired>[{_PAIRED}]+)|(?P<tripled>[{_TRIPLED}]+)|{chunk}")
+    return re.compile(rf"(?P<paired>[{_BIGRAM_CHARACTERS}]+)|(?P<tripled>[{_TRIGRAM_CHARACTERS}]+)|{chunk}")
 
 
-def _ranges(codes: Iterator[int]) -> str:
-    """Return character codes as the inside of a regex class."""
+def _regex_ranges(codes: Iterator[int]) -> str:
+    """Return ascending character codes as ranges for a regex set."""
     spans: list[list[int]] = []
     for code in codes:
         if spans and spans[-1][1] == code - 1:
@@ -484,40 +508,41 @@ def _ranges(codes: Iterator[int]) -> str:
 # --- a chunk's pieces -------------------------------------------------------------------------------------------------
 
 # From the loosest bond to the tightest: `a/b.c` is `a` and `b.c` before it is `a`, `b`, `c`.
-_LEVELS = tuple(re.compile(pattern) for pattern in (r"[/\\]", r"@", r"[.&+]", r"[-_'’‐‑]+"))
-_TIGHT = re.compile(r"(?<!\d)[-_'’‐‑]+|[-_'’‐‑]+(?!\d)")
+_SEPARATORS_BY_LEVEL = tuple(re.compile(pattern) for pattern in (r"[/\\]", r"@", r"[.&+]", r"[-_'’‐‑]+"))
+_REMOVABLE_HYPHENS = re.compile(r"(?<!\d)[-_'’‐‑]+|[-_'’‐‑]+(?!\d)")
 _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+\d*|[A-Z]+\d*")
 _PLURAL_ACRONYM = re.compile(r"[A-Z]{2,}s")
 _ACRONYM = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")
 _CONTRACTION = re.compile(r"(.*?)(n['’]t|['’](?:s|re|ve|ll|d|m))", re.IGNORECASE)
 _VERSION = re.compile(r"[vV]\d+(?:\.\d+)+")
 _SUFFIX = re.compile(r"(\+\+)(\d*)$|#$")
-_MAX_CAMEL = 40  # longer ones are encoded data
+_MAX_CAMEL_CHARACTERS = 40  # longer ones are encoded data
 _MAX_PARTS = 64  # longer chunks are data too: only their parts are indexed, not the whole
 
 
-def _pieces(chunk: str) -> tuple[list[_Piece], int]:
-    """Return the pieces of a chunk by position, and the number of positions it takes."""
+def _split_chunk_into_pieces(chunk: str) -> tuple[list[_Piece], int]:
+    """Return the pieces of a chunk, ordered by position, and the number of positions that the chunk takes."""
     if chunk.isascii() and chunk.isalnum():
         return _split_camel(chunk, 0, 0), 1
     suffix = _SUFFIX.search(chunk)
     if suffix:
         body = chunk[: suffix.start()]
-        pieces, width = _split(body, 0, 0, 0)
+        pieces, width = _split_at_level(body, 0, 0, 0)
         if suffix[2]:
             pieces.insert(0, _Piece(chunk[: suffix.end(1)], 0, 0, suffix.end(1), False, True))
         return [_Piece(chunk, 0, 0, len(chunk), False, True), *pieces], width
-    return _split(chunk, 0, 0, 0)
+    return _split_at_level(chunk, 0, 0, 0)
 
 
-def _split(text: str, start: int, position: int, level: int) -> tuple[list[_Piece], int]:
-    """Return the pieces of `text`, cut at `level` and below, and the number of positions it takes.
+def _split_at_level(text: str, start: int, position: int, level: int) -> tuple[list[_Piece], int]:
+    """Split a part of a chunk at separators; return its pieces and the number of positions that it takes.
 
-    `text` begins at `start` of its chunk and at `position`.
+    `text` is the part; it begins at offset `start` and at `position` of the chunk. It is split at the separators of
+    `_SEPARATORS_BY_LEVEL[level]`, and the resulting parts at those of the following levels.
     """
-    while level < len(_LEVELS) and not _LEVELS[level].search(text):
+    while level < len(_SEPARATORS_BY_LEVEL) and not _SEPARATORS_BY_LEVEL[level].search(text):
         level += 1
-    if level == len(_LEVELS):
+    if level == len(_SEPARATORS_BY_LEVEL):
         return _split_camel(text, start, position), 1
     if level == 3 and (contraction := _CONTRACTION.fullmatch(text)):
         base = text.replace("'", "").replace("’", "") if contraction[2][0] in "nN" else contraction[1]
@@ -527,17 +552,17 @@ def _split(text: str, start: int, position: int, level: int) -> tuple[list[_Piec
     pieces: list[_Piece] = []
     at = position
     cut = 0
-    for separator in [*_LEVELS[level].finditer(text), None]:
+    for separator in [*_SEPARATORS_BY_LEVEL[level].finditer(text), None]:
         end = separator.start() if separator else len(text)
         if end > cut:
-            inner, width = _split(text[cut:end], start + cut, at, level + 1)
+            inner, width = _split_at_level(text[cut:end], start + cut, at, level + 1)
             pieces += inner
             at += width
         cut = separator.end() if separator else end
-    if len(pieces) < 2 or len(pieces) > _MAX_PARTS or len(text) > MAX_TERM:
+    if len(pieces) < 2 or len(pieces) > _MAX_PARTS or len(text) > MAX_TERM_CHARACTERS:
         return pieces, at - position
     tight = level == 3
-    whole = _Piece(_TIGHT.sub("", text) if tight else text, position, start, start + len(text), tight, True)
+    whole = _Piece(_REMOVABLE_HYPHENS.sub("", text) if tight else text, position, start, start + len(text), tight, True)
     if _VERSION.fullmatch(text):
         pieces.insert(0, _Piece(text[1:], position, start + 1, start + len(text), False, True))
     return [whole, *pieces], at - position
@@ -545,7 +570,13 @@ def _split(text: str, start: int, position: int, level: int) -> tuple[list[_Piec
 
 def _split_camel(word: str, start: int, position: int) -> list[_Piece]:
     whole_word = _Piece(word, position, start, start + len(word), True)
-    if word.islower() or word[1:].islower() or word.isupper() or not word.isascii() or len(word) > _MAX_CAMEL:
+    if (
+        word.islower()
+        or word[1:].islower()
+        or word.isupper()
+        or not word.isascii()
+        or len(word) > _MAX_CAMEL_CHARACTERS
+    ):
         return [whole_word]
     if _PLURAL_ACRONYM.fullmatch(word):
         return [whole_word]
@@ -558,15 +589,18 @@ def _split_camel(word: str, start: int, position: int) -> list[_Piece]:
     return [whole, *parts] if parts and parts[0].text != word else [whole_word]
 
 
-def _term(piece: _Piece, language: str) -> str:
-    return stem(piece.text, language) if piece.plain else fold(piece.text)[:MAX_TERM]
+def _term_of_piece(piece: _Piece, language: str) -> str:
+    return stem(piece.text, language) if piece.is_word else fold(piece.text)[:MAX_TERM_CHARACTERS]
 
 
 # --- characters in pairs and triples ----------------------------------------------------------------------------------
 
 
-def _characters(run: str) -> list[tuple[str, int, int]]:
-    """Return the characters of a run with offsets; half-width and decomposed ones are composed."""
+def _composed_characters(run: str) -> list[tuple[str, int, int]]:
+    """Return the NFKC-composed characters of a run, each as (character, start, end).
+
+    A run is a chunk in a script without spaces.
+    """
     if unicodedata.is_normalized("NFKC", run):
         return [(character, i, i + 1) for i, character in enumerate(run)]
     pieces: list[tuple[str, int, int]] = []
@@ -580,9 +614,12 @@ def _characters(run: str) -> list[tuple[str, int, int]]:
     return pieces
 
 
-def _grams(run: str, size: int) -> tuple[list[_Piece], int]:
-    """Return all n-grams of `size` characters of a run, or the run if it is shorter; one position per character."""
-    characters = _characters(run)
+def _ngrams(run: str, size: int) -> tuple[list[_Piece], int]:
+    """Return the n-grams of `size` characters of a run, and the number of positions that it takes.
+
+    A run shorter than `size` is returned whole. Each character takes one position.
+    """
+    characters = _composed_characters(run)
     width = len(characters)
     pieces = [
         _Piece("".join(c for c, _, _ in gram), i, gram[0][1], gram[-1][2], False)
@@ -592,45 +629,52 @@ def _grams(run: str, size: int) -> tuple[list[_Piece], int]:
     return pieces, width
 
 
-def _indexed_grams(run: str, size: int) -> tuple[list[_Piece], int]:
-    """Return the n-grams of `size` and of `size - 1` characters, by position, and the number of positions."""
-    longer, width = _grams(run, size)
+def _indexed_ngrams(run: str, size: int) -> tuple[list[_Piece], int]:
+    """Return the n-grams of `size` and `size - 1` characters, and the number of positions of the run.
+
+    The n-grams are ordered by position.
+    """
+    longer, width = _ngrams(run, size)
     if width < size:
         return longer, width
-    shorter, _ = _grams(run, size - 1)
+    shorter, _ = _ngrams(run, size - 1)
     return sorted([*shorter, *longer], key=lambda piece: piece.position), width
 
 
-# --- the three ways in ------------------------------------------------------------------------------------------------
+# --- analyzing a text -------------------------------------------------------------------------------------------------
 
-_MEMO_SIZE = 100_000
+_MAX_CACHED_CHUNKS = 100_000
 MAX_CACHED_CHUNK = 128
-"""Maximum characters of a chunk that is cached."""
-# The analysis of a chunk: its only term, or terms, positions and number of positions.
-_Known = str | tuple[tuple[str, ...], tuple[int, ...], int]
-_memos: dict[str, dict[str, _Known]] = {}
+"""Maximum number of characters of a chunk whose analysis is cached."""
+# The result of analyzing a chunk: its only term, or (terms, positions, number of positions).
+_ChunkTerms = str | tuple[tuple[str, ...], tuple[int, ...], int]
+_chunk_caches: dict[str, dict[str, _ChunkTerms]] = {}
 
 
 def terms_of(text: str, language: str = "") -> tuple[list[str], list[int]]:
-    """Return the terms and positions of `analyze`, without offsets: the fast form for indexing."""
+    """Return the terms of `text` and their positions, as parallel lists.
+
+    The result equals that of `analyze` without character offsets, and is faster. `language` is an ISO 639-1 code, or ""
+    if unknown.
+    """
     terms: list[str] = []
     positions: list[int] = []
     position = 0
-    memo = _memos.setdefault(language, {})
+    cache_of_language = _chunk_caches.setdefault(language, {})
     for chunk, size in chunks_of(text):
         if size and unicodedata.is_normalized("NFKC", chunk):
-            grams, gram_positions = _quick_grams(chunk, size, position)
+            grams, gram_positions = _fast_indexed_ngrams(chunk, size, position)
             terms += grams
             positions += gram_positions
             position += len(chunk)
             continue
-        analyzed = memo.get(chunk)
+        analyzed = cache_of_language.get(chunk)
         if analyzed is None:
             analyzed = _analyze_chunk(chunk, size, language)
             if len(chunk) <= MAX_CACHED_CHUNK:
-                if len(memo) >= _MEMO_SIZE:
-                    memo.clear()
-                memo[chunk] = analyzed
+                if len(cache_of_language) >= _MAX_CACHED_CHUNKS:
+                    cache_of_language.clear()
+                cache_of_language[chunk] = analyzed
         if isinstance(analyzed, str):
             terms.append(analyzed)
             positions.append(position)
@@ -643,19 +687,22 @@ def terms_of(text: str, language: str = "") -> tuple[list[str], list[int]]:
 
 
 def ascii_chunks_of(text: str) -> list[str]:
-    """Return the chunks of an ASCII text, which are all words."""
+    """Return the chunks of an ASCII text: words and compounds such as `state-of-the-art`."""
     return _ASCII_CHUNK.findall(text)
 
 
 def chunks_of(text: str) -> Iterable[tuple[str, int]]:
-    """Return the chunks of a text, each with the size of its n-grams, 0 for words."""
+    """Return the chunks of a text, each with the number of characters of its n-grams.
+
+    A chunk is a word or compound (0), or a run of characters in an unspaced script (2 or 3).
+    """
     if text.isascii():
         return zip(ascii_chunks_of(text), repeat(0), strict=False)
     return ((match.group(), _GRAM_SIZES.get(match.lastgroup or "", 0)) for match in _chunk_pattern(text).finditer(text))
 
 
-def _quick_grams(run: str, size: int, position: int) -> tuple[list[str], list[int]]:
-    """Return what `_indexed_grams` returns for a run in normal form."""
+def _fast_indexed_ngrams(run: str, size: int, position: int) -> tuple[list[str], list[int]]:
+    """Return the terms and positions that `_indexed_ngrams` gives, for an NFKC-normalised run at `position`."""
     count = len(run) - size + 1
     if count < 1:
         return [run], [position]
@@ -668,29 +715,32 @@ def _quick_grams(run: str, size: int, position: int) -> tuple[list[str], list[in
     return grams, positions
 
 
-def _analyze_chunk(chunk: str, size: int, language: str) -> _Known:
+def _analyze_chunk(chunk: str, size: int, language: str) -> _ChunkTerms:
     if chunk.isascii() and chunk.isalpha() and (chunk.islower() or chunk[1:].islower()):
         return stem(chunk, language)  # the same result as below, for a plain word
-    pieces, width = _indexed_grams(chunk, size) if size else _pieces(chunk)
+    pieces, width = _indexed_ngrams(chunk, size) if size else _split_chunk_into_pieces(chunk)
     if width == 1 and len(pieces) == 1:
-        return _term(pieces[0], language)
-    return tuple(_term(p, language) for p in pieces), tuple(p.position for p in pieces), width
+        return _term_of_piece(pieces[0], language)
+    return tuple(_term_of_piece(p, language) for p in pieces), tuple(p.position for p in pieces), width
 
 
 def split_chunk(chunk: str, size: int, language: str) -> tuple[tuple[str, ...], tuple[int, ...], int]:
-    """Return the terms of a chunk of `chunks_of`, their positions, and the number of positions it takes."""
+    """Return the terms of a chunk, their positions in it, and the number of positions that it takes.
+
+    `chunk` and `size` (of its n-grams) are an item of `chunks_of`.
+    """
     analyzed = _analyze_chunk(chunk, size, language)
     return ((analyzed,), (0,), 1) if isinstance(analyzed, str) else analyzed
 
 
 def analyze(text: str, language: str = "") -> Analysis:
-    """Return the terms of `text`, a note's or a query's, with their positions and offsets.
+    """Return the terms of `text` with their positions and character offsets.
 
     `language` is an ISO 639-1 code, or "" if unknown.
     """
     analysis = Analysis([], [], [], [])
-    for piece, position, start in _join_pieces(text, _indexed_grams):
-        analysis.terms.append(_term(piece, language))
+    for piece, position, start in _join_pieces(text, _indexed_ngrams):
+        analysis.terms.append(_term_of_piece(piece, language))
         analysis.positions.append(position)
         analysis.starts.append(start + piece.start)
         analysis.ends.append(start + piece.end)
@@ -698,34 +748,34 @@ def analyze(text: str, language: str = "") -> Analysis:
 
 
 def query_terms(text: str, languages: Sequence[str]) -> list[QueryWord]:
-    """Return the words of a query, for a vault whose notes are in `languages`.
+    """Return the words of a query, for a vault whose notes are in `languages` (ISO 639-1 codes).
 
-    Notes of unknown language are always included, and so is their variant of a word. Parts that mean little without the
-    whole are left out: "1.0.21" does not search for 21, nor "C++" for C.
+    Each word has its term in each language, and its term in notes of unknown language. Parts that mean little without
+    their compound are left out: "1.0.21" does not search for 21, nor "C++" for C.
     """
     tongues = list(dict.fromkeys((*languages, "")))
     words: list[QueryWord] = []
     indivisible = -1
-    for piece, position, start in _join_pieces(text, _grams):
-        if piece.whole and (piece.text[-1] in "+#" or not any(c.isalpha() for c in piece.text[1:])):
+    for piece, position, start in _join_pieces(text, _ngrams):
+        if piece.is_compound and (piece.text[-1] in "+#" or not any(c.isalpha() for c in piece.text[1:])):
             indivisible = start
         elif start == indivisible and len(piece.text) < 3:
             continue
-        variants = tuple(dict.fromkeys(_term(piece, language) for language in tongues))
+        variants = tuple(dict.fromkeys(_term_of_piece(piece, language) for language in tongues))
         first, last = start + piece.start, start + piece.end
-        words.append(QueryWord(text[first:last], variants, first, last, position, piece.whole))
+        words.append(QueryWord(text[first:last], variants, first, last, position, piece.is_compound))
     return words
 
 
 def _join_pieces(text: str, split: Callable[[str, int], tuple[list[_Piece], int]]) -> Iterator[tuple[_Piece, int, int]]:
-    """Yield every piece of `text` with its position and the offset of its chunk.
+    """Yield each piece of `text` with its position in the text and the character offset of its chunk.
 
-    `split` splits runs of scripts without spaces.
+    `split` splits a run in an unspaced script into n-grams of a size; it returns pieces and the number of positions.
     """
     position = 0
     for match in _chunk_pattern(text).finditer(text):
         size = _GRAM_SIZES.get(match.lastgroup or "", 0)
-        pieces, width = split(match.group(), size) if size else _pieces(match.group())
+        pieces, width = split(match.group(), size) if size else _split_chunk_into_pieces(match.group())
         for piece in pieces:
             yield piece, position + piece.position, match.start()
         position += width

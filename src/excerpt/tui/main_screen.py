@@ -560,10 +560,10 @@ class MainScreen(PromptScreen):
     async def _read_images(self) -> None:
         """Turn the reading of images on, in the settings of the vault."""
         from excerpt.tui.keymap import bindable
-        from excerpt.vault.readers.ocr import switch_on
+        from excerpt.vault.readers.ocr import enable_ocr
 
         try:
-            file = await asyncio.to_thread(switch_on, self.vault, self._user_paths, bindable())
+            file = await asyncio.to_thread(enable_ocr, self.vault, self._user_paths, bindable())
         except ExcerptError as error:
             self.notify(str(error), title=error.title, severity="error", markup=False, timeout=12)
             return
@@ -610,9 +610,9 @@ class MainScreen(PromptScreen):
 
     def _open(self, file: Path, message: EditRequested) -> bool:
         """Open a note in the editor or an attachment in its viewer; return whether that could be started."""
-        from excerpt.vault.readers.registry import kind_of
+        from excerpt.vault.readers.registry import kind_of_file
 
-        kind = kind_of(message.path, self.settings.vault)
+        kind = kind_of_file(message.path, self.settings.vault)
         if kind in ("", *TEXT_KINDS):
             return self._edit(file, message.line if not kind else 1)
         reason = self._programs.view(self.settings.screen.viewers.get(kind, ""), kind, file, message.place)

@@ -18,7 +18,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from excerpt.errors import ExcerptError, SettingsError
-from excerpt.locations import number_of
+from excerpt.locations import first_page_of
 from excerpt.processes import find_program, program_command
 from excerpt.state_files import users_umask
 
@@ -255,7 +255,7 @@ def viewer_command(
     number) and `{place}` are replaced. Raises ExcerptError for a setting that cannot be parsed or run, SettingsError
     for one that would execute a part of a file name.
     """
-    values = {"{file}": str(file), "{page}": str(number_of(place) or 1), "{place}": place}
+    values = {"{file}": str(file), "{page}": str(first_page_of(place) or 1), "{place}": place}
     words = tuple(_words(setting, platform))
     if words:
         if _executes_names(words):

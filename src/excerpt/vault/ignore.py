@@ -1,9 +1,9 @@
-"""Patterns of ignore files as git applies them: what they exclude must not be read.
+"""Patterns of ignore files (.gitignore), matched as git does.
 
-Git compares bytes, and so does this. A pattern becomes a regular expression equal to wildmatch.c, without its time,
-which grows with a power of the path's length: the earliest match after a star leaves the next star the most to choose
-from. So of the stars in a name, and of the `**` in a path, only the last is tried everywhere; each other is an atomic
-group with what follows it (fnmatch.translate does the same).
+Like git, this module compares bytes. A pattern becomes a regular expression with the same matches as git's wildmatch.c,
+whose running time grows with a power of the path's length. The expression avoids that: for all stars but the last, the
+earliest match is enough, because it leaves the most text for the following stars. So each star but the last, with the
+text after it, is an atomic group (fnmatch.translate does the same).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 
-# Git takes the case of letters as the file system does, by `core.ignoreCase`, which it sets so on these.
-_ANY_CASE = sys.platform in ("darwin", "win32")
+# Whether patterns ignore the case of letters, as git does on these systems by `core.ignoreCase`.
+_IGNORES_CASE = sys.platform in ("darwin", "win32")
 
 _CLASSES = {
     "alnum": string.ascii_letters + string.digits,
@@ -39,42 +39,44 @@ _WITHOUT_TRAILING_SPACES = re.compile(rb"((?:[^\\]|\\.)*?) *", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
-    """A pattern that can match something: names or paths, folders alone or not.
+class IgnorePattern:
+    """A pattern of an ignore file.
 
-    A negated one reverses those before it. `regex` is the text itself where that has no special characters.
+    It is compared with file names (`is_name_pattern`) or with paths. A folder pattern matches only folders. A negated
+    pattern (`!…`) includes what earlier patterns exclude. `regex` is the pattern's text if that has no special
+    characters.
     """
 
     regex: re.Pattern[bytes] | bytes
-    is_of_names: bool
-    is_of_folders: bool
+    is_name_pattern: bool
+    is_folder_pattern: bool
     is_negated: bool
 
     def matches(self, path: bytes, name: bytes, is_folder: bool) -> bool:
-        if self.is_of_folders and not is_folder:
+        if self.is_folder_pattern and not is_folder:
             return False
-        subject = name if self.is_of_names else path
+        subject = name if self.is_name_pattern else path
         return subject == self.regex if isinstance(self.regex, bytes) else self.regex.fullmatch(subject) is not None
 
 
 @dataclass(frozen=True, slots=True)
-class Patterns:
-    """A list of patterns, of which the last that matches counts."""
+class IgnorePatterns:
+    """The patterns of an ignore file or setting; of several matching patterns, the last one decides."""
 
-    patterns: tuple[Pattern, ...]
+    patterns: tuple[IgnorePattern, ...]
 
     @classmethod
-    def read(cls, lines: Iterable[bytes]) -> Patterns:
-        """Parse lines of an ignore file; those that can match nothing are passed over."""
-        parsed = (parse(line) for line in lines)
+    def read(cls, lines: Iterable[bytes]) -> IgnorePatterns:
+        """Parse the lines of an ignore file, without those that can match nothing."""
+        parsed = (parse_pattern(line) for line in lines)
         return cls(tuple(pattern for pattern in parsed if pattern is not None))
 
     def verdict(self, path: str, is_folder: bool) -> bool | None:
-        """Return whether the list excludes a file or folder, by its path in the list's folder; None if unmatched.
+        """Return whether the patterns exclude a file or folder; None if no pattern matches it.
 
-        An excluded folder excludes its content: the caller applies that.
+        `path` is relative to the folder of the ignore file. The caller must exclude the content of an excluded folder.
         """
-        data = _bytes_of(path)
+        data = _encode_path(path)
         name = data[data.rfind(b"/") + 1 :]
         for pattern in reversed(self.patterns):
             if pattern.matches(data, name, is_folder):
@@ -82,7 +84,7 @@ class Patterns:
         return None
 
     def has(self, path: str) -> bool:
-        """Return whether the list matches a file or a folder above it; the match nearest to the file counts."""
+        """Return whether the patterns match a file or a folder above it; the match nearest to the file decides."""
         is_folder = False
         while path:
             verdict = self.verdict(path, is_folder)
@@ -92,93 +94,95 @@ class Patterns:
         return False
 
 
-def _bytes_of(path: str) -> bytes:
-    # As git does by `core.precomposeUnicode`: macOS may spell an accent as a character of its own, people do not.
+def _encode_path(path: str) -> bytes:
+    # As git does by `core.precomposeUnicode`: macOS may store an accent as a character of its own.
     spelled = unicodedata.normalize("NFC", path) if sys.platform == "darwin" else path
     return spelled.encode("utf-8", "surrogateescape")
 
 
-def lines_of(data: bytes) -> list[bytes]:
-    """Return the lines of an ignore file that hold patterns."""
+def pattern_lines(data: bytes) -> list[bytes]:
+    """Return the lines of an ignore file, without empty lines and comments."""
     lines = (line.removesuffix(b"\r") for line in data.removeprefix(codecs.BOM_UTF8).split(b"\n"))
     return [line for line in lines if line.strip(b" ") and not line.startswith(b"#")]
 
 
-def parse(line: bytes, *, strict: bool = False) -> Pattern | None:
-    """Parse a pattern; None if it can match nothing.
+def parse_pattern(line: bytes, *, strict: bool = False) -> IgnorePattern | None:
+    """Parse a line of an ignore file; return None if the pattern can match nothing.
 
-    With `strict`, that includes a range that ends before it begins, which git ignores.
+    With `strict`, also return None for a pattern with a reversed range (`[z-a]`), which git merely ignores.
     """
     line = line.partition(b"\0")[0]
     trimmed = _WITHOUT_TRAILING_SPACES.fullmatch(line)
     text = trimmed[1] if trimmed else line
     is_negated = text.startswith(b"!")
     text = text[1:] if is_negated else text
-    is_of_folders = text.endswith(b"/")
+    is_folder_pattern = text.endswith(b"/")
     text = text.removesuffix(b"/")
-    is_of_names = b"/" not in text
+    is_name_pattern = b"/" not in text
     text = text.removeprefix(b"/")
     if not text:
         return None
-    if not _ANY_CASE and not _SPECIAL.search(text):
-        return Pattern(text, is_of_names, is_of_folders, is_negated)
-    source = _regex(text, of_names=is_of_names, strict=strict)
+    if not _IGNORES_CASE and not _SPECIAL.search(text):
+        return IgnorePattern(text, is_name_pattern, is_folder_pattern, is_negated)
+    source = _regex(text, of_names=is_name_pattern, strict=strict)
     if source is None:
         return None
-    regex = re.compile(source, re.DOTALL | (re.IGNORECASE if _ANY_CASE else 0))
-    return Pattern(regex, is_of_names, is_of_folders, is_negated)
+    regex = re.compile(source, re.DOTALL | (re.IGNORECASE if _IGNORES_CASE else 0))
+    return IgnorePattern(regex, is_name_pattern, is_folder_pattern, is_negated)
 
 
 # --- regular expressions ----------------------------------------------------------------------------------------------
 
 
-class _Sign(Enum):
-    """What a pattern holds besides bytes and sets of bytes."""
+class _PatternPart(Enum):
+    """A part of a pattern that is not a byte or a set of bytes."""
 
     STAR = auto()
     SLASH = auto()
     FOLDERS = auto()
-    """`**/`: folders, or none."""
+    """`**/`: any number of folders."""
     SOME_FOLDERS = auto()
     r"""`**\/`: one folder or more."""
 
 
-_GAPS = {_Sign.FOLDERS: b"(?:[^/]*/)*?", _Sign.SOME_FOLDERS: b"(?:[^/]*/)+?"}
-_Part = bytes | _Sign
-"""A sign, or a regular expression: of one byte, or of all that is left."""
+_FOLDER_REGEXES = {_PatternPart.FOLDERS: b"(?:[^/]*/)*?", _PatternPart.SOME_FOLDERS: b"(?:[^/]*/)+?"}
+_ParsedPart = bytes | _PatternPart
+"""A part of a parsed pattern; bytes are a regular expression for one byte or for the remaining path."""
 
 
 def _regex(text: bytes, *, of_names: bool, strict: bool) -> bytes | None:
-    """Return a regular expression for all of a name or path; None if there is nothing that it could match."""
-    # Of a path git compares what is before the first special character by itself. The rest is a pattern of its own:
-    # `**` at its beginning is as after a slash.
+    """Return the regular expression of a pattern, for a whole name or path; None if it matches nothing."""
+    # In a path, git compares the text before the first special character by itself. The rest is a pattern of its own:
+    # `**` at its beginning counts as `**` after a slash.
     special = _SPECIAL.search(text)
     plain = 0 if of_names else special.start() if special else len(text)
-    blocks: list[tuple[bytes, list[_Part]]] = [(re.escape(text[:plain]), [])]
+    blocks: list[tuple[bytes, list[_ParsedPart]]] = [(re.escape(text[:plain]), [])]
     try:
         for part in _parts(text[plain:], of_names=of_names, strict=strict):
-            if isinstance(part, _Sign) and part in _GAPS:
-                blocks.append((_GAPS[part], []))
+            if isinstance(part, _PatternPart) and part in _FOLDER_REGEXES:
+                blocks.append((_FOLDER_REGEXES[part], []))
             else:
                 blocks[-1][1].append(part)
     except _NeverMatchesError:
         return None
-    *before, last = (begin + b"/".join(map(_segment, _split(parts, _Sign.SLASH))) for begin, parts in blocks)
+    *before, last = (
+        begin + b"/".join(map(_segment_regex, _split_at(parts, _PatternPart.SLASH))) for begin, parts in blocks
+    )
     return b"".join(b"(?>%b)" % block for block in before) + last
 
 
-def _segment(parts: list[_Part]) -> bytes:
-    """Return the regular expression of what is between two slashes."""
+def _segment_regex(parts: list[_ParsedPart]) -> bytes:
+    """Return the regular expression of the parts of a pattern between two slashes."""
     first, *rest = (
-        b"".join(part for part in between if isinstance(part, bytes)) for between in _split(parts, _Sign.STAR)
+        b"".join(part for part in between if isinstance(part, bytes)) for between in _split_at(parts, _PatternPart.STAR)
     )
     return first + b"".join(
         b"[^/]*" + after if number == len(rest) else b"(?>[^/]*?%b)" % after for number, after in enumerate(rest, 1)
     )
 
 
-def _split(parts: Iterable[_Part], sign: _Sign) -> list[list[_Part]]:
-    parts_split: list[list[_Part]] = [[]]
+def _split_at(parts: Iterable[_ParsedPart], sign: _PatternPart) -> list[list[_ParsedPart]]:
+    parts_split: list[list[_ParsedPart]] = [[]]
     for part in parts:
         if part is sign:
             parts_split.append([])
@@ -188,11 +192,11 @@ def _split(parts: Iterable[_Part], sign: _Sign) -> list[list[_Part]]:
 
 
 class _NeverMatchesError(Exception):
-    """A pattern can match nothing: a set of bytes that is empty or has no end, or a backslash before nothing."""
+    """A pattern can match nothing: it has an empty or unclosed set of bytes, or ends with a backslash."""
 
 
-def _parts(text: bytes, *, of_names: bool, strict: bool) -> Iterator[_Part]:
-    """Parse a pattern. Raises _NeverMatchesError."""
+def _parts(text: bytes, *, of_names: bool, strict: bool) -> Iterator[_ParsedPart]:
+    """Yield the parts of the pattern `text`. Raises _NeverMatchesError."""
     at = 0
     while at < len(text):
         byte = text[at : at + 1]
@@ -205,17 +209,17 @@ def _parts(text: bytes, *, of_names: bool, strict: bool) -> Iterator[_Part]:
             if is_deep and at == len(text):
                 yield b".*"
             elif is_deep and text[at : at + 1] == b"/":
-                yield _Sign.FOLDERS
+                yield _PatternPart.FOLDERS
                 at += 1
             elif is_deep and text[at : at + 2] == b"\\/":
-                yield _Sign.SOME_FOLDERS
+                yield _PatternPart.SOME_FOLDERS
                 at += 2
             else:
-                yield _Sign.STAR
+                yield _PatternPart.STAR
         elif byte == b"?":
             yield b"[^/]"
         elif byte == b"[":
-            members, at = _members(text, at, strict=strict)
+            members, at = _parse_set(text, at, strict=strict)
             yield b"[%b]" % b"".join(b"\\x%02x" % member for member in sorted(members))
         else:
             if byte == b"\\":
@@ -223,11 +227,14 @@ def _parts(text: bytes, *, of_names: bool, strict: bool) -> Iterator[_Part]:
                 at += 1
             if not byte:
                 raise _NeverMatchesError
-            yield _Sign.SLASH if byte == b"/" else re.escape(byte)
+            yield _PatternPart.SLASH if byte == b"/" else re.escape(byte)
 
 
-def _members(text: bytes, offset: int, *, strict: bool) -> tuple[set[int], int]:
-    """Parse a set of bytes from behind its bracket; returns them and where it ends. Raises _NeverMatchesError."""
+def _parse_set(text: bytes, offset: int, *, strict: bool) -> tuple[set[int], int]:
+    """Parse a set of bytes (`[a-z]`) from the `offset` after its bracket; return the bytes and the end.
+
+    Raises _NeverMatchesError.
+    """
     is_negated = text[offset : offset + 1] in (b"!", b"^")
     offset += is_negated
     members: set[int] = set()
@@ -236,38 +243,38 @@ def _members(text: bytes, offset: int, *, strict: bool) -> tuple[set[int], int]:
     while first or text[offset : offset + 1] != b"]":
         first = False
         if text[offset : offset + 1] == b"-" and before and text[offset + 1 : offset + 2] not in (b"", b"]"):
-            last, offset = _byte(text, offset + 1)
+            last, offset = _read_byte(text, offset + 1)
             if strict and last < before:
                 raise _NeverMatchesError
-            members.update(_in_any_case(bytes(range(before, last + 1))))
+            members.update(_with_lower_case(bytes(range(before, last + 1))))
             before = 0
-        elif text[offset : offset + 2] == b"[:" and (named := _class_name(text, offset + 2)) is not None:
-            members.update(_in_any_case(named.encode()))
+        elif text[offset : offset + 2] == b"[:" and (named := _read_class(text, offset + 2)) is not None:
+            members.update(_with_lower_case(named.encode()))
             offset = text.index(b"]", offset + 2) + 1
             before = 0
         else:
-            before, offset = _byte(text, offset)
+            before, offset = _read_byte(text, offset)
             members.add(before)
     if is_negated:
         members = set(range(256)) - members
     members.discard(ord("/"))
-    if _ANY_CASE:
+    if _IGNORES_CASE:
         members -= set(string.ascii_uppercase.encode())  # the regular expression takes letters of either case for small
     if not members:
         raise _NeverMatchesError
     return members, offset + 1
 
 
-def _in_any_case(members: bytes) -> bytes:
-    """Return members of a set, with lower-case forms of capitals where git compares lower case.
+def _with_lower_case(members: bytes) -> bytes:
+    """Return members of a set, with the lower-case forms of capitals if patterns ignore case.
 
-    Git does so for ranges and classes, not for a single capital, which then matches nothing.
+    Git adds these for ranges and classes, but not for a single capital, which then matches nothing.
     """
-    return members + members.lower() if _ANY_CASE else members
+    return members + members.lower() if _IGNORES_CASE else members
 
 
-def _byte(text: bytes, offset: int) -> tuple[int, int]:
-    """Return the byte at a place of a set, without the backslash before it, and where the next one is."""
+def _read_byte(text: bytes, offset: int) -> tuple[int, int]:
+    """Return the byte of a set at `offset`, or after a backslash there, and the offset of the next byte."""
     if text[offset : offset + 1] == b"\\":
         offset += 1
     if offset >= len(text):
@@ -275,10 +282,11 @@ def _byte(text: bytes, offset: int) -> tuple[int, int]:
     return text[offset], offset + 1
 
 
-def _class_name(text: bytes, offset: int) -> str | None:
-    """Return the characters of a class such as `[:digit:]` whose name begins at `offset`.
+def _read_class(text: bytes, offset: int) -> str | None:
+    """Return the characters of a class such as `[:digit:]`; its name begins at `offset`.
 
-    Returns None for a set that merely holds a bracket. Raises _NeverMatchesError for an unknown name.
+    Returns None if the bracket begins no class but is a member of the set. Raises _NeverMatchesError for an unknown
+    name.
     """
     end = text.find(b"]", offset)
     if end < 0:

@@ -1,4 +1,4 @@
-"""Detection of file systems that do not report the changes of other machines."""
+"""Detection of file systems (network shares) that do not report changes made by other machines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 # File systems on which another machine, or the host of a virtual one, can make changes that are not reported here. A
 # file system in user space (fuse.sshfs, fuse.rclone) may be any kind, so it counts as one of them.
-_SILENT = frozenset(
+_FILE_SYSTEMS_WITHOUT_EVENTS = frozenset(
     {
         *("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "virtiofs", "afs", "afpfs", "ceph", "glusterfs", "lustre"),
         *("gpfs", "beegfs", "ocfs2", "gfs2", "coda", "ncpfs", "webdav", "davfs", "drvfs", "vboxsf", "prl_fs"),
@@ -24,25 +24,26 @@ _MOUNTINFO = Path("/proc/self/mountinfo")
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A file system and its mount point."""
+    """A mounted file system: its mount point and its type (`nfs4`)."""
 
     path: Path
     kind: str
 
     @property
-    def is_silent(self) -> bool:
-        return self.kind in _SILENT or self.kind.startswith("fuse.")
+    def lacks_change_events(self) -> bool:
+        """Whether another machine, or the host of a virtual one, can make changes that are not reported here."""
+        return self.kind in _FILE_SYSTEMS_WITHOUT_EVENTS or self.kind.startswith("fuse.")
 
 
-def is_silent(folder: Path) -> bool:
-    """Return whether changes in `folder`, or in a file system mounted below it, may come without an event."""
+def lacks_change_events(folder: Path) -> bool:
+    """Return whether changes in `folder`, or in a file system mounted below it, may happen without an event."""
     if sys.platform == "win32":
         return os.fspath(folder).startswith("\\\\")  # a share; a mapped drive resolves to one
-    return any(mount.is_silent for mount in mounts_of(folder, _mounts()))
+    return any(mount.lacks_change_events for mount in mounts_of(folder, _list_mounts()))
 
 
 def mounts_of(folder: Path, mounts: Iterable[Mount]) -> list[Mount]:
-    """Return the mounts that contain a part of `folder`: its own, and those below it."""
+    """Return the mounts with a part of `folder`: the one that it is on, and those that are mounted below it."""
     all_mounts = list(mounts)
     above = [mount for mount in all_mounts if mount.path == folder or mount.path in folder.parents]
     below = [mount for mount in all_mounts if folder in mount.path.parents]
@@ -51,7 +52,10 @@ def mounts_of(folder: Path, mounts: Iterable[Mount]) -> list[Mount]:
 
 
 def mounts_from_linux(mountinfo: str) -> list[Mount]:
-    """Parse /proc/self/mountinfo, see proc(5): the fifth field is the mount point, the type follows a lone dash."""
+    """Parse the text of /proc/self/mountinfo and return the mounts.
+
+    The format is documented in proc(5): the fifth field is the mount point, and the type follows a lone dash.
+    """
     mounts = []
     for line in mountinfo.splitlines():
         before, _, after = line.partition(" - ")
@@ -68,7 +72,7 @@ def mounts_from_bsd(listed: str) -> list[Mount]:
     return [Mount(Path(path), kind) for path, kind in lines]
 
 
-def _mounts() -> list[Mount]:
+def _list_mounts() -> list[Mount]:
     try:
         return mounts_from_linux(os.fsdecode(_MOUNTINFO.read_bytes()))
     except OSError:

@@ -1,11 +1,12 @@
-"""The files of a vault that are notes, found without reading them.
+"""Listing the notes and attachments of a vault, without reading them.
 
-Left out: names that begin with a dot, what `.gitignore` and `.excerptignore` files exclude for their folder and those
-below it (the nearest and last rule wins, and `.excerptignore` over `.gitignore`), what the settings exclude, and, where
-they include anything, all that they do not include. Symbolic links are never followed: a target inside the vault is
-found at its own path, and one outside is not part of the vault.
+Not listed are names that begin with a dot; what `.gitignore` and `.excerptignore` files exclude in their folder and
+below it (the nearest file and its last pattern win, and `.excerptignore` over `.gitignore`); what the settings exclude;
+and, if the settings have include patterns, what matches none of these. Symbolic links are never followed: a target
+inside the vault is listed at its own path, and one outside is not part of the vault.
 
-Ignore files may hold anything, so the number and length of their patterns are limited; the rest is reported as skipped.
+Since ignore files may be of any size, the number and length of their patterns are limited; other patterns are reported
+as skipped.
 """
 
 from __future__ import annotations
@@ -18,35 +19,37 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from excerpt.errors import SettingsError, UnopenedError, VaultError
-from excerpt.model import Skipped
+from excerpt.errors import FileOpenError, SettingsError, VaultError
+from excerpt.model import FileProblem
 from excerpt.settings import VaultSettings
-from excerpt.vault.ignore import Patterns, lines_of, parse
+from excerpt.vault.ignore import IgnorePatterns, parse_pattern, pattern_lines
 from excerpt.vault.readers.registry import suffixes_of
 from excerpt.vault_files import OpenFolder, open_folder
 
 IGNORE_FILES = (".gitignore", ".excerptignore")
 
-# The longest collections of patterns that are passed around have some hundreds, of up to a hundred letters. A thousand
-# patterns take half a millisecond for each file and folder; twenty thousand take two seconds to be read.
+# The longest published collections have some hundreds of patterns of up to a hundred letters. A thousand patterns take
+# half a millisecond for each file and folder; twenty thousand take two seconds to parse.
 _MAX_IGNORE_BYTES = 1024 * 1024
 _LONGEST_PATTERN = 500
 _MAX_IN_FOLDER = 1_000
 _MAX_IN_VAULT = 20_000
 
-LAST_SECOND = 9_000_000_000
-"""A file's time is taken for at most so many seconds after 1970, or before: 2255 and 1684. File systems keep later
-ones, which in nanoseconds are more than 64 bits hold, with which the index counts."""
+MAX_FILE_TIME_SECONDS = 9_000_000_000
+"""Limit of a file's time, in seconds after 1970 (2255) or before (1684); other times become the limit.
 
-_TELLS_CHANGES = sys.platform != "win32"  # there st_ctime is when the file was made
+File systems can store times beyond it, which in nanoseconds exceed the 64 bits that the index uses.
+"""
+
+_HAS_CHANGE_TIME = sys.platform != "win32"  # there st_ctime is when the file was made
 
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """The state of a note's file in the file system; `path` is relative to the vault, with "/".
+    """The size and times of a note's file; `path` is relative to the vault, with "/".
 
-    Times are within LAST_SECOND of 1970. `ctime_ns` is when anything of it, its name and times included, was last
-    changed, which no program can set back; 0 if unknown.
+    Times are in nanoseconds since 1970, within MAX_FILE_TIME_SECONDS of it. `mtime_ns` is when the content was last
+    changed, `ctime_ns` when the content, name or times were: no program can set it back. It is 0 if unknown.
     """
 
     path: str
@@ -57,42 +60,48 @@ class FileState:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """The content of a vault by path, what cannot be a note, and the listed folders.
+    """The result of listing a vault.
 
-    The folder "" is the vault itself, others end in "/". `unread` counts, by suffix, files that would be read if
-    something were installed or enabled; only in a scan of the whole vault.
+    `files` are the notes and attachments, `skipped` the files that cannot be read, with the reasons. `folders` are the
+    listed folders: "" is the vault itself, other paths end in "/". `unread` holds pairs of a suffix (`.pdf`) and the
+    number of such files that are not read because something is not installed or enabled; it is empty if only a part of
+    the vault was listed.
     """
 
     files: tuple[FileState, ...]
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[FileProblem, ...]
     folders: tuple[str, ...] = ()
     unread: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class _Rules:
-    """The rules of one ignore file or of the settings, relative to the folder `base` ("" or ending in "/")."""
+class _IgnoreRules:
+    """The patterns of one ignore file or of the settings, relative to the folder `base` ("" or ending in "/")."""
 
     base: str
-    patterns: Patterns
+    patterns: IgnorePatterns
 
 
 @dataclass(frozen=True, slots=True)
-class _Folder:
+class _PendingFolder:
+    """A folder that is still to be listed.
+
+    `path` is relative to the vault, "" or ending in "/". `rules` are the ignore rules that apply in the folder,
+    strongest first, and `pattern_count` is the number of their patterns. `is_whole` is false if only some of the
+    folder's content was requested.
+    """
+
     path: str
-    """Relative to the vault, "" or ending in "/"."""
-    rules: tuple[_Rules, ...]
-    """Those that hold in it, strongest first."""
-    patterns: int
-    """How many they are made of."""
-    whole: bool
-    """Whether all that it holds is looked at, or only what was asked for."""
+    rules: tuple[_IgnoreRules, ...]
+    pattern_count: int
+    is_whole: bool
 
 
 def scan(root: Path, settings: VaultSettings, only: Collection[str] | None = None) -> Scan:
-    """Return the notes under `root`; with `only`, those files and folders (relative, with "/") and their content.
+    """List the notes and attachments in the vault `root`, or only some of them.
 
-    Raises VaultError if `root` cannot be listed, SettingsError for an invalid pattern in the settings.
+    `only` are paths (relative, with "/") of files and of folders, whose content is listed too; None lists the whole
+    vault. Raises VaultError if `root` cannot be listed, SettingsError for an invalid pattern in the settings.
     """
     walk = _Scanner(root.resolve(), settings, only)
     walk.run()
@@ -105,20 +114,20 @@ def scan(root: Path, settings: VaultSettings, only: Collection[str] | None = Non
 
 
 class _Scanner:
-    """A scan under way: what was found so far, and the folders that are still to be listed."""
+    """The state of a scan: the files found so far, and the folders that are still to be listed."""
 
     def __init__(self, vault: Path, settings: VaultSettings, only: Collection[str] | None) -> None:
         self._vault = vault
         self._suffixes = suffixes_of(settings)
-        included, excluded = patterns_of(settings)
+        included, excluded = parse_settings_patterns(settings)
         self._included = included if settings.include else None
-        self._excluded = (_Rules("", excluded),) if settings.exclude else ()
+        self._excluded = (_IgnoreRules("", excluded),) if settings.exclude else ()
         self._only = frozenset(only or ())
         self._above = {path[:at] for path in self._only for at, letter in enumerate(path) if letter == "/"}
         self._patterns_left = _MAX_IN_VAULT
-        self._pending = [_Folder("", (), 0, only is None)]
+        self._pending = [_PendingFolder("", (), 0, only is None)]
         self.files: list[FileState] = []
-        self.skipped: list[Skipped] = []
+        self.skipped: list[FileProblem] = []
         self.folders: list[str] = []
         self.unread: Counter[str] = Counter()
 
@@ -127,30 +136,30 @@ class _Scanner:
         while self._pending:
             folder = self._pending.pop()
             try:
-                # Open until its entries were looked at: they are looked up in it, whatever is in its place by then.
+                # The folder stays open while its entries are examined, even if another folder takes its place.
                 with open_folder(self._vault, folder.path.removesuffix("/")) as opened:
                     self._visit_folder(opened, folder)
             except OSError as error:
                 if not folder.path:
                     reason = f"{self._vault} cannot be read: {error.strerror}."
                     raise VaultError(reason, "Check its permissions.") from error
-                self.skipped.append(_skip(folder.path, f"The folder cannot be listed: {error.strerror}."))
+                self.skipped.append(_problem(folder.path, f"The folder cannot be listed: {error.strerror}."))
 
-    def _visit_folder(self, opened: OpenFolder, folder: _Folder) -> None:
+    def _visit_folder(self, opened: OpenFolder, folder: _PendingFolder) -> None:
         entries = [each for each in opened.entries() if not each.name.startswith(".") or each.name in IGNORE_FILES]
         self.folders.append(folder.path)
-        room = min(self._patterns_left, _MAX_IN_FOLDER - folder.patterns)
-        own, pattern_count, remarks = _rules_of(opened, folder.path, entries, room)
+        max_patterns = min(self._patterns_left, _MAX_IN_FOLDER - folder.pattern_count)
+        own, pattern_count, problems = _read_ignore_files(opened, folder.path, entries, max_patterns)
         self._patterns_left -= pattern_count
-        self.skipped += remarks
-        inside = replace(folder, rules=(*own, *folder.rules), patterns=folder.patterns + pattern_count)
+        self.skipped += problems
+        inside = replace(folder, rules=(*own, *folder.rules), pattern_count=folder.pattern_count + pattern_count)
         for entry in entries:
             self._visit_entry(entry, inside)
 
-    def _visit_entry(self, entry: os.DirEntry[str], folder: _Folder) -> None:
+    def _visit_entry(self, entry: os.DirEntry[str], folder: _PendingFolder) -> None:
         path = folder.path + entry.name
-        whole = folder.whole or path in self._only
-        if not whole and path not in self._above:
+        is_whole = folder.is_whole or path in self._only
+        if not is_whole and path not in self._above:
             return
         is_folder = entry.is_dir(follow_symlinks=False)
         is_link = entry.is_symlink()
@@ -162,62 +171,62 @@ class _Scanner:
         if _is_ignored(path, is_folder or leads_to_folder, (*self._excluded, *folder.rules)):
             return
         if is_folder:
-            self._pending.append(replace(folder, path=f"{path}/", whole=whole))
-        elif not whole or (self._included is not None and not self._included.has(path)):
+            self._pending.append(replace(folder, path=f"{path}/", is_whole=is_whole))
+        elif not is_whole or (self._included is not None and not self._included.has(path)):
             return
         elif not is_wanted:
             self.unread[name[name.rfind(".") :]] += 1
         else:
-            state = _link_reason(self._vault, path, self._suffixes.read) if is_link else _state(entry, path)
+            state = _link_reason(self._vault, path, self._suffixes.read) if is_link else _file_state(entry, path)
             if isinstance(state, FileState):
                 self.files.append(state)
             elif state:
-                self.skipped.append(_skip(path, state))
+                self.skipped.append(_problem(path, state))
 
 
-def _state(entry: os.DirEntry[str], path: str) -> FileState | str:
-    """Return the file's state, or why it cannot be a note."""
+def _file_state(entry: os.DirEntry[str], path: str) -> FileState | str:
+    """Return the state of the file, or the reason why it cannot be read, as a sentence."""
     try:
         path.encode()
     except UnicodeEncodeError:
-        return "Its name is not valid UTF-8."
+        return "The file name is not valid UTF-8."
     try:
         status = entry.stat(follow_symlinks=False)
     except OSError as error:
-        return f"Its type cannot be read: {error.strerror}."
+        return f"The type of the file cannot be read: {error.strerror}."
     if not stat.S_ISREG(status.st_mode):
-        return "It is not a file but a device, pipe or socket."
-    changed = _within_bounds(status.st_ctime_ns) if _TELLS_CHANGES else 0
+        return "The path is not a file but a device, pipe or socket."
+    changed = _within_bounds(status.st_ctime_ns) if _HAS_CHANGE_TIME else 0
     return FileState(path, status.st_size, _within_bounds(status.st_mtime_ns), changed)
 
 
 def _within_bounds(time_ns: int) -> int:
-    """Return a file's time, or the last one that the index can count with."""
-    last = LAST_SECOND * 1_000_000_000
+    """Return a file's time in nanoseconds, limited to MAX_FILE_TIME_SECONDS before or after 1970."""
+    last = MAX_FILE_TIME_SECONDS * 1_000_000_000
     return max(-last, min(time_ns, last))
 
 
 def _link_reason(vault: Path, path: str, suffixes: tuple[str, ...]) -> str:
-    """Return why a symbolic link is not followed, "" if nobody would expect a note of it."""
+    """Return why a symbolic link is not followed, as a sentence; "" if its name is not one of a note."""
     target = Path(os.path.realpath(vault / path))
     if not path.lower().endswith(suffixes) and not target.is_dir():
         return ""
     if target != vault and vault not in target.parents:
-        return "It is a link out of the vault."
+        return "The file is a symbolic link out of the vault."
     if not target.exists():
-        return "It is a link to nothing."
-    return "It is a link within the vault; its target is read under its own path."
+        return "The file is a symbolic link to a missing file."
+    return "The file is a symbolic link within the vault; its target is read under its own path."
 
 
-def _skip(path: str, reason: str) -> Skipped:
-    return Skipped(path.encode("utf-8", "surrogateescape").decode("utf-8", "replace"), reason)
+def _problem(path: str, reason: str) -> FileProblem:
+    return FileProblem(path.encode("utf-8", "surrogateescape").decode("utf-8", "replace"), reason)
 
 
 # --- ignore rules -----------------------------------------------------------------------------------------------------
 
 
-def _is_ignored(path: str, is_folder: bool, rules: Iterable[_Rules]) -> bool:
-    """Return the verdict of the strongest rule that matches `path`; an excluded folder excludes its content."""
+def _is_ignored(path: str, is_folder: bool, rules: Iterable[_IgnoreRules]) -> bool:
+    """Return whether the first of `rules` (strongest first) with a match for `path` excludes it."""
     for each in rules:
         relative = path[len(each.base) :]
         verdict = each.patterns.verdict(relative, is_folder)
@@ -226,57 +235,60 @@ def _is_ignored(path: str, is_folder: bool, rules: Iterable[_Rules]) -> bool:
     return False
 
 
-def _rules_of(
-    opened: OpenFolder, base: str, entries: Iterable[os.DirEntry[str]], room: int
-) -> tuple[list[_Rules], int, list[Skipped]]:
-    """Return the rules of a folder's own ignore files, strongest first, their number of patterns, and remarks.
+def _read_ignore_files(
+    opened: OpenFolder, base: str, entries: Iterable[os.DirEntry[str]], max_patterns: int
+) -> tuple[list[_IgnoreRules], int, list[FileProblem]]:
+    """Read the ignore files in a folder; return their rules, the number of patterns, and problems.
 
-    At most `room` patterns are read; remarks name what was left out.
+    `base` is the path of the folder, `entries` its content. The rules are ordered strongest first. At most
+    `max_patterns` patterns are read; the problems say what was not read.
     """
     files = {entry.name: entry for entry in entries if entry.name in IGNORE_FILES}
-    rules: list[_Rules] = []
+    rules: list[_IgnoreRules] = []
     count = 0
-    remarks: list[Skipped] = []
+    problems: list[FileProblem] = []
     for name in reversed(IGNORE_FILES):
         entry = files.get(name)
         if entry and entry.is_file(follow_symlinks=False):
             try:
                 with opened.open(name) as file:
                     data = file.read(_MAX_IGNORE_BYTES + 1)
-            except (OSError, UnopenedError):
-                continue  # what cannot be read rules nothing out, as for git
-            patterns = lines_of(data[:_MAX_IGNORE_BYTES])
+            except (OSError, FileOpenError):
+                continue  # an unreadable ignore file excludes nothing, as for git
+            patterns = pattern_lines(data[:_MAX_IGNORE_BYTES])
             short = [line for line in patterns if len(line) <= _LONGEST_PATTERN]
-            accepted = short[: room - count]
+            accepted = short[: max_patterns - count]
             count += len(accepted)
-            rules.append(_Rules(base, Patterns.read(accepted)))
+            rules.append(_IgnoreRules(base, IgnorePatterns.read(accepted)))
             if len(data) > _MAX_IGNORE_BYTES:
-                remarks.append(_skip(base + name, f"Only its first {_MAX_IGNORE_BYTES // 1024 // 1024} MB is read."))
+                problems.append(
+                    _problem(base + name, f"Only its first {_MAX_IGNORE_BYTES // 1024 // 1024} MB is read.")
+                )
             if len(short) < len(patterns):
                 ignored = len(patterns) - len(short)
-                reason = f"It has patterns of more than {_LONGEST_PATTERN} letters; ignored: {ignored:,}."
-                remarks.append(_skip(base + name, reason))
+                reason = f"Patterns of more than {_LONGEST_PATTERN} letters are ignored: {ignored:,}."
+                problems.append(_problem(base + name, reason))
             if len(accepted) < len(short):
-                used = f"Only the first {len(accepted):,} of its {len(short):,} patterns are used"
+                used = f"Only the first {len(accepted):,} of the file's {len(short):,} patterns are used"
                 reason = f"{used}; the limits are {_MAX_IN_FOLDER:,} for a folder and {_MAX_IN_VAULT:,} for a vault."
-                remarks.append(_skip(base + name, reason))
-    return rules, count, remarks
+                problems.append(_problem(base + name, reason))
+    return rules, count, problems
 
 
-def patterns_of(settings: VaultSettings) -> tuple[Patterns, Patterns]:
-    """Return the include and exclude patterns of the settings.
+def parse_settings_patterns(settings: VaultSettings) -> tuple[IgnorePatterns, IgnorePatterns]:
+    """Parse the include and exclude patterns of the settings and return them, in this order.
 
-    Raises SettingsError, which names the key and a pattern that can match nothing.
+    Raises SettingsError for a pattern that can match nothing.
     """
-    return _patterns_of("include", settings.include), _patterns_of("exclude", settings.exclude)
+    return _parse_setting("include", settings.include), _parse_setting("exclude", settings.exclude)
 
 
-def _patterns_of(setting: str, patterns: Sequence[str]) -> Patterns:
-    lines = [line for pattern in patterns for line in lines_of(pattern.encode("utf-8", "replace"))]
+def _parse_setting(setting: str, patterns: Sequence[str]) -> IgnorePatterns:
+    lines = [line for pattern in patterns for line in pattern_lines(pattern.encode("utf-8", "replace"))]
     for line in lines:
-        if parse(line, strict=True) is None:
+        if parse_pattern(line, strict=True) is None:
             raise SettingsError(
                 f"vault.{setting} is not valid: {line.decode()!r} is not a .gitignore pattern.",
                 "`excerpt config --path` prints the path of the settings.",
             )
-    return Patterns.read(lines)
+    return IgnorePatterns.read(lines)

@@ -1,8 +1,8 @@
-"""Changes of a vault while it is open, in batches.
+"""Watching a vault for changed files, which are reported in batches.
 
-The file system reports changes; with inotify the vault's folders are watched one by one, because a recursive watch
-would follow links out of the vault and include dot folders. Without events (network file systems, more folders than may
-be watched) the vault is scanned every few seconds instead.
+The operating system reports changes as events. On Linux (inotify) the vault's folders are watched one by one, because a
+recursive watch would follow links out of the vault and include dot folders. If there are no events (network file
+systems, more folders than may be watched), the vault is scanned every few seconds instead.
 """
 
 from __future__ import annotations
@@ -18,23 +18,24 @@ from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
 
 from excerpt.errors import VaultError
 from excerpt.settings import VaultSettings
-from excerpt.vault.mounts import is_silent
+from excerpt.vault.mounts import lacks_change_events
 from excerpt.vault.readers.registry import suffixes_of
 from excerpt.vault.scan import IGNORE_FILES, FileState, Scan, scan
 
-Batch = frozenset[str] | None
-"""Paths of files and folders (relative to the vault, with "/") that may have changed, folders with their content.
+ChangedPaths = frozenset[str] | None
+"""A batch of paths (relative to the vault, with "/") of files and folders that may have changed.
 
-None if anything may have changed.
+A folder stands for all of its content. None means that anything in the vault may have changed.
 """
 
-# A batch ends after a moment without changes: an editor's temporary file, rename and removal are one. After many
-# changes (a checkout, an unpacked archive) the moment is longer, as a program that writes thousands of files pauses.
+# A batch ends after a short time without changes, so that an editor's temporary file, rename and removal are one batch.
+# After many changes (a checkout, an unpacked archive) that time is longer, as a program that writes thousands of files
+# pauses.
 _QUIET_MS = 50
 _LONG_QUIET_MS = 250
-_BURST = 50
-_LONGEST_MS = 1000
-_LONGEST_BURST = 5.0  # seconds
+_BURST_PATHS = 50
+_MAX_WAIT_MS = 1000
+_MAX_BURST_SECONDS = 5.0  # seconds
 
 _POLL_SECONDS = 2.0
 # Maximum share of one core's time for polling.
@@ -42,11 +43,14 @@ _POLL_SHARE = 0.05
 # Events can be lost (the system's queue is finite), so the whole vault is scanned from time to time.
 _RESCAN_SECONDS = 600.0
 
-_BY_FOLDER = sys.platform not in ("darwin", "win32")
+_WATCHES_EACH_FOLDER = sys.platform not in ("darwin", "win32")
 
 
 class VaultWatch:
-    """A watch of one vault, from its creation on. `polling` is true if there are no events and the vault is scanned."""
+    """Watches one vault, from its creation on.
+
+    `is_polling` is true if the vault is scanned regularly because there are no events.
+    """
 
     def __init__(
         self,
@@ -57,15 +61,18 @@ class VaultWatch:
         poll: bool = False,
         poll_seconds: float = _POLL_SECONDS,
     ) -> None:
-        """Start watching. `poll` scans even if there are events. Raises VaultError if the vault cannot be listed."""
+        """Start watching, until the event `stop` is set. Raises VaultError if the vault cannot be listed.
+
+        `poll` scans the vault, every `poll_seconds` or more, even if there are events.
+        """
         self._vault, self._settings, self._stop = vault, settings, stop
         self._poll, self._poll_seconds = poll, poll_seconds
-        self.polling = False
-        self._source: _SystemEvents | _Scans
+        self.is_polling = False
+        self._source: _SystemEvents | _ScanComparison
         self._start()
 
-    def batches(self) -> Iterator[Batch]:
-        """Yield changes until `stop` is set; None if anything may have changed, for example if the vault is missing."""
+    def batches(self) -> Iterator[ChangedPaths]:
+        """Yield batches of changed paths until the event `stop` is set; also None if the vault is missing."""
         while not self._stop.is_set():
             try:
                 batch = self._next()
@@ -80,26 +87,29 @@ class VaultWatch:
     def close(self) -> None:
         self._source.close()
 
-    def _next(self) -> Batch:
-        """Return the next batch, or an empty one after a while. Raises VaultError if the vault is missing."""
+    def _next(self) -> ChangedPaths:
+        """Wait for changes and return the next batch, after a while an empty one.
+
+        Raises VaultError if the vault's folder was removed or replaced.
+        """
         if _identity(self._vault) != self._identity:
-            raise VaultError("The vault is gone, or another folder is in its place.")
+            raise VaultError("The vault's folder was removed or replaced.")
         return self._source.next(self._stop)
 
     def _start(self) -> None:
         self._identity = _identity(self._vault)
         scan_result = scan(self._vault, self._settings)
-        self.polling = self._poll or is_silent(self._vault)
-        if not self.polling:
+        self.is_polling = self._poll or lacks_change_events(self._vault)
+        if not self.is_polling:
             try:
                 self._source = _SystemEvents(self._vault, self._settings, scan_result.folders)
             except (OSError, WatchfilesRustInternalError):
-                self.polling = True  # more folders or watchers than the system allows
-        if self.polling:
-            self._source = _Scans(self._vault, self._settings, scan_result, self._poll_seconds)
+                self.is_polling = True  # more folders or watchers than the system allows
+        if self.is_polling:
+            self._source = _ScanComparison(self._vault, self._settings, scan_result, self._poll_seconds)
 
     def _restart(self) -> bool:
-        """Wait for the vault and watch it again; return False if stopped meanwhile."""
+        """Wait until the vault exists and watch it again; return False if `stop` was set before that."""
         self._source.close()
         while not self._stop.is_set():
             try:
@@ -112,50 +122,56 @@ class VaultWatch:
 
 
 class _SystemEvents:
-    """Changes reported by the system."""
+    """A source of changed paths: the events of the operating system."""
 
     def __init__(self, vault: Path, settings: VaultSettings, folders: Iterable[str]) -> None:
-        """Start watching. Raises OSError or WatchfilesRustInternalError if the vault cannot be watched."""
+        """Start watching `folders` of the vault (as in Scan.folders).
+
+        Raises OSError or WatchfilesRustInternalError if the vault cannot be watched.
+        """
         self._vault, self._settings = vault, settings
         self._suffixes = suffixes_of(settings).read
         self._folders = set(folders)
         self._last_scan = time.monotonic()
-        self._left: set[str] = set()
+        self._pending_paths: set[str] = set()
         self._notify = self._watcher()
-        if _BY_FOLDER:
-            self._follow(scan(vault, settings).folders)  # folders created while the watches were set up
+        if _WATCHES_EACH_FOLDER:
+            self._watch_folders(scan(vault, settings).folders)  # folders created while the watches were set up
 
     def close(self) -> None:
         self._notify.close()
 
-    def next(self, stop: threading.Event) -> Batch:
-        """Return the next batch; an empty one after a while without changes."""
-        raw = self._gather(stop)
-        paths, folders, everything = self._relevant(raw)
+    def next(self, stop: threading.Event) -> ChangedPaths:
+        """Wait for changes and return the next batch; after a while without changes, an empty one."""
+        raw = self._collect_paths(stop)
+        paths, folders, everything = self._filter_paths(raw)
         if everything:
-            self._follow(scan(self._vault, self._settings).folders)
+            self._watch_folders(scan(self._vault, self._settings).folders)
         elif folders:
-            self._follow_changed(folders)
+            self._watch_changed_folders(folders)
         if everything or time.monotonic() - self._last_scan > _RESCAN_SECONDS:
             self._last_scan = time.monotonic()
             return None
         return frozenset(paths)
 
-    def _gather(self, stop: threading.Event) -> set[str]:
+    def _collect_paths(self, stop: threading.Event) -> set[str]:
         started = time.monotonic()
-        changed_folders, self._left = self._left, set()
+        changed_folders, self._pending_paths = self._pending_paths, set()
         while True:
-            raw = self._notify.watch(_LONGEST_MS, _QUIET_MS, _LONG_QUIET_MS, stop)
+            raw = self._notify.watch(_MAX_WAIT_MS, _QUIET_MS, _LONG_QUIET_MS, stop)
             if raw == "signal":
                 raise KeyboardInterrupt
             if isinstance(raw, str):
                 return changed_folders
             changed_folders |= {path for _, path in raw}
-            if len(changed_folders) < _BURST or time.monotonic() - started > _LONGEST_BURST:
+            if len(changed_folders) < _BURST_PATHS or time.monotonic() - started > _MAX_BURST_SECONDS:
                 return changed_folders
 
-    def _relevant(self, raw: Iterable[str]) -> tuple[set[str], set[str], bool]:
-        """Return the changed paths that may matter, the folders among them, and whether an ignore file changed."""
+    def _filter_paths(self, raw: Iterable[str]) -> tuple[set[str], set[str], bool]:
+        """Return the changed paths that may be notes or folders, these folders, and if an ignore file changed.
+
+        `raw` are the absolute paths that the system reported.
+        """
         paths: set[str] = set()
         folders: set[str] = set()
         base = f"{self._vault}{os.sep}"
@@ -177,28 +193,28 @@ class _SystemEvents:
                 paths.add(relative)
         return paths, folders, False
 
-    def _follow_changed(self, changed: Collection[str]) -> None:
-        """Watch the folders that now exist at and below the changed paths."""
+    def _watch_changed_folders(self, changed: Collection[str]) -> None:
+        """Update the watched folders at and below the changed paths to those that exist now."""
         self._folders = {folder for folder in self._folders if not _is_at_or_below(folder, changed)}
         changed_folders: set[str] = set()
         while new := set(scan(self._vault, self._settings, changed).folders) - changed_folders:
-            self._follow(new)
+            self._watch_folders(new)
             changed_folders |= new
 
-    def _follow(self, folders: Iterable[str]) -> None:
+    def _watch_folders(self, folders: Iterable[str]) -> None:
         new = set(folders) - self._folders
         self._folders |= new
-        if new and _BY_FOLDER:
+        if new and _WATCHES_EACH_FOLDER:
             before, self._notify = self._notify, self._watcher()
             raw = before.watch(_QUIET_MS, 10, 10, None)
-            self._left |= set() if isinstance(raw, str) else {path for _, path in raw}
+            self._pending_paths |= set() if isinstance(raw, str) else {path for _, path in raw}
             before.close()
 
     def _watcher(self) -> RustNotify:
         # Permission errors are not ignored: the limit on watches would be ignored with them.
         for _ in range(10):
             try:
-                if not _BY_FOLDER:
+                if not _WATCHES_EACH_FOLDER:
                     return RustNotify([str(self._vault)], False, False, 0, True, False)
                 watched = [str(self._vault / folder) for folder in sorted(self._folders)]
                 return RustNotify(watched, False, False, 0, False, False)
@@ -207,24 +223,24 @@ class _SystemEvents:
         raise OSError("The vault's folders change faster than they can be watched.")
 
 
-class _Scans:
-    """Changes found by comparing two scans of the whole vault."""
+class _ScanComparison:
+    """A source of changed paths: the comparison of two successive scans of the vault."""
 
     def __init__(self, vault: Path, settings: VaultSettings, scan_result: Scan, seconds: float) -> None:
         self._vault, self._settings, self._seconds = vault, settings, seconds
         self._last = scan_result
-        self._took = 0.0
+        self._scan_seconds = 0.0
 
     def close(self) -> None:
-        """Do nothing: no resource is held."""
+        """Do nothing: scans hold no resource that must be closed."""
 
-    def next(self, stop: threading.Event) -> Batch:
-        """Return the next batch; an empty one if nothing has changed. Raises VaultError."""
-        if stop.wait(max(self._seconds, self._took / _POLL_SHARE)):
+    def next(self, stop: threading.Event) -> ChangedPaths:
+        """Wait, scan the vault and return the changed paths; an empty batch if none changed. Raises VaultError."""
+        if stop.wait(max(self._seconds, self._scan_seconds / _POLL_SHARE)):
             return frozenset()
         started = time.monotonic()
         before, self._last = self._last, scan(self._vault, self._settings)
-        self._took = time.monotonic() - started
+        self._scan_seconds = time.monotonic() - started
         if before.skipped != self._last.skipped:
             return None
         changed: set[FileState] = set(before.files) ^ set(self._last.files)
@@ -232,12 +248,12 @@ class _Scans:
 
 
 def _is_at_or_below(folder: str, paths: Collection[str]) -> bool:
-    """Return whether `folder` (ending in "/") is one of `paths` or in one of them."""
+    """Return whether `folder` (ending in "/") is one of `paths` or below one of them."""
     return any(folder[:at] in paths for at, letter in enumerate(folder) if letter == "/")
 
 
 def _identity(vault: Path) -> tuple[int, int] | None:
-    """Return the identity of the folder at a path, which changes when a disk is mounted or removed."""
+    """Return the vault folder's device and inode, which change if a disk is mounted; None if missing."""
     try:
         status = vault.stat()
     except OSError:

@@ -1,4 +1,4 @@
-"""Whether a vault is watched just now: whoever watches it holds the lock of a file, which dies with its holder."""
+"""Marks that a vault is being watched: a locked file, whose lock ends with the watching process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from excerpt.state_files import file_lock
 
 @contextmanager
 def mark_watched(folder: Path) -> Iterator[None]:
-    """Mark a vault as watched for a block, by a file in `folder`; does nothing if that is not writable."""
+    """Mark a vault as watched during a `with` block, by a locked file in `folder`.
+
+    Does nothing if the folder is not writable.
+    """
     file = folder / f"{os.getpid()}.lock"
     lock = file_lock(file, 0)
     with suppress(OSError, Timeout):
@@ -30,14 +33,17 @@ def mark_watched(folder: Path) -> Iterator[None]:
 
 
 def is_watched(folder: Path) -> bool:
-    """Return whether a watcher of `folder` is alive, False if unknown; files of dead ones are removed."""
+    """Return whether a running process has marked a vault as watched in `folder`; False if that is unknown.
+
+    Removes the files of processes that have ended.
+    """
     try:
-        return any(_is_held(file) for file in sorted(folder.glob("*.lock")))
+        return any(_is_lock_held(file) for file in sorted(folder.glob("*.lock")))
     except OSError:
         return False
 
 
-def _is_held(file: Path) -> bool:
+def _is_lock_held(file: Path) -> bool:
     try:
         with file_lock(file, 0):
             file.unlink(missing_ok=True)

@@ -14,7 +14,7 @@ import pytest
 from textual.message import Message
 
 from excerpt import indexing_process
-from excerpt.model import BuildReport, Progress, Skipped
+from excerpt.model import BuildReport, FileProblem, Progress
 from excerpt.tui.index.process import message_of, posting_process
 from excerpt.tui.messages import (
     Failure,
@@ -29,7 +29,7 @@ from excerpt.tui.messages import (
 from tests.tui.driver import TIMEOUT_SECONDS
 
 PROGRESS = Progress("reading", 1, 2, 10, 20, "Ä note.md", 3, 0, 0.5)
-REPORT = BuildReport(4, 1, 0, 0, 1, 9, 9, (Skipped("a.md", "zeros"),), (), 0.5)
+REPORT = BuildReport(4, 1, 0, 0, 1, 9, 9, (FileProblem("a.md", "zeros"),), (), 0.5)
 
 ECHO = """
 import json, sys

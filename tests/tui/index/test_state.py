@@ -8,7 +8,7 @@ from pathlib import Path
 from textual.message import Message
 
 from excerpt.errors import IndexBusyError
-from excerpt.model import BuildReport, Progress, Skipped, Status
+from excerpt.model import BuildReport, FileProblem, Progress, Status
 from excerpt.tui.index.controller import IndexState, Watch, bar_state, build_words
 from excerpt.tui.index.dialog import build_facts, status_facts
 from excerpt.tui.messages import (
@@ -48,7 +48,7 @@ def test_the_tab_bar_says_in_few_words_how_the_index_stands() -> None:
     assert bar_state(known(OPENED, IndexProgressed(PROGRESS), IndexPaused(paused=True))) == "paused 30 of 171"
     assert bar_state(known(OPENED, WATCHED, IndexEnded())) == "171 notes · not watched"
     assert bar_state(known(OPENED, WATCHED, IndexEmptied(171, "None left."))) == "no notes found"
-    skipped = replace(STATUS, skipped=(Skipped("Zeros.md", "not text"),) * 3)
+    skipped = replace(STATUS, skipped=(FileProblem("Zeros.md", "not text"),) * 3)
     assert bar_state(known(IndexOpened(skipped), WATCHED)) == "171 notes · 3 skipped · up to date"
     assert bar_state(known(OPENED, BUSY)) == "indexed by another excerpt"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from excerpt.kinds import Format, Scope, Strategy
-from excerpt.model import Entry, Hit, Memory, Pack, PackResult
+from excerpt.model import EntryHit, Hit, Memory, Pack, PackResult
 from excerpt.pack.selection import MarkedFragment, SavedMarks
 from excerpt.settings import PackSettings
 from excerpt.tui.pack.controller import PackController, mark_hit, typed_budget
@@ -20,7 +20,7 @@ A, B = make_hit("a"), make_hit("b")
 
 
 def pack_of_one(fragment_id: str) -> Pack:
-    entry = Entry(fragment_id, 0, 1.0, ())
+    entry = EntryHit(fragment_id, 0, 1.0, ())
     return Pack(fragment_id, "a.md", "a", (), 1, 1, Scope.NONE, entry, (fragment_id,), "text", 1, "", False, False)
 
 

@@ -129,7 +129,7 @@ def test_an_archive_that_would_fill_the_memory_is_refused(ending: str) -> None:
     with ZipFile(data, "w", ZIP_DEFLATED) as archive:
         for number in range(3):
             archive.writestr(f"{number}.xml", b" " * 10_000_000)
-    assert ends(data.getvalue(), ending) == "Unpacked, it is larger than the limit for attachments."
+    assert ends(data.getvalue(), ending) == "The unpacked file is larger than the limit for attachments."
 
 
 @pytest.mark.parametrize("ending", PACKED)

@@ -18,7 +18,7 @@ from excerpt.search.engine import Engine
 from excerpt.settings import AttachmentSettings, Ocr, Settings, VaultSettings
 from excerpt.vault.readers import ReadOptions
 from excerpt.vault.readers.image import ImageReader
-from excerpt.vault.readers.image_size import pages_of, size_of
+from excerpt.vault.readers.image_size import count_tiff_pages, image_size
 from tests.drawn import DARWIN, drawn, saved
 
 SHOPPING = "Things to buy for the trellis: seven spruce boards, wood glue and sandpaper."
@@ -34,12 +34,12 @@ def header_of_png(width: int, height: int) -> bytes:
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "BMP", "TIFF", "WEBP", "PPM"])
 def test_the_size_stands_in_the_header_of_each_format(kind: str) -> None:
-    assert size_of(saved(Image.new("RGB", (321, 123), "white"), kind)) == (321, 123)
+    assert image_size(saved(Image.new("RGB", (321, 123), "white"), kind)) == (321, 123)
 
 
 def test_a_jpeg_may_say_much_before_its_size() -> None:
     image = Image.new("RGB", (321, 123), "white")
-    assert size_of(saved(image, "JPEG", progressive=True, comment=b"x" * 60_000, icc_profile=b"y" * 90_000)) == (
+    assert image_size(saved(image, "JPEG", progressive=True, comment=b"x" * 60_000, icc_profile=b"y" * 90_000)) == (
         321,
         123,
     )
@@ -47,15 +47,15 @@ def test_a_jpeg_may_say_much_before_its_size() -> None:
 
 def test_a_webp_may_be_without_loss_or_have_parts_beside_the_image() -> None:
     image = Image.new("RGB", (321, 123), "white")
-    assert size_of(saved(image, "WEBP", lossless=True)) == (321, 123)
-    assert size_of(saved(image, "WEBP", icc_profile=b"y" * 100)) == (321, 123)
+    assert image_size(saved(image, "WEBP", lossless=True)) == (321, 123)
+    assert image_size(saved(image, "WEBP", icc_profile=b"y" * 100)) == (321, 123)
 
 
 @pytest.mark.parametrize("order", ["<", ">"])
 def test_a_tiff_has_either_order_of_bytes(order: str) -> None:
     entries = struct.pack(f"{order}HHIHH HHII", 256, 3, 1, 321, 0, 257, 4, 1, 123)
     head = (b"II*\0" if order == "<" else b"MM\0*") + struct.pack(f"{order}IH", 8, 2)
-    assert size_of(head + entries) == (321, 123)
+    assert image_size(head + entries) == (321, 123)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_a_tiff_has_either_order_of_bytes(order: str) -> None:
     ],
 )
 def test_what_is_no_image_is_skipped(data: bytes) -> None:
-    with pytest.raises(ReadError, match="not a readable image"):
+    with pytest.raises(ReadError, match="not an image that can be read"):
         ImageReader().read(data, "a.png", ReadOptions())
 
 
@@ -85,9 +85,9 @@ def test_an_image_too_small_or_too_large_is_skipped_unopened(width: int, height:
 
 def test_the_pages_of_a_damaged_tiff_are_counted_as_far_as_they_go() -> None:
     data = saved(Image.new("L", (40, 40)), "TIFF", save_all=True, append_images=[Image.new("L", (40, 40))] * 2)
-    assert [pages_of(data[:end]) for end in (len(data), 100)] == [3, 1]
-    assert pages_of(struct.pack("<4sIHI", b"II*\0", 8, 0, 8)) == 1
-    assert pages_of(saved(Image.new("L", (40, 40)))) == 1
+    assert [count_tiff_pages(data[:end]) for end in (len(data), 100)] == [3, 1]
+    assert count_tiff_pages(struct.pack("<4sIHI", b"II*\0", 8, 0, 8)) == 1
+    assert count_tiff_pages(saved(Image.new("L", (40, 40)))) == 1
 
 
 # --- one image --------------------------------------------------------------------------------------------------------
@@ -117,7 +117,7 @@ def test_of_a_tiff_of_several_pages_the_first_is_read_and_the_others_are_told_of
     data = saved(pages[0], "TIFF", save_all=True, append_images=pages[1:])
     note = ImageReader().read(data, "minutes.tif", ReadOptions(ocr=Ocr.AUTO))
     assert note.text == "Minutes of May"
-    assert ["Only the first of its 3 pages" in one for one in note.warnings] == [True]
+    assert ["Only the first of the image's 3 pages" in one for one in note.warnings] == [True]
 
 
 # --- in a vault -------------------------------------------------------------------------------------------------------

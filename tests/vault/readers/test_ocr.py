@@ -12,7 +12,15 @@ import pytest
 from excerpt.errors import OcrMissingError, ReadError
 from excerpt.settings import Ocr
 from excerpt.vault.readers import ocr
-from excerpt.vault.readers.ocr import Line, Recognised, blocks_of, languages_for, ocr_warning, prose, recognise
+from excerpt.vault.readers.ocr import (
+    ImageLine,
+    RecognisedText,
+    group_lines,
+    join_blocks,
+    languages_for,
+    ocr_warning,
+    recognise_text,
+)
 from tests.drawn import DARWIN, drawn, recall, saved
 
 with_tesseract = pytest.mark.usefixtures("tesseract")
@@ -23,28 +31,28 @@ with_tesseract = pytest.mark.usefixtures("tesseract")
 
 @with_tesseract
 def test_a_page_is_read_with_nearly_all_of_its_words() -> None:
-    found = recognise(saved(drawn(DARWIN)), Ocr.TESSERACT, "en")
+    found = recognise_text(saved(drawn(DARWIN)), Ocr.TESSERACT, "en")
     assert recall(DARWIN, found.text) >= 0.95
     assert found.confidence > 80
 
 
 @with_tesseract
 def test_the_paragraphs_of_a_page_are_those_of_its_text() -> None:
-    found = recognise(saved(drawn(DARWIN)), Ocr.TESSERACT, "en")
+    found = recognise_text(saved(drawn(DARWIN)), Ocr.TESSERACT, "en")
     assert [each[:5] for each in found.text.split("\n\n")] == ["When ", "There"]
 
 
 @with_tesseract
 @pytest.mark.parametrize("ink, paper", [("#222", "#eee"), ("#ddd", "#1e1e2e")], ids=["light", "dark"])
 def test_a_screenshot_is_read_whatever_its_colours(ink: str, paper: str) -> None:
-    found = recognise(saved(drawn(DARWIN, letter=16, ink=ink, paper=paper)), Ocr.TESSERACT, "en")
+    found = recognise_text(saved(drawn(DARWIN, letter=16, ink=ink, paper=paper)), Ocr.TESSERACT, "en")
     assert recall(DARWIN, found.text) >= 0.95
 
 
 @with_tesseract
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "BMP", "TIFF", "WEBP", "PPM"])
 def test_each_format_is_read(kind: str) -> None:
-    assert recognise(saved(drawn("Turn the compost heap"), kind), Ocr.AUTO, "").text == "Turn the compost heap"
+    assert recognise_text(saved(drawn("Turn the compost heap"), kind), Ocr.AUTO, "").text == "Turn the compost heap"
 
 
 # --- missing or failing program ---------------------------------------------------------------------------------------
@@ -54,7 +62,7 @@ def test_without_a_program_it_is_said_what_to_install(monkeypatch: pytest.Monkey
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setitem(sys.modules, "rapidocr", None)
     with pytest.raises(OcrMissingError, match="neither tesseract nor rapidocr") as raised:
-        recognise(saved(drawn("a")), Ocr.AUTO, "")
+        recognise_text(saved(drawn("a")), Ocr.AUTO, "")
     assert "apt install tesseract-ocr" in raised.value.hint
     assert 'pip install "excerpt[ocr]"' in raised.value.hint
 
@@ -81,14 +89,14 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
 def test_a_program_that_fails_says_why(program: Program) -> None:
     program("echo Estimating >&2; echo Image too large >&2; exit 1")
     with pytest.raises(ReadError, match="Image too large"):
-        recognise(saved(drawn("a")), Ocr.AUTO, "")
+        recognise_text(saved(drawn("a")), Ocr.AUTO, "")
 
 
 def test_a_program_that_does_not_end_is_ended(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ocr, "SECONDS", 1)
+    monkeypatch.setattr(ocr, "MAX_CPU_SECONDS", 1)
     program("while :; do :; done")
     with pytest.raises(ReadError, match="longer than 1 s"):
-        recognise(saved(drawn("a")), Ocr.AUTO, "")
+        recognise_text(saved(drawn("a")), Ocr.AUTO, "")
 
 
 def test_what_is_no_image_never_reaches_the_program_which_would_take_it_for_a_list_of_files(
@@ -96,8 +104,8 @@ def test_what_is_no_image_never_reaches_the_program_which_would_take_it_for_a_li
 ) -> None:
     program(f"touch {tmp_path}/reached")
     (tmp_path / "secret.png").write_bytes(saved(drawn("Secret")))
-    with pytest.raises(ReadError, match="not a readable image"):
-        recognise(f"{tmp_path}/secret.png\n".encode(), Ocr.AUTO, "")
+    with pytest.raises(ReadError, match="not an image that can be read"):
+        recognise_text(f"{tmp_path}/secret.png\n".encode(), Ocr.AUTO, "")
     assert not (tmp_path / "reached").exists()
 
 
@@ -126,59 +134,67 @@ def test_images_are_read_in_the_languages_of_the_vault_that_there_is_data_for(
 # --- lines to prose ---------------------------------------------------------------------------------------------------
 
 
-def lines(*texts: str) -> list[Line]:
+def lines(*texts: str) -> list[ImageLine]:
     """Return lines in letters of 10 by 20 pixels."""
     return [
-        Line(tuple(text.split()), 0, 10 * len(text), 30 * number, 30 * number + 20) for number, text in enumerate(texts)
+        ImageLine(tuple(text.split()), 0, 10 * len(text), 30 * number, 30 * number + 20)
+        for number, text in enumerate(texts)
     ]
 
 
 def test_the_lines_of_a_paragraph_are_joined() -> None:
-    assert prose([lines("a sync conflict", "arises when two", "meet")]) == "a sync conflict arises when two meet"
+    assert join_blocks([lines("a sync conflict", "arises when two", "meet")]) == "a sync conflict arises when two meet"
 
 
 def test_a_word_divided_at_the_end_of_a_line_is_joined() -> None:
-    assert prose([lines("it was synchro-", "nised")]) == "it was synchronised"
-    assert prose([lines("the state-of-the-", "art of it")]) == "the state-of-the-art of it"
-    assert prose([lines("from 1914 to 19-", "20 - by Smith-", "Jones")]) == "from 1914 to 19- 20 - by Smith- Jones"
+    assert join_blocks([lines("it was synchro-", "nised")]) == "it was synchronised"
+    assert join_blocks([lines("the state-of-the-", "art of it")]) == "the state-of-the-art of it"
+    assert (
+        join_blocks([lines("from 1914 to 19-", "20 - by Smith-", "Jones")]) == "from 1914 to 19- 20 - by Smith- Jones"
+    )
 
 
 def test_a_line_end_is_kept_where_the_next_word_had_room() -> None:
-    assert prose([lines("Shopping", "spruce boards, wood glue", "sandpaper")]) == (
+    assert join_blocks([lines("Shopping", "spruce boards, wood glue", "sandpaper")]) == (
         "Shopping\nspruce boards, wood glue sandpaper"
     )
 
 
 def test_the_items_of_a_list_are_lines() -> None:
-    assert prose([lines("• seven boards", "• glue", "2. sandpaper")]) == "• seven boards\n• glue\n2. sandpaper"
+    assert join_blocks([lines("• seven boards", "• glue", "2. sandpaper")]) == "• seven boards\n• glue\n2. sandpaper"
 
 
 def test_chinese_and_japanese_lines_are_joined_without_spaces() -> None:
-    assert prose([[Line(("同", "步"), 0, 40, 0, 20), Line(("笔记", "in", "Git"), 0, 40, 30, 50)]]) == "同步笔记 in Git"
+    assert (
+        join_blocks([[ImageLine(("同", "步"), 0, 40, 0, 20), ImageLine(("笔记", "in", "Git"), 0, 40, 30, 50)]])
+        == "同步笔记 in Git"
+    )
 
 
 def test_a_paragraph_begins_after_more_than_the_usual_space() -> None:
-    end = Line(("The", "end"), 0, 70, 150, 170)
-    assert prose([[*lines("a sync conflict", "arises when two", "meet"), end]]) == (
+    end = ImageLine(("The", "end"), 0, 70, 150, 170)
+    assert join_blocks([[*lines("a sync conflict", "arises when two", "meet"), end]]) == (
         "a sync conflict arises when two meet\n\nThe end"
     )
 
 
 def test_a_paragraph_begins_with_an_indent() -> None:
     first, second, third, fourth = lines("a sync conflict", "arises", "Then one of them", "is kept")
-    assert prose([[first, second, replace(third, left=20), fourth]]) == (
+    assert join_blocks([[first, second, replace(third, left=20), fourth]]) == (
         "a sync conflict arises\n\nThen one of them is kept"
     )
 
 
 def test_columns_are_read_one_after_the_other() -> None:
     left, right = lines("one two", "three"), [replace(line, left=400, right=500) for line in lines("four", "five")]
-    assert blocks_of([right[0], left[1], right[1], left[0]]) == [left, right]
-    apart = [Line(("end",), 0, 30, 200, 220)]
-    assert blocks_of([*left, *apart]) == [left, apart]
+    assert group_lines([right[0], left[1], right[1], left[0]]) == [left, right]
+    apart = [ImageLine(("end",), 0, 30, 200, 220)]
+    assert group_lines([*left, *apart]) == [left, apart]
 
 
 def test_what_is_recognised_with_doubt_is_a_warning() -> None:
-    assert ocr_warning(Recognised("clear", 91.0)) == ()
-    assert ocr_warning(Recognised("", 0.0)) == ()
-    assert ocr_warning(Recognised("cl3ar", 43.2)) == ("OCR is 43 % sure of its text, which may be wrong.",)
+    assert ocr_warning(RecognisedText("clear", 91.0)) == ()
+    assert ocr_warning(RecognisedText("", 0.0)) == ()
+    assert ocr_warning(RecognisedText("cl3ar", 43.2)) == (
+        "The text recognised by OCR may be wrong: the confidence is 43 %.",
+    )

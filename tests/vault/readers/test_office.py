@@ -15,7 +15,7 @@ from docx.oxml.ns import nsdecls
 from excerpt.errors import ReadError
 from excerpt.model import Note
 from excerpt.vault.readers import ReadOptions
-from excerpt.vault.readers.office import OLE, DocumentReader, SlidesReader
+from excerpt.vault.readers.office import OLE_SIGNATURE, DocumentReader, SlidesReader
 from tests.drawn import DARWIN, recall
 
 ENGLISH = ReadOptions(language="en")
@@ -151,13 +151,13 @@ def test_cells_in_content_controls_are_read() -> None:
 @pytest.mark.parametrize(("reader", "old"), [(SlidesReader(), "a.ppt"), (DocumentReader(), "a.doc")])
 def test_files_of_the_old_formats_say_what_to_do(reader: SlidesReader | DocumentReader, old: str) -> None:
     with pytest.raises(ReadError) as caught:
-        reader.read(OLE + b"\0" * 600, old, ENGLISH)
+        reader.read(OLE_SIGNATURE + b"\0" * 600, old, ENGLISH)
     assert str(caught.value) == f"Old {old[1:]} files are not read. Save it as {old[1:]}x."
 
 
 def test_a_file_behind_a_password_says_so() -> None:
-    data = OLE + b"\0" * 512 + "EncryptedPackage".encode("utf-16-le")
-    with pytest.raises(ReadError, match=r"It is protected by a password\."):
+    data = OLE_SIGNATURE + b"\0" * 512 + "EncryptedPackage".encode("utf-16-le")
+    with pytest.raises(ReadError, match=r"The file is protected by a password\."):
         DocumentReader().read(data, "a.docx", ENGLISH)
 
 
@@ -167,7 +167,7 @@ def test_slides_that_are_called_a_document_are_no_document() -> None:
 
 
 def test_a_file_without_text_says_so() -> None:
-    with pytest.raises(ReadError, match="There is no text in it"):
+    with pytest.raises(ReadError, match="The file has no text"):
         SlidesReader().read(saved(pptx.Presentation()), "a.pptx", ENGLISH)
 
 

@@ -107,7 +107,7 @@ def test_other_scripts_are_read(note: Note) -> None:
 
 
 def test_pages_beyond_the_bound_are_told_of(data: bytes) -> None:
-    note = read(data, most_pages=5)
+    note = read(data, max_pages=5)
     assert [one.place for one in note.sections[1:]] == [f"page={number}" for number in range(1, 6)]
     assert note.warnings == (f"Only the first 5 of {len(SENTENCES)} pages are read.",)
 
@@ -177,10 +177,10 @@ LOCKED = (
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"", "It is not a PDF"),
-        (b"PK\x03\x04 and so on", "It is not a PDF"),
-        (b"%PDF-1.7\nnothing of it", "It is damaged"),
-        (LOCKED, "It is protected by a password"),
+        (b"", "The file is not a PDF"),
+        (b"PK\x03\x04 and so on", "The file is not a PDF"),
+        (b"%PDF-1.7\nnothing of it", "The file is damaged"),
+        (LOCKED, "The file is protected by a password"),
     ],
     ids=["empty", "another kind", "damaged", "locked"],
 )
@@ -197,7 +197,7 @@ def test_a_document_without_text_is_refused() -> None:
     for _ in range(10_000):
         document.new_page(100, 100).close()
     document.save(file)
-    with pytest.raises(ReadError, match="There is no text in it"):
+    with pytest.raises(ReadError, match="The file has no text"):
         read(file.getvalue())
 
 

@@ -83,9 +83,9 @@ def test_every_sheet_of_a_workbook_is_read() -> None:
 
 def test_what_is_too_much_is_left_out_and_said() -> None:
     note = SheetReader().read(workbook(S=[[number] for number in range(5_100)]), "s.xlsx", ENGLISH)
-    assert note.warnings == ("Only the first 5,000 rows of it are read; 100 are left out.",)
+    assert note.warnings == ("Only the first 5,000 rows of the file are read; 100 are left out.",)
     wide = SheetReader().read(workbook(S=[list(range(60))]), "s.xlsx", ENGLISH)
-    assert wide.warnings == ("Only 50 columns of it are read; 10 are left out.",)
+    assert wide.warnings == ("Only 50 columns of the file are read; 10 are left out.",)
 
 
 def test_a_large_table_ends_at_the_bound_of_its_text() -> None:
@@ -105,7 +105,7 @@ def test_a_large_table_ends_at_the_bound_of_its_text() -> None:
 def test_text_that_is_cut_within_a_range_is_said(reader: SheetReader | CsvReader, data: bytes) -> None:
     note = reader.read(data, "a", ENGLISH)
     assert len(note.text) <= MAX_TEXT
-    assert "Only the first 200,000 characters of it are read." in note.warnings
+    assert "Only the first 200,000 characters of the file are read." in note.warnings
 
 
 def test_a_table_far_from_the_first_cell_is_placed_where_it_stands() -> None:
@@ -175,5 +175,5 @@ def test_another_encoding_is_read_and_said() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"\n\n", b",,\n,,\n"])
 def test_a_table_without_values_says_so(data: bytes) -> None:
-    with pytest.raises(ReadError, match="There is no text in it"):
+    with pytest.raises(ReadError, match="The file has no text"):
         CsvReader().read(data, "a.csv", ENGLISH)

@@ -106,7 +106,7 @@ def test_what_xhtml_closes_at_once_hides_nothing_after_it(element: str) -> None:
 def test_a_page_beyond_the_bound_of_its_text_is_cut_there_and_it_is_said() -> None:
     note = read("<p>" + "x" * (MAX_TEXT + 10))
     assert len(note.text) == MAX_TEXT
-    assert note.warnings == ("Only the first 5,000,000 characters of it are read.",)
+    assert note.warnings == ("Only the first 5,000,000 characters of the file are read.",)
 
 
 @pytest.mark.parametrize(("html", "reason"), [("no tags", "not HTML"), ("<html><p> </p>", "no text")])
@@ -167,7 +167,7 @@ def test_a_book_without_contents_has_its_chapters_numbered() -> None:
 
 def test_a_book_that_its_seller_encrypted_says_so() -> None:
     data = book(**{"META-INF_encryption.xml": '<e><CipherReference URI="OPS/text/one.xhtml"/></e>'})
-    with pytest.raises(ReadError, match="only its seller's programs"):
+    with pytest.raises(ReadError, match="Only its seller's programs"):
         EpubReader().read(data, "origin.epub", ENGLISH)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from excerpt.pack.formats.numbered_sources import NumberedSourcesRenderer, read
 from excerpt.pack.formats.pack_format import PackFormat
-from excerpt.text.display import extend_border
+from excerpt.text.display import extend_fence
 
 _FENCE = "```"
 
@@ -25,7 +25,7 @@ class MarkdownRenderer(NumberedSourcesRenderer):
 
 def build_fence(text: str) -> str:
     """Return a run of backticks that encloses the text as a code fence, longer than any run in the text."""
-    return extend_border(_FENCE, text)
+    return extend_fence(_FENCE, text)
 
 
 FORMAT = PackFormat(MarkdownRenderer, read)

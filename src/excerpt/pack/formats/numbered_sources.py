@@ -14,7 +14,7 @@ from typing import ClassVar
 from excerpt.model import Pack
 from excerpt.pack.formats.pack_format import PackFile, PackSource, UnreadablePackError
 from excerpt.pack.formats.source_label import format_headings, format_pack_location, join_lines, shorten_digest
-from excerpt.text.display import extend_border
+from excerpt.text.display import extend_fence
 
 _CUT_MARK = "[…]"
 """The mark in place of text that was cut to fit the budget."""
@@ -53,7 +53,7 @@ class NumberedSourcesRenderer:
         return text
 
     def _render_borders(self, number: int, pack: Pack) -> tuple[str, str]:
-        border, separator = extend_border(self.min_border, pack.text), self.separator
+        border, separator = extend_fence(self.min_border, pack.text), self.separator
         above = f"{self.heading_prefix}[{number}] {format_headings(pack)}\n{_format_location_line(pack)}\n{separator}"
         cut_above = f"{_CUT_MARK}\n{separator}" if pack.cut_above else ""
         cut_below = f"{separator}{_CUT_MARK}\n" if pack.cut_below else ""

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from excerpt.locations import format_kind
 from excerpt.model import Pack, PackResult
 from excerpt.pack.memory_fragment import memory_id_of
-from excerpt.text.display import line_range, location, title_and_headings, visible_line
+from excerpt.text.display import format_source_location, line_range, title_and_headings, visible_line
 
 _SHOWN_DIGEST_CHARACTERS = 6  # of 16: enough for a reader to compare
 
@@ -32,7 +32,7 @@ def format_pack_location(pack: Pack) -> str:
 
     An attachment has its place and kind instead of lines: `paper.pdf#page=12 (PDF, page 12)`.
     """
-    location_text = location(pack.path, pack.line_start, pack.line_end, pack.place)
+    location_text = format_source_location(pack.path, pack.line_start, pack.line_end, pack.place)
     return f"{location_text} ({format_kind(pack.kind, pack.place)})" if pack.kind else location_text
 
 

@@ -24,7 +24,7 @@ from typing import Any
 
 from excerpt.errors import ExcerptError, SettingsError
 from excerpt.kinds import Scope
-from excerpt.model import Entry, Pack
+from excerpt.model import EntryHit, Pack
 from excerpt.pack.formats.source_label import PackLinks, format_headings, format_pack_lines, join_lines, shorten_digest
 from excerpt.processes import start_arguments
 from excerpt.state_files import read_text
@@ -170,7 +170,7 @@ class TemplateRenderer:
 
 _PROBE_PACK = Pack(
     id="", path="probe.md", title="Probe", heading_path=(), line_start=1, line_end=1, scope=Scope.NONE,
-    entry=Entry("", 0, 0.0, ()), fragment_ids=(), text="", tokens=0, digest="0" * 16, modified="2000-01-01",
+    entry=EntryHit("", 0, 0.0, ()), fragment_ids=(), text="", tokens=0, digest="0" * 16, modified="2000-01-01",
 )  # fmt: skip
 _TEMPLATE_HINT = "The note on packs in the guide (`excerpt demo`) lists what a template can use."
 

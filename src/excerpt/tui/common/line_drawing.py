@@ -13,7 +13,7 @@ from rich.cells import cell_len
 
 from excerpt.kinds import LinkKind
 from excerpt.text.display import format_count, visible
-from excerpt.text.inline import INLINE_MARKS, InlineSpan, SpanKind, inline_spans, replacements
+from excerpt.text.inline import INLINE_MARKS, InlineSpan, SpanKind, display_replacements, inline_spans
 from excerpt.text.line_context import CALLOUT, PROSE, QUOTE_MARKS, TABLE_RULE, Context, LineContext
 
 _TAB = "    "
@@ -475,7 +475,7 @@ _FAINT_KINDS = (SpanKind.COMMENT, SpanKind.HTML, SpanKind.BLOCK_ID)
 def draw_inline(line: StyledLine) -> None:
     """Style links, code and emphasis, and hide their marks."""
     spans = inline_spans(line.text)
-    for replacement in replacements(line.text, spans):
+    for replacement in display_replacements(line.text, spans):
         line.replace(*replacement)
     for span in spans:
         if span.kind in _LINK_KINDS:
@@ -488,6 +488,6 @@ def draw_inline(line: StyledLine) -> None:
 
 def draw_link(line: StyledLine, span: InlineSpan) -> None:
     """Draw the label of a link, or else its target; an embed gets a sign."""
-    for replacement in replacements(line.text, (span,)):
+    for replacement in display_replacements(line.text, (span,)):
         line.replace(*replacement)
     line.link(span.start, span.end, LinkTo(_LINK_KINDS[span.kind], span.value))

@@ -18,10 +18,10 @@ from rich.style import Style
 from textual.color import Color
 from textual.filter import LineFilter
 
-from excerpt.text.display import escape_characters, visible_line
+from excerpt.text.display import control_character_set, visible_line
 from excerpt.tui.keymap import spell_keys
 
-_CONTROL = re.compile(f"[\\x00-\\x1f{escape_characters()}]")
+_CONTROL = re.compile(f"[\\x00-\\x1f{control_character_set()}]")
 # With joiners before such a character: they are measured with it, and alone would join what follows.
 _WITH_JOINERS = re.compile(f"\u200d*{_CONTROL.pattern}")
 

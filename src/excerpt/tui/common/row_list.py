@@ -15,7 +15,7 @@ from textual.strip import Strip
 
 from excerpt.text.display import headings_below, visible_line
 from excerpt.tui.common.line_view import LineView
-from excerpt.tui.common.strips import Part, cells_in, parts_with_matches, strip_unstable
+from excerpt.tui.common.strips import FragmentInfo, cells_in, parts_with_matches, strip_unstable
 
 if TYPE_CHECKING:
     from excerpt.model import Hit, Span
@@ -231,9 +231,9 @@ def _width(names: Sequence[Name]) -> int:
     return sum(cells_in(strip_unstable(text)) for text, _ in names) + len(BETWEEN) * (len(names) - 1)
 
 
-def name_parts(names: Sequence[Name], cells: int, title: Style, heading: Style, match: Style) -> list[Part]:
+def name_parts(names: Sequence[Name], cells: int, title: Style, heading: Style, match: Style) -> list[FragmentInfo]:
     """Return `names` as parts of a line with their matches highlighted."""
-    parts: list[Part] = []
+    parts: list[FragmentInfo] = []
     for index, (text, spans) in enumerate(shorten_names(names, cells)):
         if index:
             parts.append((BETWEEN, heading))

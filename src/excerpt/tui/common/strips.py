@@ -10,7 +10,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-Part = tuple[str, Style]
+FragmentInfo = tuple[str, Style]
 """Text on one line, and its style."""
 
 
@@ -42,9 +42,9 @@ def fit(text: str, cells: int) -> str:
     return set_cell_size(text, cells - 1).rstrip(" \u200d") + "…"
 
 
-def fit_parts(parts: Iterable[Part], cells: int) -> list[Part]:
+def fit_parts(parts: Iterable[FragmentInfo], cells: int) -> list[FragmentInfo]:
     """Return `parts` as one line, truncated to `cells` with an ellipsis."""
-    fitted: list[Part] = []
+    fitted: list[FragmentInfo] = []
     cells_left = cells
     stable = [(strip_unstable(text), style) for text, style in parts if text]
     for index, (text, style) in enumerate(stable):
@@ -60,7 +60,7 @@ def fit_parts(parts: Iterable[Part], cells: int) -> list[Part]:
     return fitted
 
 
-def line(left: Iterable[Part], right: Sequence[Part], width: int, base: Style) -> Strip:
+def line(left: Iterable[FragmentInfo], right: Sequence[FragmentInfo], width: int, base: Style) -> Strip:
     """Return one line: `left` aligned left, `right` complete at the right end, on the style `base`."""
     right = [(strip_unstable(text), style) for text, style in right]
     right_width = sum(cells_in(text) for text, _ in right)
@@ -71,14 +71,14 @@ def line(left: Iterable[Part], right: Sequence[Part], width: int, base: Style) -
     return Strip(segments, max(width, right_width + used)).adjust_cell_length(width, base)
 
 
-def cells_of(parts: Iterable[Part]) -> int:
+def cells_of(parts: Iterable[FragmentInfo]) -> int:
     """Return the width of `parts` in cells."""
     return sum(cells_in(strip_unstable(text)) for text, _ in parts)
 
 
-def parts_with_matches(text: str, matches: Iterable[tuple[int, int]], plain: Style, match: Style) -> list[Part]:
+def parts_with_matches(text: str, matches: Iterable[tuple[int, int]], plain: Style, match: Style) -> list[FragmentInfo]:
     """Return `text` in parts: its matches (start, end) in one style, the rest in the other."""
-    parts: list[Part] = []
+    parts: list[FragmentInfo] = []
     at = 0
     for start, end in matches:
         first = max(start, at)

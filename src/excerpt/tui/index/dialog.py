@@ -14,13 +14,13 @@ from textual.widgets import Button, OptionList, ProgressBar, Static
 from textual.widgets.option_list import Option
 
 from excerpt.indexing_process import Command
-from excerpt.model import Progress, Skipped, Status
+from excerpt.model import FileProblem, Progress, Status
 from excerpt.store.address import StoreAddress
 from excerpt.text.display import format_count, local_time, visible_line
 from excerpt.tui.common.dialog import Box, Dialog
 from excerpt.tui.index.controller import IndexState, Watch, rate_words, share_done
 from excerpt.tui.keymap import format_key, key_sign
-from excerpt.vault.readers.registry import WITH_OCR
+from excerpt.vault.readers.registry import OCR_COMMAND
 
 _MAX_FILES = 200
 """Maximum number of files listed: a list of 1,000 takes a tenth of a second to build."""
@@ -90,7 +90,7 @@ class IndexDialog(Dialog[None]):
         self._ask = ask
         self._edit = edit
         self._read_images = read_images
-        self._files: tuple[Skipped, ...] = ()
+        self._files: tuple[FileProblem, ...] = ()
 
     def compose(self) -> ComposeResult:
         with Box() as box:
@@ -149,7 +149,7 @@ class IndexDialog(Dialog[None]):
         pause.disabled = state.watch is Watch.ENDED
         cancel.disabled = progress is None
         unread = state.status.unread if state.status is not None else ()
-        self.query_one("#images", Button).display = any(one.action == WITH_OCR for one in unread)
+        self.query_one("#images", Button).display = any(one.action == OCR_COMMAND for one in unread)
 
     def _show_files(self, status: Status | None) -> None:
         skipped, warned = (status.skipped, status.warnings) if status is not None else ((), ())

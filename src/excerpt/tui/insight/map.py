@@ -14,7 +14,7 @@ from textual.strip import Strip
 from excerpt.text.display import format_count, visible_line
 from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.row_list import RowList
-from excerpt.tui.common.strips import Part, fit, line, share_bar, sparkline
+from excerpt.tui.common.strips import FragmentInfo, fit, line, share_bar, sparkline
 from excerpt.tui.insight.controller import InsightController, has_filter
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ class MapPanel(RowList):
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
         shown = self._rows[row]
         sign = "  " if shown.is_open is None else "▾ " if shown.is_open else "▸ "
-        left: list[Part] = [
+        left: list[FragmentInfo] = [
             ("▌" if selected else " ", self.style_of("row--bar")),
             ("  " * shown.depth + sign, self.style_of("map--soft")),
         ]
@@ -166,11 +166,11 @@ class MapPanel(RowList):
         left.append((summary, self.style_of("map--soft")))
         return (line(left, self._counts(shown, width), width, base),)
 
-    def _counts(self, row: MapRow, width: int) -> list[Part]:
+    def _counts(self, row: MapRow, width: int) -> list[FragmentInfo]:
         if row.branch is None:
             return []
         bar = 16 if width >= _NOTES_FROM else 8
-        right: list[Part] = [
+        right: list[FragmentInfo] = [
             (share_bar(row.share, bar), self.style_of("map--bar")),
             (f" {row.branch.fragments:>6,} ", self.style_of("map--count")),
         ]

@@ -29,10 +29,10 @@ from excerpt.insight.overview_parts import (
     Theme,
     Timeline,
 )
-from excerpt.text.display import format_count, percent, visible_line
+from excerpt.text.display import format_count, format_percent, visible_line
 from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.row_list import RowList
-from excerpt.tui.common.strips import Part, fit, line, share_bar, sparkline
+from excerpt.tui.common.strips import FragmentInfo, fit, line, share_bar, sparkline
 
 Item = MainNote | KeySection | KeyPassage | Theme | DistinctiveLabel | LinkedNote | LinkedName | Timeline | Month
 
@@ -220,7 +220,7 @@ _BAR = 8
 _MAX_BARS = 40
 """Maximum bars of a timeline. If it has more months, several share a bar."""
 
-Cells = tuple[list[Part], list[Part]]
+Cells = tuple[list[FragmentInfo], list[FragmentInfo]]
 """The parts at the left of a line and at its right."""
 
 
@@ -324,11 +324,11 @@ class OverviewList(RowList):
 
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
         shown = self._rows[row]
-        edge: Part = ("▌" if selected else " ", self.style_of("row--bar"))
+        edge: FragmentInfo = ("▌" if selected else " ", self.style_of("row--bar"))
         left, right = self._cells(shown, width - _GUTTER)
         return (line([edge, *self._gutter(shown), *left], [*right, (" ", base)], width, base),)
 
-    def _gutter(self, row: OverviewRow) -> list[Part]:
+    def _gutter(self, row: OverviewRow) -> list[FragmentInfo]:
         if row.is_first:
             title = f"{row.part} +{row.hidden:,}" if row.hidden else row.part
             name = title if len(title) <= _LABEL else row.part
@@ -377,7 +377,7 @@ class OverviewList(RowList):
         return [(text, Style.null())], [self._faint(title)] if title else []
 
     def _theme(self, row: OverviewRow, theme: Theme, wide: bool) -> Cells:
-        words: list[Part] = []
+        words: list[FragmentInfo] = []
         for number, word in enumerate(theme.words):
             words += [self._faint(" · ")] if number else []
             words.append((visible_line(word), self.style_of("overview--label")))
@@ -404,7 +404,7 @@ class OverviewList(RowList):
         return [(visible_line(note.place.title), Style.null())], [self._faint(counts)]
 
     def _linked_name(self, name: LinkedName, wide: bool) -> Cells:
-        left: list[Part] = [(visible_line(name.name), Style.null())]
+        left: list[FragmentInfo] = [(visible_line(name.name), Style.null())]
         if name.path is None:
             left.append(self._faint(" no note yet"))
         counts = f"in {format_count(name.notes, 'note')}"
@@ -423,19 +423,19 @@ class OverviewList(RowList):
             self._faint(format_count(month.notes, "note"))
         ]
 
-    def _share(self, relative_value: float, share: float, counts: str, room: int) -> list[Part]:
-        return [self._bar(relative_value), self._soft(f"{percent(share):>6}"), self._faint(f"{counts:>{room}}")]
+    def _share(self, relative_value: float, share: float, counts: str, room: int) -> list[FragmentInfo]:
+        return [self._bar(relative_value), self._soft(f"{format_percent(share):>6}"), self._faint(f"{counts:>{room}}")]
 
-    def _bar(self, relative_value: float) -> Part:
+    def _bar(self, relative_value: float) -> FragmentInfo:
         return share_bar(relative_value, _BAR), self.style_of("overview--bar")
 
-    def _title(self, title: str) -> Part:
+    def _title(self, title: str) -> FragmentInfo:
         return visible_line(title), self.style_of("overview--title")
 
-    def _soft(self, text: str) -> Part:
+    def _soft(self, text: str) -> FragmentInfo:
         return text, self.style_of("overview--soft")
 
-    def _faint(self, text: str) -> Part:
+    def _faint(self, text: str) -> FragmentInfo:
         return text, self.style_of("row--faint")
 
 
@@ -454,4 +454,4 @@ def _row_of(selected: OverviewRow | None, cursor: int, rows: Sequence[OverviewRo
 
 
 def _percent(count: int, of: int) -> str:
-    return percent(count / of if of else 0)
+    return format_percent(count / of if of else 0)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 from weakref import ref
 
-from excerpt.kinds import Confidence, next_of
+from excerpt.kinds import Confidence, next_in_cycle
 from excerpt.pack.memory_fragment import memory_id_of, memory_to_fragment
 from excerpt.pack.selection import MarkedFragment
 from excerpt.settings import MemorySettings, Paths, Settings
@@ -203,7 +203,7 @@ class RecallController:
 
     def next_placement(self) -> None:
         """Show memories in the next place; the last is `OFF`."""
-        self.placement = next_of(list(MemoryPlacement), self.placement)
+        self.placement = next_in_cycle(list(MemoryPlacement), self.placement)
 
     # --- recall -------------------------------------------------------------------------------------------------------
 

@@ -19,14 +19,14 @@ from textual.suggester import Suggester
 from textual.widgets import Label, Static, TextArea
 
 from excerpt.model import Memory
-from excerpt.text.display import local_day, percent, visible, visible_line
+from excerpt.text.display import format_percent, local_day, visible, visible_line
 from excerpt.text.snippet import snippet
 from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.debouncer import Debouncer
 from excerpt.tui.common.dialog import Dialog
 from excerpt.tui.common.field import Field
 from excerpt.tui.common.row_list import RowList
-from excerpt.tui.common.strips import Part, line
+from excerpt.tui.common.strips import FragmentInfo, line
 from excerpt.tui.keymap import format_key, key_sign
 from excerpt.tui.memory.decisions import MemoryDraft
 
@@ -113,12 +113,12 @@ class OfferList(RowList):
 
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
         offer = self.offers[row]
-        why = "same lines" if offer.is_same_source else f"{percent(offer.likeness)} alike"
-        bar: Part = ("▌" if selected else " ", self.style_of("row--bar"))
+        why = "same lines" if offer.is_same_source else f"{format_percent(offer.likeness)} alike"
+        bar: FragmentInfo = ("▌" if selected else " ", self.style_of("row--bar"))
         tags = "".join(f" #{visible_line(tag)}" for tag in offer.memory.tags)
         text, _ = snippet(offer.memory.text, (), width)
-        left: list[Part] = [bar, (f"◆ {why:<11} ", self.style_of("offer--why")), (text, Style.null())]
-        right: list[Part] = [(tags, self.style_of("offer--tags"))] if tags and width > 60 else []
+        left: list[FragmentInfo] = [bar, (f"◆ {why:<11} ", self.style_of("offer--why")), (text, Style.null())]
+        right: list[FragmentInfo] = [(tags, self.style_of("offer--tags"))] if tags and width > 60 else []
         right.append((f" {local_day(offer.memory.created)} ", self.style_of("row--faint")))
         return (line(left, right, width, base),)
 

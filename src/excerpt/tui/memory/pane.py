@@ -17,7 +17,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widgets import Input, Static
 
-from excerpt.model import Memory, Skipped, Span
+from excerpt.model import FileProblem, Memory, Span
 from excerpt.text.display import local_day, visible_line
 from excerpt.text.snippet import snippet
 from excerpt.tui.active_keys import bindings
@@ -25,7 +25,7 @@ from excerpt.tui.common.field import Field
 from excerpt.tui.common.notice import EmptyState, Notice
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.split import Split
-from excerpt.tui.common.strips import Part, line, parts_with_matches
+from excerpt.tui.common.strips import FragmentInfo, line, parts_with_matches
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.memory.decisions import Decision, follow_decision, forget_decision, keep_decision, update_decision
@@ -68,7 +68,7 @@ class MemoryList(RowList):
     """
 
     recalled: reactive[tuple[RecalledMemory, ...]] = reactive((), init=False)
-    unreadable: reactive[tuple[Skipped, ...]] = reactive((), init=False)
+    unreadable: reactive[tuple[FileProblem, ...]] = reactive((), init=False)
     source_checks: reactive[Mapping[str, SourceCheck]] = reactive({}, init=False)
     """States of the sources by memory id, as far as they are known."""
 
@@ -85,7 +85,7 @@ class MemoryList(RowList):
         return self.recalled[self.cursor].memory if self.cursor < len(self.recalled) else None
 
     @property
-    def selected_file(self) -> Skipped | None:
+    def selected_file(self) -> FileProblem | None:
         """The selected unreadable file; None if no file is selected."""
         at = self.cursor - len(self.recalled)
         return self.unreadable[at] if 0 <= at < len(self.unreadable) else None
@@ -98,7 +98,7 @@ class MemoryList(RowList):
     def show(
         self,
         recalled: tuple[RecalledMemory, ...],
-        unreadable: tuple[Skipped, ...],
+        unreadable: tuple[FileProblem, ...],
         *,
         is_new: bool = False,
         selected_id: str = "",
@@ -121,17 +121,17 @@ class MemoryList(RowList):
                 self.redraw_row(row)
 
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
-        bar: Part = ("▌ " if selected else "  ", self.style_of("row--bar"))
+        bar: FragmentInfo = ("▌ " if selected else "  ", self.style_of("row--bar"))
         if row >= len(self.recalled):
             return self._draw_unreadable(self.unreadable[row - len(self.recalled)], bar, width, base)
         memory, spans = self.recalled[row].memory, self.recalled[row].spans
         text, matches = snippet(memory.text, spans, width)
-        when: list[Part] = [(f" {local_day(memory.created)} ", self.style_of("row--faint"))]
+        when: list[FragmentInfo] = [(f" {local_day(memory.created)} ", self.style_of("row--faint"))]
         stale = self._stale_label(memory)
         if stale:
             when.insert(0, (f" {stale}", self.style_of("memory--stale")))
         first = [bar, *parts_with_matches(text, matches, self.style_of("memory--text"), self.style_of("row--match"))]
-        tags: Part = (" ".join(f"#{visible_line(tag)}" for tag in memory.tags), self.style_of("memory--tags"))
+        tags: FragmentInfo = (" ".join(f"#{visible_line(tag)}" for tag in memory.tags), self.style_of("memory--tags"))
         why = visible_line(memory.why)
         second = [bar, tags, (("  " if tags[0] and why else "") + why, self.style_of("memory--why"))]
         return line(first, when, width, base), line(second, (), width, base)
@@ -142,10 +142,10 @@ class MemoryList(RowList):
             return ""
         return f"source {check.kind}"
 
-    def _draw_unreadable(self, file: Skipped, bar: Part, width: int, base: Style) -> Sequence[Strip]:
-        first: list[Part] = [bar, (visible_line(file.path), self.style_of("memory--text"))]
-        second: list[Part] = [bar, (visible_line(file.reason), self.style_of("memory--why"))]
-        right: list[Part] = [(" cannot be read ", self.style_of("memory--stale"))]
+    def _draw_unreadable(self, file: FileProblem, bar: FragmentInfo, width: int, base: Style) -> Sequence[Strip]:
+        first: list[FragmentInfo] = [bar, (visible_line(file.path), self.style_of("memory--text"))]
+        second: list[FragmentInfo] = [bar, (visible_line(file.reason), self.style_of("memory--why"))]
+        right: list[FragmentInfo] = [(" cannot be read ", self.style_of("memory--stale"))]
         return line(first, right, width, base), line(second, (), width, base)
 
 

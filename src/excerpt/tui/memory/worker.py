@@ -21,7 +21,7 @@ from excerpt.tui.request_thread import Answer, EventLoop, Priority, Request, Req
 if TYPE_CHECKING:
     from excerpt.memory.recall import RecalledMemory, Recaller, SimilarMemory
     from excerpt.memory.store import MemoryStore
-    from excerpt.model import Hit, Memory, Skipped, Source
+    from excerpt.model import FileProblem, Hit, Memory, Source
     from excerpt.text.tokens import Tokenizer
     from excerpt.tui.memory.decisions import Decision, DecisionResult
 
@@ -41,7 +41,7 @@ class MemoryListing:
 
     recalled: tuple[RecalledMemory, ...]
     total: int
-    unreadable: tuple[Skipped, ...]
+    unreadable: tuple[FileProblem, ...]
     tags: tuple[str, ...]
     unranked: str = ""
     hints: tuple[str, ...] = ()

@@ -76,9 +76,9 @@ class AskWindow:
 
 def drop_stop_words(text: str, spans: Iterable[Span], query: str, language: str) -> list[Span]:
     """Return the spans to highlight: without stop words, unless the query has nothing but stop words."""
-    from excerpt.text.words import stop_words_among
+    from excerpt.text.words import select_stop_words
 
-    stop_words = stop_words_among(re.findall(r"\w+", query.casefold()), ("en", language))
+    stop_words = select_stop_words(re.findall(r"\w+", query.casefold()), ("en", language))
     return [span for span in spans if text[span.start : span.end].casefold() not in stop_words]
 
 
@@ -119,10 +119,10 @@ class AskLink:
     link: LinkTo
 
     def answer(self, engine: Engine) -> LinkTarget:
-        from excerpt.text.links import parse_address
+        from excerpt.text.links import parse_link_address
 
         snapshot = engine.snapshot
-        link = parse_address(self.link.kind, self.link.address)
+        link = parse_link_address(self.link.kind, self.link.address)
         if link is None:
             return LinkTarget(address=self.link.address)
         path = snapshot.facets.targets.resolve(link.target, self.source)

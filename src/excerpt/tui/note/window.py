@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from excerpt.locations import number_of
+from excerpt.locations import first_page_of
 from excerpt.model import Fragment, Section, Span
 from excerpt.text.line_context import PLAIN, TABLE_RULE, Context, LineContext, contexts_of
 from excerpt.tui.common.line_drawing import (
@@ -88,7 +88,7 @@ class NoteWindow:
         if not self.fragment.kind:
             return str(number)
         section = next((each for each in self.headings if each.place and each.line_start == number), None)
-        return str(number_of(section.place) or "") if section is not None else ""
+        return str(first_page_of(section.place) or "") if section is not None else ""
 
     def contains(self, number: int) -> bool:
         return self.above < number <= self.line_count - self.below

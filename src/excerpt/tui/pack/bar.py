@@ -9,7 +9,7 @@ from rich.text import Text
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from excerpt.kinds import Format, Stopped
+from excerpt.kinds import Format, StopReason
 from excerpt.settings import PackSettings
 from excerpt.text.display import format_count
 
@@ -87,13 +87,13 @@ class PackBar(Widget):
         pack = self.pack
         if pack is None or brevity == _MAX_BREVITY:
             return ""
-        if pack.stopped is Stopped.BUDGET:
+        if pack.stopped is StopReason.BUDGET:
             return f"full: the next needs {pack.needs[0]:,}" if brevity < _MAX_BREVITY - 1 else "full"
         if self.marked:
             return f"{self.marked:,} marked"
         limit = self.pack_settings.limit
         best = "the best hit" if limit == 1 else f"the best {format_count(limit, 'hit')}"
-        return best if pack.stopped is Stopped.LIMIT else "no other useful hits"
+        return best if pack.stopped is StopReason.LIMIT else "no other useful hits"
 
     def _option_labels(self, brevity: int) -> list[str]:
         """Return format, order and scope. The default format and the scope are left out where there is little room."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from excerpt.kinds import Format, Scope, Strategy, next_of
+from excerpt.kinds import Format, Scope, Strategy, next_in_cycle
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.pack.selection import NO_MARKS, NO_OVERRIDES, MarkedFragment, PackOverrides, SavedMarks
 from excerpt.settings import PackSettings
@@ -351,7 +351,7 @@ class PackController:
     def use_next_scope(self, pack: Pack) -> bool:
         """Use the next scope for this pack alone."""
         scope = dict(self.choices.overrides(self.query).scopes).get(pack.entry.fragment_id, self.pack_settings.scope)
-        return self.decide(self.choices.with_scope(self.query, pack.fragment_ids, next_of(list(Scope), scope)))
+        return self.decide(self.choices.with_scope(self.query, pack.fragment_ids, next_in_cycle(list(Scope), scope)))
 
     # --- settings -----------------------------------------------------------------------------------------------------
 
@@ -381,13 +381,13 @@ class PackController:
 
     def next_scope(self) -> bool:
         """Change to the next scope."""
-        return self.change_settings(scope=next_of(list(Scope), self.pack_settings.scope))
+        return self.change_settings(scope=next_in_cycle(list(Scope), self.pack_settings.scope))
 
     def next_format(self) -> bool:
         """Change to the next format. The template format is included only if the settings name one."""
         with_template = bool(self._settings.template) or self._settings.format is Format.TEMPLATE
         formats = [each for each in Format if each is not Format.TEMPLATE or with_template]
-        return self.change_settings(pack_format=next_of(formats, self.pack_settings.format))
+        return self.change_settings(pack_format=next_in_cycle(formats, self.pack_settings.format))
 
     # --- the pack -----------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from weakref import ref
 
 from excerpt.kinds import Format, Strategy
-from excerpt.model import TOO_LARGE, Fragment, Hit, LeftOut, Memory, PackResult
+from excerpt.model import TOO_LARGE, Fragment, Hit, Memory, OmittedHit, PackResult
 from excerpt.pack.selection import NO_OVERRIDES, MarkedFragment, PackOverrides
 from excerpt.settings import PackSettings
 from excerpt.tui.request_thread import Priority
@@ -272,11 +272,11 @@ def _marked_ids(request: PackRequest) -> set[str]:
     return {mark.fragment_id for mark in request.marks}
 
 
-def _location_key(lines: Fragment | LeftOut) -> tuple[str, int, int]:
+def _location_key(lines: Fragment | OmittedHit) -> tuple[str, int, int]:
     return lines.path, lines.line_start, lines.line_end
 
 
-def _left_out_row(left_out: LeftOut, tokens: int, ids_by_location: dict[tuple[str, int, int], str]) -> LeftOutRow:
+def _left_out_row(left_out: OmittedHit, tokens: int, ids_by_location: dict[tuple[str, int, int], str]) -> LeftOutRow:
     fragment_id = ids_by_location.get(_location_key(left_out))
     ids = () if fragment_id is None else (fragment_id,)
     return LeftOutRow(left_out.path, left_out.line_start, left_out.line_end, tokens, left_out.reason, ids)

@@ -24,7 +24,7 @@ from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.dialog import Box, Dialog
 from excerpt.tui.common.field import Field
 from excerpt.tui.common.row_list import RowList, path_below
-from excerpt.tui.common.strips import Part, line
+from excerpt.tui.common.strips import FragmentInfo, line
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.pack.controller import PackController, typed_budget
 from excerpt.tui.pack.packer import BuiltPack, LeftOutRow
@@ -173,21 +173,21 @@ class PackPanel(RowList):
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
         assert self.contents is not None
         content = self.contents.rows[row]
-        bar: Part = ("▌" if selected else " ", self.style_of("row--bar"))
+        bar: FragmentInfo = ("▌" if selected else " ", self.style_of("row--bar"))
         left, right = (
             self._draw_pack(row, content, width) if isinstance(content, Pack) else self._draw_left_out(content)
         )
         return (line([bar, *left], right, width, base),)
 
-    def _draw_pack(self, row: int, pack: Pack, width: int) -> tuple[list[Part], list[Part]]:
+    def _draw_pack(self, row: int, pack: Pack, width: int) -> tuple[list[FragmentInfo], list[FragmentInfo]]:
         assert self.contents is not None
-        left: list[Part] = [
+        left: list[FragmentInfo] = [
             (f"{row + 1:>2} ", self.style_of("pack--number")),
             (visible_line(pack.title), self.style_of("pack--title")),
         ]
         path = path_below(pack.title, pack.heading_path)
         left.append((f" › {path}" if path else "", self.style_of("pack--heading")))
-        right: list[Part] = []
+        right: list[FragmentInfo] = []
         columns = zip(self._column_texts(pack), self._column_widths(width), _COLUMN_STYLES, strict=True)
         for text, cells, name in columns:
             if cells:
@@ -228,8 +228,8 @@ class PackPanel(RowList):
             return ""
         return f"hit {ranks[0]}" if len(ranks) == 1 else f"hit {ranks[0]} +{len(ranks) - 1}"
 
-    def _draw_left_out(self, row: LeftOutRow) -> tuple[list[Part], list[Part]]:
-        parts: list[Part] = [
+    def _draw_left_out(self, row: LeftOutRow) -> tuple[list[FragmentInfo], list[FragmentInfo]]:
+        parts: list[FragmentInfo] = [
             (" – ", self.style_of("pack--number")),
             (visible_line(row.reason), self.style_of("pack--out")),
             (f" · {visible_line(row.path)}", self.style_of("pack--heading")),
@@ -237,7 +237,7 @@ class PackPanel(RowList):
         lines = line_range(row.line_start, row.line_end, "–") if row.line_start else ""
         return parts, [(f"{lines:>9}", self.style_of("row--faint")), self._draw_tokens(row.tokens)]
 
-    def _draw_tokens(self, tokens: int) -> Part:
+    def _draw_tokens(self, tokens: int) -> FragmentInfo:
         text = f"{tokens:,}t"
         return f"{' ' * max(1, 8 - cell_len(text))}{text} ", self.style_of("row--faint")
 

@@ -19,7 +19,7 @@ from textual.strip import Strip
 from excerpt.text.display import format_age, visible_line
 from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.row_list import BETWEEN, RowList, elide_middle, name_parts, names_of
-from excerpt.tui.common.strips import Part, cells_of, height_bar, line, parts_with_matches
+from excerpt.tui.common.strips import FragmentInfo, cells_of, height_bar, line, parts_with_matches
 from excerpt.tui.memory.controller import is_memory
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def matched_stop_words(hits: Sequence[Hit]) -> frozenset[str]:
     """Return the stop words among the matched words; none if only stop words matched."""
     if not hits:
         return frozenset()
-    from excerpt.text.words import detect_language, stop_words_among  # takes 20 ms: not before the first frame
+    from excerpt.text.words import detect_language, select_stop_words  # takes 20 ms: not before the first frame
 
     matched: set[str] = set()
     for hit in hits:
@@ -104,7 +104,7 @@ def matched_stop_words(hits: Sequence[Hit]) -> frozenset[str]:
         for name, spans in zip((fragment.title, *fragment.heading_path), hit.named, strict=False):
             matched.update(name[span.start : span.end].casefold() for span in spans)
     languages = ("en", detect_language(hits[0].fragment.text))
-    return stop_words_among(matched, languages)
+    return select_stop_words(matched, languages)
 
 
 def find_successor(selected: Hit, hits: Sequence[Hit]) -> Hit | None:
@@ -317,13 +317,13 @@ class HitList(RowList):
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
         hit_row = self.rows[row]
         hit = hit_row.hit
-        bar: Part = ("▌" if selected else " ", self.style_of("row--bar"))
+        bar: FragmentInfo = ("▌" if selected else " ", self.style_of("row--bar"))
         indent = _INDENT + (_BELOW_INDENT if hit_row.below else 0)
         right = self._draw_figures(hit_row, width)
         left = [bar, *self._draw_rank(hit_row), (" " * (indent - _INDENT), Style.null())]
         left += self._draw_names(hit_row, width - cells_of(left) - cells_of(right) - 1)
         text, matches = _snippet(hit, self._highlighted(hit.fragment.text, hit.spans), width - indent)
-        second: list[Part] = [bar, (" " * (indent - 1), Style.null())]
+        second: list[FragmentInfo] = [bar, (" " * (indent - 1), Style.null())]
         second.extend(parts_with_matches(text, matches, self.style_of("hit--heading"), self.style_of("row--match")))
         lines = [line(left, right, width, base), line(second, (), width, base)]
         if hit_row.more:
@@ -334,7 +334,7 @@ class HitList(RowList):
             lines.append(line((folded,), (), width, self.base_style))
         return lines
 
-    def _draw_rank(self, row: HitRow) -> list[Part]:
+    def _draw_rank(self, row: HitRow) -> list[FragmentInfo]:
         """Return the rank, or the sign of a memory, and the sign for marked, packed or remembered."""
         fragment_id = row.hit.fragment.id
         memory = ("◆", self.style_of("hit--memory"))
@@ -348,7 +348,7 @@ class HitList(RowList):
         rank = (f"{row.rank:>2} ", self.style_of("hit--rank")) if row.rank else (f"{memory[0]:>2} ", memory[1])
         return [rank, sign, (" ", Style.null())]
 
-    def _draw_names(self, row: HitRow, cells: int) -> list[Part]:
+    def _draw_names(self, row: HitRow, cells: int) -> list[FragmentInfo]:
         """Return the kind of an attachment and the names of the hit; for a memory its title and source."""
         hit = row.hit
         if is_memory(hit):
@@ -360,7 +360,7 @@ class HitList(RowList):
             return [kind, *self._draw_note_names(row, names, cells - cells_of([kind]))]
         return self._draw_note_names(row, names, cells)
 
-    def _draw_note_names(self, row: HitRow, names: list[tuple[str, list[Span]]], cells: int) -> list[Part]:
+    def _draw_note_names(self, row: HitRow, names: list[tuple[str, list[Span]]], cells: int) -> list[FragmentInfo]:
         """Return the title, the folder if needed to distinguish the note, and the headings.
 
         A row below the best one of its note shows only the headings.
@@ -377,12 +377,12 @@ class HitList(RowList):
         parts = [*name_parts(names[:1], (cells - cells_of(folder)) // 2, title, soft, match), *folder, (BETWEEN, soft)]
         return [*parts, *name_parts(names[1:], cells - cells_of(parts), soft, soft, match)]
 
-    def _draw_figures(self, row: HitRow, width: int) -> list[Part]:
+    def _draw_figures(self, row: HitRow, width: int) -> list[FragmentInfo]:
         """Return the score as a bar relative to the top score, the token count and the age of the note."""
         hit, faint = row.hit, self.style_of("row--faint")
         # A query of filters alone ranks nothing, so no hit has a share.
         share = hit.score / self._top_score if row.rank and hit.confidence is not None and self._top_score else 0.0
-        figures: list[Part] = [(f" {height_bar(share)}", self.style_of("hit--score"))]
+        figures: list[FragmentInfo] = [(f" {height_bar(share)}", self.style_of("hit--score"))]
         figures.append((f" {hit.fragment.tokens:>4,}t", faint))
         if width >= _MIN_CELLS_FOR_AGES:
             figures.append((f" {format_age(hit.modified, time.time()) if hit.modified else '':>4} ", faint))

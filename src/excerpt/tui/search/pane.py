@@ -13,7 +13,7 @@ from textual.containers import Vertical
 from textual.reactive import var
 from textual.widgets import Input, Static
 
-from excerpt.kinds import Format, Scope, Strategy, next_of
+from excerpt.kinds import Format, Scope, Strategy, next_in_cycle
 from excerpt.pack.selection import SavedMarks
 from excerpt.settings import Settings
 from excerpt.text.display import format_lines
@@ -875,7 +875,7 @@ class SearchPane(Vertical):
     # --- why, and other strategies ------------------------------------------------------------------------------------
 
     def action_strategy(self) -> None:
-        self.strategy = next_of(list(Strategy), self.strategy)
+        self.strategy = next_in_cycle(list(Strategy), self.strategy)
 
     def action_why_not(self) -> None:
         """Ask for a note by its name why it is not ranked higher, whether or not anything is listed."""

@@ -30,7 +30,7 @@ from excerpt.text.display import format_count, visible_line
 from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.field import Field
 from excerpt.tui.common.row_list import RowList
-from excerpt.tui.common.strips import Part, line, parts_with_matches
+from excerpt.tui.common.strips import FragmentInfo, line, parts_with_matches
 from excerpt.tui.engine_worker import QuestionQueue
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.search.query_controller import QueryController
@@ -155,14 +155,14 @@ class QueryMenu(RowList, can_focus=False):
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
         choice = self.choices[row]
         faint = self.style_of("row--faint")
-        left: list[Part] = [("▌" if selected else " ", self.style_of("row--bar"))]
+        left: list[FragmentInfo] = [("▌" if selected else " ", self.style_of("row--bar"))]
         if self._kinds:
             left.append((f"{choice.kind:<{self._kinds}} ", faint))
         label = visible_line(choice.label)
         match = re.search(re.escape(choice.typed), label, re.IGNORECASE) if choice.typed else None
         spans = [match.span()] if match else []
         left += parts_with_matches(label, spans, Style(), self.style_of("row--match"))
-        right: list[Part] = [(f"{choice.detail} ", faint)] if choice.detail else []
+        right: list[FragmentInfo] = [(f"{choice.detail} ", faint)] if choice.detail else []
         return [line(left, right, width, base)]
 
     def on_click(self, event: events.Click) -> None:

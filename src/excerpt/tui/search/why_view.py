@@ -24,8 +24,8 @@ from excerpt.kinds import Strategy
 from excerpt.locations import format_location
 from excerpt.model import Hit, Result, Signal
 from excerpt.search.verdict import format_ordinal
-from excerpt.text.columns import GAIN, LOSS
-from excerpt.text.display import format_count, percent, visible, visible_line
+from excerpt.text.columns import GAIN_CHARACTER, LOSS_CHARACTER
+from excerpt.text.display import format_count, format_percent, visible, visible_line
 from excerpt.tui.common.dialog import Box, Dialog
 from excerpt.tui.common.field import Field
 from excerpt.tui.common.notice import EmptyState
@@ -176,7 +176,7 @@ def render_hit(hit: Hit, share: float, colours: Colours) -> Iterator[RenderableT
     confidence = f" · {hit.confidence}" if hit.confidence else ""
     unused = [signal.name for signal in hit.signals if signal.weight and not signal.part]
     unused_note = f" · nothing by {', '.join(unused)}" if unused else ""
-    yield Text(f"{percent(share)} of the first{confidence}{unused_note}", soft)
+    yield Text(f"{format_percent(share)} of the first{confidence}{unused_note}", soft)
 
 
 def _word_table(words: Sequence[WordContribution], colours: Colours) -> Table:
@@ -246,7 +246,9 @@ class Step:
     def cells(self, width: int) -> str:
         """Return the bar in a line of `width` cells; at least one cell is filled."""
         first = min(round(self.start * width), width - 1)
-        return " " * first + (LOSS if self.is_loss else GAIN) * max(1, round(self.end * width) - first)
+        return " " * first + (LOSS_CHARACTER if self.is_loss else GAIN_CHARACTER) * max(
+            1, round(self.end * width) - first
+        )
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield Text(

@@ -1,7 +1,7 @@
-"""Files -> notes: one reader for each kind of file.
+"""Readers of files, which return a Note: one reader for each kind of file.
 
-Notes are read by `markdown`. A file beside them, an attachment, becomes a note as well: its text is the extracted text,
-its sections are its places (a page, a slide, a cell range), and everything after that is the same.
+Markdown notes are read by the module `markdown`. Another file, an attachment, becomes a Note too: the text is extracted
+from it, and each page, slide or range of cells is a section. The index treats both alike.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Protocol
 
-from excerpt.errors import ReadError, UnopenedError
+from excerpt.errors import FileOpenError, ReadError
 from excerpt.kinds import BlockKind
 from excerpt.model import Block, Link, Note, Section
 from excerpt.settings import Ocr
@@ -23,28 +23,28 @@ from excerpt.vault_files import open_file
 if TYPE_CHECKING:
     from zipfile import ZipFile
 
-EXTRA = "excerpt[attachments]"
-"""The extra with the packages for most kinds of attachments."""
+ATTACHMENTS_EXTRA = "excerpt[attachments]"
+"""The pip extra that installs the packages for most kinds of attachments."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What a reader needs besides the file.
+    """The options of a reader.
 
-    `language` is that of all notes (ISO 639-1), "" to detect it for each. `most_pages` limits what is read of one file
-    that has pages. `ocr` says which program reads images.
+    `language` is the language of all notes (ISO 639-1), "" to detect the language of each. `max_pages` is the maximum
+    number of pages or slides read of a file. `ocr` selects the program that reads text in images.
     """
 
     language: str = ""
-    most_pages: int = 2000
+    max_pages: int = 2000
     ocr: Ocr = Ocr.OFF
 
 
 class Reader(Protocol):
     """A reader of one kind of file. It runs in a process of its own, which may be killed at any time.
 
-    `kind` is the value of the filter `kind:`, "" for notes. `extensions` are in lower case, with the dot. The result is
-    cached until the file or the `version` changes.
+    `kind` is the word for the filter `kind:` ("pdf"), "" for notes. `extensions` are in lower case, with the dot. A
+    file is read again only when the file or `version` changes.
     """
 
     @property
@@ -55,7 +55,7 @@ class Reader(Protocol):
     def extensions(self) -> tuple[str, ...]: ...
 
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
-        """Return the note in a file's bytes; `path` is that of the file in its vault.
+        """Extract a note from the bytes of a file; `path` is the file's path, relative to the vault.
 
         Raises ReadError, with the reason in one sentence, if the file cannot be read.
         """
@@ -64,11 +64,11 @@ class Reader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PagedText:
-    """The text at one location of a file, from which a section is made.
+    """The text of one page, slide, cell range or chapter of a file, from which a section is made.
 
-    `place` is what follows "#" in a link to it, as browsers and Obsidian write it (`page=12`, `slide=3`,
-    `Sales!A1:J40`), "" if the file has no such locations. `headings` are its titles, the last its own ("Page 12").
-    `text` is paragraphs with blank lines between them.
+    `place` is its location, written as after "#" in a link (`page=12`, `slide=3`, `Sales!A1:J40`); "" if the file has
+    no such locations. `headings` is its heading path; the last item is its own heading ("Page 12"). `text` is
+    paragraphs with blank lines between them.
     """
 
     place: str
@@ -87,10 +87,11 @@ def paged_note(
     warnings: Sequence[str] = (),
     unread: int = 0,
 ) -> Note:
-    """Return the note made of a file's parts, in their order.
+    """Return a note with a section for each of a file's `parts`, in their order.
 
-    `title` defaults to the file's name; `unread` counts the images that OCR would read. The line of each link is the
-    number of its part, from 1, and becomes the first line of that part. Headings take no line of the text.
+    `title` defaults to the file's name; `unread` is the number of images that OCR could read but has not read. The
+    `line` of each link must be the number of its part, from 1; in the note, it is the first line of that part. Headings
+    take no line of the text.
     """
     from excerpt.text.words import detect_language  # not needed for the list of file types
 
@@ -99,7 +100,7 @@ def paged_note(
     starts: list[int] = []
     for part in parts:
         starts.append(len(lines) + 1)
-        text = _clean(part.text)
+        text = _clean_text(part.text)
         if not text:
             continue
         first = len(lines) + 1
@@ -114,7 +115,7 @@ def paged_note(
     shifted = tuple(replace(link, line=min(starts[link.line - 1], max(len(lines) - 1, 1))) for link in links)
     return Note(
         path=path,
-        title=_clean(title).replace("\n", " ") or PurePosixPath(path).stem,
+        title=_clean_text(title).replace("\n", " ") or PurePosixPath(path).stem,
         text=text,
         tags=tuple(tags),
         language=options.language or detect_language(text[:_LANGUAGE_LETTERS]),
@@ -128,14 +129,14 @@ def paged_note(
 _LANGUAGE_LETTERS = 20_000
 
 
-def _clean(text: str) -> str:
-    """Return `text` with LF line ends, without NUL, lone surrogates and blank lines at its ends."""
+def _clean_text(text: str) -> str:
+    """Return `text` with LF line ends, without NULs, lone surrogates, and newlines at its beginning and end."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "").encode("utf-8", "replace").decode()
     return text.strip("\n") if text.strip() else ""
 
 
 def _blocks(lines: Sequence[str], first: int, last: int) -> list[Block]:
-    """Return a paragraph block for each run of non-blank lines."""
+    """Return a paragraph block for each run of non-blank lines among lines `first` to `last` (1-based)."""
     blocks: list[Block] = []
     start = 0
     for number in range(first, last + 2):
@@ -151,34 +152,42 @@ def _blocks(lines: Sequence[str], first: int, last: int) -> list[Block]:
 # --- libraries and damage ---------------------------------------------------------------------------------------------
 
 MAX_MEMBERS, MAX_UNPACKED, MAX_RATIO = 2_000, 200_000_000, 100
-"""Limits of a ZIP archive: members, unpacked bytes, and ratio of unpacked to packed bytes."""
-_SMALL = 10_000_000  # unpacked bytes up to which any ratio is harmless
+"""Limits for a ZIP archive: number of members, unpacked bytes, and ratio of unpacked to packed bytes."""
+_SMALL_BYTES = 10_000_000  # unpacked bytes up to which any ratio is harmless
 
 
 @contextmanager
-def library(files: str) -> Iterator[None]:
-    """Guard the import of the library that reads `files`. Raises ReadError if it is not installed."""
+def require_library(file_kind: str) -> Iterator[None]:
+    """Convert an ImportError in the `with` block to ReadError, which says that an extra must be installed.
+
+    `file_kind` names, in the message, the files that the imported library reads ("PDFs").
+    """
     try:
         yield
     except ImportError:
-        raise ReadError(f"{files} need an extra that is not installed.", f"pip install '{EXTRA}'") from None
+        raise ReadError(
+            f"{file_kind} need an extra that is not installed.", f"pip install '{ATTACHMENTS_EXTRA}'"
+        ) from None
 
 
 @contextmanager
-def report_damage(format_name: str) -> Iterator[None]:
-    """Convert any exception of a library about a file to ReadError."""
+def convert_damage_errors(format_name: str) -> Iterator[None]:
+    """Convert any exception in the `with` block, where a library reads a file, to ReadError.
+
+    `format_name` names the format in the message ("PDF").
+    """
     try:
         yield
     except (ReadError, MemoryError):
         raise
     except Exception as error:
         raise ReadError(
-            f"It is damaged: it cannot be read as {format_name}.", "Restore it from another copy."
+            f"The file is damaged and cannot be read as {format_name}.", "Restore it from another copy."
         ) from error
 
 
-def safe_zip(data: bytes) -> ZipFile:
-    """Open the archive in a file's bytes. Raises ReadError if it is not one, or would use too much memory."""
+def open_safe_zip(data: bytes) -> ZipFile:
+    """Open the ZIP archive in a file's bytes. Raises ReadError if it is damaged, or too large when unpacked."""
     from io import BytesIO
     from zipfile import BadZipFile, ZipFile
 
@@ -186,30 +195,31 @@ def safe_zip(data: bytes) -> ZipFile:
         archive = ZipFile(BytesIO(data))
         members = archive.infolist()
     except (BadZipFile, OSError, ValueError, NotImplementedError) as error:
-        raise ReadError("It is damaged: it cannot be opened.", "Restore it from another copy.") from error
+        raise ReadError("The file is damaged and cannot be opened.", "Restore it from another copy.") from error
     unpacked = sum(member.file_size for member in members)
-    if len(members) > MAX_MEMBERS or unpacked > MAX_UNPACKED or unpacked > max(_SMALL, MAX_RATIO * len(data)):
-        raise ReadError("Unpacked, it is larger than the limit for attachments.")
+    if len(members) > MAX_MEMBERS or unpacked > MAX_UNPACKED or unpacked > max(_SMALL_BYTES, MAX_RATIO * len(data)):
+        raise ReadError("The unpacked file is larger than the limit for attachments.")
     return archive
 
 
 def load_bytes(vault: Path, path: str, max_bytes: int, setting: str = "vault.max_bytes") -> bytes:
-    """Return the bytes of a regular file of the vault, without following links.
+    """Return the content of a regular file of the vault, without following symbolic links.
 
-    Raises UnopenedError, and ReadError for more than `max_bytes`.
+    Raises FileOpenError if the file cannot be read, and ReadError if it has more than `max_bytes`; the error names
+    `setting` as the setting to raise.
     """
     with open_file(vault, path) as opened:
         try:
             is_small = os.fstat(opened.fileno()).st_size <= max_bytes
             data = opened.read(max_bytes + 1) if is_small else b""  # it may have grown meanwhile
         except OSError as error:
-            raise UnopenedError(f"It cannot be read: {error.strerror or error}.", "Check its disk.") from error
+            raise FileOpenError(f"It cannot be read: {error.strerror or error}.", "Check its disk.") from error
     if not is_small or len(data) > max_bytes:
         limit = f"{max_bytes / 1024 / 1024:.3g} MB"
-        raise ReadError(f"It is larger than {limit}.", f"Raise {setting} in the settings to index it.")
+        raise ReadError(f"The file is larger than {limit}.", f"Raise {setting} in the settings to index it.")
     return data
 
 
-def digest_of(data: bytes) -> str:
+def digest_of_bytes(data: bytes) -> str:
     """Return 32 hex digits that identify a file's content."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()

@@ -1,6 +1,6 @@
-"""The size of an image from the first bytes of its file, before it is decoded.
+"""Reading the size of an image from the header of its file.
 
-The header says whether the decoded image would take a gigabyte, and reading it needs no library.
+So images that would take too much memory when decoded are refused, and no library is needed.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ MAX_PIXELS = 50_000_000
 Size = tuple[int, int]
 
 
-def size_of(data: bytes) -> Size:
-    """Return width and height of an image, of the first one if the file holds several.
+def image_size(data: bytes) -> Size:
+    """Return the width and height, in pixels, of the image (or first image) in a file.
 
-    Raises ReadError for an unknown format, and for an image too small or too large to be read.
+    Raises ReadError for an unknown format, and for an image that is too small or too large for OCR.
     """
     size = next((measure for magic, measure in _FORMATS.items() if data.startswith(magic)), None)
     try:
@@ -27,18 +27,21 @@ def size_of(data: bytes) -> Size:
     except (struct.error, ValueError, IndexError):
         width = height = 0
     if width <= 0 or height <= 0:
-        raise ReadError("It is not a readable image, or it is damaged.", "Formats: PNG, JPEG, GIF, BMP, TIFF and WebP.")
+        raise ReadError(
+            "The file is damaged, or not an image that can be read.",
+            "Use one of these formats: PNG, JPEG, GIF, BMP, TIFF and WebP.",
+        )
     if min(width, height) < SMALLEST_SIDE:
-        raise ReadError(f"It is {width} by {height} pixels, too small to hold text.")
+        raise ReadError(f"The image is {width} by {height} pixels, too small to hold text.")
     if width * height > MAX_PIXELS:
         raise ReadError(
-            f"It is {width:,} by {height:,} pixels, more than the {MAX_PIXELS // 1_000_000} million allowed.",
+            f"The image is {width:,} by {height:,} pixels, more than the {MAX_PIXELS // 1_000_000} million allowed.",
             "Save a smaller version to have its text read.",
         )
     return width, height
 
 
-def pages_of(data: bytes) -> int:
+def count_tiff_pages(data: bytes) -> int:
     """Return the number of images in a TIFF, which scanners and fax machines use as pages; 1 for other formats."""
     if not data.startswith((b"II*\0", b"MM\0*")):
         return 1
@@ -83,7 +86,7 @@ def _webp(data: bytes) -> Size:
 
 
 def _jpeg(data: bytes) -> Size:
-    """Return the size in the frame header, which follows segments of any number and length."""
+    """Return the size in the JPEG's frame header, which follows any number of other segments."""
     at = 2
     while data[at] == 0xFF:
         marker = data[at + 1]
@@ -99,7 +102,7 @@ def _jpeg(data: bytes) -> Size:
 
 
 def _tiff(data: bytes) -> Size:
-    """Return the size in two entries of the first directory, each a number of 16 or 32 bits."""
+    """Return the size of a TIFF's first image, from two entries of its directory (16 or 32 bits each)."""
     order = "<" if data.startswith(b"II") else ">"
     (directory,) = struct.unpack_from(f"{order}I", data, 4)
     (entries,) = struct.unpack_from(f"{order}H", data, directory)
@@ -113,7 +116,7 @@ def _tiff(data: bytes) -> Size:
 
 
 def _pnm(data: bytes) -> Size:
-    """Return the size in a PNM file as programs write it: the numbers follow the format's name, without a comment."""
+    """Return the size in a PNM file without comments: two numbers after the format's name."""
     width, height = data[:40].split(None, 3)[1:3]
     return (int(width), int(height)) if width.isdigit() and height.isdigit() else (0, 0)
 

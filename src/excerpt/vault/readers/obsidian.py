@@ -1,6 +1,6 @@
-"""Readers for JSON files of Obsidian and notebooks: canvases, Excalidraw drawings, Jupyter notebooks.
+"""Readers of canvases (Obsidian), Excalidraw drawings and Jupyter notebooks, which are JSON files.
 
-Only the text of a card, text element or cell is read.
+Only the texts of cards, text elements and cells are read.
 """
 
 from __future__ import annotations
@@ -14,38 +14,38 @@ from typing import Any
 from excerpt.errors import ReadError
 from excerpt.kinds import LinkKind
 from excerpt.model import Link, Note
-from excerpt.vault.readers import PagedText, ReadOptions, paged_note, report_damage
+from excerpt.vault.readers import PagedText, ReadOptions, convert_damage_errors, paged_note
 from excerpt.vault.readers.markdown import decode
 
 _LONGEST_HEADING = 80
 _MAX_OUTPUT = 2_000
-"""Characters of a cell's output: more is data."""
+"""Maximum number of characters of a cell's output that is read: more is data."""
 
 
 def _read_json(data: bytes, format_name: str) -> Any:
     text, _ = decode(data)
     if not text.strip():
         return {}  # as Obsidian makes a new canvas
-    with report_damage(format_name):
+    with convert_damage_errors(format_name):
         content = json.loads(text)
         if not isinstance(content, dict):
-            raise ReadError(f"It is not a valid {format_name}, despite its name.")
+            raise ReadError(f"The file is not a valid {format_name}, despite its name.")
     return content
 
 
-def _dicts(value: object) -> list[Mapping[str, Any]]:
+def _dicts_in(value: object) -> list[Mapping[str, Any]]:
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def _text(value: object) -> str:
-    """Return a text that may be stored as a list of lines, "" for anything else."""
+    """Return `value` if it is a string, the joined lines if it is a list, "" for anything else."""
     if isinstance(value, list):
         return "".join(each for each in value if isinstance(each, str))
     return value if isinstance(value, str) else ""
 
 
 def _heading(text: str) -> str:
-    """Return the heading of a card or cell: its first line, if that is short."""
+    """Return the heading of a card's or cell's `text`: its first line if that is short, else ""."""
     first = text.strip().partition("\n")[0].lstrip("# ").strip()
     return first if len(first) <= _LONGEST_HEADING else ""
 
@@ -55,9 +55,10 @@ def _heading(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CanvasReader:
-    """Reads JSON Canvas 1.0 (jsoncanvas.org): each card is a place, under the label of its group.
+    """The reader of canvases (JSON Canvas 1.0, jsoncanvas.org).
 
-    Cards of files are links, and the label of an arrow belongs to the card that it leaves.
+    Each card is a section, under the label of the card's group. Cards of files become links. The label of an arrow
+    belongs to the card where the arrow begins.
     """
 
     kind: str = "canvas"
@@ -65,36 +66,39 @@ class CanvasReader:
     extensions: tuple[str, ...] = (".canvas",)
 
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
-        """See Reader.read."""
+        """Extract a note with a section for each card; see Reader.read."""
         board = _read_json(data, "canvas")
-        nodes = _dicts(board.get("nodes"))
+        nodes = _dicts_in(board.get("nodes"))
         groups = [node for node in nodes if node.get("type") == "group" and _text(node.get("label")).strip()]
-        names = {_text(node.get("id")): _heading(_card(node)) for node in nodes}
-        arrows = _arrows(_dicts(board.get("edges")), names)
+        names = {_text(node.get("id")): _heading(_card_text(node)) for node in nodes}
+        arrows = _arrow_labels(_dicts_in(board.get("edges")), names)
         parts: list[PagedText] = []
         links: list[Link] = []
         for node in nodes:
             own, at = _text(node.get("id")), len(parts) + 1
-            text = "\n\n".join(filter(None, (_card(node), *arrows.get(own, ()))))
+            text = "\n\n".join(filter(None, (_card_text(node), *arrows.get(own, ()))))
             if node.get("type") == "file" and _text(node.get("file")):
                 heading = _text(node.get("subpath")).removeprefix("#") or None
                 links.append(Link(LinkKind.EMBED, _text(node.get("file")), at, heading))
-            links += _links_in(text, at)
+            links += _find_links(text, at)
             if text.strip() or (links and links[-1].line == at):
                 above = (_text(group["label"]).strip() for group in groups if _contains(group, node))
-                headings = (*above, _heading(_card(node)))
+                headings = (*above, _heading(_card_text(node)))
                 parts.append(PagedText(f"node={own}" if own else "", tuple(filter(None, headings)), text))
         return paged_note(path, parts, options, links=links)
 
 
-def _card(node: Mapping[str, Any]) -> str:
-    """Return the text of a card."""
+def _card_text(node: Mapping[str, Any]) -> str:
+    """Return the text or web address of a card; "" for other cards."""
     kind = node.get("type")
     return _text(node.get("text")) if kind == "text" else _text(node.get("url")) if kind == "link" else ""
 
 
-def _arrows(edges: Iterable[Mapping[str, Any]], names: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return the labels of arrows with their targets, by the card that they leave."""
+def _arrow_labels(edges: Iterable[Mapping[str, Any]], names: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the labels of arrows ("label → target"), by the id of the card where the arrow begins.
+
+    `names` are the headings of cards by id.
+    """
     targets: dict[str, list[str]] = {}
     for edge in edges:
         if label := _text(edge.get("label")).strip():
@@ -113,11 +117,11 @@ def _contains(group: Mapping[str, Any], node: Mapping[str, Any]) -> bool:
         return False
 
 
-def _links_in(text: str, line: int) -> Iterator[Link]:
-    from excerpt.text.links import may_hold_links, read_inline
+def _find_links(text: str, line: int) -> Iterator[Link]:
+    from excerpt.text.links import may_have_links, parse_links_and_tags
 
-    if may_hold_links(text):
-        yield from (replace(link, line=line) for link in read_inline(text, line, {}).links)
+    if may_have_links(text):
+        yield from (replace(link, line=line) for link in parse_links_and_tags(text, line, {}).links)
 
 
 # --- drawings ---------------------------------------------------------------------------------------------------------
@@ -130,21 +134,21 @@ _ADVICE = re.compile(r"^==⚠.*⚠==.*\n", re.M)
 
 @dataclass(frozen=True, slots=True)
 class DrawingReader:
-    """Text elements and links of a drawing. As a note of the Excalidraw plugin it has frontmatter, too."""
+    """The reader of Excalidraw drawings, which are JSON files or notes of Obsidian's Excalidraw plugin."""
 
     kind: str = "drawing"
     version: str = "1"
     extensions: tuple[str, ...] = (".excalidraw.md", ".excalidraw")
 
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
-        """See Reader.read."""
+        """Extract a note with the texts of the drawing; see Reader.read."""
         text, _ = decode(data)
         if path.lower().endswith(".md"):
             from excerpt.text.markdown import normalise_newlines, parse_note
 
             text = _JSON.sub("", _DRAWING.sub("", _ADVICE.sub("", normalise_newlines(text))))
             return parse_note(path, _ELEMENT_ID.sub("", text).rstrip() + "\n", options.language)
-        elements = _dicts(_read_json(data, "drawing").get("elements"))
+        elements = _dicts_in(_read_json(data, "drawing").get("elements"))
         written = [
             _text(each.get("originalText") or each.get("text")) for each in elements if not each.get("isDeleted")
         ]
@@ -156,28 +160,31 @@ class DrawingReader:
 
 @dataclass(frozen=True, slots=True)
 class NotebookReader:
-    """Cells by nbformat 4, each a place counted from 1, under the headings of the Markdown cells before it."""
+    """The reader of Jupyter notebooks (nbformat 4, and cells of 3).
+
+    Each cell is a section, numbered from 1, under the headings of the Markdown cells before it.
+    """
 
     kind: str = "notebook"
     version: str = "1"
     extensions: tuple[str, ...] = (".ipynb",)
 
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
-        """See Reader.read."""
+        """Extract a note with a section for each cell; see Reader.read."""
         book = _read_json(data, "notebook")
-        cells = _dicts(book.get("cells")) or [
-            cell for sheet in _dicts(book.get("worksheets")) for cell in _dicts(sheet.get("cells"))
+        cells = _dicts_in(book.get("cells")) or [
+            cell for sheet in _dicts_in(book.get("worksheets")) for cell in _dicts_in(sheet.get("cells"))
         ]
         parts: list[PagedText] = []
         links: list[Link] = []
         open_headings: list[tuple[int, str]] = []
         for number, cell in enumerate(cells, start=1):
             source = _text(cell.get("source") or cell.get("input"))
-            text = "\n\n".join(filter(None, (source.strip("\n"), *_outputs(_dicts(cell.get("outputs"))))))
+            text = "\n\n".join(filter(None, (source.strip("\n"), *_short_outputs(_dicts_in(cell.get("outputs"))))))
             if cell.get("cell_type") in ("markdown", "heading"):
                 for level, heading in _headings(source):
                     open_headings = [item for item in open_headings if item[0] < level] + [(level, heading)]
-                links += _links_in(source, len(parts) + 1)
+                links += _find_links(source, len(parts) + 1)
             headings = (*(heading for _, heading in open_headings), f"Cell {number}")
             parts.append(PagedText(f"cell={number}", headings, text))
         return paged_note(path, parts, options, links=links)
@@ -187,8 +194,8 @@ def _headings(source: str) -> list[tuple[int, str]]:
     return [(len(mark), text.strip()) for mark, text in re.findall(r"^(#{1,6})[ \t]+(.+)$", source, re.M)]
 
 
-def _outputs(outputs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield what a cell printed or returned as plain text, if it is short."""
+def _short_outputs(outputs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the text outputs of a cell that are short."""
     for output in outputs:
         shown = output.get("data")
         text = _text(output.get("text")) or _text(shown.get("text/plain") if isinstance(shown, dict) else "")

@@ -1,6 +1,6 @@
-"""The text in an image, by the program `tesseract` or the package `rapidocr`, whichever is installed.
+"""Recognition of the text in images (OCR), by the program `tesseract` or the package `rapidocr`.
 
-Both return lines with positions, from which paragraphs and intended line ends are found.
+Each returns lines with positions, from which paragraphs and intended line ends are detected.
 """
 
 from __future__ import annotations
@@ -19,46 +19,49 @@ from typing import TYPE_CHECKING
 from excerpt.errors import OcrMissingError, ReadError, SettingsError
 from excerpt.processes import find_program
 from excerpt.settings import Ocr, Paths, load_vault_settings
-from excerpt.vault.readers.image_size import size_of
+from excerpt.vault.readers.image_size import image_size
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rapidocr import RapidOCR
 
-SECONDS = 20
+MAX_CPU_SECONDS = 20
 """Maximum CPU seconds per image."""
-# On the clock, as the machine may be busy: as much more as a worker's file may take.
+# The limit of elapsed time, as a multiple of MAX_CPU_SECONDS, since the machine may be busy. Equals that of a worker.
 _TIMEOUT_FACTOR = 5
 MIN_CONFIDENCE = 60.0
-"""Confidence below which the whole text may be wrong."""
+"""Confidence (0 to 100) below which a recognised text gets a warning that it may be wrong."""
 
 
 @dataclass(frozen=True, slots=True)
-class Recognised:
-    """The text in an image: paragraphs between blank lines, and the mean confidence in the words, 0 to 100."""
+class RecognisedText:
+    """The recognised text of an image, and the mean confidence of its words (0 to 100).
+
+    Paragraphs of the text are separated by blank lines.
+    """
 
     text: str
     confidence: float
 
 
-Engine = Callable[[bytes, str], Recognised]
+Engine = Callable[[bytes, str], RecognisedText]
 """A function that recognises the text of an image in a language (ISO 639-1, "" if unknown)."""
 
 
-def engine(ocr: Ocr) -> Engine:
-    """Return the OCR function for this setting. Raises OcrMissingError, which says what to install."""
+def select_engine(ocr: Ocr) -> Engine:
+    """Return the OCR function for a setting. Raises OcrMissingError, which says what to install."""
     if ocr in (Ocr.AUTO, Ocr.TESSERACT) and (program := find_program("tesseract")):
-        return partial(_by_tesseract, program)
+        return partial(_recognise_by_tesseract, program)
     if ocr in (Ocr.AUTO, Ocr.RAPIDOCR) and find_spec("rapidocr") and find_spec("onnxruntime"):
-        return _by_rapidocr
+        return _recognise_by_rapidocr
     raise OcrMissingError(_MISSING[ocr], _INSTALL[ocr])
 
 
-def is_there(ocr: Ocr) -> bool:
-    """Return whether images can be read with this setting. A later call notices a new installation."""
+def is_ocr_installed(ocr: Ocr) -> bool:
+    """Return whether the OCR program for a setting is installed; not cached, so new installations are noticed."""
     try:
-        engine(ocr)
+        select_engine(ocr)
     except OcrMissingError:
         return False
     return True
@@ -80,11 +83,11 @@ _INSTALL = {
 }
 
 
-def switch_on(vault: Path, paths: Paths, keys: Mapping[str, tuple[str, str]]) -> Path | None:
-    """Enable OCR in a vault's own settings; return the file that was written, None if it was enabled already.
+def enable_ocr(vault: Path, paths: Paths, keys: Mapping[str, tuple[str, str]]) -> Path | None:
+    """Enable OCR in a vault's own settings file; return its path, or None if OCR was enabled already.
 
-    `keys` are listed in a new file. Raises ExcerptError, with nothing changed, if no OCR program is installed or
-    attachments are not read at all.
+    If the file is new, the key bindings `keys` are listed in it as comments. Raises ExcerptError, with nothing changed,
+    if no OCR program is installed or the settings turn off the reading of attachments.
     """
     from excerpt.settings_file import change_setting, new_settings_text
 
@@ -94,35 +97,38 @@ def switch_on(vault: Path, paths: Paths, keys: Mapping[str, tuple[str, str]]) ->
             "Images are not read: vault.attachments.read is false.", "Change it: `excerpt config --vault V --edit`."
         )
     if attachments.ocr is not Ocr.OFF:
-        engine(attachments.ocr)
+        select_engine(attachments.ocr)
         return None
-    engine(Ocr.AUTO)
+    select_engine(Ocr.AUTO)
     file = paths.vault_settings_file(vault)
     change_setting(file, "vault.attachments.ocr", Ocr.AUTO.value, new_settings_text(paths, vault, keys))
     return file
 
 
-def recognise(image: bytes, ocr: Ocr, language: str) -> Recognised:
-    """Return the text of an image: PNG, JPEG, GIF, BMP, TIFF, WebP, binary PGM or PPM. Raises ReadError."""
-    read = engine(ocr)
-    # Before any program gets it: tesseract reads a file that is no image as a list of files and URLs.
-    size_of(image)
+def recognise_text(image: bytes, ocr: Ocr, language: str) -> RecognisedText:
+    """Recognise the text of an image: PNG, JPEG, GIF, BMP, TIFF, WebP, binary PGM or PPM. Raises ReadError.
+
+    `language` is an ISO 639-1 code, or "" if unknown.
+    """
+    read = select_engine(ocr)
+    # Checked before tesseract gets the file: it reads a file that is no image as a list of files and URLs.
+    image_size(image)
     return read(image, language)
 
 
-def ocr_warning(recognised: Recognised) -> tuple[str, ...]:
-    """Return a warning for the note if the recognised text may be wrong."""
+def ocr_warning(recognised: RecognisedText) -> tuple[str, ...]:
+    """Return a warning for the note if the confidence in the recognised text is low, else ()."""
     if not recognised.text or recognised.confidence >= MIN_CONFIDENCE:
         return ()
-    return (f"OCR is {recognised.confidence:.0f} % sure of its text, which may be wrong.",)
+    return (f"The text recognised by OCR may be wrong: the confidence is {recognised.confidence:.0f} %.",)
 
 
 # --- lines and paragraphs ---------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One line of an image: its words and its position in pixels."""
+class ImageLine:
+    """A line of text in an image: its words, and its position in pixels from the upper left."""
 
     words: tuple[str, ...]
     left: float
@@ -135,21 +141,21 @@ class Line:
         return _join_words(self.words)
 
 
-_ITEM = re.compile(r"[•·*+–—-]|\d{1,3}[.)]")
+_LIST_MARK = re.compile(r"[•·*+–—-]|\d{1,3}[.)]")
 _HYPHENS = ("-", "\u2010", "\u00ad")
 
 
-def prose(blocks: Iterable[Sequence[Line]]) -> str:
-    """Return blocks of lines as paragraphs of text.
+def join_blocks(blocks: Iterable[Sequence[ImageLine]]) -> str:
+    """Join the lines of `blocks` to paragraphs of text.
 
-    A line continues in the next, unless that begins a list item, or its first word would have fitted: then the line end
-    was intended. Divided words are joined.
+    A line is joined with the next line unless the line end was intended: the next line begins with a list mark, or its
+    first word would have fitted into the line. Divided words are joined.
     """
-    return "\n\n".join(_paragraph(lines) for block in blocks for lines in _paragraphs(block))
+    return "\n\n".join(_join_paragraph(lines) for block in blocks for lines in _split_paragraphs(block))
 
 
-def _paragraphs(block: Sequence[Line]) -> Iterator[Sequence[Line]]:
-    """Yield the paragraphs of a block: each begins after a larger gap than usual, or with an indent."""
+def _split_paragraphs(block: Sequence[ImageLine]) -> Iterator[Sequence[ImageLine]]:
+    """Yield the lines of each paragraph of a block. One begins after a larger gap, or with an indent."""
     steps = sorted(below.top - above.top for above, below in pairwise(block))
     usual = steps[len(steps) // 2] if steps else 0.0
     begin = 0
@@ -164,7 +170,7 @@ def _paragraphs(block: Sequence[Line]) -> Iterator[Sequence[Line]]:
         yield block[begin:]
 
 
-def _paragraph(lines: Sequence[Line]) -> str:
+def _join_paragraph(lines: Sequence[ImageLine]) -> str:
     edge = max(line.right for line in lines)
     text = lines[0].text
     for line, following in pairwise(lines):
@@ -174,34 +180,34 @@ def _paragraph(lines: Sequence[Line]) -> str:
             divided = line.words[-1]
             text = text if any(hyphen in divided[:-1] for hyphen in _HYPHENS) else text[:-1]
             text += following.text
-        elif _ITEM.fullmatch(word) or line.right + _width_of_first(following) <= edge:
+        elif _LIST_MARK.fullmatch(word) or line.right + _first_word_width(following) <= edge:
             text += f"\n{following.text}"
         else:
             text = _join_words((text, following.text))
     return text
 
 
-def _width_of_first(line: Line) -> float:
-    """Return the width of the first word of a line with a space before it, if all letters have the same width."""
+def _first_word_width(line: ImageLine) -> float:
+    """Return the width in pixels of a space and the line's first word, estimated by the mean letter width."""
     letters = len(line.text) or 1
     return (line.right - line.left) * (len(line.words[0]) + 1) / letters
 
 
 def _join_words(words: Sequence[str]) -> str:
-    """Return the words joined by spaces, but Chinese and Japanese ones without."""
+    """Return the words joined by spaces, but Chinese and Japanese words without spaces."""
     text = words[0]
     for word in words[1:]:
-        text += word if _is_dense(text[-1:]) and _is_dense(word[:1]) else f" {word}"
+        text += word if _is_cjk(text[-1:]) and _is_cjk(word[:1]) else f" {word}"
     return text
 
 
-def _is_dense(letter: str) -> bool:
+def _is_cjk(letter: str) -> bool:
     return "\u3000" <= letter <= "\u30ff" or "\u3400" <= letter <= "\u9fff" or "\uff00" <= letter <= "\uffef"
 
 
 # --- tesseract --------------------------------------------------------------------------------------------------------
 
-# Tesseract's names of the languages that excerpt supports; those of its data files.
+# Tesseract's names of the languages that excerpt supports, by ISO 639-1 code; its data files have these names.
 _TESSERACT_NAMES: Mapping[str, tuple[str, ...]] = {
     "ar": ("ara",), "bg": ("bul",), "ca": ("cat",), "cs": ("ces",), "da": ("dan",), "de": ("deu",), "el": ("ell",),
     "en": ("eng",), "es": ("spa",), "et": ("est",), "eu": ("eus",), "fa": ("fas",), "fi": ("fin",), "fr": ("fra",),
@@ -211,43 +217,44 @@ _TESSERACT_NAMES: Mapping[str, tuple[str, ...]] = {
     "sv": ("swe",), "ta": ("tam",), "th": ("tha",), "tr": ("tur",), "uk": ("ukr",), "vi": ("vie",),
     "zh": ("chi_sim", "chi_tra"),
 }  # fmt: skip
-_NO_LANGUAGES = ("osd", "equ", "snum")
+_OTHER_DATA_FILES = ("osd", "equ", "snum")
 # Each language makes an image take longer; a user with more than these has installed them all.
 _MAX_LANGUAGES = 4
 
 
 def languages_for(language: str, installed: Sequence[str]) -> tuple[str, ...]:
-    """Return the installed languages of tesseract to use: the vault's and English.
+    """Return the tesseract languages to use, out of the `installed` ones: the vault's `language` and English.
 
-    If few are installed and the vault has none set, all of them.
+    If `language` is "" and few languages are installed, return all of them.
     """
-    supported = [name for name in installed if name not in _NO_LANGUAGES]
+    supported = [name for name in installed if name not in _OTHER_DATA_FILES]
     if language or len(supported) > _MAX_LANGUAGES:
         names = (*_TESSERACT_NAMES.get(language, ()), "eng")
         return tuple(name for name in dict.fromkeys(names) if name in supported)
     return tuple(sorted(supported, key=lambda name: name != "eng"))
 
 
-def _by_tesseract(program: str, image: bytes, language: str) -> Recognised:
+def _recognise_by_tesseract(program: str, image: bytes, language: str) -> RecognisedText:
     languages = languages_for(language, _installed_languages(program))
     if not languages:
         raise ReadError(
-            "tesseract has no data for the language of this vault, nor for English.", "Install its language data."
+            "tesseract has no data for the language of this vault, nor for English.",
+            "Install tesseract's data for the language.",
         )
     argv = [program, "-", "-", "-l", "+".join(languages), "--psm", "3", "-c", "tessedit_page_number=0", "tsv"]
-    return of_tsv(_run(argv, image).decode("utf-8", "replace"))
+    return parse_tsv(_run_program(argv, image).decode("utf-8", "replace"))
 
 
 @cache
 def _installed_languages(program: str) -> tuple[str, ...]:
-    """Return the languages that tesseract has data for. Raises ReadError."""
+    """Return the languages for which tesseract has data. Raises ReadError."""
     # The first line names the folder; older versions write to stderr.
-    listed = _run([program, "--list-langs"], b"", stderr=subprocess.STDOUT).decode("utf-8", "replace")
+    listed = _run_program([program, "--list-langs"], b"", stderr=subprocess.STDOUT).decode("utf-8", "replace")
     return tuple(line for line in listed.splitlines()[1:] if line and " " not in line)
 
 
-def _run(argv: Sequence[str], data: bytes, stderr: int = subprocess.PIPE) -> bytes:
-    """Return the output of a program for this input. Raises ReadError if it fails or takes too long."""
+def _run_program(argv: Sequence[str], data: bytes, stderr: int = subprocess.PIPE) -> bytes:
+    """Run a program with `data` on stdin and return its output. Raises ReadError if it fails or takes too long."""
     environment = {**os.environ, "OMP_THREAD_LIMIT": "1"}  # its threads slow down each other
     try:
         process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, env=environment)
@@ -255,23 +262,23 @@ def _run(argv: Sequence[str], data: bytes, stderr: int = subprocess.PIPE) -> byt
         raise ReadError(f"The OCR program {argv[0]} cannot be started: {error.strerror or error}.") from error
     with process:
         try:
-            _bound_time(process.pid)
-            output, complaint = process.communicate(data, timeout=SECONDS * _TIMEOUT_FACTOR)
+            _limit_cpu_time(process.pid)
+            output, complaint = process.communicate(data, timeout=MAX_CPU_SECONDS * _TIMEOUT_FACTOR)
         except subprocess.TimeoutExpired:
-            raise _too_long() from None
+            raise _timeout_error() from None
         finally:
             process.kill()
-    if process.returncode == _OVER_TIME:
-        raise _too_long()
+    if process.returncode == _CPU_LIMIT_EXIT_CODE:
+        raise _timeout_error()
     if process.returncode:
         errors = (complaint or b"").decode("utf-8", "replace").strip().splitlines()
         reason = f": {errors[-1]}" if errors else ""
-        raise ReadError(f"OCR cannot read it (tesseract ended with {process.returncode}{reason}).")
+        raise ReadError(f"OCR cannot read the image (tesseract failed with exit code {process.returncode}{reason}).")
     return output
 
 
-def _too_long() -> ReadError:
-    return ReadError(f"OCR took longer than {SECONDS} s to read it.")
+def _timeout_error() -> ReadError:
+    return ReadError(f"OCR took longer than {MAX_CPU_SECONDS} s to read the image.")
 
 
 # If the reading process is killed, nothing ends the program: the kernel limits its time where the limit can be set from
@@ -280,37 +287,37 @@ if sys.platform == "linux":
     import resource
     import signal
 
-    _OVER_TIME = -signal.SIGXCPU
+    _CPU_LIMIT_EXIT_CODE = -signal.SIGXCPU
 
-    def _bound_time(process: int) -> None:
+    def _limit_cpu_time(process: int) -> None:
         try:
-            resource.prlimit(process, resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
+            resource.prlimit(process, resource.RLIMIT_CPU, (MAX_CPU_SECONDS, MAX_CPU_SECONDS + 1))
         except (OSError, ValueError):  # it has ended already, or its limit is lower
             return
 
 else:
-    _OVER_TIME = None
+    _CPU_LIMIT_EXIT_CODE = None
 
-    def _bound_time(_process: int) -> None:
+    def _limit_cpu_time(_process: int) -> None:
         return
 
 
-def of_tsv(table: str) -> Recognised:
-    """Return the text of tesseract's table, which has a row for each word with its page, block, paragraph and line."""
+def parse_tsv(table: str) -> RecognisedText:
+    """Return the text in tesseract's TSV output, which has a row for each word."""
     words = [row for line in table.splitlines()[1:] if (row := line.split("\t", 11))[0] == "5" and row[11:]]
     words = [row for row in words if row[11].strip()]
     # Tesseract's blocks are those of the page; its paragraphs often begin in the middle of a sentence.
     blocks = (
-        [_line(list(line)) for _, line in groupby(rows, key=lambda row: row[3:5])]
+        [_line_of_words(list(line)) for _, line in groupby(rows, key=lambda row: row[3:5])]
         for _, rows in groupby(words, key=lambda row: row[1:3])
     )
     sure = [float(row[10]) for row in words]
-    return Recognised(prose(blocks), sum(sure) / len(sure) if sure else 0.0)
+    return RecognisedText(join_blocks(blocks), sum(sure) / len(sure) if sure else 0.0)
 
 
-def _line(rows: Sequence[Sequence[str]]) -> Line:
+def _line_of_words(rows: Sequence[Sequence[str]]) -> ImageLine:
     boxes = [tuple(int(number) for number in row[6:10]) for row in rows]
-    return Line(
+    return ImageLine(
         words=tuple(row[11].strip() for row in rows),
         left=min(left for left, _, _, _ in boxes),
         right=max(left + width for left, _, width, _ in boxes),
@@ -322,36 +329,36 @@ def _line(rows: Sequence[Sequence[str]]) -> Line:
 # --- rapidocr ---------------------------------------------------------------------------------------------------------
 
 
-def _by_rapidocr(image: bytes, _language: str) -> Recognised:
-    """Return the text recognised by rapidocr, whose models read Chinese and Latin script."""
+def _recognise_by_rapidocr(image: bytes, _language: str) -> RecognisedText:
+    """Return the text that rapidocr recognises in an image; its models read Chinese and Latin script."""
     try:
-        result = _loaded()(image)
+        result = _load_rapidocr()(image)
     except Exception as error:  # exceptions of OpenCV and onnxruntime have no common base
-        raise ReadError(f"OCR cannot read it ({type(error).__name__}: {error}).") from error
+        raise ReadError(f"OCR cannot read the image ({type(error).__name__}: {error}).") from error
     if result.boxes is None or not result.txts:
-        return Recognised("", 0.0)
+        return RecognisedText("", 0.0)
     lines = [
-        Line(tuple(text.split()), *_bounds(box))
+        ImageLine(tuple(text.split()), *_bounding_box(box))
         for box, text in zip(result.boxes.tolist(), result.txts, strict=True)
         if text.strip()
     ]
     sure = [100 * float(score) for score in result.scores]
-    return Recognised(prose(blocks_of(lines)), sum(sure) / len(sure))
+    return RecognisedText(join_blocks(group_lines(lines)), sum(sure) / len(sure))
 
 
-def _bounds(corners: Sequence[Sequence[float]]) -> tuple[float, float, float, float]:
+def _bounding_box(corners: Sequence[Sequence[float]]) -> tuple[float, float, float, float]:
     across, down = [x for x, _ in corners], [y for _, y in corners]
     return min(across), max(across), min(down), max(down)
 
 
-def blocks_of(lines: Iterable[Line]) -> list[list[Line]]:
+def group_lines(lines: Iterable[ImageLine]) -> list[list[ImageLine]]:
     """Return lines in reading order, grouped into blocks.
 
-    Lines of a block are below each other, close, of one size, and begin at about the same position.
+    The lines of a block are below each other, close together, of about the same height and left edge.
     """
-    blocks: list[list[Line]] = []
+    blocks: list[list[ImageLine]] = []
     for line in sorted(lines, key=lambda line: (line.top, line.left)):
-        own = next((block for block in reversed(blocks) if _continues(block[-1], line)), None)
+        own = next((block for block in reversed(blocks) if _continues_block(block[-1], line)), None)
         if own is None:
             blocks.append([line])
         else:
@@ -359,17 +366,17 @@ def blocks_of(lines: Iterable[Line]) -> list[list[Line]]:
     return blocks
 
 
-def _continues(above: Line, line: Line) -> bool:
+def _continues_block(above: ImageLine, line: ImageLine) -> bool:
     low, high = sorted((above.bottom - above.top, line.bottom - line.top))
     close = -low / 2 < line.top - above.bottom < 1.5 * low
     return close and abs(line.left - above.left) < 3 * low and high < 1.5 * low
 
 
 @cache
-def _loaded() -> RapidOCR:
-    """Load the models, which takes a second.
+def _load_rapidocr() -> RapidOCR:
+    """Return rapidocr's recogniser, loaded at the first call, which takes a second.
 
-    The model that turns upside-down lines is off: on a plain page it turns one in four.
+    Its model that turns upside-down lines is off: on a plain page it wrongly turns one line in four.
     """
     from rapidocr import RapidOCR
 

@@ -12,85 +12,102 @@ from typing import TYPE_CHECKING, Any
 
 from excerpt.errors import ReadError
 from excerpt.model import Note
-from excerpt.vault.readers import PagedText, ReadOptions, library, paged_note, report_damage, safe_zip
+from excerpt.vault.readers import (
+    PagedText,
+    ReadOptions,
+    convert_damage_errors,
+    open_safe_zip,
+    paged_note,
+    require_library,
+)
 
 if TYPE_CHECKING:
     from docx.document import Document
     from pptx.presentation import Presentation
     from pptx.slide import Slide
 
-OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-"""The first bytes of files of the old formats, and of password-protected files of the new ones."""
+OLE_SIGNATURE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+"""The first bytes of files in the old formats (.doc), and of password-protected files in the new ones."""
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 _UNTITLED = re.compile(r"(?i)|untitled.*|powerpoint presentation|presentation\d*|document\d*|word document")
 _HEADING = re.compile(r"(?i)heading (\d)")
 _CONTENTS = re.compile(r"(?i)toc(?: \d| heading)")
 
-_WORDS = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-_DRAWN = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
-_PARAGRAPH, _TABLE, _ROW, _CELL = (f"{_WORDS}{name}" for name in ("p", "tbl", "tr", "tc"))
-_TEXT, _TAB, _HYPHEN = (f"{_WORDS}{name}" for name in ("t", "tab", "noBreakHyphen"))
-_BREAKS = (_TAB, f"{_WORDS}br", f"{_WORDS}cr", _PARAGRAPH)
+_WORD_NAMESPACE = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_DRAWING_NAMESPACE = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+_PARAGRAPH, _TABLE, _ROW, _CELL = (f"{_WORD_NAMESPACE}{name}" for name in ("p", "tbl", "tr", "tc"))
+_TEXT, _TAB, _HYPHEN = (f"{_WORD_NAMESPACE}{name}" for name in ("t", "tab", "noBreakHyphen"))
+_BREAKS = (_TAB, f"{_WORD_NAMESPACE}br", f"{_WORD_NAMESPACE}cr", _PARAGRAPH)
 _ALTERNATIVE = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 _PICTURE = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}docPr"
 
 
 @dataclass(frozen=True, slots=True)
 class SlidesReader:
+    """The reader of slides (.pptx)."""
+
     kind: str = "slides"
     version: str = "1"
     extensions: tuple[str, ...] = (".pptx", ".ppt")
 
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
-        """Return the note, as Reader.read does. Speaker notes are below their slide."""
-        _open_format(data, path, ".pptx", "ppt/")
-        with library("Slides"):
+        """Extract a note with a section for each slide, which ends with the speaker notes; see Reader.read."""
+        _check_format(data, path, ".pptx", "ppt/")
+        with require_library("Slides"):
             import pptx
-        with report_damage("slides"):
+        with convert_damage_errors("slides"):
             presentation = pptx.Presentation(BytesIO(data))
-            parts = [_slide(number, slide) for number, slide in _slides(presentation, options.most_pages)]
+            parts = [_slide_text(number, slide) for number, slide in _numbered_slides(presentation, options.max_pages)]
             left = len(presentation.slides) - len(parts)
-            title = _title(presentation.core_properties.title)
+            title = _real_title(presentation.core_properties.title)
         if not any(part.text.strip() for part in parts):
-            raise ReadError("There is no text in it.")
+            raise ReadError("The file has no text.")
         warnings = [f"Only the first {len(parts):,} of {len(parts) + left:,} slides are read."] if left else []
         return paged_note(path, parts, options, title=title, warnings=warnings)
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentReader:
+    """The reader of documents (.docx)."""
+
     kind: str = "document"
     version: str = "2"
     extensions: tuple[str, ...] = (".docx", ".doc")
 
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
-        """Return the note, as Reader.read does, without locations: a document has no pages until it is printed."""
-        _open_format(data, path, ".docx", "word/")
-        with library("Documents"):
+        """Extract a note with a section for each heading; see Reader.read.
+
+        Sections have no locations: a document has no pages until it is printed.
+        """
+        _check_format(data, path, ".docx", "word/")
+        with require_library("Documents"):
             import docx
-        with report_damage("a document"):
+        with convert_damage_errors("a document"):
             document = docx.Document(BytesIO(data))
-            parts = _chapters(document)
-            title = _title(document.core_properties.title) or _printed_title(document)
+            parts = _document_parts(document)
+            title = _real_title(document.core_properties.title) or _styled_title(document)
         if not parts:
-            raise ReadError("There is no text in it.")
+            raise ReadError("The file has no text.")
         return paged_note(path, parts, options, title=title)
 
 
-def _open_format(data: bytes, path: str, suffix: str, folder: str) -> None:
-    """Raise ReadError if a file is not in the open format of this suffix, whose parts are in this folder."""
+def _check_format(data: bytes, path: str, suffix: str, folder: str) -> None:
+    """Raise ReadError if a file is not in the Office Open XML format of `suffix` (".docx").
+
+    The parts of such a file are in `folder` of a ZIP archive.
+    """
     old = suffix[:-1]
-    if data.startswith(OLE) and _ENCRYPTED in data:
-        raise ReadError("It is protected by a password.", "Save it without a password to have it read.")
-    if data.startswith(OLE) or PurePosixPath(path).suffix.lower() == old:
+    if data.startswith(OLE_SIGNATURE) and _ENCRYPTED in data:
+        raise ReadError("The file is protected by a password.", "Save it without a password.")
+    if data.startswith(OLE_SIGNATURE) or PurePosixPath(path).suffix.lower() == old:
         raise ReadError(f"Old {old} files are not read.", f"Save it as {suffix}.")
-    with safe_zip(data) as archive:
+    with open_safe_zip(data) as archive:
         if not any(name.startswith(folder) for name in archive.namelist()):
-            raise ReadError(f"It is not a {suffix} file, despite its name.")
+            raise ReadError(f"The file is not a {suffix} file, despite its name.")
 
 
-def _title(title: str) -> str:
-    """Return the title in a file's metadata, "" if it is not a real title."""
+def _real_title(title: str) -> str:
+    """Return the `title` from a file's metadata, or "" if it is a default such as "Document1"."""
     title = " ".join(title.split())
     return "" if _UNTITLED.fullmatch(title) else title[:200]
 
@@ -98,18 +115,18 @@ def _title(title: str) -> str:
 # --- slides -----------------------------------------------------------------------------------------------------------
 
 
-def _slides(presentation: Presentation, limit: int) -> Iterator[tuple[int, Slide]]:
+def _numbered_slides(presentation: Presentation, limit: int) -> Iterator[tuple[int, Slide]]:
     for number, slide in enumerate(presentation.slides, start=1):
         if number > limit:
             return
         yield number, slide
 
 
-def _slide(number: int, slide: Slide) -> PagedText:
+def _slide_text(number: int, slide: Slide) -> PagedText:
     heading = slide.shapes.title
     name = " ".join(heading.text_frame.text.split()) if heading is not None else ""
     pieces = [name]
-    for shape in _shapes(slide.shapes):
+    for shape in _flat_shapes(slide.shapes):
         if heading is None or shape.shape_id != heading.shape_id:
             pieces += _shape_texts(shape)
     pieces += _diagrams(slide)
@@ -119,8 +136,8 @@ def _slide(number: int, slide: Slide) -> PagedText:
     return PagedText(f"slide={number}", (f"Slide {number}: {name}" if name else f"Slide {number}",), text)
 
 
-def _shapes(shapes: Iterable[Any]) -> Iterator[Any]:
-    """Yield all shapes, with the shapes of a group in place of the group."""
+def _flat_shapes(shapes: Iterable[Any]) -> Iterator[Any]:
+    """Yield all shapes; each group of shapes is replaced by its shapes."""
     waiting = [iter(shapes)]
     while waiting:
         shape = next(waiting[-1], None)
@@ -133,7 +150,7 @@ def _shapes(shapes: Iterable[Any]) -> Iterator[Any]:
 
 
 def _shape_texts(shape: Any) -> Iterator[str]:
-    """Yield the text of a shape: its text, its table, or the description of its picture."""
+    """Yield the text of a shape: its text frame, its table, or its chart's text and its description."""
     if shape.has_text_frame:
         yield "\n".join(_lines(shape.text_frame.text))
     elif getattr(shape, "has_table", False):
@@ -142,13 +159,13 @@ def _shape_texts(shape: Any) -> Iterator[str]:
     else:
         if getattr(shape, "has_chart", False):
             chart = shape.chart.element
-            yield "\n".join(_lines("\n".join(node.text or "" for node in chart.iter(f"{_DRAWN}t"))))
+            yield "\n".join(_lines("\n".join(node.text or "" for node in chart.iter(f"{_DRAWING_NAMESPACE}t"))))
         described = shape.element.xpath(".//p:cNvPr/@descr")
         yield " ".join(chain.from_iterable(each.split() for each in described))
 
 
 def _diagrams(slide: Slide) -> Iterator[str]:
-    """Yield the text of diagrams (SmartArt), which is in separate parts."""
+    """Yield the text of a slide's diagrams (SmartArt), which is in separate parts of the file."""
     from lxml import etree
 
     for relation in slide.part.rels.values():
@@ -156,13 +173,14 @@ def _diagrams(slide: Slide) -> Iterator[str]:
             safe = etree.XMLParser(resolve_entities=False, no_network=True)
             diagram = etree.fromstring(relation.target_part.blob, safe)
             texts = (
-                "".join(node.text or "" for node in each.iter(f"{_DRAWN}t")) for each in diagram.iter(f"{_DRAWN}p")
+                "".join(node.text or "" for node in each.iter(f"{_DRAWING_NAMESPACE}t"))
+                for each in diagram.iter(f"{_DRAWING_NAMESPACE}p")
             )
             yield "\n".join(filter(None, texts))
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Yield the paragraphs of a text frame; a break within one is a space."""
+    """Yield the non-empty paragraphs of a text frame's `text`; a line break within a paragraph becomes a space."""
     for line in text.split("\n"):
         if shown := " ".join(line.split()):
             yield shown
@@ -171,8 +189,8 @@ def _lines(text: str) -> Iterator[str]:
 # --- documents --------------------------------------------------------------------------------------------------------
 
 
-def _chapters(document: Document) -> list[PagedText]:
-    """Return the text under each heading. A heading without text below it is its own text."""
+def _document_parts(document: Document) -> list[PagedText]:
+    """Return the text under each heading; for a heading without text below it, the heading itself."""
     body = document.element.body
     for node in list(body.iter(_ALTERNATIVE)):
         node.getparent().remove(node)
@@ -189,9 +207,9 @@ def _chapters(document: Document) -> list[PagedText]:
             parts.append(PagedText("", tuple(name for _, name in stack), text))
         pieces.clear()
 
-    for node in chain(_content(body, _PARAGRAPH, _TABLE), _footnotes(document)):
+    for node in chain(_elements(body, _PARAGRAPH, _TABLE), _footnotes(document)):
         if node.tag == _TABLE:
-            rows = map(_cells, _content(node, _ROW))
+            rows = map(_cell_texts, _elements(node, _ROW))
             pieces.append((False, "\n".join(" | ".join(row) for row in rows if row)))
             continue
         style = node.pPr.pStyle.val if node.pPr is not None and node.pPr.pStyle is not None else ""
@@ -210,14 +228,17 @@ def _chapters(document: Document) -> list[PagedText]:
     return parts
 
 
-def _printed_title(document: Document) -> str:
-    """Return the title at the top of a document, found by its style, "" if there is none."""
+def _styled_title(document: Document) -> str:
+    """Return the first paragraph with the style "Title" at the top of a document; "" if there is none."""
     first = next((each for each in document.paragraphs[:20] if each.style and each.style.name == "Title"), None)
-    return _title(first.text) if first is not None else ""
+    return _real_title(first.text) if first is not None else ""
 
 
 def _join_paragraphs(pieces: Iterable[tuple[bool, str]]) -> str:
-    """Join paragraphs with blank lines between them; items of a list are on consecutive lines."""
+    """Join (is a list item, text) pairs to a text.
+
+    Paragraphs have blank lines between them; items of a list are on consecutive lines.
+    """
     text, before = "", False
     for in_list, paragraph in pieces:
         text = f"{text}\n{paragraph}" if in_list and before else f"{text}\n\n{paragraph}"
@@ -226,7 +247,7 @@ def _join_paragraphs(pieces: Iterable[tuple[bool, str]]) -> str:
 
 
 def _styles(document: Document) -> tuple[Mapping[str, str], Mapping[str, int]]:
-    """Return the names of styles by their ids, and the levels of heading styles."""
+    """Return the names of all styles, and the heading levels of heading styles, each by the id of the style."""
     names: dict[str, str] = {}
     levels: dict[str, int] = {}
     bases: dict[str, str] = {}
@@ -236,9 +257,9 @@ def _styles(document: Document) -> tuple[Mapping[str, str], Mapping[str, int]]:
             levels[style.style_id] = int(match[1])
         elif (style.name or "").lower() == "title":
             levels[style.style_id] = 1
-        based = style.element.find(f"{_WORDS}basedOn")
+        based = style.element.find(f"{_WORD_NAMESPACE}basedOn")
         if based is not None:
-            bases[style.style_id] = based.get(f"{_WORDS}val", "")
+            bases[style.style_id] = based.get(f"{_WORD_NAMESPACE}val", "")
     for style_id in names:
         base, visited = bases.get(style_id, ""), {style_id}
         while style_id not in levels and base and base not in visited:
@@ -249,10 +270,10 @@ def _styles(document: Document) -> tuple[Mapping[str, str], Mapping[str, int]]:
     return names, levels
 
 
-def _content(parent: Any, *tags: str) -> Iterator[Any]:
-    """Yield the elements with these tags in order, but not nested ones.
+def _elements(parent: Any, *tags: str) -> Iterator[Any]:
+    """Yield the XML elements below `parent` that have one of `tags`, in order, without elements nested in them.
 
-    Content controls and tracked changes are included.
+    Elements in content controls and tracked changes are included.
     """
     waiting = [iter(parent)]
     while waiting:
@@ -261,12 +282,12 @@ def _content(parent: Any, *tags: str) -> Iterator[Any]:
             waiting.pop()
         elif node.tag in tags:
             yield node
-        elif isinstance(node.tag, str) and node.tag.startswith(_WORDS):
+        elif isinstance(node.tag, str) and node.tag.startswith(_WORD_NAMESPACE):
             waiting.append(iter(node))
 
 
 def _footnotes(document: Document) -> Iterator[Any]:
-    """Yield the paragraphs of footnotes and endnotes, which are in separate parts."""
+    """Yield the paragraphs of footnotes and endnotes, which are in separate parts of the file."""
     from docx.oxml import parse_xml
 
     for relation in document.part.rels.values():
@@ -275,7 +296,7 @@ def _footnotes(document: Document) -> Iterator[Any]:
 
 
 def _paragraph(node: Any) -> str:
-    """Return the text of a paragraph with that of its boxes and the descriptions of its pictures."""
+    """Return the text of a paragraph, of the text boxes in it, and the descriptions of its pictures."""
     pieces: list[str] = []
     for part in node.iter(_TEXT, _HYPHEN, _PICTURE, *_BREAKS):
         if part.tag == _TEXT:
@@ -289,5 +310,5 @@ def _paragraph(node: Any) -> str:
     return " ".join("".join(pieces).split())
 
 
-def _cells(row: Any) -> list[str]:
-    return [text for text in map(_paragraph, _content(row, _CELL)) if text]
+def _cell_texts(row: Any) -> list[str]:
+    return [text for text in map(_paragraph, _elements(row, _CELL)) if text]

@@ -1,7 +1,8 @@
-"""PDF: a section for each page, with its lines joined into paragraphs.
+"""The reader of PDFs: a section for each page, with the lines joined into paragraphs.
 
 PDFium returns a page's text in the order of the file, line by line. Paragraphs are detected by the positions of the
-lines; text at the top or bottom of most pages is left out. One document per process: PDFium is not thread-safe.
+lines; text at the top or bottom of most pages is left out. Since PDFium is not thread-safe, a process reads one
+document at a time.
 """
 
 from __future__ import annotations
@@ -16,36 +17,37 @@ from typing import TYPE_CHECKING
 from excerpt.errors import OcrMissingError, ReadError
 from excerpt.model import Note
 from excerpt.settings import Ocr
-from excerpt.vault.readers import PagedText, ReadOptions, library, paged_note, report_damage
+from excerpt.vault.readers import PagedText, ReadOptions, convert_damage_errors, paged_note, require_library
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
 
-    from excerpt.vault.readers.ocr import Recognised
+    from excerpt.vault.readers.ocr import RecognisedText
 
 MAX_TEXT = 5_000_000
 """Maximum number of characters read of one file."""
-FEW_LETTERS = 25
-"""Number of letters below which a page with an image over more than half of it counts as scanned.
+MAX_SCANNED_LETTERS = 25
+"""A page with fewer letters, and an image over more than half of it, counts as scanned.
 
-As in paperless, a page with text is not read by OCR again.
+As in paperless, OCR does not read a page that has text.
 """
-_HALF = 0.5
+_MIN_IMAGE_SHARE = 0.5
 _MAX_PIXELS = 20_000_000
-_DPI = 200 / 72
+_PIXELS_PER_POINT = 200 / 72
 
-_HEADS = 2
-_EDGE = 0.12
-"""Share of a page's height at each end in which repeated lines, at most `_HEADS`, are headers or footers."""
+_MAX_HEADER_LINES = 2
+_EDGE_SHARE = 0.12
+"""Share of a page's height, at its top and bottom, where repeated lines are headers or footers."""
 _MAX_PAGES_SHARE = 0.6
 _MIN_PAGES = 4
 
-# In line heights, from baseline to baseline; headings have larger gaps than lines of a paragraph.
-_GAP = 1.35
-_INDENT = 0.8
-_LARGER = 1.15
-_LONG = 120
-"""Number of words from which a paragraph is split into lines of whole sentences, where a fragment may end."""
+# How a new paragraph is detected: by a gap (in usual gaps between baselines), by an indent (in line heights), or by a
+# ratio of line heights.
+_PARAGRAPH_GAP = 1.35
+_MIN_INDENT = 0.8
+_HEIGHT_RATIO = 1.15
+_LONG_PARAGRAPH_WORDS = 120
+"""Number of words above which a paragraph is split into lines of whole sentences, where a fragment may end."""
 _LINE_WORDS = 60
 
 _UNTITLED = re.compile(r"(?i)untitled|microsoft word|.*\.(?:docx?|pptx?|tex|dvi|indd|qxd|pdf|html?|md|odt)|[\W\d_]*")
@@ -59,42 +61,45 @@ _HYPHENED = re.compile(r"(\w+)-$")
 
 @dataclass(frozen=True, slots=True)
 class PdfReader:
+    """The reader of PDFs."""
+
     kind: str = "pdf"
     version: str = "1"
     extensions: tuple[str, ...] = (".pdf",)
 
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
-        """Return the note, as Reader.read does. A page limit is a warning, scanned pages count as unread."""
-        with library("PDFs"):
+        """Extract a note with a section for each page; see Reader.read.
+
+        Without OCR, scanned pages count as `unread`. Pages over the limit are a warning of the note.
+        """
+        with require_library("PDFs"):
             import pypdfium2
         if b"%PDF-" not in data[:1024]:
-            raise ReadError("It is not a PDF, despite its name.")
-        with report_damage("PDF"):
+            raise ReadError("The file is not a PDF, despite its name.")
+        with convert_damage_errors("PDF"):
             try:
                 document = pypdfium2.PdfDocument(data)
             except pypdfium2.PdfiumError as error:
                 if "password" in str(error).lower():
-                    raise ReadError(
-                        "It is protected by a password.", "Save it without a password to have it read."
-                    ) from None
+                    raise ReadError("The file is protected by a password.", "Save it without a password.") from None
                 raise
-            return _note(document, path, options)
+            return _read_document(document, path, options)
 
 
-def _note(document: PdfDocument, path: str, options: ReadOptions) -> Note:
-    pages, scanned, left = _pages(document, options)
+def _read_document(document: PdfDocument, path: str, options: ReadOptions) -> Note:
+    pages, scanned, left = _read_pages(document, options)
     unread = scanned if options.ocr is Ocr.OFF else 0
-    bodies = _without_heads(pages)
+    bodies = _without_headers(pages)
     word_counts = Counter(word for lines in bodies for line in lines for word in re.findall(r"\w+(?:-\w+)*", line.text))
-    above = _outline(document)
+    above = _outline_titles(document)
     parts = []
     for page, lines in zip(pages, bodies, strict=True):
         text = page.recognised or "\n\n".join(_paragraphs(lines, word_counts))
         headings = (*above.get(page.number, ()), f"{page.label}{' (OCR)' if page.recognised else ''}")
         parts.append(PagedText(f"page={page.number}", headings, text))
     if not unread and not any(part.text.strip() for part in parts):
-        raise ReadError("There is no text in it.")
-    return paged_note(path, parts, options, title=_title(document), warnings=left, unread=unread)
+        raise ReadError("The file has no text.")
+    return paged_note(path, parts, options, title=_real_title(document), warnings=left, unread=unread)
 
 
 # --- pages ------------------------------------------------------------------------------------------------------------
@@ -102,7 +107,7 @@ def _note(document: PdfDocument, path: str, options: ReadOptions) -> Note:
 
 @dataclass(frozen=True, slots=True)
 class _TextLine:
-    """A line and its position, in points from the lower left; all 0 if unknown."""
+    """A line of text and its position, in points from the page's lower left; all 0 if unknown."""
 
     text: str
     left: float = 0.0
@@ -113,6 +118,8 @@ class _TextLine:
 
 @dataclass(frozen=True, slots=True)
 class _PdfPage:
+    """A page: `number` counts from 1, `label` is its heading, `recognised` the text found by OCR."""
+
     number: int
     label: str
     lines: Sequence[_TextLine]
@@ -120,24 +127,24 @@ class _PdfPage:
     recognised: str = ""
 
 
-def _pages(document: PdfDocument, options: ReadOptions) -> tuple[list[_PdfPage], int, list[str]]:
-    """Return the pages, the number of scanned ones, and warnings about those left out."""
+def _read_pages(document: PdfDocument, options: ReadOptions) -> tuple[list[_PdfPage], int, list[str]]:
+    """Return the pages, the number of scanned pages, and warnings about pages that were not or badly read."""
     pages: list[_PdfPage] = []
     warnings: list[str] = []
     scanned = size = 0
-    ocr_pages: list[Recognised] = []
+    ocr_pages: list[RecognisedText] = []
     failed = ""
-    for index in range(min(len(document), options.most_pages)):
+    for index in range(min(len(document), options.max_pages)):
         page = document[index]
         text_page, height = page.get_textpage(), page.get_height()
         try:
-            lines = _lines(text_page)
+            lines = _read_lines(text_page)
             recognised = ""
-            if sum(map(str.isalpha, "".join(line.text for line in lines))) < FEW_LETTERS and _is_scanned(page):
+            if sum(map(str.isalpha, "".join(line.text for line in lines))) < MAX_SCANNED_LETTERS and _is_scanned(page):
                 scanned += 1
                 if options.ocr is not Ocr.OFF:
                     try:
-                        ocr_pages.append(_recognised(page, options))
+                        ocr_pages.append(_recognise_page(page, options))
                         recognised = ocr_pages[-1].text
                     except OcrMissingError:
                         raise
@@ -146,7 +153,7 @@ def _pages(document: PdfDocument, options: ReadOptions) -> tuple[list[_PdfPage],
         finally:
             text_page.close()
             page.close()
-        pages.append(_PdfPage(index + 1, _label(document, index), lines, height, recognised))
+        pages.append(_PdfPage(index + 1, _page_heading(document, index), lines, height, recognised))
         size += len(recognised) + sum(len(line.text) + 1 for line in lines)
         if size > MAX_TEXT:
             break
@@ -159,24 +166,24 @@ def _pages(document: PdfDocument, options: ReadOptions) -> tuple[list[_PdfPage],
     return pages, scanned, [*warnings, *([failed] if failed else [])]
 
 
-def _label(document: PdfDocument, index: int) -> str:
-    """Return a page's heading: its number, and the printed label if that differs."""
+def _page_heading(document: PdfDocument, index: int) -> str:
+    """Return the heading of the page at `index` (from 0): its number, and its printed label if that differs."""
     label = document.get_page_label(index)
     number = str(index + 1)
     return f"Page {number}" if label in ("", number) or len(label) > 20 else f"Page {number} ({label})"
 
 
-def _lines(page: PdfTextPage) -> list[_TextLine]:
-    """Return the lines of a page, with one call per line for its position.
+def _read_lines(page: PdfTextPage) -> list[_TextLine]:
+    """Return the lines of a page with their positions.
 
-    A call for each letter would take ten times as long as everything else.
+    PDFium is asked for two positions per line: asking for each letter's takes ten times as long as all else.
     """
     raw = page.get_text_range()
     is_aligned = len(raw) == page.count_chars()
     lines: list[_TextLine] = []
     at = 0
     for text in raw.split("\r\n"):
-        logical = _in_order(page, text, at) if is_aligned and _RTL.search(text) else text
+        logical = _in_reading_order(page, text, at) if is_aligned and _RTL.search(text) else text
         shown = " ".join(logical.translate(_LIGATURES).split())
         if shown:
             if is_aligned:
@@ -194,10 +201,11 @@ _RTL = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+")
 _RTL_RUN = re.compile(rf"{_RTL.pattern}(?:[ \u200c\u200d]{_RTL.pattern})*")
 
 
-def _in_order(page: PdfTextPage, text: str, offset: int) -> str:
-    """Return a line with its right-to-left words in reading order.
+def _in_reading_order(page: PdfTextPage, text: str, offset: int) -> str:
+    """Return a line's `text` with right-to-left words in reading order.
 
-    Some files have letters and words of such scripts in the order of the page.
+    Some files store letters and words of such scripts from left to right, as they are on the page. `offset` is the
+    index of the line's first character in the text of the page.
     """
 
     def is_visual(first: int, last: int) -> bool:
@@ -219,25 +227,25 @@ def _is_scanned(page: PdfPage) -> bool:
     whole = page.get_width() * page.get_height() or 1.0
     for image in page.get_objects(filter=[FPDF_PAGEOBJ_IMAGE], max_depth=3):
         left, bottom, right, top = image.get_bounds()
-        if (right - left) * (top - bottom) > _HALF * whole:
+        if (right - left) * (top - bottom) > _MIN_IMAGE_SHARE * whole:
             return True
     return False
 
 
-def _recognised(page: PdfPage, options: ReadOptions) -> Recognised:
-    """Return the text of a scanned page by OCR. Raises ReadError."""
-    from excerpt.vault.readers.ocr import recognise
+def _recognise_page(page: PdfPage, options: ReadOptions) -> RecognisedText:
+    """Return the text that OCR recognises in a scanned page. Raises ReadError."""
+    from excerpt.vault.readers.ocr import recognise_text
 
-    pixels = page.get_width() * page.get_height() * _DPI**2
-    scale = _DPI * min(1.0, (_MAX_PIXELS / max(pixels, 1.0)) ** 0.5)
+    pixels = page.get_width() * page.get_height() * _PIXELS_PER_POINT**2
+    scale = _PIXELS_PER_POINT * min(1.0, (_MAX_PIXELS / max(pixels, 1.0)) ** 0.5)
     bitmap = page.render(scale=scale, grayscale=True)
     shades = bitmap.to_numpy()
     image = b"P5\n%d %d\n255\n" % (bitmap.width, bitmap.height) + shades.reshape(bitmap.height, -1).tobytes()
-    return recognise(image, options.ocr, options.language)
+    return recognise_text(image, options.ocr, options.language)
 
 
-def _outline(document: PdfDocument) -> dict[int, tuple[str, ...]]:
-    """Return the titles of the outline for each page."""
+def _outline_titles(document: PdfDocument) -> dict[int, tuple[str, ...]]:
+    """Return the path of outline titles that each page belongs to, by page number; {} without an outline."""
     chapters: dict[int, tuple[str, ...]] = {}
     path: list[str] = []
     for entry in document.get_toc(max_depth=6):
@@ -255,8 +263,8 @@ def _outline(document: PdfDocument) -> dict[int, tuple[str, ...]]:
     return outline
 
 
-def _title(document: PdfDocument) -> str:
-    """Return the title in the file's metadata, "" if it is not a real title."""
+def _real_title(document: PdfDocument) -> str:
+    """Return the title in the file's metadata, or "" if it is a default such as "Untitled"."""
     title = " ".join(document.get_metadata_value("Title").split())
     return "" if _UNTITLED.fullmatch(title) or title.lower().startswith("microsoft word") else title[:200]
 
@@ -264,31 +272,34 @@ def _title(document: PdfDocument) -> str:
 # --- from lines to paragraphs -----------------------------------------------------------------------------------------
 
 
-def _without_heads(pages: Sequence[_PdfPage]) -> list[Sequence[_TextLine]]:
-    """Return the lines of pages without headers and footers, also if these contain page numbers."""
+def _without_headers(pages: Sequence[_PdfPage]) -> list[Sequence[_TextLine]]:
+    """Return the lines of each page without headers and footers, also if these contain page numbers."""
     if len(pages) < _MIN_PAGES:
         return [page.lines for page in pages]
-    edges = [{_head(line) for line in (*page.lines[:_HEADS], *page.lines[-_HEADS:])} for page in pages]
+    edges = [
+        {_header_key(line) for line in (*page.lines[:_MAX_HEADER_LINES], *page.lines[-_MAX_HEADER_LINES:])}
+        for page in pages
+    ]
     counts = Counter(key for keys in edges for key in keys)
     often = {key for key, count in counts.items() if count > _MAX_PAGES_SHARE * len(pages)}
 
     def is_head(page: _PdfPage, at: int) -> bool:
         line = page.lines[at]
-        is_outside = not _EDGE * page.height < line.bottom < (1 - _EDGE) * page.height
-        return is_outside and _head(line) in often
+        is_outside = not _EDGE_SHARE * page.height < line.bottom < (1 - _EDGE_SHARE) * page.height
+        return is_outside and _header_key(line) in often
 
     bodies = []
     for page in pages:
         first, last = 0, len(page.lines)
-        while first < min(_HEADS, last) and is_head(page, first):
+        while first < min(_MAX_HEADER_LINES, last) and is_head(page, first):
             first += 1
-        while last > max(len(page.lines) - _HEADS, first) and is_head(page, last - 1):
+        while last > max(len(page.lines) - _MAX_HEADER_LINES, first) and is_head(page, last - 1):
             last -= 1
         bodies.append(page.lines[first:last])
     return bodies
 
 
-def _head(line: _TextLine) -> str:
+def _header_key(line: _TextLine) -> str:
     return _DIGITS.sub("#", line.text.casefold())
 
 
@@ -301,7 +312,7 @@ def _paragraphs(lines: Sequence[_TextLine], word_counts: Counter[str]) -> Iterat
     right = max((line.right for line in lines), default=0.0)
     gathered: list[_TextLine] = []
     for line in lines:
-        if gathered and _begins(gathered, line, usual_gap, right):
+        if gathered and _begins_paragraph(gathered, line, usual_gap, right):
             yield from _join_lines(gathered, word_counts)
             gathered = []
         gathered.append(line)
@@ -309,22 +320,26 @@ def _paragraphs(lines: Sequence[_TextLine], word_counts: Counter[str]) -> Iterat
         yield from _join_lines(gathered, word_counts)
 
 
-def _begins(above: Sequence[_TextLine], line: _TextLine, usual_gap: float, right: float) -> bool:
-    """Return whether a paragraph begins with this line."""
+def _begins_paragraph(above: Sequence[_TextLine], line: _TextLine, usual_gap: float, right: float) -> bool:
+    """Return whether a new paragraph begins with `line`.
+
+    `above` are the paragraph's lines so far, `usual_gap` is the usual distance of baselines on the page, and `right`
+    the right edge of the page's text, in points.
+    """
     before = above[-1]
     if not line.height or not before.height:
         return False
-    if not 1 / _LARGER < line.height / before.height < _LARGER or _BULLET.match(line.text):
+    if not 1 / _HEIGHT_RATIO < line.height / before.height < _HEIGHT_RATIO or _BULLET.match(line.text):
         return True
     gap = before.bottom - line.bottom
     ends = before.text[-1:] in ".!?:"
     if gap < 0:  # a column ends
         return ends
-    if gap > _GAP * usual_gap > 0:
+    if gap > _PARAGRAPH_GAP * usual_gap > 0:
         return True
     indent = line.left - above[0].left if len(above) == 1 else line.left - before.left
     is_short = before.right < right - 8 * line.height
-    return ends and (is_short or indent > _INDENT * line.height)
+    return ends and (is_short or indent > _MIN_INDENT * line.height)
 
 
 def _join_lines(lines: Iterable[_TextLine], word_counts: Counter[str]) -> Iterator[str]:
@@ -333,25 +348,28 @@ def _join_lines(lines: Iterable[_TextLine], word_counts: Counter[str]) -> Iterat
         hyphened = _HYPHENED.search(text)
         if hyphened and line.text[:1].islower():
             rest = re.match(r"\w*", line.text)
-            word = _whole(hyphened[1], rest[0] if rest else "", word_counts)
+            word = _join_divided_word(hyphened[1], rest[0] if rest else "", word_counts)
             text = f"{text[: hyphened.start()]}{word}{line.text[rest.end() if rest else 0 :]}"
         else:
             text = f"{text} {line.text}" if text else line.text
     text = _HYPHENATED.sub(
-        lambda match: _whole(match[1] or match[3] or "", match[2] or match[4] or "", word_counts), text
+        lambda match: _join_divided_word(match[1] or match[3] or "", match[2] or match[4] or "", word_counts), text
     )
     words = len(text.split())
-    yield "\n".join(_of_sentences(text)) if words > _LONG else text
+    yield "\n".join(_sentence_lines(text)) if words > _LONG_PARAGRAPH_WORDS else text
 
 
-def _whole(first: str, second: str, word_counts: Counter[str]) -> str:
-    """Return a word broken at a line end as one, with its hyphen if the file elsewhere writes it so."""
+def _join_divided_word(first: str, second: str, word_counts: Counter[str]) -> str:
+    """Join the two parts of a word that was divided at a line end.
+
+    The hyphen is kept if `word_counts`, the file's words, has the word with a hyphen more often.
+    """
     plain, hyphened = first + second, f"{first}-{second}"
     return hyphened if word_counts[hyphened] > word_counts[plain] or first.isdigit() or second[:1].isupper() else plain
 
 
-def _of_sentences(text: str) -> Iterator[str]:
-    """Yield lines of whole sentences."""
+def _sentence_lines(text: str) -> Iterator[str]:
+    """Yield the sentences of `text`, joined to lines of `_LINE_WORDS` words or more."""
     line: list[str] = []
     words = 0
     for sentence in _SENTENCE_END.split(text):

@@ -1,4 +1,4 @@
-"""Plain text that is not called a note: logs, reStructuredText and others, read as paragraphs."""
+"""The reader of text files that are not Markdown (logs, reStructuredText), as plain paragraphs."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from excerpt.vault.readers.markdown import decode
 
 @dataclass(frozen=True, slots=True)
 class TextReader:
+    """The reader of text files that are not Markdown."""
+
     kind: str = "text"
     version: str = "1"
     extensions: tuple[str, ...] = (".txt", ".text", ".log", ".rst", ".org", ".adoc", ".tex")
 
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
-        """See Reader.read. An encoding that had to be guessed, or damage, is a warning."""
+        """Return the text as a note; see Reader.read. A guessed encoding or damage is a warning of the note."""
         text, warning = decode(data)
         note = paged_note(path, [PagedText("", (), text)], options)
         return replace(note, warnings=(warning,)) if warning else note

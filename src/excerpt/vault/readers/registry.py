@@ -1,7 +1,7 @@
-"""Which reader reads a file: chosen by file name, loaded when there is such a file.
+"""Selection of the reader for a file by the file's name; a reader is loaded when it is first needed.
 
-Further readers are found by the entry-point group `excerpt.readers`: an entry's name is the file suffix without its
-dot, and its object is called without arguments and returns a Reader.
+Other packages can provide readers by the entry-point group `excerpt.readers`: the name of an entry point is the file
+suffix without its dot, and its object is called without arguments and returns a Reader.
 """
 
 from __future__ import annotations
@@ -17,53 +17,59 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 
 from excerpt.errors import ReadError
-from excerpt.model import Unread
+from excerpt.model import UnreadFiles
 from excerpt.settings import Ocr, VaultSettings
 from excerpt.text.display import format_count
-from excerpt.vault.readers import EXTRA, Reader
+from excerpt.vault.readers import ATTACHMENTS_EXTRA, Reader
 
-GROUP = "excerpt.readers"
-WITH_OCR = "excerpt index --ocr"
+ENTRY_POINT_GROUP = "excerpt.readers"
+OCR_COMMAND = "excerpt index --ocr"
 IMAGE = "image"
 
 
 @dataclass(frozen=True, slots=True)
-class Shipped:
-    """A reader of excerpt's own: the word of its kind, where it is, and the library without which it reads nothing."""
+class BuiltinReader:
+    """A reader that is part of excerpt.
+
+    `kind` is the kind of file ("pdf"), `class_path` the reader as `module:class`, and `library` the module that must be
+    installed, "" if none.
+    """
 
     kind: str
     class_path: str
-    library: str = ""
+    require_library: str = ""
 
     @property
-    def is_there(self) -> bool:
-        return not self.library or find_spec(self.library) is not None
+    def is_installed(self) -> bool:
+        """Whether the library that the reader needs is installed."""
+        return not self.require_library or find_spec(self.require_library) is not None
 
 
-_SHIPPED: Mapping[Shipped, tuple[str, ...]] = {
-    Shipped("pdf", "pdf:PdfReader", "pypdfium2"): (".pdf",),
-    Shipped("slides", "office:SlidesReader", "pptx"): (".pptx", ".ppt"),
-    Shipped("document", "office:DocumentReader", "docx"): (".docx", ".doc"),
-    Shipped("sheet", "sheet:SheetReader", "python_calamine"): (".xlsx", ".xlsm", ".xls", ".ods"),
-    Shipped("sheet", "sheet:CsvReader"): (".csv", ".tsv"),
-    Shipped("html", "web:HtmlReader", "selectolax"): (".html", ".htm", ".xhtml"),
-    Shipped("epub", "web:EpubReader", "selectolax"): (".epub",),
-    Shipped("canvas", "obsidian:CanvasReader"): (".canvas",),
-    Shipped("drawing", "obsidian:DrawingReader"): (".excalidraw.md", ".excalidraw"),
-    Shipped("notebook", "obsidian:NotebookReader"): (".ipynb",),
-    Shipped("text", "plain:TextReader"): (".txt", ".text", ".log", ".rst", ".org", ".adoc", ".tex"),
-    Shipped(IMAGE, "image:ImageReader"): (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp"),
+_BUILTIN_READERS: Mapping[BuiltinReader, tuple[str, ...]] = {
+    BuiltinReader("pdf", "pdf:PdfReader", "pypdfium2"): (".pdf",),
+    BuiltinReader("slides", "office:SlidesReader", "pptx"): (".pptx", ".ppt"),
+    BuiltinReader("document", "office:DocumentReader", "docx"): (".docx", ".doc"),
+    BuiltinReader("sheet", "sheet:SheetReader", "python_calamine"): (".xlsx", ".xlsm", ".xls", ".ods"),
+    BuiltinReader("sheet", "sheet:CsvReader"): (".csv", ".tsv"),
+    BuiltinReader("html", "web:HtmlReader", "selectolax"): (".html", ".htm", ".xhtml"),
+    BuiltinReader("epub", "web:EpubReader", "selectolax"): (".epub",),
+    BuiltinReader("canvas", "obsidian:CanvasReader"): (".canvas",),
+    BuiltinReader("drawing", "obsidian:DrawingReader"): (".excalidraw.md", ".excalidraw"),
+    BuiltinReader("notebook", "obsidian:NotebookReader"): (".ipynb",),
+    BuiltinReader("text", "plain:TextReader"): (".txt", ".text", ".log", ".rst", ".org", ".adoc", ".tex"),
+    BuiltinReader(IMAGE, "image:ImageReader"): (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp"),
 }
-_BY_SUFFIX = {suffix: shipped for shipped, suffixes in _SHIPPED.items() for suffix in suffixes}
-KINDS = tuple(dict.fromkeys(shipped.kind for shipped in _SHIPPED))
-"""The words of the filter `kind:`, but for those of readers that others wrote."""
+_BUILTIN_BY_SUFFIX = {suffix: builtin for builtin, suffixes in _BUILTIN_READERS.items() for suffix in suffixes}
+KINDS = tuple(dict.fromkeys(builtin.kind for builtin in _BUILTIN_READERS))
+"""The words for the filter `kind:`, without the kinds of readers in other packages."""
 
 
 @dataclass(frozen=True, slots=True)
-class Suffixes:
-    """The suffixes of files, in lower case: `read` for notes and readable attachments, `unread` for the other kinds.
+class FileSuffixes:
+    """Suffixes of file names, in lower case with the dot.
 
-    The others would be read if something were installed or enabled.
+    `notes` are the suffixes of notes, `read` of all files that are read (notes and attachments), and `unread` of files
+    that would be read if something were installed or enabled.
     """
 
     notes: tuple[str, ...]
@@ -71,53 +77,53 @@ class Suffixes:
     unread: tuple[str, ...]
 
 
-def suffixes_of(settings: VaultSettings) -> Suffixes:
-    """Return the suffixes that are read in a vault of these settings, on this machine."""
+def suffixes_of(settings: VaultSettings) -> FileSuffixes:
+    """Return the file suffixes that are read and unread with these settings and the installed libraries."""
     notes = tuple(extension.lower() for extension in settings.extensions)
     if not settings.attachments.read:
-        return Suffixes(notes, notes, ())
-    candidates = {suffix: shipped for suffix, shipped in _BY_SUFFIX.items() if suffix not in notes}
-    enabled = {shipped: _is_on(shipped, settings) for shipped in set(candidates.values())}
-    read = [suffix for suffix, shipped in candidates.items() if enabled[shipped]]
-    unread = [suffix for suffix, shipped in candidates.items() if not enabled[shipped]]
-    others = [suffix for suffix in _others() if suffix not in notes]
-    return Suffixes(notes, (*notes, *read, *others), tuple(suffix for suffix in unread if suffix not in others))
+        return FileSuffixes(notes, notes, ())
+    candidates = {suffix: builtin for suffix, builtin in _BUILTIN_BY_SUFFIX.items() if suffix not in notes}
+    enabled = {builtin: _is_enabled(builtin, settings) for builtin in set(candidates.values())}
+    read = [suffix for suffix, builtin in candidates.items() if enabled[builtin]]
+    unread = [suffix for suffix, builtin in candidates.items() if not enabled[builtin]]
+    others = [suffix for suffix in _plugin_readers() if suffix not in notes]
+    return FileSuffixes(notes, (*notes, *read, *others), tuple(suffix for suffix in unread if suffix not in others))
 
 
-def _is_on(shipped: Shipped, settings: VaultSettings) -> bool:
-    return settings.attachments.ocr is not Ocr.OFF if shipped.kind == IMAGE else shipped.is_there
+def _is_enabled(builtin: BuiltinReader, settings: VaultSettings) -> bool:
+    return settings.attachments.ocr is not Ocr.OFF if builtin.kind == IMAGE else builtin.is_installed
 
 
-def kind_of(path: str, settings: VaultSettings) -> str:
-    """Return the kind of a file by its name; "" for a note."""
-    suffix = _suffix(path, settings)
-    if suffix in _others():
-        return _others()[suffix].kind
-    return _BY_SUFFIX[suffix].kind if suffix in _BY_SUFFIX else ""
+def kind_of_file(path: str, settings: VaultSettings) -> str:
+    """Return the kind of a file ("pdf") by its name; "" for a note."""
+    suffix = _reader_suffix(path, settings)
+    if suffix in _plugin_readers():
+        return _plugin_readers()[suffix].kind
+    return _BUILTIN_BY_SUFFIX[suffix].kind if suffix in _BUILTIN_BY_SUFFIX else ""
 
 
 def reader_for(path: str, settings: VaultSettings) -> Reader:
     """Return the reader for a file of this name. Raises ReadError if there is none, or it cannot be loaded."""
-    suffix = _suffix(path, settings)
+    suffix = _reader_suffix(path, settings)
     if not suffix:
         from excerpt.vault.readers.markdown import MarkdownReader
 
         notes = MarkdownReader()
         if PurePosixPath(path).suffix.lower() in notes.extensions:
             return notes
-    elif suffix in _others():
-        return _others()[suffix].reader
-    elif suffix in _BY_SUFFIX:
-        return _shipped(_BY_SUFFIX[suffix].class_path)
-    raise ReadError("No reader knows this kind of file.")
+    elif suffix in _plugin_readers():
+        return _plugin_readers()[suffix].reader
+    elif suffix in _BUILTIN_BY_SUFFIX:
+        return _load_builtin(_BUILTIN_BY_SUFFIX[suffix].class_path)
+    raise ReadError("This kind of file cannot be read: it has no reader.")
 
 
-def version_of(path: str, settings: VaultSettings) -> str:
-    """Return the version that an attachment is stored with; "" for a note.
+def reader_version(path: str, settings: VaultSettings) -> str:
+    """Return the version of an attachment's reader and settings, as stored in the index; "" for a note.
 
-    It names the reader, its version and its settings; when it changes the file is read again.
+    When it changes, the file is read again.
     """
-    if not _suffix(path, settings):
+    if not _reader_suffix(path, settings):
         return ""
     bounds = settings.attachments
     try:
@@ -127,8 +133,8 @@ def version_of(path: str, settings: VaultSettings) -> str:
     return f"+{reader.kind}/{reader.version}/{bounds.max_bytes}/{bounds.max_pages}"
 
 
-def _suffix(path: str, settings: VaultSettings) -> str:
-    """Return the longest suffix of a file's name that a reader of attachments has, "" for a note."""
+def _reader_suffix(path: str, settings: VaultSettings) -> str:
+    """Return the longest suffix of a file's name that has a reader of attachments; "" for a note."""
     name = path[path.rfind("/") + 1 :].lower()
     notes = tuple(extension.lower() for extension in settings.extensions)
     at = name.find(".", 1)
@@ -136,58 +142,59 @@ def _suffix(path: str, settings: VaultSettings) -> str:
         suffix = name[at:]
         if suffix in notes:
             return ""
-        if suffix in _BY_SUFFIX or suffix in _others():
+        if suffix in _BUILTIN_BY_SUFFIX or suffix in _plugin_readers():
             return suffix
         at = name.find(".", at + 1)
     return ""
 
 
 @cache
-def _shipped(class_path: str) -> Reader:
+def _load_builtin(class_path: str) -> Reader:
     module, _, name = class_path.partition(":")
     reader: Reader = getattr(import_module(f"excerpt.vault.readers.{module}"), name)()
     return reader
 
 
-def unread_of(suffixes: Iterable[tuple[str, int]], scanned: tuple[int, int]) -> tuple[Unread, ...]:
-    """Return what is not read in a vault and what would change that.
+def describe_unread_files(suffixes: Iterable[tuple[str, int]], scanned: tuple[int, int]) -> tuple[UnreadFiles, ...]:
+    """Return descriptions of the files in a vault that are not read, with the commands that make them readable.
 
-    `suffixes` counts files by suffix; `scanned` counts files with unread images, and these images.
+    `suffixes` are pairs of a suffix and the number of unread files with it; `scanned` is the number of files with
+    unread images, and the number of these images.
     """
     by_kind: Counter[str] = Counter()
     for suffix, count in suffixes:
-        by_kind[_BY_SUFFIX[suffix].kind if suffix in _BY_SUFFIX else suffix] += count
+        by_kind[_BUILTIN_BY_SUFFIX[suffix].kind if suffix in _BUILTIN_BY_SUFFIX else suffix] += count
     images = by_kind.pop(IMAGE, 0)
     unread = []
     if by_kind:
         listed = ", ".join(f"{count:,} {kind}" for kind, count in sorted(by_kind.items()))
-        unread.append(Unread(by_kind.total(), listed, f"pip install '{EXTRA}'"))
+        unread.append(UnreadFiles(by_kind.total(), listed, f"pip install '{ATTACHMENTS_EXTRA}'"))
     if images:
-        unread.append(Unread(images, "images: OCR is off", WITH_OCR))
+        unread.append(UnreadFiles(images, "images: OCR is off", OCR_COMMAND))
     if scanned[0]:
         unread.append(
-            Unread(
+            UnreadFiles(
                 scanned[0],
                 f"with {format_count(scanned[1], 'scanned page or image', 'scanned pages or images')}: OCR is off",
-                WITH_OCR,
+                OCR_COMMAND,
             )
         )
     return tuple(unread)
 
 
-# --- readers that others wrote ----------------------------------------------------------------------------------------
+# --- readers in other packages ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class _Other:
-    """A reader of another package, by its entry point."""
+class _PluginReader:
+    """A reader in another package: its file suffix, and its entry point's object as `module:name`."""
 
     suffix: str
     target: str
 
     @property
     def reader(self) -> Reader:
-        return _loaded(self.suffix, self.target)
+        return _load_plugin(self.suffix, self.target)
 
     @property
     def kind(self) -> str:
@@ -195,30 +202,33 @@ class _Other:
 
 
 @cache
-def _others() -> Mapping[str, _Other]:
-    """Return the entry points of the group by file suffix, without importing them."""
-    if not any(map(_names_group, sys.path)):
+def _plugin_readers() -> Mapping[str, _PluginReader]:
+    """Return the readers in other packages by file suffix, without importing these packages."""
+    if not any(map(_may_have_plugin, sys.path)):
         return {}
     from importlib.metadata import entry_points
 
-    others = (_Other(f".{entry.name.lower().lstrip('.')}", entry.value) for entry in entry_points(group=GROUP))
+    others = (
+        _PluginReader(f".{entry.name.lower().lstrip('.')}", entry.value)
+        for entry in entry_points(group=ENTRY_POINT_GROUP)
+    )
     return {reader.suffix: reader for reader in others}
 
 
-def _names_group(folder: str) -> bool:
-    """Return whether a package installed in this folder of the path may have a reader.
+def _may_have_plugin(folder: str) -> bool:
+    """Return whether a package in `folder`, an item of sys.path, may have a reader.
 
-    Reading the files takes 2 ms, importing the library for entry points 40.
+    This test of all folders takes 2 ms, and importing the library for entry points 40 ms.
     """
     for file in Path(folder or ".").glob("*.dist-info/entry_points.txt"):
         with suppress(OSError):
-            if GROUP.encode() in file.read_bytes():
+            if ENTRY_POINT_GROUP.encode() in file.read_bytes():
                 return True
     return False
 
 
 @cache
-def _loaded(suffix: str, target: str) -> Reader:
+def _load_plugin(suffix: str, target: str) -> Reader:
     module, _, name = target.partition(":")
     try:
         reader: Reader = getattr(import_module(module), name)()

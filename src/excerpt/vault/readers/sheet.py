@@ -1,4 +1,4 @@
-"""Spreadsheets and tables of values: a section for each range of rows, which begins with the table's header."""
+"""Readers of spreadsheets and CSV files: a section for each range of rows, with the table's header."""
 
 from __future__ import annotations
 
@@ -12,62 +12,71 @@ from pathlib import PurePosixPath
 
 from excerpt.errors import ReadError
 from excerpt.model import Note
-from excerpt.vault.readers import PagedText, ReadOptions, library, paged_note, report_damage, safe_zip
+from excerpt.vault.readers import (
+    PagedText,
+    ReadOptions,
+    convert_damage_errors,
+    open_safe_zip,
+    paged_note,
+    require_library,
+)
 from excerpt.vault.readers.markdown import decode
 
 MAX_ROWS, MAX_COLUMNS, MAX_TEXT = 5_000, 50, 200_000
-"""Rows of all sheets, columns of each, and characters read of one file: more is data, not text."""
-_ROWS = 40
-"""Of a section."""
-_WIDEST = 1_000
-"""Columns looked at, of which some may be blank."""
+"""Maximum number of rows of a file, of columns of each sheet, and of characters read: more is data."""
+_SECTION_ROWS = 40
+"""Number of rows in a section."""
+_MAX_READ_COLUMNS = 1_000
+"""Number of columns of a sheet that are examined; MAX_COLUMNS of these that are not blank are read."""
 _DELIMITERS = "\t;|,"
-"""The delimiters to try; the comma is last, because it is in prose and numbers too."""
+"""The delimiters to try; the comma is last, because prose and numbers contain it too."""
 _SAMPLE_LINES = 50
 _ZIP, _OLE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _BIFF = (b"\x09\x08", b"\x09\x04", b"\x09\x02", b"\x09\x00")
 
-Row = tuple[int, list[str]]
-"""A row that is not blank, with its number counted from 1."""
+NumberedRow = tuple[int, list[str]]
+"""A row that is not blank: its number, counted from 1, and the texts of its cells."""
 
 
 @dataclass(frozen=True, slots=True)
 class SheetReader:
+    """The reader of spreadsheets."""
+
     kind: str = "sheet"
     version: str = "2"
     extensions: tuple[str, ...] = (".xlsx", ".xlsm", ".xls", ".ods")
 
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
-        """See Reader.read. Values are read, not formulas."""
+        """Extract a note from the values of cells (not the formulas); see Reader.read."""
         if data.startswith(_ZIP):
-            safe_zip(data).close()
+            open_safe_zip(data).close()
         elif not data.startswith((_OLE, *_BIFF)):
-            raise ReadError("It is not a spreadsheet, despite its name.")
-        with library("Spreadsheets"):
+            raise ReadError("The file is not a spreadsheet, despite its name.")
+        with require_library("Spreadsheets"):
             import python_calamine
-        with report_damage("a spreadsheet"):
+        with convert_damage_errors("a spreadsheet"):
             try:
                 workbook = python_calamine.CalamineWorkbook.from_filelike(BytesIO(data))
                 return _workbook_note(workbook, path, options)
             except python_calamine.PasswordError:
-                raise ReadError(
-                    "It is protected by a password.", "Save it without a password to have it read."
-                ) from None
+                raise ReadError("The file is protected by a password.", "Save it without a password.") from None
 
 
 @dataclass(frozen=True, slots=True)
 class CsvReader:
+    """The reader of CSV and TSV files."""
+
     kind: str = "sheet"
     version: str = "2"
     extensions: tuple[str, ...] = (".csv", ".tsv")
 
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
-        """See Reader.read. Rows are counted as RFC 7111 does."""
+        """Extract a note; see Reader.read. Rows are numbered as in RFC 7111: the header is row 1."""
         text, warning = decode(data)
         delimiter = "\t" if PurePosixPath(path).suffix.lower() == ".tsv" else _delimiter(text)
-        sheet_rows = _SheetRows()
-        rows = [(number, [" ".join(value.split()) for value in row]) for number, row in _records(text, delimiter)]
-        header = _header(rows, is_text=lambda value: not _is_number(value))
+        sheet_rows = _SheetParts()
+        rows = [(number, [" ".join(value.split()) for value in row]) for number, row in _csv_rows(text, delimiter)]
+        header = _find_header(rows, is_text=lambda value: not _is_number(value))
         data_rows = rows[1:] if header and len(rows) > 1 else rows
         sheet_rows.add(data_rows, rows[0][1] if header and len(rows) > 1 else [], _row_location)
         note = sheet_rows.note(path, options)
@@ -77,8 +86,12 @@ class CsvReader:
 # --- ranges -----------------------------------------------------------------------------------------------------------
 
 
-class _SheetRows:
-    """What has been read of a file so far, within its bounds."""
+class _SheetParts:
+    """The parts of a sheet file that have been read so far, within the limits.
+
+    `rows` and `size` (in characters) are what was read; `rows_left` and `columns_left` count what exceeds the limits;
+    `is_cut` is true if text was cut off.
+    """
 
     def __init__(self) -> None:
         self.parts: list[PagedText] = []
@@ -87,56 +100,62 @@ class _SheetRows:
         self.is_cut = False
 
     def add(
-        self, rows: Sequence[Row], header: Sequence[str], name: Callable[[Row, Row, int, int], Sequence[str]]
+        self,
+        rows: Sequence[NumberedRow],
+        header: Sequence[str],
+        locate: Callable[[NumberedRow, NumberedRow, int, int], Sequence[str]],
     ) -> None:
-        """Take rows; `name` gives place and heading of those from one to another and between two columns."""
+        """Add the rows of a table, in parts of `_SECTION_ROWS` rows.
+
+        `locate` returns the location and heading of a part from its first row, last row, first column and last column.
+        """
         used = sorted({column for _, values in (*rows, (0, header)) for column, value in enumerate(values) if value})
         columns = used[:MAX_COLUMNS]
         self.columns_left = max(self.columns_left, len(used) - len(columns))
-        for start in range(0, len(rows), _ROWS):
-            chunk = rows[start : start + min(_ROWS, MAX_ROWS - self.rows)]
+        for start in range(0, len(rows), _SECTION_ROWS):
+            chunk = rows[start : start + min(_SECTION_ROWS, MAX_ROWS - self.rows)]
             if not chunk or self.size >= MAX_TEXT:
                 self.rows_left += len(rows) - start
                 return
-            lines = [_line(values, columns) for _, values in chunk]
+            lines = [_row_text(values, columns) for _, values in chunk]
             if header and chunk[0][1] != list(header):
-                lines.insert(0, _line(header, columns))
+                lines.insert(0, _row_text(header, columns))
             lines = list(filter(None, lines))
             whole = "\n".join(lines)
             text = whole[: MAX_TEXT - self.size]
             self.is_cut = len(text) < len(whole)
-            location, heading = name(chunk[0], chunk[-1], columns[0], columns[-1])
+            location, heading = locate(chunk[0], chunk[-1], columns[0], columns[-1])
             self.parts.append(PagedText(location, (heading,), text))
             self.rows += len(chunk)
             self.size += len(text)
-            if len(chunk) < len(rows[start : start + _ROWS]):
+            if len(chunk) < len(rows[start : start + _SECTION_ROWS]):
                 self.rows_left += len(rows) - start - len(chunk)
                 return
 
     def note(self, path: str, options: ReadOptions) -> Note:
         if not self.parts:
-            raise ReadError("There is no text in it.")
+            raise ReadError("The file has no text.")
         left = []
         if self.rows_left:
-            left.append(f"Only the first {self.rows:,} rows of it are read; {self.rows_left:,} are left out.")
+            left.append(f"Only the first {self.rows:,} rows of the file are read; {self.rows_left:,} are left out.")
         if self.is_cut:
-            left.append(f"Only the first {MAX_TEXT:,} characters of it are read.")
+            left.append(f"Only the first {MAX_TEXT:,} characters of the file are read.")
         if self.columns_left:
-            left.append(f"Only {MAX_COLUMNS} columns of it are read; {self.columns_left:,} are left out.")
+            left.append(f"Only {MAX_COLUMNS} columns of the file are read; {self.columns_left:,} are left out.")
         return paged_note(path, self.parts, options, warnings=left)
 
 
-def _line(values: Sequence[str], columns: Iterable[int]) -> str:
-    """Return a row as text, without empty cells at its end."""
+def _row_text(values: Sequence[str], columns: Iterable[int]) -> str:
+    """Return the cells of `columns` in a row as text, without empty cells at its end."""
     return " | ".join(values[column] if column < len(values) else "" for column in columns).rstrip(" |")
 
 
-def _header(rows: Sequence[Row], is_text: Callable[[str], bool]) -> list[str]:
-    """Return the first row if it names the columns: all texts, and more than one."""
+def _find_header(rows: Sequence[NumberedRow], is_text: Callable[[str], bool]) -> list[str]:
+    """Return the first row if it is a header, else []: more than one cell, and each of them text by `is_text`."""
     if not rows:
         return []
     values = [value for value in rows[0][1] if value]
-    widest = max(sum(map(bool, row)) for _, row in rows[:_ROWS])
+    widest = max(sum(map(bool, row)) for _, row in rows[:_SECTION_ROWS])
     return rows[0][1] if len(values) > max(1, widest // 2) and all(map(is_text, values)) else []
 
 
@@ -151,7 +170,7 @@ def _workbook_note(workbook: object, path: str, options: ReadOptions) -> Note:
     from python_calamine import CalamineWorkbook, SheetTypeEnum
 
     assert isinstance(workbook, CalamineWorkbook)
-    sheet_rows = _SheetRows()
+    sheet_rows = _SheetParts()
     for sheet in workbook.sheets_metadata:
         if sheet.typ != SheetTypeEnum.WorkSheet:
             continue
@@ -159,22 +178,24 @@ def _workbook_note(workbook: object, path: str, options: ReadOptions) -> Note:
         if cells.start is None:
             continue
         first_row, first_column = cells.start
-        rows: list[Row] = []
+        rows: list[NumberedRow] = []
         is_named = False
         for number, values in enumerate(cells.to_python(nrows=MAX_ROWS + 1), start=first_row + 1):
-            shown = [_shown(value) for value in values[:_WIDEST]]
+            shown = [_cell_text(value) for value in values[:_MAX_READ_COLUMNS]]
             if any(shown):
-                is_named = is_named or (not rows and all(isinstance(value, str) for value in values[:_WIDEST]))
+                is_named = is_named or (
+                    not rows and all(isinstance(value, str) for value in values[:_MAX_READ_COLUMNS])
+                )
                 rows.append((number, shown))
-        header = _header(rows, bool) if is_named else []
+        header = _find_header(rows, bool) if is_named else []
         sheet_rows.add(rows, header, _cell_location(sheet.name, first_column))
         sheet_rows.rows_left += max(0, cells.height - MAX_ROWS - 1)
-        sheet_rows.columns_left += max(0, cells.width - _WIDEST)
+        sheet_rows.columns_left += max(0, cells.width - _MAX_READ_COLUMNS)
     return sheet_rows.note(path, options)
 
 
-def _shown(value: int | float | str | bool | time | date | datetime | timedelta) -> str:
-    """Return a cell's value as one would search for it."""
+def _cell_text(value: int | float | str | bool | time | date | datetime | timedelta) -> str:
+    """Return a cell's value as a user would search for it: dates in ISO format, short numbers."""
     match value:
         case bool():
             return str(value).upper()
@@ -188,16 +209,16 @@ def _shown(value: int | float | str | bool | time | date | datetime | timedelta)
             return str(value)
 
 
-def _cell_location(sheet: str, first_column: int) -> Callable[[Row, Row, int, int], Sequence[str]]:
-    def named(first: Row, last: Row, left: int, right: int) -> Sequence[str]:
-        cells = f"{_letters(first_column + left)}{first[0]}:{_letters(first_column + right)}{last[0]}"
+def _cell_location(sheet: str, first_column: int) -> Callable[[NumberedRow, NumberedRow, int, int], Sequence[str]]:
+    def named(first: NumberedRow, last: NumberedRow, left: int, right: int) -> Sequence[str]:
+        cells = f"{_column_letters(first_column + left)}{first[0]}:{_column_letters(first_column + right)}{last[0]}"
         return f"{sheet}!{cells}", f"{sheet} {cells}"
 
     return named
 
 
-def _letters(column: int) -> str:
-    """Return the name of a column counted from 0: A, B, … Z, AA."""
+def _column_letters(column: int) -> str:
+    """Return the letters that name a column, which is counted from 0: A, B, … Z, AA."""
     name = ""
     column += 1
     while column:
@@ -209,14 +230,14 @@ def _letters(column: int) -> str:
 # --- tables in text ---------------------------------------------------------------------------------------------------
 
 
-def _row_location(first: Row, last: Row, left: int, right: int) -> Sequence[str]:  # noqa: ARG001 - columns have no place
+def _row_location(first: NumberedRow, last: NumberedRow, left: int, right: int) -> Sequence[str]:  # noqa: ARG001 - columns have no place
     if first[0] == last[0]:
         return f"row={first[0]}", f"Row {first[0]}"
     return f"row={first[0]}-{last[0]}", f"Rows {first[0]}-{last[0]}"
 
 
 def _delimiter(text: str) -> str:
-    """Return the delimiter that most of the first lines have equally often."""
+    """Return the delimiter that occurs the same number of times in most of the first lines."""
     lines = [line for line in text[:100_000].splitlines()[:_SAMPLE_LINES] if line.strip()]
 
     def agreement(delimiter: str) -> int:
@@ -227,10 +248,10 @@ def _delimiter(text: str) -> str:
     return max(_DELIMITERS, key=agreement)
 
 
-def _records(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the non-blank rows with their numbers.
+def _csv_rows(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the non-blank rows of a CSV file with their numbers, counted from 1.
 
-    A field that never ends has an unclosed quotation mark: then such marks are ignored.
+    If the file cannot be parsed (an unclosed quotation mark), quotation marks have no meaning.
     """
     try:
         rows = list(csv.reader(StringIO(text, newline=""), delimiter=delimiter))
