@@ -120,7 +120,7 @@ def _to_unopened_error(error: OSError | ValueError) -> FileOpenError:
     if isinstance(error, ValueError):  # a part such as "..", or a character that no path can have
         return FileOpenError("It is not the path of a file in the vault.")
     if error.errno == errno.ENOENT:
-        return FileOpenError("It was deleted before it could be read.")
+        return FileOpenError("The file was deleted before it could be read.")
     if error.errno in _LINK_ERRORS:
         return FileOpenError("It, or a folder above it, has become a link, and links are not followed.")
     return FileOpenError(f"It cannot be read: {error.strerror or error}.", "Check its permissions.")

@@ -143,7 +143,7 @@ def test_a_file_over_the_limit_is_refused_with_the_limit(tmp_path: Path) -> None
 
 
 def test_a_file_that_vanished_says_so(tmp_path: Path) -> None:
-    with pytest.raises(ReadError, match="vanished"):
+    with pytest.raises(ReadError, match="deleted"):
         load_bytes(tmp_path, "gone.md", LIMIT)
 
 
