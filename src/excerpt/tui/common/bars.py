@@ -46,7 +46,7 @@ class TabBar(Widget):
     state: reactive[str] = reactive("")
     """State of the index: `171 notes · up to date`, or `reading 812 of 9,750`."""
 
-    class Picked(Message):
+    class TabPicked(Message):
         """A tab was clicked."""
 
         def __init__(self, tab: str) -> None:
@@ -79,7 +79,7 @@ class TabBar(Widget):
         for tab in TABS:
             at += len(tab) + 2
             if event.x < at:
-                self.post_message(self.Picked(tab))
+                self.post_message(self.TabPicked(tab))
                 return
         if event.x >= self.size.width - cell_len(self._status_text()) - 1:
             self.post_message(self.StatePicked())
@@ -91,7 +91,7 @@ _ALWAYS_SHOWN = ("help", "help-sign", "quit")
 
 
 @dataclass(frozen=True, slots=True)
-class KeyOffer:
+class FooterKey:
     """A key in the footer, and what it does."""
 
     id: str
@@ -108,32 +108,32 @@ class KeyOffer:
         return cell_len(format_key(self.key)) + cell_len(self.label) + 3
 
 
-def offers(screen: Screen[object]) -> tuple[KeyOffer, ...]:
+def list_footer_keys(screen: Screen[object]) -> tuple[FooterKey, ...]:
     """Return the keys that work on a screen now, the most important first.
 
     Those that their contexts show come first, from the focus outward, then the rest in the table's order. Of two keys
     with the same action the one nearer to the focus is returned.
     """
-    ranked: dict[object, tuple[bool, int, KeyOffer]] = {}
+    ranked: dict[object, tuple[bool, int, FooterKey]] = {}
     for active in working_bindings(screen):
         binding = active.binding
         id_ = row_id(binding)
         if id_ in _MOVES or binding.key not in current_keys(id_) or disabled_reason(active.node, binding.action):
             continue
         target = action_target(active.node, binding.action)
-        new = KeyOffer(id_, binding.key, binding.description)
+        new = FooterKey(id_, binding.key, binding.description)
         shown, rank, offer = ranked.get(target, (False, len(ranked), new))
         ranked[target] = (shown or binding.show, rank, offer)
     every = sorted(ranked.values(), key=lambda active: (not active[0], active[1]))
     return tuple(offer for _, _, offer in every)
 
 
-def fit_offers(offers: Iterable[KeyOffer], room: int) -> list[KeyOffer]:
+def fit_footer_keys(keys: Iterable[FooterKey], room: int) -> list[FooterKey]:
     """Return as many offers as fit into `room` cells; those that are always shown are last."""
-    offers = list(offers)
-    last = [offer for offer in offers if offer.last]
+    list_footer_keys = list(list_footer_keys)
+    last = [offer for offer in list_footer_keys if offer.last]
     used, fitted = sum(offer.width for offer in last), []
-    for offer in offers:
+    for offer in list_footer_keys:
         if not offer.last:
             used += offer.width
             if used > room + 2:
@@ -157,14 +157,14 @@ class KeyBar(Widget):
     }
     """
 
-    shown: reactive[tuple[KeyOffer, ...]] = reactive(())
+    shown: reactive[tuple[FooterKey, ...]] = reactive(())
 
     def on_mount(self) -> None:
         self.screen.bindings_updated_signal.subscribe(self, self._update_offers)
         self._update_offers(self.screen)
 
     def _update_offers(self, screen: Screen[object]) -> None:
-        self.shown = offers(screen)
+        self.shown = list_footer_keys(screen)
 
     def render(self) -> Text:
         text = Text(no_wrap=True, overflow="ellipsis")
@@ -173,10 +173,10 @@ class KeyBar(Widget):
             text.append(format_key(offer.key), style).append(f" {offer.label}  ")
         return text
 
-    def _visible_offers(self) -> list[KeyOffer]:
-        return fit_offers(self.shown, self.scrollable_content_region.width)
+    def _visible_offers(self) -> list[FooterKey]:
+        return fit_footer_keys(self.shown, self.scrollable_content_region.width)
 
-    def _offer_cells(self) -> Iterator[tuple[range, KeyOffer]]:
+    def _offer_cells(self) -> Iterator[tuple[range, FooterKey]]:
         at = self.styles.padding.left
         for offer in self._visible_offers():
             yield range(at, at + offer.width - 2), offer

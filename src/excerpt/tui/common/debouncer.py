@@ -12,14 +12,14 @@ class Stoppable(Protocol):
     def stop(self) -> None: ...
 
 
-Schedule = Callable[[float, Callable[[], object]], Stoppable]
+StartTimer = Callable[[float, Callable[[], object]], Stoppable]
 """Calls a function once after a number of seconds, as a widget's `set_timer` does."""
 
 
 class Debouncer:
     """A delayed call; a newer one replaces it, so that only the last call before a pause is made."""
 
-    def __init__(self, after: Schedule) -> None:
+    def __init__(self, after: StartTimer) -> None:
         self._after = after
         self._timer: Stoppable | None = None
 

@@ -32,7 +32,7 @@ def fit_hints(hints: Sequence[str], cells: int) -> str:
     return " · ".join([*others, last])
 
 
-class Box(Vertical):
+class DialogBox(Vertical):
     """The box of a dialog, with hints on keys in its lower edge."""
 
     def __init__(self) -> None:
@@ -101,14 +101,14 @@ class Dialog(ModalScreen[Answer], OverlayScreen[Answer]):
         self.dismiss(None)
 
 
-class Confirm(Dialog[bool]):
+class ConfirmDialog(Dialog[bool]):
     """A question, dismissed with True only by an explicit yes."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("A question")
     AUTO_FOCUS = "#no"
 
     DEFAULT_CSS = """
-    Confirm {
+    ConfirmDialog {
         Horizontal { height: auto; margin-top: 1; }
         Button { min-width: 6; margin-right: 2; }
         &.-short > .box { padding: 0 2; max-height: 100%; }

@@ -47,11 +47,11 @@ _SIGNS = Group(
 )
 
 
-class Help(Dialog[None]):
+class HelpDialog(Dialog[None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings("The keys")
 
     DEFAULT_CSS = """
-    Help {
+    HelpDialog {
         & > .box { height: 90%; padding: 0 1; }
         Field { background: $background; }
         VerticalScroll { height: 1fr; }

@@ -53,7 +53,7 @@ def _control_sign(match: re.Match[str]) -> str:
 
 # --- the plain mode ---------------------------------------------------------------------------------------------------
 
-SIGNS: Mapping[str, str] = {
+ASCII_SIGNS: Mapping[str, str] = {
     # Positions and selections.
     "▌": ">",  # the selected row
     "┃": "#",  # in the pack, at the margin
@@ -149,8 +149,8 @@ _RANGES = ((0x2190, 0x21FF), (0x2300, 0x23FF), (0x2500, 0x25FF), (0x2700, 0x27BF
 @lru_cache(maxsize=512)
 def ascii_sign(sign: str) -> str:
     """Return the ASCII sign for a character, or the character itself if it is a letter of some script."""
-    if sign in SIGNS:
-        return SIGNS[sign]
+    if sign in ASCII_SIGNS:
+        return ASCII_SIGNS[sign]
     if not any(first <= ord(sign) <= last for first, last in _RANGES) or unicodedata.east_asian_width(sign) in "WF":
         return sign
     name = unicodedata.name(sign, "")

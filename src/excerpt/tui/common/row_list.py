@@ -15,7 +15,7 @@ from textual.strip import Strip
 
 from excerpt.text.display import headings_below, visible_line
 from excerpt.tui.common.line_view import LineView
-from excerpt.tui.common.strips import Part, cells_in, parts_with_matches, strip_unstable
+from excerpt.tui.common.strips import Part, parts_with_matches, remove_unstable_characters, text_cells
 
 if TYPE_CHECKING:
     from excerpt.model import Hit, Span
@@ -67,11 +67,11 @@ class RowList(LineView):
         """Return the lines of a row, each `width` cells wide, in style `base`. Overridden by subclasses."""
         return (Strip.blank(width, base),) * self.ROW_HEIGHT
 
-    def top_of(self, row: int) -> int:
+    def first_line_of(self, row: int) -> int:
         """Return the first line of a row; for the row after the last, the number of lines."""
         return row * self.ROW_HEIGHT
 
-    def row_at(self, line: int) -> int:
+    def row_at_line(self, line: int) -> int:
         """Return the row of a line; at least `row_count` after the last."""
         return line // self.ROW_HEIGHT
 
@@ -82,14 +82,14 @@ class RowList(LineView):
             style = self._styles_of[name] = self.get_component_rich_style(name, partial=True)
         return style
 
-    def rows_changed(self, cursor: int = 0, unchanged: int = 0) -> None:
+    def redraw_rows(self, cursor: int = 0, unchanged: int = 0) -> None:
         """Redraw with the cursor on that row. Called by the subclass when its rows have changed.
 
         The first `unchanged` rows are the same as before.
         """
         self._drawn = {at: drawn for at, drawn in self._drawn.items() if at[0] < unchanged}
         self.set_reactive(RowList.cursor, max(0, min(cursor, self.row_count - 1)))
-        self.set_line_count(self.top_of(self.row_count))
+        self.set_line_count(self.first_line_of(self.row_count))
         self._show_cursor()
 
     def redraw_row(self, row: int) -> None:
@@ -98,8 +98,8 @@ class RowList(LineView):
         self._refresh_row(row)
 
     def _refresh_row(self, row: int) -> None:
-        top = self.top_of(row)
-        self.refresh_lines(top, self.top_of(row + 1) - top)
+        top = self.first_line_of(row)
+        self.refresh_lines(top, self.first_line_of(row + 1) - top)
 
     def move(self, rows: int) -> None:
         if self.row_count:
@@ -128,14 +128,14 @@ class RowList(LineView):
             self.post_message(self.Moved(self, new))
 
     def _show_cursor(self) -> None:
-        top = self.top_of(self.cursor)
-        region = Region(0, top, 1, self.top_of(self.cursor + 1) - top)
+        top = self.first_line_of(self.cursor)
+        region = Region(0, top, 1, self.first_line_of(self.cursor + 1) - top)
         self.scroll_to_region(region, animate=False, force=True, x_axis=False)
 
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
         line = y + self.scroll_offset.y
-        row = self.row_at(line)
+        row = self.row_at_line(line)
         if row >= self.row_count:
             return Strip.blank(width, self.base_style)
         selected = row == self.cursor
@@ -143,7 +143,7 @@ class RowList(LineView):
         if drawn is None:
             base = self.get_component_rich_style("row--cursor") if selected else self.base_style
             drawn = self._drawn[row, selected] = self.draw_row(row, width, selected, base)
-        return drawn[line - self.top_of(row)]
+        return drawn[line - self.first_line_of(row)]
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
@@ -156,11 +156,11 @@ class RowList(LineView):
         if self.size == before:
             return
         self._drawn.clear()
-        self.set_line_count(self.top_of(self.row_count))
+        self.set_line_count(self.first_line_of(self.row_count))
         self._show_cursor()
 
     def on_click(self, event: events.Click) -> None:
-        row = self.row_at(event.y + self.scroll_offset.y)
+        row = self.row_at_line(event.y + self.scroll_offset.y)
         if row < self.row_count:
             self.cursor = row
 
@@ -168,11 +168,11 @@ class RowList(LineView):
 Name: TypeAlias = "tuple[str, Sequence[Span]]"
 """A title or heading with its matches."""
 
-BETWEEN = " › "
+NAME_SEPARATOR = " › "
 _LEFT_OUT: Name = ("…", ())
 
 
-def names_of(hit: Hit) -> list[Name]:
+def list_names(hit: Hit) -> list[Name]:
     """Return the title, then the headings, without a first one that repeats the title."""
     fragment = hit.fragment
     headings = headings_below(fragment.title, fragment.heading_path)
@@ -181,9 +181,9 @@ def names_of(hit: Hit) -> list[Name]:
     return [(visible_line(text), matched) for text, matched in zip(*texts, strict=True)]
 
 
-def path_below(title: str, heading_path: Sequence[str]) -> str:
+def join_headings(title: str, heading_path: Sequence[str]) -> str:
     """Return the headings on one line, without a first one that repeats the title."""
-    return BETWEEN.join(visible_line(heading) for heading in headings_below(title, heading_path))
+    return NAME_SEPARATOR.join(visible_line(heading) for heading in headings_below(title, heading_path))
 
 
 def shorten_names(names: Sequence[Name], cells: int) -> list[Name]:
@@ -200,8 +200,8 @@ def shorten_names(names: Sequence[Name], cells: int) -> list[Name]:
     if len(kept) == 1:
         return [elide_middle(kept[0], cells)]
     if kept and _width(kept) > cells:
-        kept[0] = elide_middle(kept[0], max(cells // 2, cells - _width(kept[1:]) - len(BETWEEN)))
-        kept[-1] = elide_middle(kept[-1], cells - _width(kept[:-1]) - len(BETWEEN))
+        kept[0] = elide_middle(kept[0], max(cells // 2, cells - _width(kept[1:]) - len(NAME_SEPARATOR)))
+        kept[-1] = elide_middle(kept[-1], cells - _width(kept[:-1]) - len(NAME_SEPARATOR))
     return kept
 
 
@@ -209,15 +209,15 @@ def elide_middle(name: Name, cells: int) -> Name:
     """Return a name in at most `cells`, without its middle, since names differ in their beginnings and ends."""
     from excerpt.model import Span
 
-    text = strip_unstable(name[0])
-    if cells_in(text) <= cells:
+    text = remove_unstable_characters(name[0])
+    if text_cells(text) <= cells:
         return name
     if cells < 1:
         return "", ()
     room = cells - 1
     head = set_cell_size(text, room - room // 2).rstrip(" \u200d")
     start, cells_left = len(text), room // 2
-    while start > len(head) and (cells_left := cells_left - cells_in(text[start - 1])) >= 0:
+    while start > len(head) and (cells_left := cells_left - text_cells(text[start - 1])) >= 0:
         start -= 1
     tail = text[start:].lstrip(" \u200d")
     start, shift = len(text) - len(tail), len(text) - len(tail) - len(head) - 1
@@ -228,7 +228,9 @@ def elide_middle(name: Name, cells: int) -> Name:
 
 
 def _width(names: Sequence[Name]) -> int:
-    return sum(cells_in(strip_unstable(text)) for text, _ in names) + len(BETWEEN) * (len(names) - 1)
+    return sum(text_cells(remove_unstable_characters(text)) for text, _ in names) + len(NAME_SEPARATOR) * (
+        len(names) - 1
+    )
 
 
 def name_parts(names: Sequence[Name], cells: int, title: Style, heading: Style, match: Style) -> list[Part]:
@@ -236,7 +238,7 @@ def name_parts(names: Sequence[Name], cells: int, title: Style, heading: Style, 
     parts: list[Part] = []
     for index, (text, spans) in enumerate(shorten_names(names, cells)):
         if index:
-            parts.append((BETWEEN, heading))
+            parts.append((NAME_SEPARATOR, heading))
         matches = [(span.start, span.end) for span in spans]
         parts.extend(parts_with_matches(text, matches, heading if index else title, match))
     return parts

@@ -12,14 +12,14 @@ from textual.message import Message
 from textual.reactive import reactive, var
 from textual.widget import Widget
 
-SHARE = 0.46
+DEFAULT_LIST_SHARE = 0.46
 """The list's share of the body, across or down, until the border is dragged."""
 
-BESIDE_FROM = 100
+MIN_COLUMNS_BESIDE = 100
 """Minimum columns to show the context beside the list: each then has room for a line of prose."""
-BELOW_FROM = 13
+MIN_ROWS_STACKED = 13
 """Minimum rows of the body for two panes below each other: four fragments and as many lines."""
-BOTH_FROM = 16
+MIN_ROWS_FOR_CONTEXT_AND_PANEL = 16
 """Minimum rows of the body for a context above a panel."""
 
 _MIN_COLUMNS = 28
@@ -28,7 +28,7 @@ _MIN_SHARE, _MAX_SHARE = 0.15, 0.85
 
 
 @dataclass(frozen=True, slots=True)
-class Arrangement:
+class SplitArrangement:
     """The visible parts of a body.
 
     `first` is the list's columns if `is_side_by_side`, else its rows: all of them if it is alone, 0 if it is hidden.
@@ -59,23 +59,23 @@ def compute_arrangement(
     panel: bool,
     prefers_context: bool = False,
     min_second: float = 0,
-) -> Arrangement:
+) -> SplitArrangement:
     """Return the visible parts of a body of that size, of which the list has `share`, 0 to 1.
 
     `context` and `panel`: whether there is one to show. `prefers_context`: whether the context replaces the list if
     there is no room for both. `min_second` is the minimum share of the height for the other pane if it is below.
     """
-    is_side_by_side = columns >= BESIDE_FROM
+    is_side_by_side = columns >= MIN_COLUMNS_BESIDE
     if not (context or panel):
-        return Arrangement(is_side_by_side, columns if is_side_by_side else rows, False, False)
+        return SplitArrangement(is_side_by_side, columns if is_side_by_side else rows, False, False)
     if is_side_by_side:
-        has_context = context and (not panel or rows >= BOTH_FROM)
-        return Arrangement(is_side_by_side, _split_cells(share, columns, _MIN_COLUMNS), has_context, panel)
-    if rows < BELOW_FROM:
+        has_context = context and (not panel or rows >= MIN_ROWS_FOR_CONTEXT_AND_PANEL)
+        return SplitArrangement(is_side_by_side, _split_cells(share, columns, _MIN_COLUMNS), has_context, panel)
+    if rows < MIN_ROWS_STACKED:
         replaces_list = context and prefers_context and not panel
-        return Arrangement(is_side_by_side, 0 if panel or replaces_list else rows, replaces_list, panel)
+        return SplitArrangement(is_side_by_side, 0 if panel or replaces_list else rows, replaces_list, panel)
     first = _split_cells(min(share, 1 - min_second), rows, _MIN_ROWS)
-    return Arrangement(is_side_by_side, first, context and not panel, panel)
+    return SplitArrangement(is_side_by_side, first, context and not panel, panel)
 
 
 def _split_cells(share: float, length: int, minimum: int) -> int:
@@ -83,7 +83,7 @@ def _split_cells(share: float, length: int, minimum: int) -> int:
     return max(minimum, min(length - minimum, round(share * length)))
 
 
-_NO_ARRANGEMENT = Arrangement(False, 0, True, False)
+_NO_ARRANGEMENT = SplitArrangement(False, 0, True, False)
 
 
 class Splitter(Widget):
@@ -106,7 +106,7 @@ class Split(Container):
     `context` within the second child are shown if there is room for a context.
     """
 
-    share: reactive[float] = reactive(SHARE, init=False)
+    share: reactive[float] = reactive(DEFAULT_LIST_SHARE, init=False)
     """The first pane's share of the room, 0 to 1."""
     context: var[bool] = var(True, init=False)
     """Whether there is a context to show."""
@@ -141,7 +141,7 @@ class Split(Container):
         return self._split_layout
 
     @property
-    def arrangement(self) -> Arrangement:
+    def arrangement(self) -> SplitArrangement:
         """The visible parts."""
         return self._arrangement
 
@@ -210,12 +210,12 @@ class Split(Container):
         if not is_visible:
             self.screen.set_focus(next((one for one in (target, *target.query("*")) if one.focusable), None))
 
-    def arrangement_for(self, size: Size) -> Arrangement:
+    def arrangement_for(self, size: Size) -> SplitArrangement:
         """Return what would be visible at that size."""
         columns, rows = size
         context, panel = self.context, self.panel
         if self._by_key:
-            is_side_by_side = columns >= BESIDE_FROM
+            is_side_by_side = columns >= MIN_COLUMNS_BESIDE
             # Below the list it is shown like a panel, if asked for.
             is_panel = not is_side_by_side and self.prefers_context
             context, panel = context and is_side_by_side and not self.prefers_context, context and is_panel
@@ -280,7 +280,7 @@ class _SplitLayout(Layout):
         return placements
 
 
-def _regions(arrangement: Arrangement, size: Size, panes: int) -> list[Region]:
+def _regions(arrangement: SplitArrangement, size: Size, panes: int) -> list[Region]:
     whole = size.region
     if panes < 2:
         return [whole] * panes

@@ -18,7 +18,7 @@ _VARIANTS = re.compile("[\ufe00-\ufe0f\U0001f3fb-\U0001f3ff]")
 _JOINED_EMOJI = re.compile("^\u200d+|(?:\u200d+[\u2190-\u2bff\U0001f000-\U0001faff])+")
 
 
-def strip_unstable(text: str) -> str:
+def remove_unstable_characters(text: str) -> str:
     """Return `text` without characters on whose width terminals disagree.
 
     These are variation selectors and skin tones of an emoji, all but the first of several joined emoji, and joiners
@@ -27,7 +27,7 @@ def strip_unstable(text: str) -> str:
     return text if text.isascii() else _JOINED_EMOJI.sub("", _VARIANTS.sub("", text))
 
 
-def cells_in(text: str) -> int:
+def text_cells(text: str) -> int:
     """Return the width in cells of `text`, a single visible line."""
     return len(text) if text.isascii() else cell_len(text)
 
@@ -36,19 +36,19 @@ def fit(text: str, cells: int) -> str:
     """Return `text`, truncated to `cells` with an ellipsis if it is longer."""
     if cells <= 0:
         return ""
-    text = strip_unstable(text)
-    if cells_in(text) <= cells:
+    text = remove_unstable_characters(text)
+    if text_cells(text) <= cells:
         return text
     return set_cell_size(text, cells - 1).rstrip(" \u200d") + "…"
 
 
-def fit_parts(parts: Iterable[Part], cells: int) -> list[Part]:
+def truncate_parts(parts: Iterable[Part], cells: int) -> list[Part]:
     """Return `parts` as one line, truncated to `cells` with an ellipsis."""
     fitted: list[Part] = []
     cells_left = cells
-    stable = [(strip_unstable(text), style) for text, style in parts if text]
+    stable = [(remove_unstable_characters(text), style) for text, style in parts if text]
     for index, (text, style) in enumerate(stable):
-        width = cells_in(text)
+        width = text_cells(text)
         has_more = index + 1 < len(stable)
         if width < cells_left or (width == cells_left and not has_more):
             fitted.append((text, style))
@@ -62,18 +62,18 @@ def fit_parts(parts: Iterable[Part], cells: int) -> list[Part]:
 
 def line(left: Iterable[Part], right: Sequence[Part], width: int, base: Style) -> Strip:
     """Return one line: `left` aligned left, `right` complete at the right end, on the style `base`."""
-    right = [(strip_unstable(text), style) for text, style in right]
-    right_width = sum(cells_in(text) for text, _ in right)
-    fitted = fit_parts(left, max(0, width - right_width - (1 if right else 0)))
-    used = sum(cells_in(text) for text, _ in fitted)
+    right = [(remove_unstable_characters(text), style) for text, style in right]
+    right_width = sum(text_cells(text) for text, _ in right)
+    fitted = truncate_parts(left, max(0, width - right_width - (1 if right else 0)))
+    used = sum(text_cells(text) for text, _ in fitted)
     between = (" " * max(0, width - right_width - used), Style.null())
     segments = [Segment(text, base + style) for text, style in (*fitted, between, *right)]
     return Strip(segments, max(width, right_width + used)).adjust_cell_length(width, base)
 
 
-def cells_of(parts: Iterable[Part]) -> int:
+def total_cells(parts: Iterable[Part]) -> int:
     """Return the width of `parts` in cells."""
-    return sum(cells_in(strip_unstable(text)) for text, _ in parts)
+    return sum(text_cells(remove_unstable_characters(text)) for text, _ in parts)
 
 
 def parts_with_matches(text: str, matches: Iterable[tuple[int, int]], plain: Style, match: Style) -> list[Part]:
@@ -86,7 +86,7 @@ def parts_with_matches(text: str, matches: Iterable[tuple[int, int]], plain: Sty
         parts.append((text[first:end], match))
         at = max(at, end)
     parts.append((text[at:], plain))
-    return [part for part in parts if cells_in(strip_unstable(part[0]))]
+    return [part for part in parts if text_cells(remove_unstable_characters(part[0]))]
 
 
 # --- bars -------------------------------------------------------------------------------------------------------------
@@ -95,13 +95,13 @@ _HORIZONTAL_BARS = " ▏▎▍▌▋▊▉█"
 _VERTICAL_BARS = " ▁▂▃▄▅▆▇█"
 
 
-def share_bar(share: float, cells: int) -> str:
+def horizontal_bar(share: float, cells: int) -> str:
     """Return a horizontal bar for `share` (0 to 1) that is always `cells` wide; above 0 at least an eighth is drawn."""
     full, rest = divmod(_eighths(share, 8 * cells), 8)
     return ("█" * full + (_HORIZONTAL_BARS[rest] if rest else "")).ljust(cells)
 
 
-def height_bar(share: float) -> str:
+def vertical_bar(share: float) -> str:
     """Return a vertical bar of one cell for `share`, 0 to 1; above 0 at least an eighth is drawn."""
     return _VERTICAL_BARS[_eighths(share, 8)]
 
@@ -109,7 +109,7 @@ def height_bar(share: float) -> str:
 def sparkline(counts: Sequence[float]) -> str:
     """Return one vertical bar for each count, relative to the highest; blank for 0."""
     maximum = max(counts, default=0)
-    return "".join(height_bar(count / maximum if maximum else 0) for count in counts)
+    return "".join(vertical_bar(count / maximum if maximum else 0) for count in counts)
 
 
 def _eighths(share: float, whole: int) -> int:

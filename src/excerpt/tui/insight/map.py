@@ -14,7 +14,7 @@ from textual.strip import Strip
 from excerpt.text.display import format_count, visible_line
 from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.row_list import RowList
-from excerpt.tui.common.strips import Part, fit, line, share_bar, sparkline
+from excerpt.tui.common.strips import Part, fit, horizontal_bar, line, sparkline
 from excerpt.tui.insight.controller import InsightController, has_filter
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class MapPanel(RowList):
         self._rows = rows_of(self.vault_map, self._open_keys) if self.vault_map is not None else ()
         at = {row.key: number for number, row in enumerate(self._rows)}
         cursor = at.get(old.key, at.get(old.parent, self.cursor)) if old is not None else 0
-        self.rows_changed(cursor)
+        self.redraw_rows(cursor)
         self.border_title = self._title()
         self.refresh_bindings()
 
@@ -171,7 +171,7 @@ class MapPanel(RowList):
             return []
         bar = 16 if width >= _NOTES_FROM else 8
         right: list[Part] = [
-            (share_bar(row.share, bar), self.style_of("map--bar")),
+            (horizontal_bar(row.share, bar), self.style_of("map--bar")),
             (f" {row.branch.fragments:>6,} ", self.style_of("map--count")),
         ]
         if width >= _NOTES_FROM:

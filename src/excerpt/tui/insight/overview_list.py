@@ -32,7 +32,7 @@ from excerpt.insight.overview_parts import (
 from excerpt.text.display import format_count, percent, visible_line
 from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.row_list import RowList
-from excerpt.tui.common.strips import Part, fit, line, share_bar, sparkline
+from excerpt.tui.common.strips import Part, fit, horizontal_bar, line, sparkline
 
 Item = MainNote | KeySection | KeyPassage | Theme | Standout | LinkedNote | LinkedName | Timeline | Month
 
@@ -302,7 +302,7 @@ class OverviewList(RowList):
         # The height of list and passage together, so that opening the passage below does not change the lines.
         room = None if self.every_line else self.query_ancestor("#overview-body", Widget).size.height - 1
         self._rows = rows_of(self.overview, room, self.unfolded) if self.overview is not None else ()
-        self.rows_changed(_row_of(selected, cursor, self._rows) if keep else 0)
+        self.redraw_rows(_row_of(selected, cursor, self._rows) if keep else 0)
         self.post_message(self.LaidOut())
 
     def next_part(self) -> None:
@@ -427,7 +427,7 @@ class OverviewList(RowList):
         return [self._bar(relative_value), self._soft(f"{percent(share):>6}"), self._faint(f"{counts:>{room}}")]
 
     def _bar(self, relative_value: float) -> Part:
-        return share_bar(relative_value, _BAR), self.style_of("overview--bar")
+        return horizontal_bar(relative_value, _BAR), self.style_of("overview--bar")
 
     def _title(self, title: str) -> Part:
         return visible_line(title), self.style_of("overview--title")

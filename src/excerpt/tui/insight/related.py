@@ -24,7 +24,7 @@ from excerpt.tui.common.line_drawing import StyledRun, TextStyle, wrap
 from excerpt.tui.common.line_view import LineView
 from excerpt.tui.common.notice import EmptyState, Notice
 from excerpt.tui.common.row_list import RowList
-from excerpt.tui.common.strips import Part, fit, line, share_bar
+from excerpt.tui.common.strips import Part, fit, horizontal_bar, line
 from excerpt.tui.insight.controller import InsightController
 from excerpt.tui.messages import Location
 
@@ -73,10 +73,10 @@ class RelatedList(RowList):
 
     def watch_notes(self) -> None:
         self.styles.height = max(1, len(self.notes))
-        self.rows_changed()
+        self.redraw_rows()
 
     def watch_marked(self) -> None:
-        self.rows_changed(self.cursor)
+        self.redraw_rows(self.cursor)
 
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
         note = self.notes[row]
@@ -95,7 +95,9 @@ class RelatedList(RowList):
         sign = "!" if note.missing_link else _LINKS.get(note.linked, " ")
         right.append((f"{sign} ", self.style_of("related--badge" if note.missing_link else "related--soft")))
         maximum = max(each.score for each in self.notes)
-        right.append((share_bar(note.score / maximum if maximum > 0 else 0.0, _BAR), self.style_of("related--bar")))
+        right.append(
+            (horizontal_bar(note.score / maximum if maximum > 0 else 0.0, _BAR), self.style_of("related--bar"))
+        )
         right.append((f" {note.score:.2f} ", self.style_of("row--faint")))
         return (line(left, right, width, base),)
 

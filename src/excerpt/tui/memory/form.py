@@ -106,7 +106,7 @@ class OfferList(RowList):
 
     def watch_offers(self, new: tuple[Offer, ...]) -> None:
         self.styles.height = len(new)
-        self.rows_changed(self.cursor)
+        self.redraw_rows(self.cursor)
 
     def action_choose(self) -> None:
         self.post_message(self.MergeChosen())

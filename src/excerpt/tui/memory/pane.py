@@ -113,7 +113,7 @@ class MemoryList(RowList):
         self.set_reactive(MemoryList.unreadable, unreadable)
         ids = [one.memory.id for one in recalled]
         stays = ids.index(selected) if selected in ids else self.cursor
-        self.rows_changed(ids.index(selected_id) if selected_id in ids else 0 if is_new else stays)
+        self.redraw_rows(ids.index(selected_id) if selected_id in ids else 0 if is_new else stays)
 
     def watch_source_checks(self, old: Mapping[str, SourceCheck], new: Mapping[str, SourceCheck]) -> None:
         for row, one in enumerate(self.recalled):

@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from pygments.lexer import Lexer
 
 
-MAX = 30_000
+MAX_CODE_CHARS = 30_000
 """Most characters of code highlighted in one window; Pygments takes about 1.2 us for each."""
 
 StyledRange = tuple[int, int, TextStyle]
 
 
-def code_styles(lines: Sequence[str], language: str) -> list[list[StyledRange]]:
+def highlight_code(lines: Sequence[str], language: str) -> list[list[StyledRange]]:
     """Return for each line of code its styled ranges as (start column, end column, style).
 
     All lists are empty if Pygments does not know the language.

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 from excerpt.text.display import visible
 from excerpt.text.inline import SpanKind, inline_spans
-from excerpt.tui.common.line_drawing import StyledLine, TextStyle, draw_link
+from excerpt.tui.common.line_drawing import StyledLine, TextStyle, style_link
 
 _WIDEST_NAME = 20
 """Longest name, in cells, that the name column is sized for; the value of a longer name follows it directly."""
@@ -22,7 +22,7 @@ _TAGS = frozenset({"tags", "tag", "keywords"})
 _BOXES = {"true": "☑", "false": "☐"}
 
 
-def property_lines(texts: Sequence[str]) -> list[tuple[StyledLine, int]]:
+def draw_properties(texts: Sequence[str]) -> list[tuple[StyledLine, int]]:
     """Return the drawn lines of a note's frontmatter, `---` included, each with its hanging indent.
 
     Only simple names, values and lists are redrawn; other YAML stays as written.
@@ -37,10 +37,10 @@ def property_lines(texts: Sequence[str]) -> list[tuple[StyledLine, int]]:
         lines.append((line, column))
         if text.rstrip() in ("---", "...") and row in (0, len(texts) - 1):
             line.replace(0, len(text), f"{_RULE} properties" if row == 0 else _RULE)
-            line.text_style(0, len(text), TextStyle.FAINT)
+            line.add_style(0, len(text), TextStyle.FAINT)
         elif match:
             name = match[1].casefold()
-            line.text_style(0, match.end(1), TextStyle.PROPERTY)
+            line.add_style(0, match.end(1), TextStyle.PROPERTY)
             gap = " " * max(1, column - cell_len(visible(match[1])))
             line.replace(match.start(2), max(match.end(), match.end(2)), gap)
             _draw_value(line, match.end(), name)
@@ -55,7 +55,7 @@ def _draw_value(line: StyledLine, start: int, name: str) -> None:
     text = line.text
     value = text[start:].rstrip()
     if name in _TAGS:
-        line.text_style(start, len(text), TextStyle.TAG)
+        line.add_style(start, len(text), TextStyle.TAG)
     if value in _BOXES:
         line.replace(start, start + len(value), _BOXES[value])
         return
@@ -69,4 +69,4 @@ def _draw_value(line: StyledLine, start: int, name: str) -> None:
             line.hide(*span)
     for link in inline_spans(text):
         if link.kind in (SpanKind.WIKILINK, SpanKind.URL) and link.start >= start:
-            draw_link(line, link)
+            style_link(line, link)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, ClassVar
 from excerpt.errors import ModelError
 from excerpt.kinds import LinkKind
 from excerpt.model import Fragment, Link, Section, Span
-from excerpt.tui.common.line_drawing import Columns, LinkTo
+from excerpt.tui.common.line_drawing import Columns, WrittenLink
 from excerpt.tui.messages import Location
-from excerpt.tui.note.window import DEFAULT_VIEW, NoteView, NoteWindow, columns_by_row, draw_window, view_range
+from excerpt.tui.note.window import DEFAULT_OPTIONS, NoteWindow, WindowOptions, columns_by_row, draw_window, view_range
 from excerpt.tui.request_thread import Priority
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkTarget:
+class ResolvedLink:
     """The target of a link: a location in the vault, or an address outside of it.
 
     `message` is shown for the user: why there is no target, or what part of it is missing.
@@ -44,7 +44,7 @@ class AskWindow:
     priority: ClassVar[Priority] = Priority.PASSAGE
     location: Location
     query: str = ""
-    view: NoteView = DEFAULT_VIEW
+    view: WindowOptions = DEFAULT_OPTIONS
 
     def answer(self, engine: Engine) -> NoteWindow | None:
         snapshot = engine.snapshot
@@ -92,7 +92,7 @@ def _fragment_at(snapshot: Corpus, path: str, line: int) -> Fragment | None:
 
 
 def _elsewhere(
-    engine: Engine, query: str, text: str, fragment: Fragment, view: NoteView
+    engine: Engine, query: str, text: str, fragment: Fragment, view: WindowOptions
 ) -> Iterator[tuple[int, Columns]]:
     """Yield the matches of the query outside of the fragment but in the window, as (line number, columns)."""
     lines = text.split("\n")
@@ -116,24 +116,24 @@ class AskLink:
     kind: ClassVar[str] = "link"
     priority: ClassVar[Priority] = Priority.PANEL
     source: str
-    link: LinkTo
+    link: WrittenLink
 
-    def answer(self, engine: Engine) -> LinkTarget:
+    def answer(self, engine: Engine) -> ResolvedLink:
         from excerpt.text.links import read_address
 
         snapshot = engine.snapshot
         link = read_address(self.link.kind, self.link.address)
         if link is None:
-            return LinkTarget(address=self.link.address)
+            return ResolvedLink(address=self.link.address)
         path = snapshot.facets.targets.resolve(link.target, self.source)
         if path is None:
-            return LinkTarget(message=_missing_target(link))
+            return ResolvedLink(message=_missing_target(link))
         line = target_line(snapshot.note_text(path), snapshot.sections(path), link)
         fragment = _fragment_at(snapshot, path, line or 1)
         if fragment is None:
-            return LinkTarget(message=f"{path} has no text to show.")
+            return ResolvedLink(message=f"{path} has no text to show.")
         missing = "" if line is not None else f"{path} has no part called {link.heading or link.block_id}."
-        return LinkTarget(Location(fragment.id, path, line or fragment.line_start), message=missing)
+        return ResolvedLink(Location(fragment.id, path, line or fragment.line_start), message=missing)
 
 
 def _missing_target(link: Link) -> str:

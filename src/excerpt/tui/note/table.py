@@ -15,7 +15,7 @@ _WIDEST_TABLE = 200
 """Widest table, in cells, whose columns are aligned: no window shows a wider one side by side."""
 
 
-def align(rows: Sequence[StyledLine], rule: int) -> bool:
+def align_table(rows: Sequence[StyledLine], rule: int) -> bool:
     """Pad the cells of drawn `rows` to the width of their column, and draw row `rule` as a line.
 
     Returns False if the table is empty or wider than `_WIDEST_TABLE`; it is then left unchanged. A bar inside inline
@@ -50,7 +50,7 @@ def _edges(text: str, bars: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 
 def _cell(row: StyledLine, start: int, end: int) -> str:
-    return row.drawn(start, end).strip()
+    return row.shown_text(start, end).strip()
 
 
 def _pad(row: StyledLine, bars: Sequence[int], cells: Sequence[str], widths: Sequence[int], *, is_rule: bool) -> None:

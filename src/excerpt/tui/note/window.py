@@ -19,19 +19,19 @@ from excerpt.tui.common.line_drawing import (
     DrawnLine,
     StyledLine,
     TextStyle,
+    append_omitted_count,
     apply_highlights,
     draw_line,
     style_line,
-    with_rest,
 )
-from excerpt.tui.note.code import MAX, StyledRange, code_styles
-from excerpt.tui.note.properties import property_lines
-from excerpt.tui.note.table import align
+from excerpt.tui.note.code import MAX_CODE_CHARS, StyledRange, highlight_code
+from excerpt.tui.note.properties import draw_properties
+from excerpt.tui.note.table import align_table
 
-REACH = 80
+LINES_AROUND = 80
 """Lines shown before and after the fragment: four screens, drawn in a few ms."""
-WHOLE_REACH = 2_500
-"""`REACH` for a note shown whole: 5,000 lines take 0.1 s of the engine's thread and 8 ms of the screen's."""
+LINES_AROUND_WHOLE = 2_500
+"""`LINES_AROUND` for a note shown whole: 5,000 lines take 0.1 s of the engine's thread and 8 ms of the screen's."""
 
 
 _IN_MARKDOWN = ("", "canvas", "drawing", "notebook")
@@ -39,7 +39,7 @@ _IN_MARKDOWN = ("", "canvas", "drawing", "notebook")
 
 
 @dataclass(frozen=True, slots=True)
-class NoteView:
+class WindowOptions:
     """How to show a note: the spans to mark as near in meaning, and which part of the note.
 
     `near` are spans of the fragment's text. `whole` asks for the whole note, `line` for the lines around that line
@@ -51,7 +51,7 @@ class NoteView:
     line: int | None = None
 
 
-DEFAULT_VIEW = NoteView()
+DEFAULT_OPTIONS = WindowOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def draw_window(
     note_text: str,
     fragment: Fragment,
     spans: Iterable[Span],
-    view: NoteView = DEFAULT_VIEW,
+    view: WindowOptions = DEFAULT_OPTIONS,
     *,
     headings: Sequence[Section] = (),
     elsewhere: Iterable[tuple[int, Columns]] = (),
@@ -127,9 +127,9 @@ def draw_window(
     )
 
 
-def view_range(fragment: Fragment, line_count: int, view: NoteView) -> tuple[int, int]:
+def view_range(fragment: Fragment, line_count: int, view: WindowOptions) -> tuple[int, int]:
     """Return the first and last line (1-based, inclusive) that a view shows."""
-    reach = WHOLE_REACH if view.whole else REACH
+    reach = LINES_AROUND_WHOLE if view.whole else LINES_AROUND
     middle = view.line
     if middle is None or (fragment.line_start - reach <= middle <= fragment.line_end + reach and not view.whole):
         return max(1, fragment.line_start - reach), min(line_count, fragment.line_end + reach)
@@ -187,7 +187,7 @@ def _draw_lines(source: _WindowLines) -> Iterator[DrawnLine]:
         matches, near = source.matches.get(number, ()), source.near.get(number, ())
         line = draw_line(number, source.lines[row], source.contexts[row], matches, near=near, code=code.get(row, ()))
         columns = aligned.get(row)
-        yield line if columns is None else DrawnLine(number, line.runs, line.hanging_indent, columns.runs())
+        yield line if columns is None else DrawnLine(number, line.runs, line.hanging_indent, columns.build_runs())
 
 
 def _draw_properties(source: _WindowLines) -> list[DrawnLine]:
@@ -198,17 +198,21 @@ def _draw_properties(source: _WindowLines) -> list[DrawnLine]:
         return []
     drawn: list[DrawnLine] = []
     for row, (line, hanging_indent) in enumerate(
-        property_lines([text[:MAX_LINE_CHARS] for text in source.lines[:end]])
+        draw_properties([text[:MAX_LINE_CHARS] for text in source.lines[:end]])
     ):
         source.apply_highlights(line, row + 1)
         drawn.append(
-            DrawnLine(row + 1, with_rest(line.runs(), len(source.lines[row]) - MAX_LINE_CHARS), hanging_indent)
+            DrawnLine(
+                row + 1,
+                append_omitted_count(line.build_runs(), len(source.lines[row]) - MAX_LINE_CHARS),
+                hanging_indent,
+            )
         )
     return drawn[source.first - 1 :]
 
 
 def _highlight_code(source: _WindowLines) -> dict[int, list[StyledRange]]:
-    """Return the syntax highlighting of the code in the window, by row, up to `MAX` characters.
+    """Return the syntax highlighting of the code in the window, by row, up to `MAX_CODE_CHARS` characters.
 
     The highlighting stops before the first block that exceeds the limit.
     """
@@ -217,7 +221,7 @@ def _highlight_code(source: _WindowLines) -> dict[int, list[StyledRange]]:
         each.block for each in contexts[source.first - 1 :] if each.context is Context.CODE and each.language
     )
     ranges: dict[int, list[StyledRange]] = {}
-    remaining = MAX
+    remaining = MAX_CODE_CHARS
     for block in fences:
         end = block + 1
         while end < len(contexts) and contexts[end] == contexts[block]._replace(context=Context.CODE):
@@ -226,7 +230,7 @@ def _highlight_code(source: _WindowLines) -> dict[int, list[StyledRange]]:
         remaining -= sum(map(len, texts)) + len(texts)
         if remaining < 0:
             break
-        ranges.update(enumerate(code_styles(texts, contexts[block].language), block + 1))
+        ranges.update(enumerate(highlight_code(texts, contexts[block].language), block + 1))
     return ranges
 
 
@@ -244,8 +248,8 @@ def _align_tables(source: _WindowLines) -> Iterator[tuple[int, StyledLine]]:
         for index, line in enumerate(table, first):
             style_line(line, source.contexts[index])
             source.apply_highlights(line, index + 1)
-        table[0].text_style(0, len(table[0].text), TextStyle.BOLD)
-        if align(table, 1):
+        table[0].add_style(0, len(table[0].text), TextStyle.BOLD)
+        if align_table(table, 1):
             yield from enumerate(table, first)
 
 

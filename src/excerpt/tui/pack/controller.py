@@ -13,14 +13,14 @@ from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.pack.selection import AS_RANKED, NO_MARKS, Mark, Overrides, SavedMarks
 from excerpt.settings import PackSettings
 from excerpt.text.display import format_count
-from excerpt.tui.common.debouncer import Debouncer, Schedule
+from excerpt.tui.common.debouncer import Debouncer, StartTimer
 from excerpt.tui.engine_worker import QuestionQueue
 from excerpt.tui.messages import CopyRequested, Failure
 
 if TYPE_CHECKING:
     from excerpt.model import Hit, Memory, Pack, Result
     from excerpt.pack.memories import MarkMoves
-    from excerpt.tui.pack.packer import BuiltPack, Cost, LeftOutRow, Packer, PackRequest
+    from excerpt.tui.pack.packer import BuiltPack, LeftOutRow, MarkCost, Packer, PackRequest
 
 BUDGETS = (250, 500, 1_000, 1_500, 2_000, 3_000, 4_000, 6_000, 8_000, 12_000, 16_000, 24_000, 32_000, 64_000, 128_000)
 """Token budgets to step through in the app, from a short remark to the maximum of large models."""
@@ -30,7 +30,7 @@ _COST_DELAY_SECONDS = 0.15
 
 _SUFFIXES = {Format.MARKDOWN: ".md", Format.XML: ".xml", Format.JSON: ".json"}
 
-MAX_STEPS = 200
+MAX_UNDO_STEPS = 200
 """Maximum number of decisions that can be undone."""
 
 
@@ -50,7 +50,7 @@ class PackChoices:
     """Marks of an earlier session. They are in no pack until the user restores them."""
 
     @property
-    def marked(self) -> frozenset[str]:
+    def marked_ids(self) -> frozenset[str]:
         """Ids of the marked fragments."""
         return frozenset(mark.fragment for mark in self.marks)
 
@@ -124,7 +124,7 @@ class PackChoices:
             return "vault order"
         return "own order" if self.overrides(query).order else ""
 
-    def with_moves(self, moves: MarkMoves) -> PackChoices:
+    def with_current_ids(self, moves: MarkMoves) -> PackChoices:
         """Return the choices with the current ids of the fragments."""
         return replace(self, marks=moves.of_marks(self.marks), mark_overrides=moves.of_overrides(self.mark_overrides))
 
@@ -142,11 +142,11 @@ class ChoiceHistory:
         self._undo_stack: list[PackChoices] = []
         self._redo_stack: list[PackChoices] = []
 
-    def decide(self, choices: PackChoices) -> bool:
+    def replace_choices(self, choices: PackChoices) -> bool:
         """Replace the current choices; return False if the new ones are the same."""
         if choices == self.current:
             return False
-        self._undo_stack, self._redo_stack = [*self._undo_stack[-MAX_STEPS + 1 :], self.current], []
+        self._undo_stack, self._redo_stack = [*self._undo_stack[-MAX_UNDO_STEPS + 1 :], self.current], []
         self.current = choices
         return True
 
@@ -174,13 +174,13 @@ class ChoiceHistory:
         self.current = self._redo_stack.pop()
         return True
 
-    def move(self, moves: MarkMoves) -> None:
+    def update_fragment_ids(self, moves: MarkMoves) -> None:
         """Replace the ids of moved fragments in all choices. This step cannot be undone."""
-        self.current = self.current.with_moves(moves)
-        self._undo_stack = [each.with_moves(moves) for each in self._undo_stack]
-        self._redo_stack = [each.with_moves(moves) for each in self._redo_stack]
+        self.current = self.current.with_current_ids(moves)
+        self._undo_stack = [each.with_current_ids(moves) for each in self._undo_stack]
+        self._redo_stack = [each.with_current_ids(moves) for each in self._redo_stack]
 
-    def restore(self, saved_marks: SavedMarks) -> None:
+    def load_saved_marks(self, saved_marks: SavedMarks) -> None:
         """Add the marks kept by an earlier session to all choices, so that undo does not remove them."""
         self.current = replace(self.current, earlier_marks=saved_marks)
         self._undo_stack = [replace(each, earlier_marks=saved_marks) for each in self._undo_stack]
@@ -199,11 +199,11 @@ class PackController:
         self,
         engine: QuestionQueue,
         open_packer: Callable[[], Packer],
-        after: Schedule,
+        start_timer: StartTimer,
         settings: PackSettings,
         *,
-        selected: Callable[[], Hit | None],
-        memories: Callable[[Sequence[Mark]], tuple[Memory, ...] | None],
+        selected_hit: Callable[[], Hit | None],
+        marked_memories: Callable[[Sequence[Mark]], tuple[Memory, ...] | None],
         on_change: Callable[[], object],
         on_build: Callable[[], object],
         on_failure: Callable[[], object],
@@ -211,17 +211,17 @@ class PackController:
     ) -> None:
         self.pack_settings = settings
         """The settings, with scope, budget and format as set by keys."""
-        self.packed: BuiltPack | None = None
+        self.newest_pack: BuiltPack | None = None
         """The newest pack; None if there is nothing to pack."""
-        self.cost: Cost | None = None
+        self.cost: MarkCost | None = None
         """Cost of the selected fragment; None if it is marked already."""
         self.query = ""
         """Query of the pack: the last one searched, also after the query was cleared."""
         self._engine = engine
         self._open_packer = open_packer
         self._settings = settings
-        self._selected = selected
-        self._memories = memories
+        self._selected_hit = selected_hit
+        self._marked_memories = marked_memories
         self._on_change = on_change
         self._on_build = on_build
         self._on_failure = on_failure
@@ -229,9 +229,9 @@ class PackController:
         self._history = ChoiceHistory()
         self._request: PackRequest | None = None
         self._awaits_memories = False
-        self._cost_timer = Debouncer(after)
+        self._cost_timer = Debouncer(start_timer)
         self._reported_missing: frozenset[str] = frozenset()
-        self._listed: frozenset[str] = frozenset()
+        self._listed_ids: frozenset[str] = frozenset()
         self._is_built_from_marks = False
 
     @cached_property
@@ -260,17 +260,17 @@ class PackController:
         """Order of the pack: `vault order`, `own order`, or "" for that of the scores."""
         return self.choices.order_name(self.query)
 
-    def restore(self, saved_marks: SavedMarks) -> None:
+    def load_saved_marks(self, saved_marks: SavedMarks) -> None:
         """Load the marks of an earlier session. They are in no pack until the user restores them."""
-        self._history.restore(saved_marks)
+        self._history.load_saved_marks(saved_marks)
         self.save_marks()
 
     @property
-    def earlier(self) -> tuple[Mark, ...]:
+    def earlier_or_unlisted_marks(self) -> tuple[Mark, ...]:
         """Marks of an earlier session, and marked fragments of notes that are not in the list now."""
         choices = self.choices
-        marked, saved = choices.marked, choices.earlier_marks.marks
-        elsewhere = (mark for mark in choices.marks if mark.fragment not in self._listed)
+        marked, saved = choices.marked_ids, choices.earlier_marks.marks
+        elsewhere = (mark for mark in choices.marks if mark.fragment not in self._listed_ids)
         return (
             *(mark for mark in saved if mark.fragment not in marked),
             *(mark for mark in elsewhere if memory_id_of(mark.path) is None),
@@ -279,11 +279,11 @@ class PackController:
     def restore_marks(self) -> bool:
         """Restore the marks of an earlier session; return False if nothing changed."""
         self.query = self.query or self.choices.earlier_marks.query
-        return self.decide(self.choices.with_earlier_marks())
+        return self.replace_choices(self.choices.with_earlier_marks())
 
     def drop_earlier(self) -> bool:
         """Remove the marks in `earlier`; return False if nothing changed."""
-        return self.decide(self.choices.without({mark.fragment for mark in self.earlier}))
+        return self.replace_choices(self.choices.without({mark.fragment for mark in self.earlier_or_unlisted_marks}))
 
     @property
     def packed_fragments(self) -> frozenset[str]:
@@ -291,17 +291,17 @@ class PackController:
 
         Empty while the pack is still built from the best hits although something is marked, or the reverse.
         """
-        if self.packed is None or self._is_built_from_marks != bool(self.choices.marks):
+        if self.newest_pack is None or self._is_built_from_marks != bool(self.choices.marks):
             return frozenset()
-        return frozenset(each for pack in self.packed.result.packs for each in pack.fragment_ids)
+        return frozenset(each for pack in self.newest_pack.result.packs for each in pack.fragment_ids)
 
     def save_marks(self) -> None:
         """Pass on the data to save for the next session."""
         self._on_save(self.choices.to_saved_marks(self.query))
 
-    def decide(self, choices: PackChoices) -> bool:
+    def replace_choices(self, choices: PackChoices) -> bool:
         """Replace the current choices; return False if the new ones are the same."""
-        decided = self._history.decide(choices)
+        decided = self._history.replace_choices(choices)
         if decided:
             self.save_marks()
         return decided
@@ -320,38 +320,40 @@ class PackController:
             self.save_marks()
         return redone
 
-    def toggle(self, mark: Mark) -> bool:
+    def toggle_mark(self, mark: Mark) -> bool:
         """Mark a fragment, or remove its mark."""
-        return self.decide(self.choices.with_toggled(mark))
+        return self.replace_choices(self.choices.with_toggled(mark))
 
-    def drop(self, row: Pack | LeftOutRow) -> bool:
+    def drop_or_restore(self, row: Pack | LeftOutRow) -> bool:
         """Drop a pack, or restore a dropped one. Remove the mark of a fragment that is gone."""
         from excerpt.model import Pack
 
         choices, fragment_ids = self.choices, row.fragment_ids
-        if not isinstance(row, Pack) and row.dropped:
-            return self.decide(choices.with_restored(self.query, fragment_ids))
+        if not isinstance(row, Pack) and row.is_dropped:
+            return self.replace_choices(choices.with_restored(self.query, fragment_ids))
         if not isinstance(row, Pack) and not row.line_start:
-            return self.decide(choices.with_toggled(Mark(fragment_ids[0], row.path)))
-        return self.decide(choices.with_dropped(self.query, fragment_ids))
+            return self.replace_choices(choices.with_toggled(Mark(fragment_ids[0], row.path)))
+        return self.replace_choices(choices.with_dropped(self.query, fragment_ids))
 
-    def shift(self, row: int, steps: int) -> bool:
+    def move_pack(self, row: int, steps: int) -> bool:
         """Move the pack in `row` by `steps` rows; return False if that is impossible."""
-        entries = [pack.entry.fragment_id for pack in self.packed.result.packs] if self.packed is not None else []
+        entries = (
+            [pack.entry.fragment_id for pack in self.newest_pack.result.packs] if self.newest_pack is not None else []
+        )
         target = row + steps
         if not (row < len(entries) and 0 <= target < len(entries)):
             return False
         entries.insert(target, entries.pop(row))
-        return self.decide(self.choices.with_order(self.query, entries))
+        return self.replace_choices(self.choices.with_order(self.query, entries))
 
     def use_next_scope(self, pack: Pack) -> bool:
         """Use the next scope for this pack alone."""
         scope = dict(self.choices.overrides(self.query).scopes).get(pack.entry.fragment_id, self.pack_settings.scope)
-        return self.decide(self.choices.with_scope(self.query, pack.fragment_ids, next_of(list(Scope), scope)))
+        return self.replace_choices(self.choices.with_scope(self.query, pack.fragment_ids, next_of(list(Scope), scope)))
 
     # --- settings -----------------------------------------------------------------------------------------------------
 
-    def use(self, settings: PackSettings) -> bool:
+    def apply_settings(self, settings: PackSettings) -> bool:
         """Use other settings from now on; return False if they are the same.
 
         A scope, budget or format set by keys stays, unless that setting has changed.
@@ -400,9 +402,9 @@ class PackController:
     @property
     def is_empty(self) -> bool:
         """Whether the pack has no passages."""
-        return self.packed is None or not self.packed.result.packs
+        return self.newest_pack is None or not self.newest_pack.result.packs
 
-    def ask(self, result: Result | None, strategy: Strategy) -> None:
+    def ask_pack(self, result: Result | None, strategy: Strategy) -> None:
         """Request the pack that would be copied now: of the marks, or else of the top hits of `result`."""
         marks = self.choices.marks
         if result is not None and result.query != self.query:
@@ -410,9 +412,9 @@ class PackController:
             if marks:
                 self.save_marks()
         hits = result.hits if result is not None else ()
-        self._listed = frozenset(hit.fragment.id for hit in hits)
+        self._listed_ids = frozenset(hit.fragment.id for hit in hits)
         # Nothing is requested without an open index; the caller asks again once it is open.
-        memories = self._memories(marks) if self._engine.is_open else None
+        memories = self._marked_memories(marks) if self._engine.is_open else None
         self._awaits_memories = bool(marks) and memories is None
         if memories is None or not (marks or hits):
             self._engine.forget("pack")
@@ -432,66 +434,70 @@ class PackController:
             ranked=self.choices.ranked,
             memories=memories,
         )
-        self._engine.ask(AskPack(self._packer, self._request), self._pack_loaded, self._pack_failed)
+        self._engine.ask(AskPack(self._packer, self._request), self._handle_pack, self._handle_pack_failure)
 
     @property
     def lacks_memories(self) -> bool:
         """Whether memories are marked that the newest request for a pack does not include."""
-        memories = self._memories(self.choices.marks)
+        memories = self._marked_memories(self.choices.marks)
         return bool(memories) and (self._request is None or self._request.memories != memories)
 
-    def _pack_failed(self, _failure: Failure) -> None:
+    def _handle_pack_failure(self, _failure: Failure) -> None:
         self._replace_pack(None)
         self._on_failure()
 
-    def _pack_loaded(self, packed: BuiltPack) -> None:
+    def _handle_pack(self, packed: BuiltPack) -> None:
         if packed.moves:
-            self._history.move(packed.moves)
+            self._history.update_fragment_ids(packed.moves)
             self.save_marks()
         self._is_built_from_marks = self._request is not None and bool(self._request.marks)
         self._replace_pack(packed)
         self._on_build()
 
     def _replace_pack(self, packed: BuiltPack | None) -> None:
-        if packed != self.packed:
-            self.packed = packed
-            self.show_cost()
+        if packed != self.newest_pack:
+            self.newest_pack = packed
+            self.update_cost()
             self._on_change()
 
-    def newly_missing(self) -> int:
+    def count_newly_missing(self) -> int:
         """Return how many more marked fragments are gone from the vault than at the last call."""
-        missing = frozenset(mark.fragment for mark in self.packed.missing) if self.packed is not None else frozenset()
+        missing = (
+            frozenset(mark.fragment for mark in self.newest_pack.missing)
+            if self.newest_pack is not None
+            else frozenset()
+        )
         new, self._reported_missing = missing - self._reported_missing, missing
         return len(new)
 
     # --- cost of one more passage -------------------------------------------------------------------------------------
 
-    def show_cost(self) -> None:
+    def update_cost(self) -> None:
         """Show the estimated cost of the selected fragment. The exact cost is requested if it stays selected."""
-        hit, packed = self._selected(), self.packed
+        hit, packed = self._selected_hit(), self.newest_pack
         self._cost_timer.stop()
         self._engine.forget("cost")
-        if hit is None or packed is None or hit.fragment.id in self.choices.marked:
+        if hit is None or packed is None or hit.fragment.id in self.choices.marked_ids:
             self.cost = None
             return
-        from excerpt.tui.pack.packer import Cost
+        from excerpt.tui.pack.packer import MarkCost
 
         is_alone = not self.choices.marks
         is_packed = not is_alone and any(hit.fragment.id in pack.fragment_ids for pack in packed.result.packs)
-        self.cost = Cost(hit.fragment.id, 0 if is_packed else hit.fragment.tokens, is_alone)
+        self.cost = MarkCost(hit.fragment.id, 0 if is_packed else hit.fragment.tokens, is_alone)
         self._cost_timer.schedule(_COST_DELAY_SECONDS, self._ask_cost)
 
     def _ask_cost(self) -> None:
-        hit = self._selected()
+        hit = self._selected_hit()
         if hit is not None and self._request is not None:
             from excerpt.tui.pack.packer import AskCost
 
             mark = mark_hit(hit)
-            memories = self._memories((*self.choices.marks, mark))
+            memories = self._marked_memories((*self.choices.marks, mark))
             request = replace(self._request, memories=memories or ())
-            self._engine.ask(AskCost(self._packer, request, mark), self._cost_loaded)
+            self._engine.ask(AskCost(self._packer, request, mark), self._handle_cost)
 
-    def _cost_loaded(self, cost: Cost) -> None:
+    def _handle_cost(self, cost: MarkCost) -> None:
         self.cost = cost
         self._on_change()
 
@@ -499,7 +505,7 @@ class PackController:
 
     def copy_request(self, *, to_file: bool) -> CopyRequested | None:
         """Return the message that requests a copy of the pack; None if the pack is empty."""
-        packed = self.packed
+        packed = self.newest_pack
         if packed is None or not packed.result.packs:
             return None
         packs = packed.result.packs
@@ -522,7 +528,7 @@ def mark_hit(hit: Hit) -> Mark:
 _MIN_BUDGET_TOKENS, _MAX_BUDGET_TOKENS = 50, 1_000_000
 
 
-def typed_budget(text: str) -> int | str:
+def parse_budget(text: str) -> int | str:
     """Return the number of tokens typed, such as `4000`, `4,000` or `4k`, or a sentence that says why it is invalid."""
     number = text.strip().lower().replace(",", "").replace("_", "").replace(" ", "")
     thousands = number.endswith("k")

@@ -52,7 +52,7 @@ class LeftOutRow:
     tokens: int
     reason: str
     fragment_ids: tuple[str, ...]
-    dropped: bool = False
+    is_dropped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +71,11 @@ class BuiltPack:
     moves: MarkMoves | None = None
 
 
-DISPLACES_MARK = "replaces another"
+DISPLACES_MARK_REASON = "replaces another"
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class MarkCost:
     """The tokens that marking a fragment would add to the pack.
 
     If nothing is marked yet (`alone`), they are the tokens of the new pack. Unless `exact`, they are those of the
@@ -84,8 +84,8 @@ class Cost:
 
     fragment_id: str
     tokens: int
-    alone: bool
-    exact: bool = False
+    is_first_mark: bool
+    is_exact: bool = False
     reason: str = ""
 
 
@@ -113,7 +113,7 @@ class Packer:
 
         return Links(self._vault)
 
-    def pack(self, source: Moving, request: PackRequest) -> BuiltPack:
+    def build_pack(self, source: Moving, request: PackRequest) -> BuiltPack:
         """Build the pack of a request.
 
         Raises SettingsError for a template or tokenizer that cannot be used.
@@ -123,8 +123,8 @@ class Packer:
 
         source = self._with_memories(source, request)
         request, moves = _with_current_ids(request, source)
-        marked = _fragments(source, request.marks)
-        result = self._result(source, request, marked)
+        marked = _marked_fragments(source, request.marks)
+        result = self._build_result(source, request, marked)
         text = as_output(result, self._links)
         tokenizer = self._tokenizer(request)
         ids_by_location = {
@@ -150,7 +150,7 @@ class Packer:
             moves=moves,
         )
 
-    def cost(self, source: Moving, request: PackRequest, mark: Mark) -> Cost:
+    def cost_of_mark(self, source: Moving, request: PackRequest, mark: Mark) -> MarkCost:
         """Return the cost of marking one more fragment. A copy of a passage in the pack costs 0 and has no `reason`."""
         from excerpt.pack.build import OUT_OF_BUDGET
 
@@ -159,18 +159,18 @@ class Packer:
         extended = replace(
             request, marks=(*request.marks, mark), overrides=request.overrides if request.marks else AS_RANKED
         )
-        new = self._result(source, extended, _fragments(source, extended.marks))
-        old = self._result(source, request, _fragments(source, request.marks)) if request.marks else None
+        new = self._build_result(source, extended, _marked_fragments(source, extended.marks))
+        old = self._build_result(source, request, _marked_fragments(source, request.marks)) if request.marks else None
         fragment = source.fragment(mark.fragment)
         key = _location_key(fragment) if fragment is not None else None
         reasons = (each.reason for each in new.left_out if _location_key(each) == key)
         reason = next((reason for reason in reasons if reason in (OUT_OF_BUDGET, TOO_LARGE)), "")
         if old is not None and not reason and (_packed_ids(old) - _packed_ids(new)).intersection(_marked_ids(request)):
-            reason = DISPLACES_MARK
+            reason = DISPLACES_MARK_REASON
         tokens = new.tokens - (old.tokens if old is not None else 0)
-        return Cost(mark.fragment, tokens, alone=old is None, exact=True, reason=reason)
+        return MarkCost(mark.fragment, tokens, is_first_mark=old is None, is_exact=True, reason=reason)
 
-    def _result(self, source: NoteSource, request: PackRequest, marked: Iterable[Fragment]) -> PackResult:
+    def _build_result(self, source: NoteSource, request: PackRequest, marked: Iterable[Fragment]) -> PackResult:
         """Return the pack that `excerpt pack` builds from the same marks or hits."""
         from excerpt.pack.formats.registry import renderer_for
 
@@ -230,7 +230,7 @@ class AskPack:
     request: PackRequest
 
     def answer(self, engine: Engine) -> BuiltPack:
-        return self.packer.pack(engine.snapshot, self.request)
+        return self.packer.build_pack(engine.snapshot, self.request)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,8 +243,8 @@ class AskCost:
     request: PackRequest
     mark: Mark
 
-    def answer(self, engine: Engine) -> Cost:
-        return self.packer.cost(engine.snapshot, self.request, self.mark)
+    def answer(self, engine: Engine) -> MarkCost:
+        return self.packer.cost_of_mark(engine.snapshot, self.request, self.mark)
 
 
 def _with_current_ids(request: PackRequest, source: Moving) -> tuple[PackRequest, MarkMoves | None]:
@@ -257,7 +257,7 @@ def _with_current_ids(request: PackRequest, source: Moving) -> tuple[PackRequest
     return replace(request, marks=moves.of_marks(request.marks), overrides=moves.of_overrides(request.overrides)), moves
 
 
-def _fragments(source: NoteSource, marks: Iterable[Mark]) -> list[Fragment]:
+def _marked_fragments(source: NoteSource, marks: Iterable[Mark]) -> list[Fragment]:
     fragments = (source.fragment(mark.fragment) for mark in marks)
     return [fragment for fragment in fragments if fragment is not None]
 
@@ -294,4 +294,4 @@ def _dropped_rows(source: NoteSource, ids: Iterable[str], tokenizer: Tokenizer, 
     for run in runs:
         tokens = sum(tokenizer.count(each.text) for each in run)
         ids_of_run = tuple(each.id for each in run)
-        yield LeftOutRow(run[0].path, run[0].line_start, run[-1].line_end, tokens, reason, ids_of_run, dropped=True)
+        yield LeftOutRow(run[0].path, run[0].line_start, run[-1].line_end, tokens, reason, ids_of_run, is_dropped=True)

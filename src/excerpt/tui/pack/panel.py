@@ -21,12 +21,12 @@ from excerpt.model import Pack
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.text.display import format_count, line_range, visible_line
 from excerpt.tui.active_keys import bindings
-from excerpt.tui.common.dialog import Box, Dialog
+from excerpt.tui.common.dialog import Dialog, DialogBox
 from excerpt.tui.common.field import Field
-from excerpt.tui.common.row_list import RowList, path_below
+from excerpt.tui.common.row_list import RowList, join_headings
 from excerpt.tui.common.strips import Part, line
 from excerpt.tui.keymap import key_sign
-from excerpt.tui.pack.controller import PackController, typed_budget
+from excerpt.tui.pack.controller import PackController, parse_budget
 from excerpt.tui.pack.packer import BuiltPack, LeftOutRow
 
 _NAME_CELLS = 26
@@ -41,21 +41,21 @@ _COLUMN_STYLES = ("row--faint", "pack--heading", "pack--why")
 
 
 @dataclass(frozen=True, slots=True)
-class PanelContents:
+class PackPanelContents:
     """What the panel shows. `ranks` are the ranks of the hits, from 1, by fragment id."""
 
-    packed: BuiltPack
-    marked: frozenset[str]
+    built_pack: BuiltPack
+    marked_ids: frozenset[str]
     ranks: Mapping[str, int]
     order: str = ""
 
     @property
     def rows(self) -> tuple[Pack | LeftOutRow, ...]:
-        return (*self.packed.result.packs, *self.packed.left_out)
+        return (*self.built_pack.result.packs, *self.built_pack.left_out)
 
 
 @dataclass(frozen=True, slots=True)
-class PanelSelection:
+class PackPanelSelection:
     """The selected row of the pack panel, from 0. The first `passages` of the `rows` are in the pack."""
 
     row: int = 0
@@ -86,7 +86,7 @@ class PackPanel(RowList):
     }
     """
 
-    contents: reactive[PanelContents | None] = reactive(None, init=False)
+    contents: reactive[PackPanelContents | None] = reactive(None, init=False)
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class PackPanel(RowList):
         self._on_decision = on_decision
 
     def on_mount(self) -> None:
-        self.border_title = self._title(None)
+        self.border_title = self._format_border_title(None)
 
     @property
     def row_count(self) -> int:
@@ -117,35 +117,35 @@ class PackPanel(RowList):
         """The selected pack; None if the selected row was left out."""
         return self.selected if isinstance(self.selected, Pack) else None
 
-    def watch_contents(self, old: PanelContents | None, new: PanelContents | None) -> None:
+    def watch_contents(self, old: PackPanelContents | None, new: PackPanelContents | None) -> None:
         """Keep the cursor on its pack, or if that is gone, on its row."""
         selected = old.rows[self.cursor] if old is not None and self.cursor < len(old.rows) else None
-        packs = new.packed.result.packs if new is not None else ()
+        packs = new.built_pack.result.packs if new is not None else ()
         entries = [pack.entry.fragment_id for pack in packs]
         entry = selected.entry.fragment_id if isinstance(selected, Pack) else ""
-        self.rows_changed(entries.index(entry) if entry in entries else self.cursor)
-        self.border_title = self._title(new)
+        self.redraw_rows(entries.index(entry) if entry in entries else self.cursor)
+        self.border_title = self._format_border_title(new)
 
     # --- actions ------------------------------------------------------------------------------------------------------
 
     @property
-    def selection(self) -> PanelSelection:
+    def selection(self) -> PackPanelSelection:
         """The selected row, and the number of rows."""
-        passages = len(self.contents.packed.result.packs) if self.contents is not None else 0
-        return PanelSelection(self.cursor, passages, self.row_count)
+        passages = len(self.contents.built_pack.result.packs) if self.contents is not None else 0
+        return PackPanelSelection(self.cursor, passages, self.row_count)
 
     def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:
         """Return why an action is disabled; "" if it is enabled."""
-        return pack_disabled(action, self.selection, parameters)
+        return pack_disabled_reason(action, self.selection, parameters)
 
     def action_drop(self) -> None:
         """Drop the selected passage, or restore a dropped one."""
         row = self.selected
-        self._on_decision(row is not None and self._controller.drop(row))
+        self._on_decision(row is not None and self._controller.drop_or_restore(row))
 
     def action_shift(self, steps: int) -> None:
         """Move the selected passage by so many rows."""
-        self._on_decision(self.selected_pack is not None and self._controller.shift(self.cursor, steps))
+        self._on_decision(self.selected_pack is not None and self._controller.move_pack(self.cursor, steps))
 
     def action_own_scope(self) -> None:
         """Use the next scope for the selected passage alone."""
@@ -154,10 +154,10 @@ class PackPanel(RowList):
 
     # --- drawing ------------------------------------------------------------------------------------------------------
 
-    def _title(self, contents: PanelContents | None) -> str:
+    def _format_border_title(self, contents: PackPanelContents | None) -> str:
         if contents is None or not contents.rows:
             return "pack · empty"
-        result, count = contents.packed.result, len(contents.packed.left_out)
+        result, count = contents.built_pack.result, len(contents.built_pack.left_out)
         tokens = f" · {format_count(result.tokens, 'token')} with sources" if result.packs else ""
         omitted = f" · {count} left out" if count else ""
         order = f" · {contents.order}" if contents.order else ""
@@ -185,7 +185,7 @@ class PackPanel(RowList):
             (f"{row + 1:>2} ", self.style_of("pack--number")),
             (visible_line(pack.title), self.style_of("pack--title")),
         ]
-        path = path_below(pack.title, pack.heading_path)
+        path = join_headings(pack.title, pack.heading_path)
         left.append((f" › {path}" if path else "", self.style_of("pack--heading")))
         right: list[Part] = []
         columns = zip(self._column_texts(pack), self._column_widths(width), _COLUMN_STYLES, strict=True)
@@ -193,23 +193,23 @@ class PackPanel(RowList):
             if cells:
                 pad = " " * (cells - cell_len(text))
                 right.append((f"  {pad}{text}" if name == "row--faint" else f"  {text}{pad}", self.style_of(name)))
-        right.append(self._draw_tokens(self.contents.packed.result.costs[row]))
+        right.append(self._draw_tokens(self.contents.built_pack.result.costs[row]))
         return left, right
 
     def _column_texts(self, pack: Pack) -> tuple[str, str, str]:
         """Return the lines, the scope and the reason of a pack. A memory has neither lines nor scope."""
         if memory_id_of(pack.path) is not None:
-            return "", "", self._reason(pack)
+            return "", "", self._pack_reason(pack)
         cut = " […]" if pack.cut_above or pack.cut_below else ""
         lines = line_range(pack.line_start, pack.line_end, "–")
         if pack.place:
             lines = visible_line(format_location(pack.place, pack.line_start, pack.line_end, "–"))
-        return lines, pack.scope + cut, self._reason(pack)
+        return lines, pack.scope + cut, self._pack_reason(pack)
 
     def _column_widths(self, width: int) -> tuple[int, int, int]:
         """Return the width of each column in cells: its widest cell, or 0 where names would get no room."""
         assert self.contents is not None
-        texts = [self._column_texts(pack) for pack in self.contents.packed.result.packs]
+        texts = [self._column_texts(pack) for pack in self.contents.built_pack.result.packs]
         lines, scope, why = (max(map(cell_len, column)) for column in zip(*texts, strict=True))
         room = width - 4 - 9 - (lines + scope + why + 6)
         is_uniform = len({scope for _, scope, _ in texts if scope}) == 1
@@ -217,10 +217,10 @@ class PackPanel(RowList):
             room, scope = room + scope + 2, 0
         return lines, scope, why if room >= _MIN_NAME_CELLS else 0
 
-    def _reason(self, pack: Pack) -> str:
+    def _pack_reason(self, pack: Pack) -> str:
         """Return the reason for a pack, with its number of marks or further hits: `marked`, `2 marks`, `hit 3 +1`."""
         assert self.contents is not None
-        marks = len(self.contents.marked.intersection(pack.fragment_ids))
+        marks = len(self.contents.marked_ids.intersection(pack.fragment_ids))
         if marks:
             return "marked" if marks == 1 else format_count(marks, "mark")
         ranks = sorted(self.contents.ranks[each] for each in pack.fragment_ids if each in self.contents.ranks)
@@ -242,16 +242,16 @@ class PackPanel(RowList):
         return f"{' ' * max(1, 8 - cell_len(text))}{text} ", self.style_of("row--faint")
 
 
-def pack_disabled(action: str, selection: PanelSelection, parameters: tuple[object, ...] = ()) -> str:
+def pack_disabled_reason(action: str, selection: PackPanelSelection, parameters: tuple[object, ...] = ()) -> str:
     """Return why an action of the pack panel is disabled; "" if it is enabled."""
     if action == "drop":
         return "" if selection.rows else "The pack is empty."
     if action == "own_scope":
         return "" if selection.is_passage else "Only a passage that is in the pack has its own scope."
-    return _shift_disabled(selection, parameters) if action == "shift" else ""
+    return _shift_disabled_reason(selection, parameters) if action == "shift" else ""
 
 
-def _shift_disabled(selection: PanelSelection, parameters: tuple[object, ...]) -> str:
+def _shift_disabled_reason(selection: PackPanelSelection, parameters: tuple[object, ...]) -> str:
     if not selection.is_passage:
         return "Only a passage that is in the pack can be moved."
     if selection.passages == 1:
@@ -262,14 +262,14 @@ def _shift_disabled(selection: PanelSelection, parameters: tuple[object, ...]) -
 
 
 @dataclass(frozen=True, slots=True)
-class TypedBudget:
-    """The typed number of tokens. `copying` says whether to copy the pack with it."""
+class BudgetDialogResult:
+    """The typed number of tokens. `copies_pack` says whether to copy the pack with it."""
 
-    budget: int
-    copying: bool
+    budget_tokens: int
+    copies_pack: bool
 
 
-class BudgetDialog(Dialog[TypedBudget]):
+class BudgetDialog(Dialog[BudgetDialogResult]):
     """Dialog for the token budget. Its result is what was typed."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("The budget")
@@ -287,7 +287,7 @@ class BudgetDialog(Dialog[TypedBudget]):
         self._budget = budget
 
     def compose(self) -> ComposeResult:
-        with Box() as box:
+        with DialogBox() as box:
             box.border_title = Content("Token budget of the pack")
             box.hint(
                 f"{key_sign('budget-take')} take",
@@ -297,11 +297,11 @@ class BudgetDialog(Dialog[TypedBudget]):
             yield Field(str(self._budget), select_on_focus=True)
             yield Static(Content("A number of tokens, such as 4000 or 4k."), id="message")
 
-    def action_take(self, copying: bool) -> None:
+    def action_take(self, copies_pack: bool) -> None:
         """Close the dialog with the typed budget, or show why it is not valid."""
-        typed = typed_budget(self.query_one(Field).value)
+        typed = parse_budget(self.query_one(Field).value)
         if isinstance(typed, int):
-            self.dismiss(TypedBudget(typed, copying))
+            self.dismiss(BudgetDialogResult(typed, copies_pack))
         else:
             message = self.query_one("#message", Static)
             message.set_class(True, "-wrong")

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from excerpt.tui.key_table import ABOUT_HIT
 
 if TYPE_CHECKING:
-    from excerpt.tui.pack.panel import PanelSelection
+    from excerpt.tui.pack.panel import PackPanelSelection
 
 
-class SelectedRow(Enum):
+class SelectedRowKind(Enum):
     """Kind of the row selected in the list of hits."""
 
     NOTHING = "nothing"
@@ -34,14 +34,14 @@ class SearchState:
     has_result: bool = False
     is_side_visible: bool = False
     is_on_name: bool = False
-    row: SelectedRow = SelectedRow.NOTHING
+    row_kind: SelectedRowKind = SelectedRowKind.NOTHING
     has_marks: bool = False
     has_pack: bool = False
     can_undo: bool = False
     can_redo: bool = False
     has_earlier_marks: bool = False
     is_in_panel: bool = False
-    selection: PanelSelection | None = None
+    selection: PackPanelSelection | None = None
     """The selected row of the pack panel."""
     has_correction: bool = False
     """Whether a corrected query is suggested."""
@@ -53,17 +53,19 @@ NO_FILES = "The notes are in a store: there is no file to open."
 _PANEL_ACTIONS = frozenset({"mark", "edit"})
 
 
-def search_disabled(action: str, state: SearchState, parameters: tuple[object, ...] = ()) -> str:
+def search_disabled_reason(action: str, state: SearchState, parameters: tuple[object, ...] = ()) -> str:
     """Return why the Search tab cannot do an action now; "" if it can."""
     if state.is_on_name and action in ABOUT_HIT:
         return "" if action == "edit" else "That is a name, not a passage."
     applies_elsewhere = (state.is_in_panel and action in _PANEL_ACTIONS) or (state.has_correction and action == "edit")
     needs_row = action in ABOUT_HIT or parameters == ("why",)
-    if needs_row and state.row is SelectedRow.NOTHING and not applies_elsewhere:
+    if needs_row and state.row_kind is SelectedRowKind.NOTHING and not applies_elsewhere:
         return "This query finds nothing." if state.has_query else "Nothing is listed yet: type a query first."
-    if action in ("edit", "obsidian") and not (state.has_files or applies_elsewhere or state.row is SelectedRow.MEMORY):
+    if action in ("edit", "obsidian") and not (
+        state.has_files or applies_elsewhere or state.row_kind is SelectedRowKind.MEMORY
+    ):
         return NO_FILES
-    if action == "obsidian" and state.row is SelectedRow.MEMORY:
+    if action == "obsidian" and state.row_kind is SelectedRowKind.MEMORY:
         return "A memory is not a note of the vault."
     on_passage = state.selection is not None and state.selection.is_passage
     is_enabled, reason = {

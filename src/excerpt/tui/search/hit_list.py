@@ -18,19 +18,19 @@ from textual.strip import Strip
 
 from excerpt.text.display import format_age, visible_line
 from excerpt.tui.active_keys import bindings
-from excerpt.tui.common.row_list import BETWEEN, RowList, elide_middle, name_parts, names_of
-from excerpt.tui.common.strips import Part, cells_of, height_bar, line, parts_with_matches
+from excerpt.tui.common.row_list import NAME_SEPARATOR, RowList, elide_middle, list_names, name_parts
+from excerpt.tui.common.strips import Part, line, parts_with_matches, total_cells, vertical_bar
 from excerpt.tui.memory.controller import is_memory
 
 if TYPE_CHECKING:
     from excerpt.model import Fragment, Hit, Span
 
-BELOW = 2
+MAX_ROWS_BELOW_BEST = 2
 """Fragments of a note listed below its best one; the others are folded."""
 
 _INDENT = 6
 """Cells before the title: cursor, rank, sign."""
-_BELOW_INDENT = 2
+_BELOW_BEST_INDENT = 2
 """Extra indent, in cells, of a fragment below the best one of its note."""
 _MIN_CELLS_FOR_AGES = 40
 """Narrowest row, in cells, that shows ages."""
@@ -40,21 +40,21 @@ _MIN_CELLS_FOR_AGES = 40
 class HitRow:
     """A row of the list: a hit with its rank, 1-based; 0 for a memory.
 
-    `below`: it is listed below the best fragment of its note. `more`: number of fragments folded behind it. `folder`
+    `is_below_best`: it is listed below the best fragment of its note. `folded_count`: number of fragments folded behind it. `folder`
     distinguishes its note from others of the same title; "" if no other is listed.
     """
 
     hit: Hit
     rank: int
-    below: bool = False
-    more: int = 0
+    is_below_best: bool = False
+    folded_count: int = 0
     folder: str = ""
 
 
-def group_hits(hits: Sequence[Hit], unfolded: Collection[str] = ()) -> tuple[HitRow, ...]:
+def group_hits(hits: Sequence[Hit], unfolded_paths: Collection[str] = ()) -> tuple[HitRow, ...]:
     """Return hits and memories as rows, with the fragments of a note grouped under its best one.
 
-    At most `BELOW` fragments are listed under the best one, or all if the path of the note is in `unfolded`. Notes are
+    At most `MAX_ROWS_BELOW_BEST` fragments are listed under the best one, or all if the path of the note is in `unfolded_paths`. Notes are
     in the order of their best hits.
     """
     groups: dict[str, list[tuple[Hit, int]]] = {}
@@ -66,7 +66,7 @@ def group_hits(hits: Sequence[Hit], unfolded: Collection[str] = ()) -> tuple[Hit
     folders = distinguishing_folders(hits)
     rows: list[HitRow] = []
     for path, group in groups.items():
-        listed = group if path in unfolded else group[: 1 + BELOW]
+        listed = group if path in unfolded_paths else group[: 1 + MAX_ROWS_BELOW_BEST]
         for position, (hit, hit_rank) in enumerate(listed, start=1):
             folded = len(group) - position if position == len(listed) else 0
             rows.append(HitRow(hit, hit_rank, position > 1, folded, folders.get(path, "")))
@@ -150,11 +150,11 @@ class HitList(RowList):
     }
     """
 
-    marked: reactive[frozenset[str]] = reactive(frozenset(), init=False)
+    marked_ids: reactive[frozenset[str]] = reactive(frozenset(), init=False)
     """Ids of the marked fragments."""
-    packed: reactive[frozenset[str]] = reactive(frozenset(), init=False)
+    packed_ids: reactive[frozenset[str]] = reactive(frozenset(), init=False)
     """Ids of the fragments in the pack, marked or not."""
-    badges: reactive[frozenset[str]] = reactive(frozenset(), init=False)
+    remembered_ids: reactive[frozenset[str]] = reactive(frozenset(), init=False)
     """Ids of the fragments that a memory refers to."""
 
     class MarkClicked(Message):
@@ -168,22 +168,22 @@ class HitList(RowList):
         self.hits: tuple[Hit, ...] = ()
         """All hits, folded or not, in the order of their ranks."""
         self.rows: tuple[HitRow, ...] = ()
-        self._tops: list[int] = [0]
+        self._first_lines: list[int] = [0]
         self._top_score = 0.0
         self._stop_words: frozenset[str] = frozenset()
-        self._unfolded: frozenset[str] = frozenset()
+        self._unfolded_paths: frozenset[str] = frozenset()
         # Until the user moves, the best hit is selected, also when it changes.
-        self._has_moved = False
+        self._has_user_moved = False
 
     @property
     def row_count(self) -> int:
         return len(self.rows)
 
-    def top_of(self, row: int) -> int:
-        return self._tops[min(row, len(self.rows))]
+    def first_line_of(self, row: int) -> int:
+        return self._first_lines[min(row, len(self.rows))]
 
-    def row_at(self, line: int) -> int:
-        return bisect_right(self._tops, line) - 1
+    def row_at_line(self, line: int) -> int:
+        return bisect_right(self._first_lines, line) - 1
 
     @property
     def selected(self) -> Hit | None:
@@ -197,18 +197,18 @@ class HitList(RowList):
         Then a hit that the user selected stays selected at the same place on the screen; if it is gone, the nearest
         fragment of its note is selected, else the same row. If the user has not moved, the new best hit is selected.
         """
-        self._has_moved = self._has_moved and is_repeat
-        self._unfolded = self._unfolded if is_repeat else frozenset()
+        self._has_user_moved = self._has_user_moved and is_repeat
+        self._unfolded_paths = self._unfolded_paths if is_repeat else frozenset()
         self.hits, self._stop_words = hits, matched_stop_words(hits)
         selected = self.selected
-        if selected is not None and self._has_moved:
+        if selected is not None and self._has_user_moved:
             hit = find_successor(selected, hits)
             if hit is not None:
                 self._list_fragment(hit.fragment.id)
             else:
-                self._list_rows(group_hits(hits, self._unfolded), self.cursor)
+                self._list_rows(group_hits(hits, self._unfolded_paths), self.cursor)
             return
-        rows = group_hits(hits, self._unfolded)
+        rows = group_hits(hits, self._unfolded_paths)
         self._list_rows(rows, next((index for index, row in enumerate(rows) if row.rank), 0))
         self.scroll_to(y=0, animate=False, force=True)
 
@@ -217,16 +217,16 @@ class HitList(RowList):
 
         If the fragment is folded, its note is unfolded.
         """
-        rows = group_hits(self.hits, self._unfolded)
+        rows = group_hits(self.hits, self._unfolded_paths)
         index = next((number for number, row in enumerate(rows) if row.hit.fragment.id == fragment_id), None)
         if index is None:
-            self._unfolded |= {hit.fragment.path for hit in self.hits if hit.fragment.id == fragment_id}
-            rows = group_hits(self.hits, self._unfolded)
+            self._unfolded_paths |= {hit.fragment.path for hit in self.hits if hit.fragment.id == fragment_id}
+            rows = group_hits(self.hits, self._unfolded_paths)
             index = next(number for number, row in enumerate(rows) if row.hit.fragment.id == fragment_id)
         self._list_rows(rows, index)
 
     def _list_rows(self, rows: tuple[HitRow, ...], cursor: int) -> None:
-        in_view = self.top_of(self.cursor) - self.scroll_offset.y
+        in_view = self.first_line_of(self.cursor) - self.scroll_offset.y
         top_score = max((row.hit.score for row in rows if row.rank), default=0.0)
         unchanged = 0
         if top_score == self._top_score:
@@ -234,28 +234,28 @@ class HitList(RowList):
                 1 for _ in takewhile(lambda pair: _is_drawn_alike(*pair), zip(self.rows, rows, strict=False))
             )
         self.rows, self._top_score = rows, top_score
-        self._tops = list(accumulate((3 if row.more else 2 for row in rows), initial=0))
-        self.rows_changed(cursor, unchanged)
-        if self._has_moved and self.top_of(self.cursor) - self.scroll_offset.y != in_view:
-            self.scroll_to(y=self.top_of(self.cursor) - in_view, animate=False, force=True)
+        self._first_lines = list(accumulate((3 if row.folded_count else 2 for row in rows), initial=0))
+        self.redraw_rows(cursor, unchanged)
+        if self._has_user_moved and self.first_line_of(self.cursor) - self.scroll_offset.y != in_view:
+            self.scroll_to(y=self.first_line_of(self.cursor) - in_view, animate=False, force=True)
 
     def watch_cursor(self, old: int, new: int) -> None:
-        self._has_moved = True
+        self._has_user_moved = True
         super().watch_cursor(old, new)
         if new == self.row_count - 1:
             self.post_message(self.EndReached())
 
-    def watch_marked(self, old: frozenset[str], new: frozenset[str]) -> None:
+    def watch_marked_ids(self, old: frozenset[str], new: frozenset[str]) -> None:
         changed = old ^ new
         for index, row in enumerate(self.rows):
             if row.hit.fragment.id in changed:
                 self.redraw_row(index)
 
-    def watch_packed(self, old: frozenset[str], new: frozenset[str]) -> None:
-        self.watch_marked(old, new)
+    def watch_packed_ids(self, old: frozenset[str], new: frozenset[str]) -> None:
+        self.watch_marked_ids(old, new)
 
-    def watch_badges(self, old: frozenset[str], new: frozenset[str]) -> None:
-        self.watch_marked(old, new)
+    def watch_remembered_ids(self, old: frozenset[str], new: frozenset[str]) -> None:
+        self.watch_marked_ids(old, new)
 
     # --- selection, keys, mouse ---------------------------------------------------------------------------------------
 
@@ -270,7 +270,7 @@ class HitList(RowList):
 
     def _post_moved(self, row: int) -> None:
         """Post `Moved` for a selection after the rows have changed, when the row number may be the same as before."""
-        self._has_moved = True
+        self._has_user_moved = True
         self.post_message(self.Moved(self, row))
 
     def action_unfold(self) -> None:
@@ -279,7 +279,7 @@ class HitList(RowList):
             self._unfold(self.cursor)
 
     def _unfold(self, row: int) -> None:
-        self._unfolded |= {self.rows[row].hit.fragment.path}
+        self._unfolded_paths |= {self.rows[row].hit.fragment.path}
         self._list_fragment(self.rows[self.cursor].hit.fragment.id)
 
     def action_fold(self) -> None:
@@ -287,13 +287,13 @@ class HitList(RowList):
         if not self.rows:
             return
         best, path = self.cursor, self.rows[self.cursor].hit.fragment.path
-        while self.rows[best].below:
+        while self.rows[best].is_below_best:
             best -= 1
-        if path not in self._unfolded:
+        if path not in self._unfolded_paths:
             self.cursor = best
             return
-        self._unfolded -= {path}
-        if self.cursor - best <= BELOW:
+        self._unfolded_paths -= {path}
+        if self.cursor - best <= MAX_ROWS_BELOW_BEST:
             self._list_fragment(self.rows[self.cursor].hit.fragment.id)
         else:
             self._list_fragment(self.rows[best].hit.fragment.id)
@@ -302,8 +302,8 @@ class HitList(RowList):
     def on_click(self, event: events.Click) -> None:
         """Select the row; on the mark toggle it, on a "more" line unfold, on a double click open the editor."""
         line_number = event.y + self.scroll_offset.y
-        row = self.row_at(line_number)
-        if row < self.row_count and line_number - self.top_of(row) == self.ROW_HEIGHT:
+        row = self.row_at_line(line_number)
+        if row < self.row_count and line_number - self.first_line_of(row) == self.ROW_HEIGHT:
             self._unfold(row)
             return
         super().on_click(event)
@@ -318,17 +318,17 @@ class HitList(RowList):
         hit_row = self.rows[row]
         hit = hit_row.hit
         bar: Part = ("▌" if selected else " ", self.style_of("row--bar"))
-        indent = _INDENT + (_BELOW_INDENT if hit_row.below else 0)
+        indent = _INDENT + (_BELOW_BEST_INDENT if hit_row.is_below_best else 0)
         right = self._draw_figures(hit_row, width)
         left = [bar, *self._draw_rank(hit_row), (" " * (indent - _INDENT), Style.null())]
-        left += self._draw_names(hit_row, width - cells_of(left) - cells_of(right) - 1)
-        text, matches = _snippet(hit, self._highlighted(hit.fragment.text, hit.spans), width - indent)
+        left += self._draw_names(hit_row, width - total_cells(left) - total_cells(right) - 1)
+        text, matches = _cut_snippet(hit, self._spans_to_highlight(hit.fragment.text, hit.spans), width - indent)
         second: list[Part] = [bar, (" " * (indent - 1), Style.null())]
         second.extend(parts_with_matches(text, matches, self.style_of("hit--heading"), self.style_of("row--match")))
         lines = [line(left, right, width, base), line(second, (), width, base)]
-        if hit_row.more:
+        if hit_row.folded_count:
             folded = (
-                f"{' ' * (_INDENT + _BELOW_INDENT)}▸ {hit_row.more} more in this note",
+                f"{' ' * (_INDENT + _BELOW_BEST_INDENT)}▸ {hit_row.folded_count} more in this note",
                 self.style_of("row--faint"),
             )
             lines.append(line((folded,), (), width, self.base_style))
@@ -339,11 +339,11 @@ class HitList(RowList):
         fragment_id = row.hit.fragment.id
         memory = ("◆", self.style_of("hit--memory"))
         sign = (" ", Style.null())
-        if fragment_id in self.marked:
+        if fragment_id in self.marked_ids:
             sign = ("●", self.style_of("hit--mark"))
-        elif fragment_id in self.packed:
+        elif fragment_id in self.packed_ids:
             sign = ("○", self.style_of("hit--packed"))
-        elif fragment_id in self.badges:
+        elif fragment_id in self.remembered_ids:
             sign = memory
         rank = (f"{row.rank:>2} ", self.style_of("hit--rank")) if row.rank else (f"{memory[0]:>2} ", memory[1])
         return [rank, sign, (" ", Style.null())]
@@ -352,12 +352,15 @@ class HitList(RowList):
         """Return the kind of an attachment and the names of the hit; for a memory its title and source."""
         hit = row.hit
         if is_memory(hit):
-            parts = (visible_line(hit.fragment.title), "hit--title"), (_memory_source(hit.fragment), "hit--heading")
+            parts = (
+                (visible_line(hit.fragment.title), "hit--title"),
+                (_format_memory_source(hit.fragment), "hit--heading"),
+            )
             return [(text, self.style_of(name)) for text, name in parts]
-        names = [(text, self._highlighted(text, spans)) for text, spans in names_of(hit)]
-        if hit.fragment.kind and not row.below:
+        names = [(text, self._spans_to_highlight(text, spans)) for text, spans in list_names(hit)]
+        if hit.fragment.kind and not row.is_below_best:
             kind = (f"{visible_line(hit.fragment.kind)} ", self.style_of("hit--memory"))
-            return [kind, *self._draw_note_names(row, names, cells - cells_of([kind]))]
+            return [kind, *self._draw_note_names(row, names, cells - total_cells([kind]))]
         return self._draw_note_names(row, names, cells)
 
     def _draw_note_names(self, row: HitRow, names: list[tuple[str, list[Span]]], cells: int) -> list[Part]:
@@ -367,51 +370,55 @@ class HitList(RowList):
         """
         title, soft = self.style_of("hit--title"), self.style_of("hit--heading")
         match = self.style_of("row--match")
-        if row.below and len(names) > 1:
+        if row.is_below_best and len(names) > 1:
             return name_parts(names[1:], cells, soft, soft, match)
-        if row.below or not row.folder:
+        if row.is_below_best or not row.folder:
             return name_parts(names, cells, title, soft, match)
         folder = [(f" in {elide_middle((visible_line(row.folder), ()), cells // 3)[0]}", soft)]
         if len(names) == 1:
-            return [*name_parts(names, cells - cells_of(folder), title, soft, match), *folder]
-        parts = [*name_parts(names[:1], (cells - cells_of(folder)) // 2, title, soft, match), *folder, (BETWEEN, soft)]
-        return [*parts, *name_parts(names[1:], cells - cells_of(parts), soft, soft, match)]
+            return [*name_parts(names, cells - total_cells(folder), title, soft, match), *folder]
+        parts = [
+            *name_parts(names[:1], (cells - total_cells(folder)) // 2, title, soft, match),
+            *folder,
+            (NAME_SEPARATOR, soft),
+        ]
+        return [*parts, *name_parts(names[1:], cells - total_cells(parts), soft, soft, match)]
 
     def _draw_figures(self, row: HitRow, width: int) -> list[Part]:
         """Return the score as a bar relative to the top score, the token count and the age of the note."""
         hit, faint = row.hit, self.style_of("row--faint")
         # A query of filters alone ranks nothing, so no hit has a share.
         share = hit.score / self._top_score if row.rank and hit.confidence is not None and self._top_score else 0.0
-        figures: list[Part] = [(f" {height_bar(share)}", self.style_of("hit--score"))]
+        figures: list[Part] = [(f" {vertical_bar(share)}", self.style_of("hit--score"))]
         figures.append((f" {hit.fragment.tokens:>4,}t", faint))
         if width >= _MIN_CELLS_FOR_AGES:
             figures.append((f" {format_age(hit.modified, time.time()) if hit.modified else '':>4} ", faint))
         return figures
 
-    def _highlighted(self, text: str, spans: Sequence[Span]) -> list[Span]:
+    def _spans_to_highlight(self, text: str, spans: Sequence[Span]) -> list[Span]:
         """Return the matched spans to highlight: those that are not stop words."""
         return [span for span in spans if text[span.start : span.end].casefold() not in self._stop_words]
 
 
 def _is_drawn_alike(old: HitRow, new: HitRow) -> bool:
     """Return whether a row is drawn as before; hits are compared by identity, as their texts are long."""
-    return old.hit is new.hit and (old.rank, old.below, old.more, old.folder) == (
+    return old.hit is new.hit and (old.rank, old.is_below_best, old.folded_count, old.folder) == (
         new.rank,
-        new.below,
-        new.more,
+        new.is_below_best,
+        new.folded_count,
         new.folder,
     )
 
 
-def _memory_source(fragment: Fragment) -> str:
+def _format_memory_source(fragment: Fragment) -> str:
     """Return the source of a memory, without folders, and why it was kept."""
     if not fragment.heading_path:
         return ""
     source, *reasons = fragment.heading_path
-    return BETWEEN + " · ".join((source.rpartition("/")[2], *reasons))
+    return NAME_SEPARATOR + " · ".join((source.rpartition("/")[2], *reasons))
 
 
-def _snippet(hit: Hit, spans: Sequence[Span], cells: int) -> tuple[str, list[tuple[int, int]]]:
+def _cut_snippet(hit: Hit, spans: Sequence[Span], cells: int) -> tuple[str, list[tuple[int, int]]]:
     from excerpt.text.snippet import snippet  # imports the Markdown reader, which an empty list does not need
 
     return snippet(hit.fragment.text, spans, cells)

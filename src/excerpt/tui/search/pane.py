@@ -21,7 +21,7 @@ from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.debouncer import Debouncer
 from excerpt.tui.common.notice import EmptyState, Notice
 from excerpt.tui.common.row_list import RowList
-from excerpt.tui.common.split import SHARE, Split
+from excerpt.tui.common.split import DEFAULT_LIST_SHARE, Split
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.key_table import ABOUT_HIT
 from excerpt.tui.keymap import key_sign
@@ -38,7 +38,7 @@ from excerpt.tui.messages import (
 )
 from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.pack.controller import PackController, mark_hit, next_budget
-from excerpt.tui.search.disabled import SearchState, SelectedRow, search_disabled
+from excerpt.tui.search.disabled import SearchState, SelectedRowKind, search_disabled_reason
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.notices import is_unanswered, list_title, no_hits_notice
 from excerpt.tui.search.query_bar import AnswerStatus, QueryBar, QueryMenu
@@ -48,9 +48,9 @@ if TYPE_CHECKING:
     from excerpt.model import Hit, Memory, Result
     from excerpt.tui.memory.worker import FoundMemories, MemoryWorker
     from excerpt.tui.pack.packer import Packer
-    from excerpt.tui.pack.panel import PackPanel, TypedBudget
+    from excerpt.tui.pack.panel import BudgetDialogResult, PackPanel
     from excerpt.tui.search.side_panel import SidePanel
-    from excerpt.tui.search.strategies import Choice
+    from excerpt.tui.search.strategies import StrategyChoice
 
 _HIT_ACTIONS = ABOUT_HIT | {"move", "remember", "show_view"}
 """Actions on hits: pressed right after a letter, they wait for the answer to the whole query."""
@@ -64,7 +64,7 @@ _MENU_ACTIONS = frozenset({"move", "mark", "edit", "back"})
 """Actions whose keys belong to the menu while it is open."""
 
 
-_MIN_SIDE_SHARE = 0.65
+_MIN_SIDE_HEIGHT_SHARE = 0.65
 """Least share of the height for the side panel when it is below the list and shows no passage."""
 
 
@@ -106,7 +106,7 @@ class SearchPane(Vertical):
     result: var[Result | None] = var(None, init=False)
     placeholder: var[EmptyState] = var(EmptyState("Type to search."), init=False)
     """Text shown in place of the list while there is no query."""
-    share = SHARE
+    share = DEFAULT_LIST_SHARE
     """The list's share of the body, the same in all tabs."""
     progress: var[str] = var("", init=False)
     """Progress of the index build; "" while none is running."""
@@ -120,7 +120,7 @@ class SearchPane(Vertical):
         self,
         settings: Settings,
         engine: EngineWorker,
-        memories: MemoryWorker,
+        memory_worker: MemoryWorker,
         open_packer: Callable[[], Packer],
         *,
         has_files: bool = True,
@@ -131,9 +131,9 @@ class SearchPane(Vertical):
         self.set_reactive(SearchPane.strategy, settings.search.strategy)
         self.memories = RecallController(
             engine,
-            memories,
+            memory_worker,
             settings.memory,
-            on_found=self._memories_found,
+            on_found=self._handle_memories,
             on_change=self._show_badges,
         )
         self.pack = PackController(
@@ -141,22 +141,22 @@ class SearchPane(Vertical):
             open_packer,
             self.set_timer,
             settings.pack,
-            selected=lambda: self.selected,
-            memories=self.memories.marked_memories,
+            selected_hit=lambda: self.selected,
+            marked_memories=self.memories.marked_memories,
             on_change=self._show_pack,
-            on_build=self._pack_built,
-            on_failure=self._pack_failed,
+            on_build=self._handle_built_pack,
+            on_failure=self._cancel_copy,
             on_save=lambda marks: self.post_message(MarksChanged(marks)),
         )
         self._settings = settings
         self._engine = engine
-        self._limit = settings.search.limit
+        self._hit_limit = settings.search.limit
         self._pending_actions: list[Callable[[], Awaitable[object]]] = []
         self._search_error: EmptyState | None = None
-        self._busy = Debouncer(self.set_timer)
-        self._pending_selection = ""
-        self._correction = ""
-        self._pending_copy: bool | None = None
+        self._busy_timer = Debouncer(self.set_timer)
+        self._pending_selection_id = ""
+        self._corrected_query = ""
+        self._pending_copy_to_file: bool | None = None
         self._last_state = SearchState()
 
     def compose(self) -> ComposeResult:
@@ -180,7 +180,7 @@ class SearchPane(Vertical):
         from excerpt.tui.pack.panel import PackPanel
         from excerpt.tui.search.side_panel import SidePanel
 
-        self.side = SidePanel(self._engine, query=lambda: self.query_text, put=self._bar.put, id="side")
+        self.side = SidePanel(self._engine, query=lambda: self.query_text, set_query=self._bar.set_query, id="side")
         self.pack_panel = PackPanel(self.pack, self._apply_decision, id="packed", classes="panel")
         await self.query_one("#aside").mount(self.side, self.pack_panel)
         self.query_one(Split).show_context()
@@ -232,38 +232,38 @@ class SearchPane(Vertical):
 
     # --- calls from the main screen -----------------------------------------------------------------------------------
 
-    def use_settings(self, settings: Settings) -> None:
+    def apply_settings(self, settings: Settings) -> None:
         """Use other settings from now on; only changed ones take effect, at once."""
         old, self._settings = self._settings, settings
         if old.search.strategy is not settings.search.strategy:
             self.strategy = settings.search.strategy
-        self._apply_decision(self.pack.use(settings.pack))
+        self._apply_decision(self.pack.apply_settings(settings.pack))
         if self.memories.use(settings.memory):
-            self._showing_changed()
+            self._refresh_memories()
 
-    def restore(self, saved_marks: SavedMarks) -> None:
+    def load_saved_marks(self, saved_marks: SavedMarks) -> None:
         """Add the marks of an earlier session."""
-        self.pack.restore(saved_marks)
+        self.pack.load_saved_marks(saved_marks)
         self._show_choices()
 
     async def open_query_store(self, store: QueryStore) -> None:
         """Store queries from now on, and load the history."""
         await self._bar.queries.open_store(store)
 
-    def index_changed(self) -> None:
+    def repeat_requests(self) -> None:
         """Repeat the requests for all that is shown, because there is a newer index."""
         if self.query_text.strip():
-            self._bar.read()
+            self._bar.ask_interpretation()
             self.search()
         elif self.pack.choices.marks:
             self._ask_pack()
 
-    def refresh_missing_marks(self) -> None:
+    def retry_missing_marks(self) -> None:
         """Request marked fragments again that were missing: they may have been found elsewhere."""
-        if self.pack.packed is not None and self.pack.packed.missing:
+        if self.pack.newest_pack is not None and self.pack.newest_pack.missing:
             self._ask_pack()
 
-    def recall(self) -> None:
+    def ask_memories(self) -> None:
         """Request the memories that match the answered query."""
         self.memories.ask(self._answered_query, self.pack.choices.marks)
 
@@ -300,14 +300,14 @@ class SearchPane(Vertical):
     # --- searching ----------------------------------------------------------------------------------------------------
 
     @on(Input.Changed, "#query")
-    def _query_changed(self, event: Input.Changed) -> None:
+    def _search_changed_query(self, event: Input.Changed) -> None:
         event.stop()
-        self._limit = self._settings.search.limit
+        self._hit_limit = self._settings.search.limit
         self.search()
 
     def watch_strategy(self) -> None:
         self._bar.status.strategy = self.strategy
-        self._limit = self._settings.search.limit
+        self._hit_limit = self._settings.search.limit
         self.search()
 
     def search(self) -> None:
@@ -322,19 +322,21 @@ class SearchPane(Vertical):
             self.result = None
             self._ask_pack()
             return
-        in_sight = self.size.height // self._hits.ROW_HEIGHT
+        visible_rows = self.size.height // self._hits.ROW_HEIGHT
         from excerpt.tui.questions import AskSearch
 
-        question = AskSearch(query, self.strategy, self._limit, in_sight)
-        self._engine.ask(question, partial(self._search_done, in_sight), self._search_failed, is_interim=True)
-        if not self._busy.is_pending and not self._bar.status.busy:
-            self._busy.schedule(_BUSY_AFTER_SECONDS, self._show_busy)
+        question = AskSearch(query, self.strategy, self._hit_limit, visible_rows)
+        self._engine.ask(
+            question, partial(self._handle_result, visible_rows), self._handle_search_failure, is_interim=True
+        )
+        if not self._busy_timer.is_pending and not self._bar.status.busy:
+            self._busy_timer.schedule(_BUSY_AFTER_SECONDS, self._show_busy)
 
     def _show_busy(self) -> None:
         self._bar.status.busy = "searching…"
 
     def _stop_waiting(self) -> None:
-        self._busy.stop()
+        self._busy_timer.stop()
         self._bar.status.busy = ""
 
     def _end_search(self, error: EmptyState | None = None) -> None:
@@ -342,21 +344,21 @@ class SearchPane(Vertical):
         self._pending_actions.clear()
         self._search_error = error
 
-    def _search_done(self, in_sight: int, result: Result) -> None:
+    def _handle_result(self, visible_rows: int, result: Result) -> None:
         """Show an answer, even if a newer query is pending, and request the matches of hits below the visible rows."""
         if not self._is_searching:
             self._stop_waiting()
         self._search_error = None
         self.result = result
         self.call_after_refresh(self._engine.mark_drawn, self._engine.last_delivered)
-        if len(result.hits) > in_sight:
+        if len(result.hits) > visible_rows:
             from excerpt.tui.questions import AskSpans
 
-            self._engine.ask(AskSpans(result), self._show_all_matches)
+            self._engine.ask(AskSpans(result), self._handle_all_matches)
         if not self._is_searching and self._pending_actions:
-            self.app.call_later(self._act_on_answer)
+            self.app.call_later(self._run_pending_actions)
 
-    def _search_failed(self, failure: Failure) -> None:
+    def _handle_search_failure(self, failure: Failure) -> None:
         """Show the error in place of the hits."""
         self._end_search(EmptyState.of_failure(failure))
         self.result = None
@@ -384,12 +386,12 @@ class SearchPane(Vertical):
         """Call `action` when the newest query is answered."""
         self._pending_actions.append(action)
 
-    async def _act_on_answer(self) -> None:
+    async def _run_pending_actions(self) -> None:
         actions, self._pending_actions = self._pending_actions, []
         for action in actions:
             await action()
 
-    def _show_all_matches(self, result: Result) -> None:
+    def _handle_all_matches(self, result: Result) -> None:
         """Redraw the rows with the matches of all hits, and request the pack again.
 
         Of the visible rows, only fragments below the best one of their note change. A passage too long for the pack is
@@ -405,22 +407,22 @@ class SearchPane(Vertical):
         self._ask_correction()
         self._show_result()
         self._show_rows(is_repeat=is_repeat)
-        self._apply_pending_selection()
-        self.recall()
+        self._select_pending_fragment()
+        self.ask_memories()
         self._ask_pack()
-        self._selection_changed(is_repeat=is_repeat)
+        self._show_selection(is_repeat=is_repeat)
 
     def _ask_correction(self) -> None:
         """Request a corrected query if nothing answers this one, or if it looks as if it had a filter."""
         from excerpt.tui.questions import AskCorrection
 
-        result, self._correction = self.result, ""
+        result, self._corrected_query = self.result, ""
         if result is not None and (result.hints or not result.hits or is_unanswered(result)):
             self._engine.ask(AskCorrection(result.query), partial(self._show_correction, result))
 
     def _show_correction(self, result: Result, correction: str) -> None:
         if correction and self.result is not None and self.result.query == result.query:
-            self._correction = correction
+            self._corrected_query = correction
             self._show_result()
             self._refresh_keys()
 
@@ -432,12 +434,12 @@ class SearchPane(Vertical):
         result, bar = self.result, self._bar
         notice = self.query_one("#notice", Notice)
         self._hits.display = bool(result and result.hits)
-        self._show_earlier()
+        self._show_earlier_count()
         notice.display = not self._hits.display
         self._show_side()
         frame = self.query_one("#found")
         frame.set_class(is_unanswered(result), "-unanswered")
-        title = list_title(result, self._correction, is_lower_bound=not self._has_files)
+        title = list_title(result, self._corrected_query, is_lower_bound=not self._has_files)
         if frame.border_title != title:
             # Setting the title redraws the whole pane.
             frame.border_title = title
@@ -451,7 +453,7 @@ class SearchPane(Vertical):
             primary, max(result.matched, len(result.hits)), result.confidence, is_lower_bound=not self._has_files
         )
         if not result.hits:
-            notice.empty_state = no_hits_notice(result, self.progress, self._correction)
+            notice.empty_state = no_hits_notice(result, self.progress, self._corrected_query)
 
     def _show_side(self) -> None:
         """Show the side panel if it has content; a map needs no query."""
@@ -471,24 +473,24 @@ class SearchPane(Vertical):
     # --- the selection ------------------------------------------------------------------------------------------------
 
     @on(HitList.EndReached)
-    def _end_reached(self, event: HitList.EndReached) -> None:
+    def _request_more_hits(self, event: HitList.EndReached) -> None:
         """Request more hits, if there are more."""
         event.stop()
         result = self.result
-        if result is not None and len(result.hits) == self._limit < result.matched and not self._is_searching:
-            self._limit += self._settings.search.limit
+        if result is not None and len(result.hits) == self._hit_limit < result.matched and not self._is_searching:
+            self._hit_limit += self._settings.search.limit
             self.search()
 
     @on(RowList.Moved)
-    def _moved(self, event: RowList.Moved) -> None:
+    def _handle_cursor_move(self, event: RowList.Moved) -> None:
         if event.control is self._hits:
             event.stop()
-            self._selection_changed()
+            self._show_selection()
         elif self.is_populated and event.control is self.pack_panel:
             event.stop()
             self._refresh_keys()
 
-    def _selection_changed(self, *, is_repeat: bool = False) -> None:
+    def _show_selection(self, *, is_repeat: bool = False) -> None:
         """Update what depends on the selected hit; `is_repeat` says that the same query was answered again."""
         if self.is_populated:
             self._select_in_side(is_repeat=is_repeat)
@@ -497,9 +499,9 @@ class SearchPane(Vertical):
 
     def _select_in_side(self, *, is_repeat: bool = False) -> None:
         hit = self.selected
-        self.side.select(hit, self.result, window_of_memory(hit), is_repeat=is_repeat)
+        self.side.show_selection(hit, self.result, window_of_memory(hit), is_repeat=is_repeat)
 
-    def _memories_found(self, answer: FoundMemories) -> None:
+    def _handle_memories(self, answer: FoundMemories) -> None:
         listed = self.result is not None
         changes = listed and bool(answer.hits or self.memories.has_memories)
         self.memories.store_answer(answer, has_list=listed)
@@ -507,25 +509,25 @@ class SearchPane(Vertical):
             selected = self.selected
             self._show_rows(is_repeat=True)
             if self.selected is not selected:
-                self._selection_changed()
+                self._show_selection()
         self.memories.ask_badges(self._result_hits)
         if self.pack.lacks_memories:
             self._ask_pack()
 
-    def _showing_changed(self) -> None:
+    def _refresh_memories(self) -> None:
         self._show_rows(is_repeat=True)
         self.memories.ask_badges(self._result_hits)
-        self.recall()
-        self._selection_changed()
+        self.ask_memories()
+        self._show_selection()
 
     def _show_badges(self) -> None:
-        self._hits.badges = self.memories.badges
+        self._hits.remembered_ids = self.memories.badges
 
     # --- the pack -----------------------------------------------------------------------------------------------------
 
     def _ask_pack(self) -> None:
-        self.pack.ask(self.result, self.strategy)
-        self._show_earlier()
+        self.pack.ask_pack(self.result, self.strategy)
+        self._show_earlier_count()
 
     def _apply_decision(self, is_changed: bool) -> None:
         """Show a changed decision about the pack, if `is_changed`, and request the pack again."""
@@ -536,16 +538,16 @@ class SearchPane(Vertical):
     def _show_choices(self) -> None:
         """Show the marks, and the format, scope and budget of the pack."""
         bar, choices = self.query_one(PackBar), self.pack.choices
-        self._hits.marked = choices.marked
-        self._hits.packed = self.pack.packed_fragments
-        self._show_earlier()
+        self._hits.marked_ids = choices.marked_ids
+        self._hits.packed_ids = self.pack.packed_fragments
+        self._show_earlier_count()
         if self.is_populated:
-            self.side.related.rows.marked = choices.marked
-        bar.pack_settings, bar.marked, bar.order = self.pack.pack_settings, len(choices.marks), self.pack.order
+            self.side.related.rows.marked = choices.marked_ids
+        bar.pack_settings, bar.mark_count, bar.order_name = self.pack.pack_settings, len(choices.marks), self.pack.order
 
-    def _show_earlier(self) -> None:
+    def _show_earlier_count(self) -> None:
         """Show above the list how many marked fragments are not in it."""
-        line, count = self.query_one("#before", Static), len(self.pack.earlier)
+        line, count = self.query_one("#before", Static), len(self.pack.earlier_or_unlisted_marks)
         line.display = count > 0 and self._hits.display
         if count:
             shows, drops = key_sign("show-earlier"), key_sign("drop-earlier")
@@ -555,62 +557,64 @@ class SearchPane(Vertical):
 
     def show_cost(self) -> None:
         """Show the estimated cost of adding the selected fragment; the exact cost follows."""
-        self.pack.show_cost()
+        self.pack.update_cost()
         self.query_one(PackBar).cost = self.pack.cost
 
     def _show_pack(self) -> None:
         """Show the current pack in its bar, in the margin of the preview and in its panel."""
-        packed, bar = self.pack.packed, self.query_one(PackBar)
+        packed, bar = self.pack.newest_pack, self.query_one(PackBar)
         self._show_choices()
         bar.pack, bar.cost = packed.result if packed is not None else None, self.pack.cost
         if self.is_populated:
             packs = packed.result.packs if packed is not None else ()
-            self.side.show_packed(tuple((pack.path, pack.line_start, pack.line_end) for pack in packs))
+            self.side.mark_packed_passages(tuple((pack.path, pack.line_start, pack.line_end) for pack in packs))
             if self.pack_panel.display:
-                self._show_contents()
+                self._fill_pack_panel()
         self._refresh_keys()
 
-    def _show_contents(self) -> None:
-        from excerpt.tui.pack.panel import PanelContents
+    def _fill_pack_panel(self) -> None:
+        from excerpt.tui.pack.panel import PackPanelContents
 
         pack, hits = self.pack, self.result.hits if self.result is not None else ()
         ranks = {hit.fragment.id: rank for rank, hit in enumerate(hits, start=1)}
         contents = (
-            PanelContents(pack.packed, pack.choices.marked, ranks, pack.order) if pack.packed is not None else None
+            PackPanelContents(pack.newest_pack, pack.choices.marked_ids, ranks, pack.order)
+            if pack.newest_pack is not None
+            else None
         )
         self.pack_panel.contents = contents
 
-    def _pack_built(self) -> None:
-        if self._pending_copy is not None and not self._is_searching:
-            self._copy(to_file=self._pending_copy)
-        if count := self.pack.newly_missing():
+    def _handle_built_pack(self) -> None:
+        if self._pending_copy_to_file is not None and not self._is_searching:
+            self._copy(to_file=self._pending_copy_to_file)
+        if count := self.pack.count_newly_missing():
             self.notify(f"{count} marked fragment{' is' if count == 1 else 's are'} no longer in the vault.")
 
-    def _pack_failed(self) -> None:
-        self._pending_copy = None
+    def _cancel_copy(self) -> None:
+        self._pending_copy_to_file = None
 
     @on(HitList.MarkClicked)
-    def _mark_clicked(self, event: HitList.MarkClicked) -> None:
+    def _toggle_clicked_mark(self, event: HitList.MarkClicked) -> None:
         event.stop()
-        self._toggle_selected(0)
+        self._toggle_mark_and_move(0)
 
-    def _toggle_selected(self, rows: int) -> None:
+    def _toggle_mark_and_move(self, rows: int) -> None:
         hit = self.selected
         if hit is not None:
-            self._apply_decision(self.pack.toggle(mark_hit(hit)))
+            self._apply_decision(self.pack.toggle_mark(mark_hit(hit)))
             self._hits.move(rows)
 
     def action_mark(self) -> None:
         """Toggle the mark of the current passage; in lists the cursor moves on."""
         if not self.side.has_focus_within:
-            self._toggle_selected(1)
+            self._toggle_mark_and_move(1)
         elif (hit := self.side.passage) is not None:
-            self._apply_decision(self.pack.toggle(mark_hit(hit)))
+            self._apply_decision(self.pack.toggle_mark(mark_hit(hit)))
             if self.side.view == "related":
                 self.side.move(1)
 
     def action_clear_marks(self) -> None:
-        self._apply_decision(self.pack.decide(self.pack.choices.without_marks()))
+        self._apply_decision(self.pack.replace_choices(self.pack.choices.without_marks()))
 
     def action_undo(self) -> None:
         if not self.pack.can_undo:
@@ -624,7 +628,7 @@ class SearchPane(Vertical):
 
     def action_show_earlier(self) -> None:
         """Mark again what was marked in an earlier session, and show the pack."""
-        if not self.pack.earlier:
+        if not self.pack.earlier_or_unlisted_marks:
             self.notify("No earlier marks are outside the list.")
             return
         self._apply_decision(self.pack.restore_marks())
@@ -632,7 +636,7 @@ class SearchPane(Vertical):
             self.action_panel()
 
     def action_drop_earlier(self) -> None:
-        if not self.pack.earlier:
+        if not self.pack.earlier_or_unlisted_marks:
             self.notify("No earlier marks are outside the list.")
         self._apply_decision(self.pack.drop_earlier())
 
@@ -640,16 +644,16 @@ class SearchPane(Vertical):
         """Open a dialog to type the budget."""
         from excerpt.tui.pack.panel import BudgetDialog
 
-        def answered(typed: TypedBudget | None) -> None:
+        def answered(typed: BudgetDialogResult | None) -> None:
             if typed is not None:
-                self.budget = typed.budget
-                if typed.copying:
+                self.budget = typed.budget_tokens
+                if typed.copies_pack:
                     self.action_copy_pack()
 
         self.app.push_screen(BudgetDialog(self.budget), answered)
 
     def action_order(self) -> None:
-        self._apply_decision(self.pack.decide(self.pack.choices.with_next_order(self.pack.query)))
+        self._apply_decision(self.pack.replace_choices(self.pack.choices.with_next_order(self.pack.query)))
 
     def action_scope(self) -> None:
         self._apply_decision(self.pack.next_scope())
@@ -668,8 +672,8 @@ class SearchPane(Vertical):
         self._copy(to_file=True)
 
     def _copy(self, *, to_file: bool) -> None:
-        self._pending_copy = None if self.is_up_to_date else to_file
-        if self._pending_copy is not None:
+        self._pending_copy_to_file = None if self.is_up_to_date else to_file
+        if self._pending_copy_to_file is not None:
             return
         request = self.pack.copy_request(to_file=to_file)
         if request is None:
@@ -679,10 +683,10 @@ class SearchPane(Vertical):
 
     def action_remember_pack(self) -> None:
         """Remember the pack as it would be copied; it names its sources itself."""
-        if self.pack.packed is None or self.pack.is_empty:
+        if self.pack.newest_pack is None or self.pack.is_empty:
             self.notify("Nothing to remember: the pack is empty.", severity="warning")
         else:
-            self.post_message(RememberRequested(None, self.pack.query, self.pack.packed.text))
+            self.post_message(RememberRequested(None, self.pack.query, self.pack.newest_pack.text))
 
     # --- the pack's panel ---------------------------------------------------------------------------------------------
 
@@ -694,7 +698,7 @@ class SearchPane(Vertical):
             return
         panel.add_class("-open")
         self._split.panel = True
-        self._show_contents()
+        self._fill_pack_panel()
         panel.focus()
 
     def _close_pack(self) -> bool:
@@ -800,7 +804,7 @@ class SearchPane(Vertical):
     def on_side_panel_content_changed(self) -> None:
         """Update the layout and the keys for the passage or view that the side panel shows now."""
         # Why, related notes and map need more room below the list than a passage.
-        self._split.min_second_share = 0.0 if self.side.view == "passage" else _MIN_SIDE_SHARE
+        self._split.min_second_share = 0.0 if self.side.view == "passage" else _MIN_SIDE_HEIGHT_SHARE
         self._refresh_keys()
 
     # --- one fragment or memory ---------------------------------------------------------------------------------------
@@ -808,9 +812,9 @@ class SearchPane(Vertical):
     @on(EditRequested)
     @on(CopyRequested)
     @on(RememberRequested)
-    def _note_used_query(self) -> None:
+    def _add_used_query_to_history(self) -> None:
         """Add the query to the history, because its hits were used."""
-        self._bar.note_query()
+        self._bar.add_to_history()
 
     def action_copy_fragment(self) -> None:
         """Copy the current passage, or the lines picked in it."""
@@ -829,7 +833,7 @@ class SearchPane(Vertical):
         hit, memory = self._target_hit, self._target_memory
         if self.pack_panel.has_focus:
             self._preview_panel_row()
-        elif self.side.has_focus_within and self.side.enter():
+        elif self.side.has_focus_within and self.side.handle_enter():
             return
         elif memory is not None:
             if memory.source is None:
@@ -841,8 +845,8 @@ class SearchPane(Vertical):
             picked_lines = self.side.preview.picked_lines if self.side.has_focus_within else None
             line = picked_lines.first if picked_lines is not None else hit.fragment.line_start
             self.post_message(EditRequested(hit.fragment.path, line, hit.fragment.id, place=hit.fragment.place))
-        elif self._correction:
-            self._bar.put(self._correction)
+        elif self._corrected_query:
+            self._bar.set_query(self._corrected_query)
 
     def action_obsidian(self) -> None:
         """Open the current note in Obsidian."""
@@ -870,7 +874,7 @@ class SearchPane(Vertical):
         placement = self.memories.placement
         is_off = placement is MemoryPlacement.OFF
         self.notify("Memories are not shown in the search." if is_off else f"Memories are shown {placement}.")
-        self._showing_changed()
+        self._refresh_memories()
 
     # --- why, and other strategies ------------------------------------------------------------------------------------
 
@@ -893,7 +897,7 @@ class SearchPane(Vertical):
             screen = StrategiesScreen(result.query, result.requested_strategy, fragment, self._engine.ask)
             self.app.push_screen(screen, self._use_strategy)
 
-    def _use_strategy(self, choice: Choice | None) -> None:
+    def _use_strategy(self, choice: StrategyChoice | None) -> None:
         result = self.result
         if choice is None:
             return
@@ -902,12 +906,12 @@ class SearchPane(Vertical):
         elif choice.strategy is self.strategy:
             self._hits.select_fragment(choice.fragment)
         else:
-            self._pending_selection = choice.fragment
+            self._pending_selection_id = choice.fragment
             self.strategy = choice.strategy
 
-    def _apply_pending_selection(self) -> None:
+    def _select_pending_fragment(self) -> None:
         """Select the fragment that was chosen with a strategy, once the hits are listed."""
-        fragment, self._pending_selection = self._pending_selection, ""
+        fragment, self._pending_selection_id = self._pending_selection_id, ""
         if fragment:
             self._hits.select_fragment(fragment)
 
@@ -915,16 +919,16 @@ class SearchPane(Vertical):
 
     def action_complete(self) -> None:
         """Use the corrected query if one is suggested, else complete the word."""
-        if self._correction:
-            self._bar.put(self._correction)
+        if self._corrected_query:
+            self._bar.set_query(self._corrected_query)
         else:
-            self._bar.complete()
+            self._bar.open_completions()
 
     def action_suggest(self) -> None:
-        self._bar.suggest()
+        self._bar.open_suggestions()
 
     async def action_saved(self) -> None:
-        await self._bar.open_saved()
+        await self._bar.open_saved_queries()
 
     async def action_save_query(self) -> None:
         await self._bar.save_query()
@@ -961,13 +965,13 @@ class SearchPane(Vertical):
         Each call closes one of them. Without hits, the query gets the focus.
         """
         field = self._bar.field
-        if self.side.leave() or self._close_pack():
+        if self.side.stop_picking() or self._close_pack():
             return
         if self._replaces_list:
             self._return_to_list()
         elif self._hits.display:
             if field.has_focus and self._bar.answered_query == self.query_text.strip():
-                self._bar.note_query()
+                self._bar.add_to_history()
             self._hits.focus()
         else:
             field.focus()
@@ -986,7 +990,7 @@ class SearchPane(Vertical):
 
     def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:
         """Return why an action cannot be done now; "" if it can."""
-        return search_disabled(action, self._search_state(), parameters)
+        return search_disabled_reason(action, self._search_state(), parameters)
 
     def _refresh_keys(self) -> None:
         """Update the keys shown, if other ones work now."""
@@ -1007,13 +1011,17 @@ class SearchPane(Vertical):
             has_files=self._has_files,
             is_side_visible=self.side.display,
             is_on_name=on_name and hit is None,
-            row=SelectedRow.NOTHING if hit is None else SelectedRow.MEMORY if is_memory(hit) else SelectedRow.FRAGMENT,
+            row_kind=SelectedRowKind.NOTHING
+            if hit is None
+            else SelectedRowKind.MEMORY
+            if is_memory(hit)
+            else SelectedRowKind.FRAGMENT,
             has_marks=bool(self.pack.choices.marks),
             has_pack=not self.is_up_to_date or not self.pack.is_empty,
             can_undo=self.pack.can_undo,
             can_redo=self.pack.can_redo,
-            has_earlier_marks=bool(self.pack.earlier),
+            has_earlier_marks=bool(self.pack.earlier_or_unlisted_marks),
             is_in_panel=panel.has_focus and panel.row_count > 0,
             selection=panel.selection,
-            has_correction=bool(self._correction),
+            has_correction=bool(self._corrected_query),
         )

@@ -21,7 +21,15 @@ from excerpt.model import Section
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.text.display import format_count, format_lines, visible_line
 from excerpt.tui.active_keys import bindings
-from excerpt.tui.common.line_drawing import TEXT_STYLE_CSS, TEXT_STYLES, DrawnLine, LinkTo, StyledRun, TextStyle, wrap
+from excerpt.tui.common.line_drawing import (
+    STYLE_CLASSES,
+    TEXT_STYLE_CSS,
+    DrawnLine,
+    StyledRun,
+    TextStyle,
+    WrittenLink,
+    wrap,
+)
 from excerpt.tui.common.line_view import LineView
 from excerpt.tui.common.strips import fit
 from excerpt.tui.keymap import key_sign
@@ -31,7 +39,7 @@ _CONTEXT_LINES = 2
 """Lines of context above the fragment when it is scrolled into view."""
 
 
-def _window_location(window: NoteWindow | None) -> tuple[str, int] | None:
+def _fragment_location(window: NoteWindow | None) -> tuple[str, int] | None:
     """Return the path and first line of the fragment, which an edit leaves the same while the id changes."""
     return (window.fragment.path, window.fragment.line_start) if window is not None else None
 
@@ -51,7 +59,7 @@ class Preview(LineView):
         "line--neighbour",
         "line--picked",
         "line--link",
-        *TEXT_STYLES.values(),
+        *STYLE_CLASSES.values(),
     }
 
     DEFAULT_CSS = f"""
@@ -67,18 +75,18 @@ class Preview(LineView):
     """
 
     window: reactive[NoteWindow | None] = reactive(None, init=False)
-    packed: reactive[tuple[tuple[int, int], ...]] = reactive((), init=False)
+    packed_line_ranges: reactive[tuple[tuple[int, int], ...]] = reactive((), init=False)
     """First and last line of each passage of this note that is in the pack."""
-    picked_lines: reactive[PickedLines | None] = reactive(None, init=False)
+    picked_lines: reactive[PickedLineRange | None] = reactive(None, init=False)
     is_linked_passage: reactive[bool] = reactive(False, init=False)
     """Whether the passage shown was reached by a link and is not the selected hit."""
-    link: reactive[LinkSpot | None] = reactive(None, init=False)
+    link: reactive[LinkPosition | None] = reactive(None, init=False)
     """The link under the cursor."""
 
     class LinkFollowed(Message):
         """Sent when a link is clicked, or chosen with the cursor."""
 
-        def __init__(self, link: LinkTo) -> None:
+        def __init__(self, link: WrittenLink) -> None:
             super().__init__()
             self.link = link
 
@@ -97,40 +105,40 @@ class Preview(LineView):
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id, classes=classes)
-        self._rows: list[ContextRow] = []
+        self._rows: list[WrappedRow] = []
         self._strips: dict[int, Strip] = {}
-        self._match: int | None = None
+        self._current_match_row: int | None = None
         self._scroll_pending = False
-        self._height = 0
-        self._lines_before_resize: tuple[int | None, int | None] = None, None
+        self._last_height = 0
+        self._lines_to_keep: tuple[int | None, int | None] = None, None
         """The line at the top, and the line to keep visible, when the window last had rows."""
-        self._style_for = lru_cache(maxsize=512)(self._combined_style)
+        self._cached_style = lru_cache(maxsize=512)(self._combine_styles)
 
     # --- window and layout --------------------------------------------------------------------------------------------
 
     def watch_window(self, old: NoteWindow | None, new: NoteWindow | None) -> None:
-        self.border_title = self._title(new)
+        self.border_title = self._format_border_title(new)
         top = self.line_at_top
-        self._match = None
+        self._current_match_row = None
         self.set_reactive(Preview.picked_lines, None)
         self._wrap()
         self._scroll_pending = not self.scrollable_content_region.height
         if new is not None and new.line is not None:
-            self._scroll_to_row(self._row_of_line(new.line))
-        elif _window_location(old) != _window_location(new):
+            self._scroll_to_row(self._first_row_of_line(new.line))
+        elif _fragment_location(old) != _fragment_location(new):
             self._scroll_to_row(self._first_row_of_fragment())
         elif old is not None and new is not None and old.above != new.above and top is not None:
-            self._scroll_to_row(self._row_of_line(top))
+            self._scroll_to_row(self._first_row_of_line(top))
 
-    def watch_packed(self) -> None:
+    def watch_packed_line_ranges(self) -> None:
         self._redraw()
 
     def watch_picked_lines(self) -> None:
-        self.border_title = self._title(self.window)
+        self.border_title = self._format_border_title(self.window)
         self._redraw()
 
     def watch_is_linked_passage(self) -> None:
-        self.border_title = self._title(self.window)
+        self.border_title = self._format_border_title(self.window)
 
     def watch_link(self) -> None:
         self._redraw()
@@ -141,25 +149,25 @@ class Preview(LineView):
 
     def on_resize(self) -> None:
         height = self.scrollable_content_region.height
-        if self._height:
+        if self._last_height:
             # The rows are still wrapped to the old width. If the view has grown, Textual has scrolled already.
-            self._lines_before_resize = self.line_at_top, self._line_in_sight(max(height, self._height))
-        self._height = height
-        top_line, visible_line_number = self._lines_before_resize
+            self._lines_to_keep = self.line_at_top, self._line_to_keep_visible(max(height, self._last_height))
+        self._last_height = height
+        top_line, visible_line_number = self._lines_to_keep
         self._wrap()
-        self.border_title = self._title(self.window)
+        self.border_title = self._format_border_title(self.window)
         if self._scroll_pending and self.window is not None:
             # While hidden, the view could not be scrolled.
             self._scroll_pending = not self.scrollable_content_region.height
             line = self.window.line
-            self._scroll_to_row(self._first_row_of_fragment() if line is None else self._row_of_line(line))
+            self._scroll_to_row(self._first_row_of_fragment() if line is None else self._first_row_of_line(line))
         elif self.window is not None and top_line is not None and height:
-            top = self._row_of_line(top_line)
-            row = self._row_in_sight(visible_line_number) if visible_line_number is not None else top
+            top = self._first_row_of_line(top_line)
+            row = self._match_row_of_line(visible_line_number) if visible_line_number is not None else top
             context = _CONTEXT_LINES if height > 6 else 0
             self._scroll_to_row(top if top <= row < top + height else max(0, row - context))
 
-    def _line_in_sight(self, height: int) -> int | None:
+    def _line_to_keep_visible(self, height: int) -> int | None:
         """Return the number of the line to keep visible, or None.
 
         It is the first visible line of the passage with a match, else its first visible line, else the first visible
@@ -167,24 +175,24 @@ class Preview(LineView):
         """
         if self.window is None:
             return None
-        fragment, top = self.window.fragment, max(0, self.scroll_offset.y - self._above)
+        fragment, top = self.window.fragment, max(0, self.scroll_offset.y - self._rows_above)
         visible = self._rows[top : top + height]
         inside = [row for row in visible if fragment.line_start <= row.line.number <= fragment.line_end]
         matched = [row for row in inside if row.has_match] or inside or [row for row in visible if row.has_match]
         return matched[0].line.number if matched else None
 
-    def _row_in_sight(self, number: int) -> int:
+    def _match_row_of_line(self, number: int) -> int:
         """Return the first row of a line that has a match, else the first row of the line."""
         rows = (row for row, each in enumerate(self._rows) if each.line.number == number and each.has_match)
         row = next(rows, None)
-        return self._row_of_line(number) if row is None else row + self._above
+        return self._first_row_of_line(number) if row is None else row + self._rows_above
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
-        self._style_for.cache_clear()
+        self._cached_style.cache_clear()
         self._strips.clear()
 
-    def _title(self, window: NoteWindow | None) -> str:
+    def _format_border_title(self, window: NoteWindow | None) -> str:
         """Return the border title, escaped because Textual reads a border title as markup."""
         if window is None:
             return ""
@@ -210,9 +218,9 @@ class Preview(LineView):
         width = max(10, self.scrollable_content_region.width - self._gutter)
         self._rows = wrap_lines(window.lines, width) if window is not None else []
         self._strips.clear()
-        self._match = None
+        self._current_match_row = None
         self.set_reactive(Preview.link, None)
-        self.set_line_count(len(self._rows) + self._above + self._below)
+        self.set_line_count(len(self._rows) + self._rows_above + self._rows_below)
 
     @property
     def _gutter(self) -> int:
@@ -220,27 +228,27 @@ class Preview(LineView):
         return len(str(last)) + 4
 
     @property
-    def _above(self) -> int:
+    def _rows_above(self) -> int:
         return 1 if self.window is not None and self.window.above else 0
 
     @property
-    def _below(self) -> int:
+    def _rows_below(self) -> int:
         return 1 if self.window is not None and self.window.below else 0
 
-    def _row_of_line(self, number: int) -> int:
+    def _first_row_of_line(self, number: int) -> int:
         rows = (row for row, each in enumerate(self._rows) if each.line.number >= number)
-        return next(rows, 0) + self._above
+        return next(rows, 0) + self._rows_above
 
     def _first_row_of_fragment(self) -> int:
         if self.window is None:
             return 0
         context = _CONTEXT_LINES if self.scrollable_content_region.height > 6 else 0
-        return max(0, self._row_of_line(self.window.fragment.line_start) - context)
+        return max(0, self._first_row_of_line(self.window.fragment.line_start) - context)
 
     @property
     def line_at_top(self) -> int | None:
         """The first visible line of the note."""
-        row = max(0, self.scroll_offset.y - self._above)
+        row = max(0, self.scroll_offset.y - self._rows_above)
         return self._rows[row].line.number if row < len(self._rows) else None
 
     # --- moving -------------------------------------------------------------------------------------------------------
@@ -276,7 +284,7 @@ class Preview(LineView):
         if not self.window.contains(number):
             self.post_message(self.LineRequested(number))
         else:
-            self._scroll_to_row(self._row_of_line(number) if number > 1 else 0)
+            self._scroll_to_row(self._first_row_of_line(number) if number > 1 else 0)
 
     def action_heading(self, step: int) -> None:
         """Scroll to the next heading, or the previous one."""
@@ -295,14 +303,16 @@ class Preview(LineView):
         if not matches:
             self.notify("No word of the query is here.")
             return
-        top, height = self.scroll_offset.y - self._above, self.scrollable_content_region.height
-        row_before = self._match
+        top, height = self.scroll_offset.y - self._rows_above, self.scrollable_content_region.height
+        row_before = self._current_match_row
         if row_before is None or not top <= row_before < top + height:
             row_before = top - 1 if step > 0 else top + height
         following = [row for row in matches if (row > row_before if step > 0 else row < row_before)]
-        self._match = (following[0] if step > 0 else following[-1]) if following else matches[0 if step > 0 else -1]
-        if not top <= self._match < top + height:
-            self._scroll_to_row(max(0, self._match + self._above - height // 3))
+        self._current_match_row = (
+            (following[0] if step > 0 else following[-1]) if following else matches[0 if step > 0 else -1]
+        )
+        if not top <= self._current_match_row < top + height:
+            self._scroll_to_row(max(0, self._current_match_row + self._rows_above - height // 3))
         self._redraw()
 
     # --- picking lines ------------------------------------------------------------------------------------------------
@@ -315,33 +325,33 @@ class Preview(LineView):
             in_sight = [each.line.number for each in self._rows_in_sight]
             start = self.window.fragment.line_start
             line = start if start in in_sight else in_sight[0]
-            self.picked_lines = PickedLines(line, line)
+            self.picked_lines = PickedLineRange(line, line)
             return
         end = max(self.window.above + 1, min(self.picked_lines.end + step, self.window.line_count - self.window.below))
         self.picked_lines = self.picked_lines.with_end(end)
-        row, height = self._row_of_line(end), self.scrollable_content_region.height
+        row, height = self._first_row_of_line(end), self.scrollable_content_region.height
         if not self.scroll_offset.y <= row < self.scroll_offset.y + height:
             self._scroll_to_row(max(0, row - (0 if row < self.scroll_offset.y else height - 1)))
 
     @property
-    def _rows_in_sight(self) -> list[ContextRow]:
-        top = max(0, self.scroll_offset.y - self._above)
+    def _rows_in_sight(self) -> list[WrappedRow]:
+        top = max(0, self.scroll_offset.y - self._rows_above)
         return self._rows[top : top + self.scrollable_content_region.height]
 
     # --- links --------------------------------------------------------------------------------------------------------
 
     def action_next_link(self) -> None:
         """Put the cursor on the next visible link; the last is followed by the first."""
-        top = self.scroll_offset.y - self._above
+        top = self.scroll_offset.y - self._rows_above
         spots = list(find_links(self._rows, top, top + self.scrollable_content_region.height))
         if not spots:
             self.notify("No link is visible.")
             return
         self.link = spots[(spots.index(self.link) + 1) % len(spots) if self.link in spots else 0]
 
-    def follow(self) -> bool:
+    def follow_cursor_link(self) -> bool:
         """Follow the link under the cursor; return False if the cursor is on no visible link."""
-        top = self.scroll_offset.y - self._above
+        top = self.scroll_offset.y - self._rows_above
         if self.link is None or not top <= self.link.row < top + self.scrollable_content_region.height:
             return False
         self.post_message(self.LinkFollowed(self.link.target))
@@ -360,7 +370,7 @@ class Preview(LineView):
 
     def on_click(self, event: events.Click) -> None:
         offset = event.get_content_offset(self)
-        row = (offset.y if offset is not None else -1) + self.scroll_offset.y - self._above
+        row = (offset.y if offset is not None else -1) + self.scroll_offset.y - self._rows_above
         if offset is not None and 0 <= row < len(self._rows):
             link = link_at(self._rows[row], offset.x - self._gutter)
             if link is not None:
@@ -374,56 +384,56 @@ class Preview(LineView):
 
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
-        row = y + self.scroll_offset.y - self._above
+        row = y + self.scroll_offset.y - self._rows_above
         window = self.window
         if window is None or row < -1 or row > len(self._rows):
             return Strip.blank(width, self.base_style)
         if row == -1:
-            return self._draw_rest(f"⋯ {format_count(window.above, 'line')} above", width)
+            return self._draw_omission(f"⋯ {format_count(window.above, 'line')} above", width)
         if row == len(self._rows):
-            return self._draw_rest(f"⋯ {format_count(window.below, 'line')} below" if window.below else "", width)
+            return self._draw_omission(f"⋯ {format_count(window.below, 'line')} below" if window.below else "", width)
         strip = self._strips.get(row)
         if strip is None or strip.cell_length != width:
-            strip = self._strips[row] = self._draw(window, row, width)
+            strip = self._strips[row] = self._draw_row(window, row, width)
         return strip
 
-    def _draw(self, window: NoteWindow, row: int, width: int) -> Strip:
+    def _draw_row(self, window: NoteWindow, row: int, width: int) -> Strip:
         context_row = self._rows[row]
         number = context_row.line.number
         is_inside = window.fragment.line_start <= number <= window.fragment.line_end
         is_picked = self.picked_lines is not None and self.picked_lines.first <= number <= self.picked_lines.last
         is_near = any(TextStyle.NEAR in run.text_style for run in context_row.runs)
-        label = window.margin_label(number) if context_row.part == 0 else ""
+        label = window.margin_label(number) if context_row.row_in_line == 0 else ""
         label = f"{label:>{self._gutter - 4}}"
-        sign = "›" if row == self._match else "≈" if is_near else " "
+        sign = "›" if row == self._current_match_row else "≈" if is_near else " "
         bar = "▌" if is_picked else "▎" if is_inside else " "
-        is_packed = any(first <= number <= last for first, last in self.packed)
+        is_packed = any(first <= number <= last for first, last in self.packed_line_ranges)
         segments = [
             Segment(label, self.get_component_rich_style("line--number")),
             Segment(sign, self.get_component_rich_style("line--margin")),
             Segment("┃" if is_packed else " ", self.get_component_rich_style("line--packed")),
             Segment(bar, self.get_component_rich_style("line--margin")),
-            Segment(" " * (1 + context_row.indent), self._style_for(TextStyle.PLAIN, is_inside, is_picked)),
+            Segment(" " * (1 + context_row.indent), self._cached_style(TextStyle.PLAIN, is_inside, is_picked)),
         ]
         is_bright = is_inside or window.whole
         link = self.link.target if self.link is not None else None
         link_style = self.get_component_rich_style("line--link")
         for run in context_row.runs:
-            is_under_cursor = link is not None and run.to is link
+            is_under_cursor = link is not None and run.link is link
             segments.append(
                 Segment(
                     run.text,
-                    link_style if is_under_cursor else self._style_for(run.text_style, is_bright, is_picked),
+                    link_style if is_under_cursor else self._cached_style(run.text_style, is_bright, is_picked),
                 )
             )
         strip = Strip(segments, sum(cell_len(segment.text) for segment in segments))
-        return strip.adjust_cell_length(width, self._style_for(TextStyle.PLAIN, is_inside, is_picked))
+        return strip.adjust_cell_length(width, self._cached_style(TextStyle.PLAIN, is_inside, is_picked))
 
-    def _draw_rest(self, text: str, width: int) -> Strip:
+    def _draw_omission(self, text: str, width: int) -> Strip:
         style = self.get_component_rich_style("line--number")
         return Strip([Segment(" " * self._gutter + text, style)]).adjust_cell_length(width, self.base_style)
 
-    def _combined_style(self, text_style: TextStyle, is_bright: bool, is_picked: bool) -> Style:
+    def _combine_styles(self, text_style: TextStyle, is_bright: bool, is_picked: bool) -> Style:
         """Return the style of a run of text.
 
         A `is_bright` run, one in the fragment or in a note shown whole, has its colours. Elsewhere a run has only
@@ -432,18 +442,18 @@ class Preview(LineView):
         style = self.base_style if is_bright else self.get_component_rich_style("line--neighbour")
         if is_picked:
             style += Style(bgcolor=self.get_component_rich_style("line--picked").bgcolor)
-        for attribute, name in TEXT_STYLES.items():
+        for attribute, name in STYLE_CLASSES.items():
             if attribute in text_style:
                 colours = self.get_component_rich_style(name, partial=True)
                 style += colours if is_bright or attribute is TextStyle.MATCH else colours.without_color
         return style
 
 
-class ContextRow(NamedTuple):
-    """One row of the window: the `part`-th row of a wrapped line, indented by `indent` cells."""
+class WrappedRow(NamedTuple):
+    """One row of the window: the `row_in_line`-th row of a wrapped line, indented by `indent` cells."""
 
     line: DrawnLine
-    part: int
+    row_in_line: int
     indent: int
     runs: Sequence[StyledRun]
 
@@ -452,24 +462,24 @@ class ContextRow(NamedTuple):
         return any(TextStyle.MATCH in run.text_style for run in self.runs)
 
 
-def wrap_lines(lines: Iterable[DrawnLine], width: int) -> list[ContextRow]:
+def wrap_lines(lines: Iterable[DrawnLine], width: int) -> list[WrappedRow]:
     """Return the rows of lines wrapped to `width` cells; a line with aligned columns is drawn aligned if it fits."""
-    rows: list[ContextRow] = []
+    rows: list[WrappedRow] = []
     for line in lines:
         is_aligned = bool(line.aligned) and sum(cell_len(run.text) for run in line.aligned) <= width
         hanging_indent = 0 if is_aligned else line.hanging_indent
         indent = min(hanging_indent, width // 2)
-        bars = _bars(line.runs, indent)
-        for part, runs in enumerate(wrap(line.aligned if is_aligned else line.runs, width, hanging_indent)):
+        bars = _quote_bars(line.runs, indent)
+        for row_in_line, runs in enumerate(wrap(line.aligned if is_aligned else line.runs, width, hanging_indent)):
             rows.append(
-                ContextRow(line, part, 0, (*bars, *runs))
-                if part and bars
-                else ContextRow(line, part, indent * (part > 0), runs)
+                WrappedRow(line, row_in_line, 0, (*bars, *runs))
+                if row_in_line and bars
+                else WrappedRow(line, row_in_line, indent * (row_in_line > 0), runs)
             )
     return rows
 
 
-def _bars(runs: Sequence[StyledRun], indent: int) -> tuple[StyledRun, ...]:
+def _quote_bars(runs: Sequence[StyledRun], indent: int) -> tuple[StyledRun, ...]:
     """Return the quote bars that start a continuation row of a line, `indent` cells wide; nothing outside of quotes."""
     if not runs or not runs[0].text.startswith("▎"):
         return ()
@@ -479,36 +489,36 @@ def _bars(runs: Sequence[StyledRun], indent: int) -> tuple[StyledRun, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkSpot:
+class LinkPosition:
     """The position of a drawn link: the row and cell where it begins (without the gutter), and its target."""
 
     row: int
     column: int
-    target: LinkTo
+    target: WrittenLink
 
 
-def find_links(rows: Sequence[ContextRow], first: int, last: int) -> Iterator[LinkSpot]:
+def find_links(rows: Sequence[WrappedRow], first: int, last: int) -> Iterator[LinkPosition]:
     """Yield the links that begin on rows `first` to `last` (exclusive), in order."""
-    line_links: list[LinkTo] = []
+    line_links: list[WrittenLink] = []
     for number in range(max(first, 0), min(last, len(rows))):
         row = rows[number]
-        if not row.part:
+        if not row.row_in_line:
             line_links = []
         column = row.indent
         for run in row.runs:
-            if run.to is not None and not any(run.to is link for link in line_links):
-                line_links.append(run.to)
-                yield LinkSpot(number, column, run.to)
+            if run.link is not None and not any(run.link is link for link in line_links):
+                line_links.append(run.link)
+                yield LinkPosition(number, column, run.link)
             column += cell_len(run.text)
 
 
-def link_at(row: ContextRow, column: int) -> LinkTo | None:
+def link_at(row: WrappedRow, column: int) -> WrittenLink | None:
     """Return the link at a cell of a row, counted without the gutter."""
     start = row.indent
     for run in row.runs:
         end = start + cell_len(run.text)
         if start <= column < end:
-            return run.to
+            return run.link
         start = end
     return None
 
@@ -527,7 +537,7 @@ def heading_path_at(headings: Sequence[Section], line: int) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class PickedLines:
+class PickedLineRange:
     """Picked lines: from `anchor`, where picking started, to `end`, which moves."""
 
     anchor: int
@@ -541,5 +551,5 @@ class PickedLines:
     def last(self) -> int:
         return max(self.anchor, self.end)
 
-    def with_end(self, line: int) -> PickedLines:
+    def with_end(self, line: int) -> PickedLineRange:
         return replace(self, end=line)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from excerpt.search.interpretation import QueryReading
     from excerpt.tui.search.saved_queries import SavedQueries
 
-MAX_ROWS, MAX_ROWS_TALL = 8, 12
+MAX_MENU_ROWS, MAX_MENU_ROWS_TALL = 8, 12
 """Most rows visible, so that the list below stays visible too; and the same on a screen of 30 lines or more."""
 _MIN_MENU_CELLS, _MAX_MENU_CELLS = 26, 76
 _BORDER_CELLS = 6
@@ -60,8 +60,8 @@ class MenuChoice:
     query: str
     cursor: int = -1
     detail: str = ""
-    kind: str = ""
-    typed: str = ""
+    prefix: str = ""
+    match_text: str = ""
 
 
 class QueryMenu(RowList, can_focus=False):
@@ -93,7 +93,7 @@ class QueryMenu(RowList, can_focus=False):
         super().__init__()
         self.choices: tuple[MenuChoice, ...] = ()
         self.kind = ""
-        self._kinds = 0
+        self._prefix_cells = 0
         self._geometry: tuple[int, int, Offset] | None = None
 
     @property
@@ -118,11 +118,11 @@ class QueryMenu(RowList, can_focus=False):
             return
         self.kind = kind
         self.choices = tuple(choices)
-        self._kinds = max(cell_len(choice.kind) for choice in choices)
+        self._prefix_cells = max(cell_len(choice.prefix) for choice in choices)
         self.border_title = Content(title)
         self.border_subtitle = Content(keys)
         self._set_geometry(anchor, max(cell_len(title), cell_len(keys)) + _BORDER_CELLS)
-        self.rows_changed()
+        self.redraw_rows()
         if not self.has_class("-open"):
             self.add_class("-open")
             self.screen.refresh_bindings()
@@ -136,12 +136,12 @@ class QueryMenu(RowList, can_focus=False):
     def _set_geometry(self, anchor: Offset, min_width: int) -> None:
         """Set size and offset to fit the rows and the screen, only if they change, as this causes a layout."""
         screen = self.app.size
-        widest = max(cell_len(c.label) + cell_len(c.detail) + self._kinds + 4 for c in self.choices)
+        widest = max(cell_len(c.label) + cell_len(c.detail) + self._prefix_cells + 4 for c in self.choices)
         width = min(max(widest + 4, min_width, _MIN_MENU_CELLS), _MAX_MENU_CELLS, screen.width)
         height = (
             min(
                 len(self.choices),
-                MAX_ROWS_TALL if screen.height >= 30 else MAX_ROWS,
+                MAX_MENU_ROWS_TALL if screen.height >= 30 else MAX_MENU_ROWS,
                 max(screen.height - anchor.y - 3, 2),
             )
             + 2
@@ -156,10 +156,10 @@ class QueryMenu(RowList, can_focus=False):
         choice = self.choices[row]
         faint = self.style_of("row--faint")
         left: list[Part] = [("▌" if selected else " ", self.style_of("row--bar"))]
-        if self._kinds:
-            left.append((f"{choice.kind:<{self._kinds}} ", faint))
+        if self._prefix_cells:
+            left.append((f"{choice.prefix:<{self._prefix_cells}} ", faint))
         label = visible_line(choice.label)
-        match = re.search(re.escape(choice.typed), label, re.IGNORECASE) if choice.typed else None
+        match = re.search(re.escape(choice.match_text), label, re.IGNORECASE) if choice.match_text else None
         spans = [match.span()] if match else []
         left += parts_with_matches(label, spans, Style(), self.style_of("row--match"))
         right: list[Part] = [(f"{choice.detail} ", faint)] if choice.detail else []
@@ -189,8 +189,8 @@ class AnswerStatus:
 
 
 _STATUS_CELLS = 48
-"""Cells of the status, unless that is more than `_SHARE` of the line."""
-_SHARE = 0.6
+"""Cells of the status, unless that is more than `_MAX_STATUS_SHARE` of the line."""
+_MAX_STATUS_SHARE = 0.6
 _TIGHT_STATUS_CELLS = 24
 """Cells of the status if the query needs the room."""
 
@@ -379,41 +379,43 @@ class QueryBar(Horizontal):
         yield QueryMenu()
 
     def on_mount(self) -> None:
-        self.watch(self.query_one(QueryStatus), "warning", self._share_line, init=False)
+        self.watch(self.query_one(QueryStatus), "warning", self._fit_status_width, init=False)
 
     def on_resize(self) -> None:
         self.menu.close()
-        self._share_line()
+        self._fit_status_width()
 
     @on(Input.Changed)
-    def _share_line(self) -> None:
+    def _fit_status_width(self) -> None:
         """Give the query the room of the status if needed, unless the status is a warning; lay out only on a change."""
         width = self.size.width
-        room = width - 3 - min(_STATUS_CELLS, int(width * _SHARE))
+        room = width - 3 - min(_STATUS_CELLS, int(width * _MAX_STATUS_SHARE))
         self.set_class(self.field.content_width > room and not self.query_one(QueryStatus).warning, "-tight")
 
     @on(Input.Changed)
-    def _query_changed(self, event: Input.Changed) -> None:
+    def _handle_query_change(self, event: Input.Changed) -> None:
         """Follow a change of the query, unless a newer change is already pending."""
-        self.queries.follow(event.value)
+        self.queries.record_change(event.value)
         if event.value != self.text:
             return
-        self.read()
+        self.ask_interpretation()
         if self.queries.is_typing:
-            self._follow_typing()
+            self._update_menu_while_typing()
         else:
             self.menu.close()
 
-    def read(self) -> None:
+    def ask_interpretation(self) -> None:
         """Request the interpretation of the query, because the query or the vault has changed."""
         self.status.warning = ""
         if not self.text.strip():
             self.field.query_spans = ()
-        self.queries.read(
-            self._show_reading, lambda: self.menu.is_open and self.menu.kind == "complete", self._note_settled_query
+        self.queries.ask_interpretation(
+            self._show_interpretation,
+            lambda: self.menu.is_open and self.menu.kind == "complete",
+            self._add_settled_query_to_history,
         )
 
-    def _show_reading(self, reading: QueryReading) -> None:
+    def _show_interpretation(self, reading: QueryReading) -> None:
         query = self.text
         # A condition that is still being typed at the end is not drawn as a filter yet.
         finished = [each for each in reading.conditions if not (each.open and self.queries.is_typing)]
@@ -442,7 +444,7 @@ class QueryBar(Horizontal):
     def field(self) -> QueryInput:
         return self.query_one(QueryInput)
 
-    def put(self, query: str, cursor: int = -1) -> None:
+    def set_query(self, query: str, cursor: int = -1) -> None:
         """Replace the query and move the cursor; -1 is the end."""
         self.field.value = query
         self.field.cursor_position = len(query) if cursor < 0 else cursor
@@ -459,15 +461,15 @@ class QueryBar(Horizontal):
 
     # --- query history ------------------------------------------------------------------------------------------------
 
-    def _note_settled_query(self) -> None:
+    def _add_settled_query_to_history(self) -> None:
         if self.answered_query and self.answered_query == self.text.strip():
-            self.note_query()
+            self.add_to_history()
 
-    def note_query(self) -> None:
+    def add_to_history(self) -> None:
         """Add the query to the history, because the user has read its hits or used them."""
-        self._run_in_background(self.queries.note())
+        self._run_history_change(self.queries.add_query_to_history())
 
-    def _run_in_background(self, coroutine: Coroutine[None, None, None] | None) -> None:
+    def _run_history_change(self, coroutine: Coroutine[None, None, None] | None) -> None:
         if coroutine is not None:
             self.run_worker(coroutine, group="history")
 
@@ -484,7 +486,7 @@ class QueryBar(Horizontal):
             rows, is_selected=field.selection == Selection(0, len(field.value))
         )
         if query is not None:
-            self.put(query)
+            self.set_query(query)
             # Selected, so that typing replaces it.
             field.selection = Selection(0, len(query))
         elif was_in_history and not self.queries.is_in_history:
@@ -506,7 +508,9 @@ class QueryBar(Horizontal):
         typed = field.value.strip() if is_edited else ""
         queries = self.queries.history.filter_by(typed)
         choices = [
-            MenuChoice(query, query, typed=typed if " " not in typed else "") for query in queries if query != typed
+            MenuChoice(query, query, match_text=typed if " " not in typed else "")
+            for query in queries
+            if query != typed
         ]
         self.menu.open(
             "history",
@@ -518,12 +522,12 @@ class QueryBar(Horizontal):
 
     # --- completion ---------------------------------------------------------------------------------------------------
 
-    def complete(self) -> None:
+    def open_completions(self) -> None:
         """Complete the word at the cursor, even if its menu was closed."""
         self.field.focus()
-        self.queries.complete_at(self.field.cursor_position, partial(self._show_completions, by_key=True))
+        self.queries.ask_completions_at(self.field.cursor_position, partial(self._show_completions, by_key=True))
 
-    def _follow_typing(self) -> None:
+    def _update_menu_while_typing(self) -> None:
         """Update the menu while the user types; it opens by itself after the beginning of a filter."""
         menu = self.menu
         if menu.kind == "history" and menu.is_open:
@@ -531,7 +535,7 @@ class QueryBar(Horizontal):
             return
         completes = menu.is_open and menu.kind == "complete"
         cursor = self.field.cursor_position
-        if not self.queries.follow_typing(cursor, self._show_completions, is_menu_open=completes):
+        if not self.queries.complete_while_typing(cursor, self._show_completions, is_menu_open=completes):
             menu.close()
 
     def _show_completions(self, completions: Sequence[Completion], *, by_key: bool = False) -> None:
@@ -543,7 +547,7 @@ class QueryBar(Horizontal):
                 completion.label,
                 *apply_completion(self.text, cursor_token, completion.text),
                 detail=format_count(completion.count, completion.unit) if completion.count else "",
-                typed=cursor_token.value,
+                match_text=cursor_token.value,
             )
             for completion in completions
         ]
@@ -560,26 +564,26 @@ class QueryBar(Horizontal):
 
     # --- suggestions and saved queries --------------------------------------------------------------------------------
 
-    def suggest(self) -> None:
+    def open_suggestions(self) -> None:
         """Open the menu of narrower and wider queries."""
         self.field.focus()
-        self.queries.suggest(self._show_suggestions)
+        self.queries.ask_suggestions(self._show_suggestions)
 
     def _show_suggestions(self, suggestions: Sequence[Suggestion]) -> None:
         if not self.field.has_focus:
             return
         choices = [
-            MenuChoice(each.label, each.query, detail=format_count(each.hits, "hit"), kind=each.way)
+            MenuChoice(each.label, each.query, detail=format_count(each.hits, "hit"), prefix=each.way)
             for each in suggestions
         ]
         if not choices:
             self.notify("No narrower or wider queries.", markup=False)
         self.menu.open("suggest", "Narrower and wider", _menu_keys(), choices, self._menu_anchor(0))
 
-    async def open_saved(self) -> None:
+    async def open_saved_queries(self) -> None:
         """Open the menu of saved queries."""
         self.field.focus()
-        saved = await self._change_saved(lambda queries: queries)
+        saved = await self._change_saved_queries(lambda queries: queries)
         if saved is None:
             return
         if not saved.queries:
@@ -591,10 +595,10 @@ class QueryBar(Horizontal):
     async def save_query(self) -> None:
         """Save the query, with itself as its name."""
         query = self.text.strip()
-        if query and await self._change_saved(lambda queries: queries.with_query(query, query)) is not None:
+        if query and await self._change_saved_queries(lambda queries: queries.with_query(query, query)) is not None:
             self.notify(f"Saved: {visible_line(query)}", markup=False)
 
-    async def _change_saved(self, change: Callable[[SavedQueries], SavedQueries]) -> SavedQueries | None:
+    async def _change_saved_queries(self, change: Callable[[SavedQueries], SavedQueries]) -> SavedQueries | None:
         """Change the saved queries and return them; show the error and return None if that fails."""
         if self.queries.store is None:
             return None
@@ -620,43 +624,43 @@ class QueryBar(Horizontal):
             self._use_choice(choice)
 
     @on(QueryMenu.ChoiceClicked)
-    def _clicked(self, event: QueryMenu.ChoiceClicked) -> None:
+    def _use_clicked_choice(self, event: QueryMenu.ChoiceClicked) -> None:
         event.stop()
         self._use_choice(event.choice)
 
     def _use_choice(self, choice: MenuChoice) -> None:
         kind = self.menu.kind
         self.menu.close()
-        self.put(choice.query, choice.cursor)
+        self.set_query(choice.query, choice.cursor)
         if kind == "complete" and choice.query[: choice.cursor].endswith(":"):
-            self.queries.complete(token_at(choice.query, choice.cursor), self._show_completions)
+            self.queries.ask_completions(token_at(choice.query, choice.cursor), self._show_completions)
 
     async def action_menu_forget(self) -> None:
         choice, cursor = self.menu.selected_choice, self.menu.cursor
         if choice is None:
             return
         if self.menu.kind == "saved":
-            await self._change_saved(lambda queries: queries.without(choice.label))
-            await self.open_saved()
+            await self._change_saved_queries(lambda queries: queries.without(choice.label))
+            await self.open_saved_queries()
         else:
-            self._run_in_background(self.queries.forget(choice.query))
+            self._run_history_change(self.queries.forget(choice.query))
             self._show_history()
         self.menu.cursor = cursor
 
     def action_menu_leave(self) -> None:
         self.menu.close()
-        self.queries.leave_completion()
+        self.queries.dismiss_completions()
 
     @on(Input.Blurred)
-    def _blurred(self) -> None:
+    def _close_menu(self) -> None:
         self.menu.close()
 
     @on(QueryInput.FilterRemoved)
-    def _filter_removed(self, event: QueryInput.FilterRemoved) -> None:
+    def _remove_filter(self, event: QueryInput.FilterRemoved) -> None:
         event.stop()
         span, value = event.query_span, self.field.value
         if value[span.start : span.end] == span.text:
-            self.put(*remove_span(value, span.start, span.end))
+            self.set_query(*remove_span(value, span.start, span.end))
 
 
 def _menu_keys() -> str:

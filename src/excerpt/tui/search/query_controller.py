@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from excerpt.tui.common.debouncer import Debouncer, Schedule
+from excerpt.tui.common.debouncer import Debouncer, StartTimer
 from excerpt.tui.engine_worker import QuestionQueue
 from excerpt.tui.search.query_history import HistoryCursor, QueryHistory, QueryStore
-from excerpt.tui.search.query_word import CursorToken, is_single_edit, token_at
+from excerpt.tui.search.query_word import CursorToken, is_one_letter_edit, token_at
 
 if TYPE_CHECKING:
     from excerpt.insight.suggest import Completion, Suggestion
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
-_WARNING_SECONDS = 0.8
+_WARNING_CHECK_SECONDS = 0.8
 """Seconds without a change after which a query is checked for warnings: sooner, half of it may be missing."""
-_HISTORY_SECONDS = 2.0
+_SETTLED_SECONDS = 2.0
 """Seconds without a change after which a query with hits is added to the history: by then the user reads them."""
 
 
@@ -28,7 +28,7 @@ class QueryController:
     `query` returns the current query; answers about an earlier query are dropped.
     """
 
-    def __init__(self, engine: QuestionQueue, after: Schedule, query: Callable[[], str]) -> None:
+    def __init__(self, engine: QuestionQueue, start_timer: StartTimer, query: Callable[[], str]) -> None:
         self.history = QueryHistory()
         self.store: QueryStore | None = None
         """Stores asked and saved queries; None until their location is known."""
@@ -40,50 +40,50 @@ class QueryController:
         self._query = query
         self._last_query = ""
         self._history_cursor: HistoryCursor | None = None
-        self._dismissed_start = -1
-        self._warning_timer = Debouncer(after)
-        self._settle_timer = Debouncer(after)
+        self._dismissed_word_start = -1
+        self._warning_check_timer = Debouncer(start_timer)
+        self._settle_timer = Debouncer(start_timer)
 
     # --- interpretation -----------------------------------------------------------------------------------------------
 
-    def follow(self, query: str) -> None:
+    def record_change(self, query: str) -> None:
         """Record a change of the query."""
-        self.is_typing, self._last_query = is_single_edit(self._last_query, query), query
+        self.is_typing, self._last_query = is_one_letter_edit(self._last_query, query), query
 
-    def read(
+    def ask_interpretation(
         self,
-        on_read: Callable[[QueryReading], object],
-        is_menu_shown: Callable[[], bool],
+        on_answer: Callable[[QueryReading], object],
+        is_menu_open: Callable[[], bool],
         on_settled: Callable[[], object],
     ) -> None:
         """Request the interpretation of the query, without warnings now and with them after a pause.
 
-        Warnings wait while `is_menu_shown` returns true: the completion menu is open, and shows what is missing anyway.
-        `on_settled` is called once the query has not changed for `_HISTORY_SECONDS`: it can be added to the history.
+        Warnings wait while `is_menu_open` returns true: the completion menu is open, and shows what is missing anyway.
+        `on_settled` is called once the query has not changed for `_SETTLED_SECONDS`: it can be added to the history.
         """
-        self._warning_timer.stop()
+        self._warning_check_timer.stop()
         self._settle_timer.stop()
         if not self._query().strip():
             self._engine.forget("reading")
             return
-        self._ask_reading(on_read, is_thorough=False)
+        self._ask_interpretation(on_answer, is_thorough=False)
 
         def warning() -> None:
-            if is_menu_shown():
-                self._warning_timer.schedule(_WARNING_SECONDS, warning)
+            if is_menu_open():
+                self._warning_check_timer.schedule(_WARNING_CHECK_SECONDS, warning)
             else:
-                self._ask_reading(on_read, is_thorough=True)
+                self._ask_interpretation(on_answer, is_thorough=True)
 
-        self._warning_timer.schedule(_WARNING_SECONDS, warning)
-        self._settle_timer.schedule(_HISTORY_SECONDS, on_settled)
+        self._warning_check_timer.schedule(_WARNING_CHECK_SECONDS, warning)
+        self._settle_timer.schedule(_SETTLED_SECONDS, on_settled)
 
-    def _ask_reading(self, on_read: Callable[[QueryReading], object], *, is_thorough: bool) -> None:
+    def _ask_interpretation(self, on_answer: Callable[[QueryReading], object], *, is_thorough: bool) -> None:
         from excerpt.tui.questions import AskReading
 
         query = self._query()
-        self._engine.ask(AskReading(query, is_thorough), self._if_unchanged(query, on_read))
+        self._engine.ask(AskReading(query, is_thorough), self._ignore_if_query_changed(query, on_answer))
 
-    def _if_unchanged(self, query: str, on_answer: Callable[[Answer], object]) -> Callable[[Answer], object]:
+    def _ignore_if_query_changed(self, query: str, on_answer: Callable[[Answer], object]) -> Callable[[Answer], object]:
         return lambda answer: on_answer(answer) if query == self._query() else None
 
     # --- query history ------------------------------------------------------------------------------------------------
@@ -98,7 +98,7 @@ class QueryController:
         if self.store is not None:
             self.history = await self.store.history()
 
-    def note(self) -> Coroutine[None, None, None] | None:
+    def add_query_to_history(self) -> Coroutine[None, None, None] | None:
         """Add the query to the history, because the user has read its hits or used them.
 
         Returns the coroutine that stores it, or None if there is nothing to store.
@@ -144,12 +144,14 @@ class QueryController:
 
     # --- completion ---------------------------------------------------------------------------------------------------
 
-    def complete_at(self, cursor: int, on_answer: Callable[[Sequence[Completion]], object]) -> None:
+    def ask_completions_at(self, cursor: int, on_answer: Callable[[Sequence[Completion]], object]) -> None:
         """Request completions of the word at the cursor, even if the menu was closed for it."""
-        self._dismissed_start = -1
-        self.complete(token_at(self._query(), cursor), on_answer)
+        self._dismissed_word_start = -1
+        self.ask_completions(token_at(self._query(), cursor), on_answer)
 
-    def complete(self, cursor_token: CursorToken | None, on_answer: Callable[[Sequence[Completion]], object]) -> None:
+    def ask_completions(
+        self, cursor_token: CursorToken | None, on_answer: Callable[[Sequence[Completion]], object]
+    ) -> None:
         """Request completions of a word; None cancels the request."""
         self.cursor_token = cursor_token
         if cursor_token is None:
@@ -159,7 +161,7 @@ class QueryController:
 
         self._engine.ask(AskCompletions(cursor_token.operator, cursor_token.value), on_answer)
 
-    def follow_typing(
+    def complete_while_typing(
         self, cursor: int, on_answer: Callable[[Sequence[Completion]], object], *, is_menu_open: bool
     ) -> bool:
         """Request completions while the user types: in a filter, or if the menu is open already (`is_menu_open`).
@@ -167,27 +169,27 @@ class QueryController:
         Returns False if the menu is to be closed. A word for which it was closed is not completed again.
         """
         cursor_token = token_at(self._query(), cursor)
-        if cursor_token is None or cursor_token.start != self._dismissed_start:
-            self._dismissed_start = -1
+        if cursor_token is None or cursor_token.start != self._dismissed_word_start:
+            self._dismissed_word_start = -1
         follows = is_menu_open and self.cursor_token is not None and cursor_token is not None
         if (
             cursor_token is not None
             and (cursor_token.operator or (follows and cursor_token.value))
-            and self._dismissed_start < 0
+            and self._dismissed_word_start < 0
         ):
-            self.complete(cursor_token, on_answer)
+            self.ask_completions(cursor_token, on_answer)
             return True
         self._engine.forget("complete")
         return False
 
-    def leave_completion(self) -> None:
+    def dismiss_completions(self) -> None:
         """Stop completing this word."""
         self._engine.forget("complete")
-        self._dismissed_start = self.cursor_token.start if self.cursor_token is not None else -1
+        self._dismissed_word_start = self.cursor_token.start if self.cursor_token is not None else -1
 
-    def suggest(self, on_answer: Callable[[Sequence[Suggestion]], object]) -> None:
+    def ask_suggestions(self, on_answer: Callable[[Sequence[Suggestion]], object]) -> None:
         """Request narrower and wider queries."""
         from excerpt.tui.questions import AskSuggestions
 
         query = self._query()
-        self._engine.ask(AskSuggestions(query), self._if_unchanged(query, on_answer))
+        self._engine.ask(AskSuggestions(query), self._ignore_if_query_changed(query, on_answer))

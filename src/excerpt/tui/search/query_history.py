@@ -69,9 +69,9 @@ class HistoryCursor:
         return HistoryCursor(self.history, index) if 0 <= index < len(self.history.queries) else None
 
 
-_COMPACT_BYTES = 200_000
+_COMPACT_ABOVE_BYTES = 200_000
 """Size of the file, some 4,000 queries, above which it is rewritten with only the queries that are kept."""
-_MAX_CHARACTERS = 2_000
+_MAX_QUERY_CHARACTERS = 2_000
 """Most characters of a query that is kept; longer ones are pasted texts."""
 
 
@@ -92,23 +92,23 @@ def read_history(file: Path) -> QueryHistory:
 def add_query(file: Path, query: str) -> None:
     """Add a query as the newest. Raises OSError if the file cannot be written.
 
-    An empty query, or one longer than `_MAX_CHARACTERS`, is not added.
+    An empty query, or one longer than `_MAX_QUERY_CHARACTERS`, is not added.
     """
-    if not query.strip() or len(query) > _MAX_CHARACTERS:
+    if not query.strip() or len(query) > _MAX_QUERY_CHARACTERS:
         return
     with exclusive_lock(file):
-        if append_lines(file, [_QueryLine(query)]) > _COMPACT_BYTES:
-            _write(file, read_history(file).queries)
+        if append_lines(file, [_QueryLine(query)]) > _COMPACT_ABOVE_BYTES:
+            _replace_with(file, read_history(file).queries)
 
 
 def forget_query(file: Path, query: str) -> None:
     """Remove a query from the file. Raises OSError if the file cannot be written."""
     with exclusive_lock(file):
         if file.exists():
-            _write(file, read_history(file).without(query).queries)
+            _replace_with(file, read_history(file).without(query).queries)
 
 
-def _write(file: Path, newest_first: Sequence[str]) -> None:
+def _replace_with(file: Path, newest_first: Sequence[str]) -> None:
     replace_file(file, b"".join(line_of(_QueryLine(query)) for query in reversed(newest_first)))
 
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 _TOKEN = re.compile(r'-?[^\s":]+:"[^"]*"?|-?"[^"]*"?|\S+')
-_KEYED = re.compile(r'([^\s":]{1,100}):(?![:/\\\s])"?(.*)', re.DOTALL)
+_FILTER = re.compile(r'([^\s":]{1,100}):(?![:/\\\s])"?(.*)', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,8 @@ def token_at(text: str, cursor: int) -> CursorToken | None:
         return None
     if bare.startswith("#"):
         return CursorToken(match.start(), match.end(), "#", bare[1:], negated)
-    if keyed := _KEYED.fullmatch(bare):
-        return CursorToken(match.start(), match.end(), keyed[1], keyed[2], negated)
+    if filter_match := _FILTER.fullmatch(bare):
+        return CursorToken(match.start(), match.end(), filter_match[1], filter_match[2], negated)
     return CursorToken(match.start(), match.end(), "", bare, negated)
 
 
@@ -50,7 +50,7 @@ def apply_completion(text: str, token: CursorToken, completion: str) -> tuple[st
     return f"{text[: token.start]}{inserted}{text[token.end :].lstrip()}", token.start + len(inserted)
 
 
-def is_single_edit(old: str, new: str) -> bool:
+def is_one_letter_edit(old: str, new: str) -> bool:
     """Return whether two texts differ by one typed or deleted letter, which is not so after a paste or a recall."""
     if len(new) == 1:
         return True

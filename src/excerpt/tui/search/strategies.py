@@ -17,8 +17,8 @@ from excerpt.kinds import Strategy
 from excerpt.model import Fragment, Result
 from excerpt.text.display import visible_line
 from excerpt.tui.active_keys import bindings
-from excerpt.tui.common.dialog import Box, Dialog
-from excerpt.tui.common.row_list import BETWEEN, path_below
+from excerpt.tui.common.dialog import Dialog, DialogBox
+from excerpt.tui.common.row_list import NAME_SEPARATOR, join_headings
 from excerpt.tui.common.strips import fit
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.request_thread import Priority
@@ -26,12 +26,12 @@ from excerpt.tui.request_thread import Priority
 if TYPE_CHECKING:
     from excerpt.search.engine import Engine
 
-DEPTH = 10
+MAX_COMPARED_RANK = 10
 """Number of hits of each strategy that are compared."""
 _CELL_PADDING = 2
 """Cells of padding that the table adds to each column."""
 
-Ask = Callable[["AskStrategies", Callable[[Sequence[Result]], object]], object]
+SendStrategiesRequest = Callable[["AskStrategies", Callable[[Sequence[Result]], object]], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,20 +45,20 @@ class AskStrategies:
     def answer(self, engine: Engine) -> tuple[Result, ...]:
         from excerpt.search.engine import search_by_strategy
 
-        return search_by_strategy(engine, self.query, DEPTH)
+        return search_by_strategy(engine, self.query, MAX_COMPARED_RANK)
 
 
 @dataclass(frozen=True, slots=True)
 class RankComparison:
-    """A fragment and its rank under each strategy, in their order; None if it is not among the first `DEPTH`."""
+    """A fragment and its rank under each strategy, in their order; None if it is not among the first `MAX_COMPARED_RANK`."""
 
     fragment: Fragment
     ranks: tuple[int | None, ...]
 
     @property
     def difference(self) -> int:
-        """Difference between the best and the worst rank; a fragment that is not listed has rank `DEPTH` + 1."""
-        positions = [rank or DEPTH + 1 for rank in self.ranks]
+        """Difference between the best and the worst rank; a fragment that is not listed has rank `MAX_COMPARED_RANK` + 1."""
+        positions = [rank or MAX_COMPARED_RANK + 1 for rank in self.ranks]
         return max(positions) - min(positions)
 
     @property
@@ -68,12 +68,12 @@ class RankComparison:
     @property
     def name(self) -> str:
         fragment = self.fragment
-        path = path_below(fragment.title, fragment.heading_path)
-        return visible_line(fragment.title) + (f"{BETWEEN}{path}" if path else "")
+        path = join_headings(fragment.title, fragment.heading_path)
+        return visible_line(fragment.title) + (f"{NAME_SEPARATOR}{path}" if path else "")
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class StrategyChoice:
     """The strategy to switch to, and the fragment that was selected in the comparison."""
 
     strategy: Strategy
@@ -85,7 +85,7 @@ def compare_ranks(results: Sequence[Result]) -> list[RankComparison]:
     ranks: dict[str, dict[int, int]] = {}
     fragments: dict[str, Fragment] = {}
     for column, result in enumerate(results):
-        for rank, hit in enumerate(result.hits[:DEPTH], 1):
+        for rank, hit in enumerate(result.hits[:MAX_COMPARED_RANK], 1):
             fragments[hit.fragment.id] = hit.fragment
             ranks.setdefault(hit.fragment.id, {})[column] = rank
     columns = range(len(results))
@@ -96,7 +96,7 @@ def compare_ranks(results: Sequence[Result]) -> list[RankComparison]:
     return sorted(rows, key=lambda row: (-row.difference, row.best))
 
 
-def describe_equal_ranks(rows: Sequence[RankComparison]) -> str:
+def describe_unchanged_ranks(rows: Sequence[RankComparison]) -> str:
     """Return a sentence that names the fragments with the same rank under all strategies."""
     same = [row for row in rows if not row.difference]
     if not rows:
@@ -108,7 +108,7 @@ def describe_equal_ranks(rows: Sequence[RankComparison]) -> str:
     return f"Same rank in all: {', '.join(f'{row.best}. {row.name}' for row in same)}"
 
 
-class StrategiesScreen(Dialog[Choice]):
+class StrategiesScreen(Dialog[StrategyChoice]):
     """A dialog that compares strategies; its result is the strategy that ranks the chosen fragment highest."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Strategies")
@@ -128,18 +128,20 @@ class StrategiesScreen(Dialog[Choice]):
     }
     """
 
-    def __init__(self, query: str, in_use: Strategy, fragment: str, ask: Ask) -> None:
+    def __init__(
+        self, query: str, current_strategy: Strategy, fragment: str, send_request: SendStrategiesRequest
+    ) -> None:
         """Open with the row of `fragment` selected, the id of the selected hit; "" for none."""
         super().__init__()
         self._query = query
-        self._in_use = in_use
+        self._current_strategy = current_strategy
         self._fragment = fragment
-        self._ask = ask
+        self._send_request = send_request
         self._strategies: Sequence[Strategy] = ()
         self.rows: Sequence[RankComparison] = ()
 
     def compose(self) -> ComposeResult:
-        with Box() as box:
+        with DialogBox() as box:
             box.border_title = Content(f"Where strategies differ · {fit(visible_line(self._query), 40)}")
             box.hint(
                 f"{key_sign('strategies-use')} use the strategy that ranks it highest",
@@ -150,7 +152,7 @@ class StrategiesScreen(Dialog[Choice]):
             yield DataTable[Text](cursor_type="row")
 
     def on_mount(self) -> None:
-        self._ask(AskStrategies(self._query), self.handle)
+        self._send_request(AskStrategies(self._query), self.show_results)
 
     @property
     def is_opening(self) -> bool:
@@ -158,19 +160,19 @@ class StrategiesScreen(Dialog[Choice]):
         return not self._strategies
 
     def on_resize(self) -> None:
-        self._fill()
+        self._fill_table()
 
-    def handle(self, results: Sequence[Result]) -> None:
+    def show_results(self, results: Sequence[Result]) -> None:
         """Show the differences between the answers, if the dialog is still open."""
         if not self.is_attached:
             return
         rows = compare_ranks(results)
         self._strategies = [result.requested_strategy for result in results]
         self.rows = [row for row in rows if row.difference]
-        self.query_one("#alike", Static).update(Content(describe_equal_ranks(rows)))
-        self._fill()
+        self.query_one("#alike", Static).update(Content(describe_unchanged_ranks(rows)))
+        self._fill_table()
 
-    def _fill(self) -> None:
+    def _fill_table(self) -> None:
         """List the rows; a name wider than its column is wrapped."""
         table = self.query_one(DataTable)
         row_number = table.cursor_row if table.row_count else self._row_of(self._fragment)
@@ -178,10 +180,12 @@ class StrategiesScreen(Dialog[Choice]):
         if not self.rows:
             return
         ranks = sum(len(strategy) + _CELL_PADDING for strategy in self._strategies)
-        table.add_column("fragment", width=max(16, self.query_one(Box).content_size.width - ranks - 2 * _CELL_PADDING))
+        table.add_column(
+            "fragment", width=max(16, self.query_one(DialogBox).content_size.width - ranks - 2 * _CELL_PADDING)
+        )
         accent = f"bold {self.app.theme_variables['accent']}"
         for strategy in self._strategies:
-            table.add_column(Text(strategy, accent if strategy is self._in_use else ""), width=len(strategy))
+            table.add_column(Text(strategy, accent if strategy is self._current_strategy else ""), width=len(strategy))
         for row in self.rows:
             ranked = (
                 Text("–" if rank is None else str(rank), accent if rank == row.best else "", justify="right")
@@ -203,4 +207,6 @@ class StrategiesScreen(Dialog[Choice]):
         if self.rows:
             row = self.rows[self.query_one(DataTable).cursor_row]
             best = [strategy for strategy, rank in zip(self._strategies, row.ranks, strict=True) if rank == row.best]
-            self.dismiss(Choice(self._in_use if self._in_use in best else best[0], row.fragment.id))
+            self.dismiss(
+                StrategyChoice(self._current_strategy if self._current_strategy in best else best[0], row.fragment.id)
+            )

@@ -26,7 +26,7 @@ from excerpt.model import Hit, Result, Signal
 from excerpt.search.verdict import ordinal
 from excerpt.text.columns import GAIN, LOSS
 from excerpt.text.display import format_count, percent, visible, visible_line
-from excerpt.tui.common.dialog import Box, Dialog
+from excerpt.tui.common.dialog import Dialog, DialogBox
 from excerpt.tui.common.field import Field
 from excerpt.tui.common.notice import EmptyState
 from excerpt.tui.keymap import format_key, key_sign
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 Colours = Mapping[str, str]
 """The theme's variables, name to colour."""
 
-LEGEND: Mapping[str, str] = {
+SIGNAL_LEGEND: Mapping[str, str] = {
     "words": "has your words, the rare ones above all",
     "intro_words": "its note has your words at its start",
     "proximity": "they are close together",
@@ -61,7 +61,7 @@ LEGEND: Mapping[str, str] = {
     "listed": "filters let it through; newest first",
 }
 """Sentence for each signal: when it is high."""
-_SIGNAL_CELLS = max(map(len, LEGEND))
+_SIGNAL_CELLS = max(map(len, SIGNAL_LEGEND))
 _MAX_BAR_CELLS = 40
 """Most cells of a bar in the table: a longer bar is no easier to read."""
 
@@ -74,17 +74,17 @@ class AskWhy:
     priority: ClassVar[Priority] = Priority.PASSAGE
     query: str
     strategy: Strategy
-    about: Hit | str
+    hit_or_name: Hit | str
 
     def answer(self, engine: Engine) -> NoteExplanation:
         from excerpt.search.explain_note import explain_fragment, explain_note
 
-        if isinstance(self.about, str):
-            return explain_note(engine, self.query, self.about, self.strategy)
-        return explain_fragment(engine, self.query, self.about.fragment, self.strategy)
+        if isinstance(self.hit_or_name, str):
+            return explain_note(engine, self.query, self.hit_or_name, self.strategy)
+        return explain_fragment(engine, self.query, self.hit_or_name.fragment, self.strategy)
 
 
-Ask = Callable[[AskWhy, "Callable[[NoteExplanation], object]"], object]
+SendWhyRequest = Callable[[AskWhy, "Callable[[NoteExplanation], object]"], object]
 
 
 class WhyView(VerticalScroll):
@@ -98,10 +98,10 @@ class WhyView(VerticalScroll):
 
         answer: NoteExplanation
 
-    def __init__(self, ask: Ask, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
+    def __init__(self, send_request: SendWhyRequest, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(Static(), id=id, classes=classes)
-        self._ask = ask
-        self._about: Hit | str = ""
+        self._send_request = send_request
+        self._hit_or_name: Hit | str = ""
         self._draw_content: Callable[[Colours], RenderableType] = lambda _: ""
 
     def on_mount(self) -> None:
@@ -110,23 +110,25 @@ class WhyView(VerticalScroll):
 
     def show_text(self, text: EmptyState) -> None:
         """Show a text when there is nothing to explain."""
-        self._about = ""
+        self._hit_or_name = ""
         lines = Text("\n\n".join(visible(line) for line in (text.title, text.sentence, text.hint) if line))
         self._show(lambda _: lines)
 
-    def explain(self, result: Result, about: Hit | str) -> None:
+    def explain(self, result: Result, hit_or_name: Hit | str) -> None:
         """Explain the rank of a hit of the result, or of the note with that name."""
-        is_repeat, self._about = about == self._about, about
-        if isinstance(about, Hit) and not is_repeat:
-            rank, top = result.hits.index(about) + 1, result.hits[0].score
+        is_repeat, self._hit_or_name = hit_or_name == self._hit_or_name, hit_or_name
+        if isinstance(hit_or_name, Hit) and not is_repeat:
+            rank, top = result.hits.index(hit_or_name) + 1, result.hits[0].score
             heading = Text(f"{ordinal(rank)}.\n", "bold")
             self._show(
-                lambda colours: Group(heading, *render_hit(about, about.score / top if top > 0 else 0.0, colours))
+                lambda colours: Group(
+                    heading, *render_hit(hit_or_name, hit_or_name.score / top if top > 0 else 0.0, colours)
+                )
             )
-        self._ask(AskWhy(result.query, result.requested_strategy, about), self._handle_answer)
+        self._send_request(AskWhy(result.query, result.requested_strategy, hit_or_name), self._handle_answer)
 
     def _handle_answer(self, answer: NoteExplanation) -> None:
-        if self.is_attached and self._about:
+        if self.is_attached and self._hit_or_name:
             self._show(lambda colours: render_explanation(answer, colours))
             self.post_message(self.Answered(answer))
 
@@ -168,10 +170,12 @@ def render_hit(hit: Hit, share: float, colours: Colours) -> Iterator[RenderableT
     table = _table(("signal", _SIGNAL_CELLS), ("value", -5), ("×", -5), ("= part", -6), ("", 0), colours=colours)
     signals = [signal for signal in sorted(hit.signals, key=lambda signal: -signal.part) if signal.part]
     text_styles = (colours["primary"], colours["warning"])
-    for signal, step in zip(signals, waterfall_steps([signal.part for signal in signals], text_styles), strict=True):
+    for signal, step in zip(signals, waterfall_bars([signal.part for signal in signals], text_styles), strict=True):
         table.add_row(signal.name, f"{signal.value:.2f}", f"{signal.weight:.2f}", f"{signal.part:.3f}", step)
     strong = f"bold {colours['foreground']}"
-    table.add_row(Text("score", strong), "", "", Text(f"{hit.score:.3f}", strong), Step(0.0, 1.0, colours["accent"]))
+    table.add_row(
+        Text("score", strong), "", "", Text(f"{hit.score:.3f}", strong), WaterfallBar(0.0, 1.0, colours["accent"])
+    )
     yield table
     confidence = f" · {hit.confidence}" if hit.confidence else ""
     unused = [signal.name for signal in hit.signals if signal.weight and not signal.part]
@@ -196,7 +200,7 @@ def _gap_table(answer: NoteExplanation, colours: Colours) -> RenderableType:
     table = _table(("signal", _SIGNAL_CELLS), ("here", -5), ("above", -5), ("costs", -6), ("", 0), colours=colours)
     gaps = [gap for gap in answer.gaps if round(gap.cost, 3)]
     text_styles = (colours["warning"], colours["success"])
-    for gap, step in zip(gaps, waterfall_steps([gap.cost for gap in gaps], text_styles, is_cost=True), strict=True):
+    for gap, step in zip(gaps, waterfall_bars([gap.cost for gap in gaps], text_styles, is_cost=True), strict=True):
         table.add_row(gap.signal, f"{gap.value:.2f}", f"{gap.above:.2f}", f"{gap.cost:+.3f}", step)
     strong = f"bold {colours['foreground']}"
     table.add_row(Text("behind by", strong), "", "", Text(f"{sum(gap.cost for gap in gaps):.3f}", strong))
@@ -216,7 +220,7 @@ def _legend_table(signals: Sequence[Signal], colours: Colours) -> Table:
     table = _table(("signal", _SIGNAL_CELLS), ("high when", 0), colours=colours)
     for signal in sorted(signals, key=lambda signal: -signal.part):
         if signal.weight:
-            table.add_row(signal.name, Text(LEGEND.get(signal.name, ""), colours["text-soft"]))
+            table.add_row(signal.name, Text(SIGNAL_LEGEND.get(signal.name, ""), colours["text-soft"]))
     return table
 
 
@@ -232,7 +236,7 @@ def _table(*columns: tuple[str, int], colours: Colours) -> Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class WaterfallBar:
     """A bar of a waterfall chart, from `start` to `end` (0 to 1 of the width available).
 
     A loss is drawn with a lighter block, so that it differs from a gain without colours too.
@@ -257,7 +261,9 @@ class Step:
         return Measurement(1, min(options.max_width, _MAX_BAR_CELLS))
 
 
-def waterfall_steps(parts: Sequence[float], text_styles: tuple[str, str], *, is_cost: bool = False) -> list[Step]:
+def waterfall_bars(
+    parts: Sequence[float], text_styles: tuple[str, str], *, is_cost: bool = False
+) -> list[WaterfallBar]:
     """Return the bars of a waterfall chart of `parts`: each begins where the one before ends.
 
     `text_styles` are the colours of positive and negative parts. A negative part is a loss; with `is_cost`, a
@@ -268,7 +274,7 @@ def waterfall_steps(parts: Sequence[float], text_styles: tuple[str, str], *, is_
     extent = high - low or 1.0
     positions = [(stop - low) / extent for stop in (0.0, *ends)]
     return [
-        Step(min(start, after), max(start, after), text_styles[part < 0], (part < 0) != is_cost)
+        WaterfallBar(min(start, after), max(start, after), text_styles[part < 0], (part < 0) != is_cost)
         for part, start, after in zip(parts, positions, positions[1:], strict=False)
     ]
 
@@ -292,17 +298,17 @@ class WhyNot(Dialog[None]):
     }
     """
 
-    def __init__(self, result: Result, ask: Ask) -> None:
+    def __init__(self, result: Result, send_request: SendWhyRequest) -> None:
         super().__init__()
         self._result = result
-        self._ask = ask
+        self._send_request = send_request
         self._closest_name = ""
         self._last_name = ""
 
     def compose(self) -> ComposeResult:
-        with Box() as box:
+        with DialogBox() as box:
             box.border_title = "Why not this note"
-            yield WhyView(self._ask)
+            yield WhyView(self._send_request)
             yield Field(placeholder="path, title, file name or alias", compact=True, id="note")
 
     def on_mount(self) -> None:
@@ -316,7 +322,7 @@ class WhyNot(Dialog[None]):
             target = f" for {visible_line(self._closest_name)}" if self._closest_name else ""
             asks = f"{format_key('enter')} asks{target}"
             hints = (asks, f"{key_sign('dialog-next')} to the answer")
-        self.query_one(Box).hint(*hints, f"{key_sign('dialog-leave')} close")
+        self.query_one(DialogBox).hint(*hints, f"{key_sign('dialog-leave')} close")
 
     @on(Input.Submitted)
     def _ask_about_note(self, event: Input.Submitted) -> None:
@@ -330,9 +336,9 @@ class WhyNot(Dialog[None]):
             self.query_one(WhyView).explain(self._result, name)
 
     @on(WhyView.Answered)
-    def _handle_answered(self, event: WhyView.Answered) -> None:
+    def _show_verdict_kind(self, event: WhyView.Answered) -> None:
         absence = event.answer.absence
-        self.query_one(Box).border_title = f"Why {'not higher' if absence is None else 'not found'}"
+        self.query_one(DialogBox).border_title = f"Why {'not higher' if absence is None else 'not found'}"
         self.set_class(absence is not None, "-brief")
         self._closest_name = absence.near[0] if absence is not None and absence.near else ""
         self.on_descendant_focus()

@@ -10,12 +10,12 @@ from excerpt.tui.engine_worker import QuestionQueue
 from excerpt.tui.messages import Location
 
 if TYPE_CHECKING:
-    from excerpt.tui.common.line_drawing import LinkTo
-    from excerpt.tui.note.requests import LinkTarget
+    from excerpt.tui.common.line_drawing import WrittenLink
+    from excerpt.tui.note.requests import ResolvedLink
     from excerpt.tui.note.window import NoteWindow
 
 
-class ReadingController:
+class PassageController:
     """The state of the passage view: the location shown, whether its note is shown whole, and the links followed.
 
     `line_at_top` returns the first visible line. `on_change` is called when something else is to be shown.
@@ -39,7 +39,7 @@ class ReadingController:
         """Whether the passage shown was reached by a link and is not the selected hit."""
         return bool(self._back_stack)
 
-    def show(self, window: NoteWindow | None) -> None:
+    def show_memory(self, window: NoteWindow | None) -> None:
         """Show a memory, or nothing."""
         self._engine.forget("window")
         self._back_stack.clear()
@@ -57,27 +57,27 @@ class ReadingController:
             self._whole_note_path = ""
         self.location = location
         self._on_change()
-        self.ask(location.top)
+        self.ask_window(location.top)
 
-    def ask(self, line: int | None = None) -> None:
+    def ask_window(self, line: int | None = None) -> None:
         """Request the window of the current location again, with `line` at the top, or the fragment if None."""
         if self.location is None:
             return
         from excerpt.tui.note.requests import AskWindow
-        from excerpt.tui.note.window import NoteView
+        from excerpt.tui.note.window import WindowOptions
 
-        view = NoteView(whole=bool(self._whole_note_path), line=line)
-        self._engine.ask(AskWindow(self.location, self._query, view), self._window_loaded)
+        view = WindowOptions(whole=bool(self._whole_note_path), line=line)
+        self._engine.ask(AskWindow(self.location, self._query, view), self._handle_window)
 
     def toggle_whole(self) -> bool:
         """Switch between the whole note and the lines around the fragment; return False if no note is shown."""
         if self.location is None:
             return False
         self._whole_note_path = "" if self._whole_note_path else self.location.path
-        self.ask()
+        self.ask_window()
         return True
 
-    def _window_loaded(self, window: NoteWindow | None) -> None:
+    def _handle_window(self, window: NoteWindow | None) -> None:
         if window is None:
             return
         self.window, fragment = window, window.fragment
@@ -90,7 +90,7 @@ class ReadingController:
 
     # --- links and their history --------------------------------------------------------------------------------------
 
-    def ask_link(self, link: LinkTo, on_answer: Callable[[LinkTarget], object]) -> None:
+    def ask_link_target(self, link: WrittenLink, on_answer: Callable[[ResolvedLink], object]) -> None:
         """Request the target of a link in the note shown."""
         if self.window is not None:
             from excerpt.tui.note.requests import AskLink
