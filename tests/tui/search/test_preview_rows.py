@@ -26,7 +26,7 @@ def test_a_link_over_two_rows_is_one_link_and_each_cell_of_it_leads_there() -> N
     rows = wrap_lines([draw_line(1, "see [[Note|a long name]] and [[Other]]")], 12)
     note, other = WrittenLink(LinkKind.WIKILINK, "Note"), WrittenLink(LinkKind.WIKILINK, "Other")
     assert ["".join(run.text for run in row.runs) for row in rows] == ["see a long ", "name and ", "Other"]
-    assert [(spot.row, spot.column, spot.target) for spot in find_links(rows, 0, 9)] == [(0, 4, note), (2, 0, other)]
+    assert [(spot.row, spot.column, spot.link) for spot in find_links(rows, 0, 9)] == [(0, 4, note), (2, 0, other)]
     assert [link_at(rows[0], column) for column in (3, 4)] == [None, note]
     assert link_at(rows[1], 1) == note
 

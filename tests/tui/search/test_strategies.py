@@ -37,8 +37,8 @@ def test_only_the_first_ten_are_compared() -> None:
 @pytest.mark.parametrize(
     ("lists", "said"),
     [
-        (("abc", "adc"), "Same rank in all: 1. A, 3. C"),
-        (("ab", "ba"), "No hit has the same rank in all."),
+        (("abc", "adc"), "Same rank under all strategies: 1. A, 3. C"),
+        (("ab", "ba"), "No hit has the same rank under all strategies."),
         (("ab", "ab"), "All strategies give the same list, in the same order."),
         (("", ""), "No strategy finds anything."),
     ],

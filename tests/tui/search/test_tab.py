@@ -344,7 +344,7 @@ async def test_why_says_what_each_word_gave_and_why_it_is_not_higher(app: Excerp
         assert f"{result.hits[1].score:.3f}" in drawn
         assert drawn.index("2nd: ") < drawn.index("signal")
         assert "spelled like conflict: counts ×0." in drawn
-        assert "Why not higher, beside the hit above it" in drawn
+        assert "Why it ranks below the hit above it" in drawn
 
 
 async def test_why_answers_for_any_other_note(app: ExcerptApp) -> None:

@@ -15,7 +15,7 @@ PARTS = st.lists(st.floats(-3, 3).filter(lambda part: abs(part) > 1e-3), min_siz
 
 def test_each_part_begins_where_the_one_before_ended() -> None:
     steps = waterfall_bars([0.5, 0.25, 0.25], STYLE_CLASSES)
-    assert [step.cells(8) for step in steps] == ["████", "    ██", "      ██"]
+    assert [step.draw_bar(8) for step in steps] == ["████", "    ██", "      ██"]
 
 
 def test_what_takes_away_goes_back_and_has_another_ink() -> None:
@@ -27,15 +27,15 @@ def test_what_takes_away_goes_back_and_has_another_ink() -> None:
 
 def test_a_loss_is_told_from_a_gain_without_colours() -> None:
     gain, loss = waterfall_bars([1.0, -0.5], STYLE_CLASSES)
-    assert (gain.cells(8), loss.cells(8)) == ("████████", "    ░░░░")
+    assert (gain.draw_bar(8), loss.draw_bar(8)) == ("████████", "    ░░░░")
     cost, help_ = waterfall_bars([1.0, -0.5], STYLE_CLASSES, is_cost=True)
-    assert (cost.cells(8), help_.cells(8)) == ("░░░░░░░░", "    ████")
+    assert (cost.draw_bar(8), help_.draw_bar(8)) == ("░░░░░░░░", "    ████")
 
 
 @given(PARTS, st.integers(1, 60))
 def test_every_part_is_seen_and_none_is_wider_than_the_line(parts: list[float], width: int) -> None:
     for step in waterfall_bars(parts, STYLE_CLASSES):
-        cells = step.cells(width)
+        cells = step.draw_bar(width)
         assert cells.strip()
         assert len(cells) <= width
 

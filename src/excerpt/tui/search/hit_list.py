@@ -1,4 +1,4 @@
-"""The ranked list: hits, best first, the fragments of a note grouped, with memories among them."""
+"""The ranked list of hits, best first, in which the fragments of a note are grouped, with memories among the hits."""
 
 from __future__ import annotations
 
@@ -26,22 +26,23 @@ if TYPE_CHECKING:
     from excerpt.model import Fragment, Hit, Span
 
 MAX_ROWS_BELOW_BEST = 2
-"""Fragments of a note listed below its best one; the others are folded."""
+"""Maximum fragments of a note listed below its best fragment; the others are folded."""
 
 _INDENT = 6
-"""Cells before the title: cursor, rank, sign."""
+"""Cells before the title: the bar of the selected row, the rank and a sign."""
 _BELOW_BEST_INDENT = 2
 """Extra indent, in cells, of a fragment below the best one of its note."""
 _MIN_CELLS_FOR_AGES = 40
-"""Narrowest row, in cells, that shows ages."""
+"""Minimum width in cells of a row that shows the age of its note."""
 
 
 @dataclass(frozen=True, slots=True)
 class HitRow:
-    """A row of the list: a hit with its rank, 1-based; 0 for a memory.
+    """A row of the list: a hit with its rank, from 1; a memory has rank 0.
 
-    `is_below_best`: it is listed below the best fragment of its note. `folded_count`: number of fragments folded behind it. `folder`
-    distinguishes its note from others of the same title; "" if no other is listed.
+    `is_below_best`: the hit is listed below the best fragment of its note. `folded_count`: number of fragments of the
+    note that are folded (not listed) after this row. `folder` distinguishes the note from other listed notes of the
+    same title; "" if there are none.
     """
 
     hit: Hit
@@ -52,10 +53,10 @@ class HitRow:
 
 
 def group_hits(hits: Sequence[Hit], unfolded_paths: Collection[str] = ()) -> tuple[HitRow, ...]:
-    """Return hits and memories as rows, with the fragments of a note grouped under its best one.
+    """Return hits and memories as rows, with the fragments of a note grouped under its best fragment.
 
-    At most `MAX_ROWS_BELOW_BEST` fragments are listed under the best one, or all if the path of the note is in `unfolded_paths`. Notes are
-    in the order of their best hits.
+    At most `MAX_ROWS_BELOW_BEST` fragments are listed under the best one, or all if the path of the note is in
+    `unfolded_paths`. Notes are in the order of their best hits.
     """
     groups: dict[str, list[tuple[Hit, int]]] = {}
     rank = 0
@@ -74,9 +75,10 @@ def group_hits(hits: Sequence[Hit], unfolded_paths: Collection[str] = ()) -> tup
 
 
 def distinguishing_folders(hits: Sequence[Hit]) -> Mapping[str, str]:
-    """Return, by path, the names that distinguish listed notes of the same title.
+    """Return, by path of a note, a name that distinguishes the note from other listed notes of the same title.
 
-    The name is the folder, or the path if two of them are in the same folder.
+    The name is the note's folder, or its path if another of these notes is in the same folder. Notes whose title is
+    unique are left out.
     """
     folders_by_title: dict[str, dict[str, str]] = {}
     for hit in hits:
@@ -92,7 +94,10 @@ def distinguishing_folders(hits: Sequence[Hit]) -> Mapping[str, str]:
 
 
 def matched_stop_words(hits: Sequence[Hit]) -> frozenset[str]:
-    """Return the stop words among the matched words; none if only stop words matched."""
+    """Return the stop words (such as "the") among the matched words of `hits`, ignoring case.
+
+    Returns an empty set if all matched words are stop words, so that these are highlighted then.
+    """
     if not hits:
         return frozenset()
     from excerpt.text.words import detect_language, stop_words_among  # takes 20 ms: not before the first frame
@@ -108,9 +113,9 @@ def matched_stop_words(hits: Sequence[Hit]) -> frozenset[str]:
 
 
 def find_successor(selected: Hit, hits: Sequence[Hit]) -> Hit | None:
-    """Return the hit of the fragment that was selected, else the nearest one of its note, else None.
+    """Return the hit in `hits` that replaces the selected one: the same fragment, else the nearest one of its note.
 
-    An edited fragment has another id, so it is found by its line.
+    An edited fragment has another id, so that fragment is found by its first line. Returns None if the note has no hit.
     """
     fragment = selected.fragment
     for hit in hits:
@@ -121,9 +126,9 @@ def find_successor(selected: Hit, hits: Sequence[Hit]) -> Hit | None:
 
 
 class HitList(RowList):
-    """The list of hits, best first, with memories among them.
+    """The list of hits, best first, with memories among the hits.
 
-    A row has two lines, and a third if other fragments are folded behind it.
+    A row has two lines, and a third one if other fragments of the note are folded.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with the list focused")
@@ -155,7 +160,7 @@ class HitList(RowList):
     packed_ids: reactive[frozenset[str]] = reactive(frozenset(), init=False)
     """Ids of the fragments in the pack, marked or not."""
     remembered_ids: reactive[frozenset[str]] = reactive(frozenset(), init=False)
-    """Ids of the fragments that a memory refers to."""
+    """Ids of the fragments that are the source of a memory."""
 
     class MarkClicked(Message):
         """Sent when the mark of a row is clicked."""
@@ -192,10 +197,10 @@ class HitList(RowList):
     # --- rows and folding ---------------------------------------------------------------------------------------------
 
     def show(self, hits: tuple[Hit, ...], *, is_repeat: bool) -> None:
-        """Show these hits; `is_repeat` says that they answer the same query as the ones before.
+        """List the hits. `is_repeat` says that the hits shown before answered the same query.
 
-        Then a hit that the user selected stays selected at the same place on the screen; if it is gone, the nearest
-        fragment of its note is selected, else the same row. If the user has not moved, the new best hit is selected.
+        If so, a hit that the user selected stays selected, at the same place on the screen. If that hit is gone, the
+        nearest fragment of its note is selected, else the same row. In all other cases the best hit is selected.
         """
         self._has_user_moved = self._has_user_moved and is_repeat
         self._unfolded_paths = self._unfolded_paths if is_repeat else frozenset()
@@ -213,10 +218,7 @@ class HitList(RowList):
         self.scroll_to(y=0, animate=False, force=True)
 
     def _list_fragment(self, fragment_id: str) -> None:
-        """List the rows with the current folding, and select a fragment.
-
-        If the fragment is folded, its note is unfolded.
-        """
+        """List the rows with the current folding, and select a fragment, unfolding its note if necessary."""
         rows = group_hits(self.hits, self._unfolded_paths)
         index = next((number for number, row in enumerate(rows) if row.hit.fragment.id == fragment_id), None)
         if index is None:
@@ -260,7 +262,7 @@ class HitList(RowList):
     # --- selection, keys, mouse ---------------------------------------------------------------------------------------
 
     def select_fragment(self, fragment_id: str) -> None:
-        """Select a fragment if it is in the list, folded or not."""
+        """Select a fragment, unfolding its note if necessary; do nothing if the fragment is not among the hits."""
         index = next((index for index, row in enumerate(self.rows) if row.hit.fragment.id == fragment_id), None)
         if index is not None:
             self.cursor = index
@@ -269,7 +271,7 @@ class HitList(RowList):
             self._post_moved(self.cursor)
 
     def _post_moved(self, row: int) -> None:
-        """Post `Moved` for a selection after the rows have changed, when the row number may be the same as before."""
+        """Post `Moved` after the rows have changed: the number of the selected row may be the same as before."""
         self._has_user_moved = True
         self.post_message(self.Moved(self, row))
 
@@ -283,7 +285,7 @@ class HitList(RowList):
         self._list_fragment(self.rows[self.cursor].hit.fragment.id)
 
     def action_fold(self) -> None:
-        """Fold the fragments of the selected note; if they are folded already, select its best one."""
+        """Fold the fragments of the selected note; if the note is folded already, select its best fragment."""
         if not self.rows:
             return
         best, path = self.cursor, self.rows[self.cursor].hit.fragment.path
@@ -300,7 +302,10 @@ class HitList(RowList):
             self._post_moved(best)
 
     def on_click(self, event: events.Click) -> None:
-        """Select the row; on the mark toggle it, on a "more" line unfold, on a double click open the editor."""
+        """Select the clicked row. A click on the mark also toggles the mark, a double click opens the editor.
+
+        A click on the line "▸ 3 more in this note" unfolds the note instead.
+        """
         line_number = event.y + self.scroll_offset.y
         row = self.row_at_line(line_number)
         if row < self.row_count and line_number - self.first_line_of(row) == self.ROW_HEIGHT:
@@ -335,7 +340,7 @@ class HitList(RowList):
         return lines
 
     def _draw_rank(self, row: HitRow) -> list[Part]:
-        """Return the rank, or the sign of a memory, and the sign for marked, packed or remembered."""
+        """Return the rank (for a memory its sign), then the sign for marked, in the pack, or source of a memory."""
         fragment_id = row.hit.fragment.id
         memory = ("◆", self.style_of("hit--memory"))
         sign = (" ", Style.null())
@@ -349,7 +354,7 @@ class HitList(RowList):
         return [rank, sign, (" ", Style.null())]
 
     def _draw_names(self, row: HitRow, cells: int) -> list[Part]:
-        """Return the kind of an attachment and the names of the hit; for a memory its title and source."""
+        """Return the title and headings of a hit, for an attachment after its kind; for a memory, title and source."""
         hit = row.hit
         if is_memory(hit):
             parts = (
@@ -364,9 +369,9 @@ class HitList(RowList):
         return self._draw_note_names(row, names, cells)
 
     def _draw_note_names(self, row: HitRow, names: list[tuple[str, list[Span]]], cells: int) -> list[Part]:
-        """Return the title, the folder if needed to distinguish the note, and the headings.
+        """Return the title, the folder if it distinguishes the note, and the headings, in at most `cells` cells.
 
-        A row below the best one of its note shows only the headings.
+        A row below the best fragment of its note shows only the headings.
         """
         title, soft = self.style_of("hit--title"), self.style_of("hit--heading")
         match = self.style_of("row--match")
@@ -385,7 +390,7 @@ class HitList(RowList):
         return [*parts, *name_parts(names[1:], cells - total_cells(parts), soft, soft, match)]
 
     def _draw_figures(self, row: HitRow, width: int) -> list[Part]:
-        """Return the score as a bar relative to the top score, the token count and the age of the note."""
+        """Return a bar for the score relative to the best hit's, the token count, and the age of the note."""
         hit, faint = row.hit, self.style_of("row--faint")
         # A query of filters alone ranks nothing, so no hit has a share.
         share = hit.score / self._top_score if row.rank and hit.confidence is not None and self._top_score else 0.0
@@ -396,12 +401,12 @@ class HitList(RowList):
         return figures
 
     def _spans_to_highlight(self, text: str, spans: Sequence[Span]) -> list[Span]:
-        """Return the matched spans to highlight: those that are not stop words."""
+        """Return the spans of `text` to highlight: matched words except stop words."""
         return [span for span in spans if text[span.start : span.end].casefold() not in self._stop_words]
 
 
 def _is_drawn_alike(old: HitRow, new: HitRow) -> bool:
-    """Return whether a row is drawn as before; hits are compared by identity, as their texts are long."""
+    """Return whether two rows look the same; hits are compared by identity, because their texts are long."""
     return old.hit is new.hit and (old.rank, old.is_below_best, old.folded_count, old.folder) == (
         new.rank,
         new.is_below_best,
@@ -411,7 +416,7 @@ def _is_drawn_alike(old: HitRow, new: HitRow) -> bool:
 
 
 def _format_memory_source(fragment: Fragment) -> str:
-    """Return the source of a memory, without folders, and why it was kept."""
+    """Return the file name of a memory's source, and the reason why the memory was kept; "" if it has neither."""
     if not fragment.heading_path:
         return ""
     source, *reasons = fragment.heading_path

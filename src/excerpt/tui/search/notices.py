@@ -1,4 +1,4 @@
-"""Texts shown in place of the hits, and in the title of their list."""
+"""Texts shown in place of the list of hits, and the title of that list."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 _GAUGE_CELLS = 30
 
 
-_OPENING_NOTICE = EmptyState("Opening the index", "A moment.")
+_OPENING_NOTICE = EmptyState("Opening the index", "The search is ready in a moment.")
 
 
 def search_notice(index: IndexState, vault: Path, *, first: bool = False) -> EmptyState:
     """Return the text shown in place of the list while there is no query.
 
-    `first` adds instructions for a user who has not opened a vault of their own before.
+    `index` is the state of the index, `vault` the vault's folder. `first` adds instructions for a user who has never
+    opened a vault before, except the demo.
     """
     if index.status is not None and index.status.notes:
         title = f"Search {format_count(index.status.notes, 'note')}"
@@ -71,14 +72,14 @@ def _reading_notice(index: IndexState) -> EmptyState:
 
 
 def is_unanswered(result: Result | None) -> bool:
-    """Return whether there are hits but none of them is likely to answer the query."""
+    """Return whether the result has hits, but none of them is likely to answer the query."""
     return result is not None and bool(result.hits) and result.confidence is Confidence.NOTHING
 
 
 def list_title(result: Result | None, correction: str, *, is_lower_bound: bool = False) -> str:
-    """Return the title of the list, with the number of hits shown if more fragments match.
+    """Return the title of the list of hits, with the number of hits if more fragments match than are listed.
 
-    `is_lower_bound` marks the number of matches as a lower bound. `correction` is the suggested query, or "".
+    `is_lower_bound` says that more fragments may match than counted. `correction` is the suggested query, or "".
     """
     if result is None or not result.hits:
         return ""

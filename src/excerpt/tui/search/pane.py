@@ -1,4 +1,4 @@
-"""The Search tab: query, ranked list, side panel and pack. It asks the engine and passes the answers to its parts."""
+"""The Search tab: query, ranked list, side panel and pack. The tab asks the engine and shows the answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from textual.widgets import Input, Static
 from excerpt.kinds import Format, Scope, Strategy, next_of
 from excerpt.pack.selection import SavedMarks
 from excerpt.settings import Settings
-from excerpt.text.display import format_lines
+from excerpt.text.display import format_count, format_lines
 from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.debouncer import Debouncer
 from excerpt.tui.common.notice import EmptyState, Notice
@@ -53,26 +53,29 @@ if TYPE_CHECKING:
     from excerpt.tui.search.strategies import StrategyChoice
 
 _HIT_ACTIONS = ABOUT_HIT | {"move", "remember", "show_view"}
-"""Actions on hits: pressed right after a letter, they wait for the answer to the whole query."""
+"""Actions that apply to a hit. While a search is pending, they are delayed until its hits are listed."""
 _BUSY_AFTER_SECONDS = 0.5
-"""Seconds before a pending search is shown as such."""
+"""Seconds after which the status of the query bar says that a search is still running."""
 
 _LIST_ACTIONS = frozenset({"copy_fragment", "obsidian", "next_view", "enter_side"})
-"""Actions whose keys do nothing in the pack panel: they apply to the list and the side panel."""
+"""Actions on the list or the side panel, whose keys are disabled while the pack panel has the focus."""
 
 _MENU_ACTIONS = frozenset({"move", "mark", "edit", "back"})
-"""Actions whose keys belong to the menu while it is open."""
+"""Actions whose keys control the menu of the query bar instead while that menu is open."""
 
 
 _MIN_SIDE_HEIGHT_SHARE = 0.65
-"""Least share of the height for the side panel when it is below the list and shows no passage."""
+"""Minimum share of the height, 0 to 1, for the side panel below the list.
+
+It applies to the views why, related notes and map, which need more room than a passage.
+"""
 
 
 class SearchPane(Vertical):
     """The Search tab.
 
-    State: the strategy, the result shown, and which panels are visible. All other state belongs to the controllers: the
-    pane passes keys on to them and shows their answers.
+    The pane holds the strategy, the result shown, and which panels are visible. Controllers hold all other state: the
+    pane passes keys on to the controllers and shows their answers.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Search")
@@ -107,12 +110,12 @@ class SearchPane(Vertical):
     placeholder: var[EmptyState] = var(EmptyState("Type to search."), init=False)
     """Text shown in place of the list while there is no query."""
     share = DEFAULT_LIST_SHARE
-    """The list's share of the body, the same in all tabs."""
+    """Share of the width or height for the list, 0 to 1, the same in all tabs."""
     progress: var[str] = var("", init=False)
     """Progress of the index build; "" while none is running."""
 
     is_populated = False
-    """Whether the panels are mounted, which happens after the first frame."""
+    """Whether the side panel and the pack panel are mounted, which happens after the first frame."""
     side: SidePanel
     pack_panel: PackPanel
 
@@ -152,11 +155,14 @@ class SearchPane(Vertical):
         self._engine = engine
         self._hit_limit = settings.search.limit
         self._pending_actions: list[Callable[[], Awaitable[object]]] = []
+        """Actions to run when the newest query is answered, in order."""
         self._search_error: EmptyState | None = None
         self._busy_timer = Debouncer(self.set_timer)
         self._pending_selection_id = ""
+        """Id of the fragment to select in the next result; "" for none."""
         self._corrected_query = ""
         self._pending_copy_to_file: bool | None = None
+        """Whether the copy of the pack that waits for an answer goes to a file; None if no copy waits."""
         self._last_state = SearchState()
 
     def compose(self) -> ComposeResult:
@@ -176,7 +182,7 @@ class SearchPane(Vertical):
         self._show_result()
 
     async def mount_panels(self) -> None:
-        """Mount what the first frame does not show: the side panel and the pack panel."""
+        """Mount the side panel and the pack panel, which the first frame does not show, and search."""
         from excerpt.tui.pack.panel import PackPanel
         from excerpt.tui.search.side_panel import SidePanel
 
@@ -204,6 +210,7 @@ class SearchPane(Vertical):
 
     @property
     def query_text(self) -> str:
+        """The query as typed."""
         return self._bar.text
 
     @property
@@ -213,7 +220,7 @@ class SearchPane(Vertical):
 
     @property
     def _target_hit(self) -> Hit | None:
-        """The hit that keys apply to: the passage in the side panel while that has the focus, else the selected hit."""
+        """The hit that keys apply to: the side panel's passage if that panel has the focus, else the selected hit."""
         return self.side.passage if self.is_populated and self.side.has_focus_within else self.selected
 
     @property
@@ -227,13 +234,13 @@ class SearchPane(Vertical):
 
     @property
     def is_up_to_date(self) -> bool:
-        """Whether list and pack are up to date with the last requests."""
+        """Whether the list and the pack show the answers to the newest requests."""
         return not self._is_searching and self.pack.is_answered
 
     # --- calls from the main screen -----------------------------------------------------------------------------------
 
     def apply_settings(self, settings: Settings) -> None:
-        """Use other settings from now on; only changed ones take effect, at once."""
+        """Apply `settings`. A value that the user has set by a key stays if its setting has not changed."""
         old, self._settings = self._settings, settings
         if old.search.strategy is not settings.search.strategy:
             self.strategy = settings.search.strategy
@@ -242,16 +249,16 @@ class SearchPane(Vertical):
             self._refresh_memories()
 
     def load_saved_marks(self, saved_marks: SavedMarks) -> None:
-        """Add the marks of an earlier session."""
+        """Load the marks of an earlier session, which the pack does not include until the user restores them."""
         self.pack.load_saved_marks(saved_marks)
         self._show_choices()
 
     async def open_query_store(self, store: QueryStore) -> None:
-        """Store queries from now on, and load the history."""
+        """Store queries in `store` from now on, and load the history from it."""
         await self._bar.queries.open_store(store)
 
     def repeat_requests(self) -> None:
-        """Repeat the requests for all that is shown, because there is a newer index."""
+        """Repeat the requests for the hits and the pack, because the index has changed."""
         if self.query_text.strip():
             self._bar.ask_interpretation()
             self.search()
@@ -259,12 +266,12 @@ class SearchPane(Vertical):
             self._ask_pack()
 
     def retry_missing_marks(self) -> None:
-        """Request marked fragments again that were missing: they may have been found elsewhere."""
+        """Request the pack again if marked fragments were missing: they may have been found at another place."""
         if self.pack.newest_pack is not None and self.pack.newest_pack.missing:
             self._ask_pack()
 
     def ask_memories(self) -> None:
-        """Request the memories that match the answered query."""
+        """Request the memories that match the query of the result shown."""
         self.memories.ask(self._answered_query, self.pack.choices.marks)
 
     @property
@@ -311,7 +318,7 @@ class SearchPane(Vertical):
         self.search()
 
     def search(self) -> None:
-        """Search for the current query; called again when there is a newer index."""
+        """Request the hits of the current query, and show when they arrive; clear the list if the query is empty."""
         if not self.is_populated:
             return
         query = self.query_text.strip()
@@ -345,7 +352,10 @@ class SearchPane(Vertical):
         self._search_error = error
 
     def _handle_result(self, visible_rows: int, result: Result) -> None:
-        """Show an answer, even if a newer query is pending, and request the matches of hits below the visible rows."""
+        """Show the result, even if a newer query is pending, and request the matched words of the hits not yet visible.
+
+        `visible_rows` is the number of visible rows of the list: for these the result has the matched words already.
+        """
         if not self._is_searching:
             self._stop_waiting()
         self._search_error = None
@@ -369,7 +379,7 @@ class SearchPane(Vertical):
         return self._engine.is_waiting("search")
 
     def has_to_wait(self, action: str) -> bool:
-        """Return whether the action has to wait for hits that are not there yet."""
+        """Return whether the action applies to a hit and has to wait because a search is pending."""
         moves_elsewhere = action == "move" and (
             self.query_one("#aside").has_focus_within or self._bar.queries.is_in_history
         )
@@ -379,11 +389,11 @@ class SearchPane(Vertical):
 
     @property
     def is_opening(self) -> bool:
-        """Whether actions wait for an answer, or the query menu for its rows."""
+        """Whether actions wait for the hits of a query, or the query menu waits for its rows."""
         return bool(self._pending_actions) or self._engine.is_waiting("suggest")
 
     def run_when_answered(self, action: Callable[[], Awaitable[object]]) -> None:
-        """Call `action` when the newest query is answered."""
+        """Run `action` when the newest query is answered, after the actions that wait already."""
         self._pending_actions.append(action)
 
     async def _run_pending_actions(self) -> None:
@@ -392,17 +402,16 @@ class SearchPane(Vertical):
             await action()
 
     def _handle_all_matches(self, result: Result) -> None:
-        """Redraw the rows with the matches of all hits, and request the pack again.
+        """Redraw the list with the matched words of all hits in `result`, and request the pack again.
 
-        Of the visible rows, only fragments below the best one of their note change. A passage too long for the pack is
-        cut to its matches, so the pack may change.
+        The pack may change because a passage that is too long for it is cut to the lines with matches.
         """
         self.set_reactive(SearchPane.result, result)
         self._show_rows(is_repeat=True)
         self._ask_pack()
 
     def watch_result(self, old: Result | None, new: Result | None) -> None:
-        """Show the result, then update what depends on it."""
+        """Show the result, then update what depends on the result: selection, memories, pack and keys."""
         is_repeat = old is not None and new is not None and old.query == new.query
         self._ask_correction()
         self._show_result()
@@ -413,7 +422,7 @@ class SearchPane(Vertical):
         self._show_selection(is_repeat=is_repeat)
 
     def _ask_correction(self) -> None:
-        """Request a corrected query if nothing answers this one, or if it looks as if it had a filter."""
+        """Request a corrected query if no hit answers the query, or if a word of the query looks like a filter."""
         from excerpt.tui.questions import AskCorrection
 
         result, self._corrected_query = self.result, ""
@@ -427,9 +436,9 @@ class SearchPane(Vertical):
             self._refresh_keys()
 
     def _show_result(self) -> None:
-        """Show the outcome of the query in its bar and in the title of the list.
+        """Show the number and confidence of the hits in the query bar and in the title of the list.
 
-        If there are no hits, also show it in place of the list.
+        If there are no hits, a notice that says so replaces the list.
         """
         result, bar = self.result, self._bar
         notice = self.query_one("#notice", Notice)
@@ -456,7 +465,7 @@ class SearchPane(Vertical):
             notice.empty_state = no_hits_notice(result, self.progress, self._corrected_query)
 
     def _show_side(self) -> None:
-        """Show the side panel if it has content; a map needs no query."""
+        """Show the side panel if there are hits, or if its view is the map, which needs no query."""
         shows_map = self.is_populated and self.side.view == "map" and self._split.context
         self._split.context = bool(self._result_hits) or shows_map
 
@@ -465,7 +474,7 @@ class SearchPane(Vertical):
         return self.result.hits if self.result is not None else ()
 
     def _show_rows(self, *, is_repeat: bool) -> None:
-        """List the hits, with memories among them."""
+        """List the hits, with memories among them; `is_repeat` says that the same query was answered again."""
         if self.result is None:
             self.memories.clear()
         self._hits.show(self.memories.rows(self._result_hits), is_repeat=is_repeat)
@@ -474,7 +483,7 @@ class SearchPane(Vertical):
 
     @on(HitList.EndReached)
     def _request_more_hits(self, event: HitList.EndReached) -> None:
-        """Request more hits, if there are more."""
+        """Request more hits if the cursor reaches the last row and more fragments match."""
         event.stop()
         result = self.result
         if result is not None and len(result.hits) == self._hit_limit < result.matched and not self._is_searching:
@@ -491,7 +500,10 @@ class SearchPane(Vertical):
             self._refresh_keys()
 
     def _show_selection(self, *, is_repeat: bool = False) -> None:
-        """Update what depends on the selected hit; `is_repeat` says that the same query was answered again."""
+        """Show the selected hit in the side panel, the cost of marking it, and the keys that apply to it.
+
+        `is_repeat` says that the same query was answered again.
+        """
         if self.is_populated:
             self._select_in_side(is_repeat=is_repeat)
         self.show_cost()
@@ -530,7 +542,7 @@ class SearchPane(Vertical):
         self._show_earlier_count()
 
     def _apply_decision(self, is_changed: bool) -> None:
-        """Show a changed decision about the pack, if `is_changed`, and request the pack again."""
+        """If `is_changed`, show the user's changed choices for the pack, and request the pack again."""
         if is_changed:
             self._show_choices()
             self._ask_pack()
@@ -546,22 +558,24 @@ class SearchPane(Vertical):
         bar.pack_settings, bar.mark_count, bar.order_name = self.pack.pack_settings, len(choices.marks), self.pack.order
 
     def _show_earlier_count(self) -> None:
-        """Show above the list how many marked fragments are not in it."""
+        """Show above the list how many marked fragments are not listed."""
         line, count = self.query_one("#before", Static), len(self.pack.earlier_or_unlisted_marks)
         line.display = count > 0 and self._hits.display
         if count:
             shows, drops = key_sign("show-earlier"), key_sign("drop-earlier")
-            text = f"● {count:,} marked earlier: {shows} shows, {drops} drops"
+            marks = format_count(count, "earlier mark")
+            them = "it" if count == 1 else "them"
+            text = f"● {marks} not in this list: {shows} shows {them}, {drops} drops {them}"
             if line.content != text:
                 line.update(text)
 
     def show_cost(self) -> None:
-        """Show the estimated cost of adding the selected fragment; the exact cost follows."""
+        """Show how many tokens marking the selected fragment would add: an estimate now, the exact number later."""
         self.pack.update_cost()
         self.query_one(PackBar).cost = self.pack.cost
 
     def _show_pack(self) -> None:
-        """Show the current pack in its bar, in the margin of the preview and in its panel."""
+        """Show the newest pack in the pack bar, in the margin of the preview and in the pack panel."""
         packed, bar = self.pack.newest_pack, self.query_one(PackBar)
         self._show_choices()
         bar.pack, bar.cost = packed.result if packed is not None else None, self.pack.cost
@@ -605,7 +619,7 @@ class SearchPane(Vertical):
             self._hits.move(rows)
 
     def action_mark(self) -> None:
-        """Toggle the mark of the current passage; in lists the cursor moves on."""
+        """Toggle the mark of the selected hit or the side panel's passage; in a list, select the next row."""
         if not self.side.has_focus_within:
             self._toggle_mark_and_move(1)
         elif (hit := self.side.passage) is not None:
@@ -627,9 +641,9 @@ class SearchPane(Vertical):
         self._apply_decision(self.pack.redo())
 
     def action_show_earlier(self) -> None:
-        """Mark again what was marked in an earlier session, and show the pack."""
+        """Restore the marks of an earlier session, and open the pack panel."""
         if not self.pack.earlier_or_unlisted_marks:
-            self.notify("No earlier marks are outside the list.")
+            self.notify("No fragment is marked outside of the list.")
             return
         self._apply_decision(self.pack.restore_marks())
         if not self.pack_panel.has_focus:
@@ -637,11 +651,11 @@ class SearchPane(Vertical):
 
     def action_drop_earlier(self) -> None:
         if not self.pack.earlier_or_unlisted_marks:
-            self.notify("No earlier marks are outside the list.")
+            self.notify("No fragment is marked outside of the list.")
         self._apply_decision(self.pack.drop_earlier())
 
     def action_type_budget(self) -> None:
-        """Open a dialog to type the budget."""
+        """Open a dialog to type the token budget; copy the pack afterwards if the user asks for that."""
         from excerpt.tui.pack.panel import BudgetDialog
 
         def answered(typed: BudgetDialogResult | None) -> None:
@@ -665,7 +679,7 @@ class SearchPane(Vertical):
         self._apply_decision(self.pack.change_settings(budget=next_budget(self.budget, steps)))
 
     def action_copy_pack(self) -> None:
-        """Copy the pack of the newest query; if it is still being built, as soon as it is ready."""
+        """Copy the pack of the newest query; wait if that pack is still being built."""
         self._copy(to_file=False)
 
     def action_save_pack(self) -> None:
@@ -682,7 +696,7 @@ class SearchPane(Vertical):
             self.post_message(request)
 
     def action_remember_pack(self) -> None:
-        """Remember the pack as it would be copied; it names its sources itself."""
+        """Store the text of the pack as a memory. The text names its sources, so the memory has none."""
         if self.pack.newest_pack is None or self.pack.is_empty:
             self.notify("Nothing to remember: the pack is empty.", severity="warning")
         else:
@@ -691,7 +705,7 @@ class SearchPane(Vertical):
     # --- the pack's panel ---------------------------------------------------------------------------------------------
 
     def action_panel(self) -> None:
-        """Open the pack panel and focus it; if it has the focus, close it."""
+        """Open the pack panel and focus it, or close the panel if it has the focus already."""
         panel = self.pack_panel
         if panel.has_focus:
             self._close_pack()
@@ -702,7 +716,7 @@ class SearchPane(Vertical):
         panel.focus()
 
     def _close_pack(self) -> bool:
-        """Close the pack panel and give its focus to the list; return False if it was closed already."""
+        """Close the pack panel; return False if the panel was closed already. Its focus moves to the list."""
         was_open, had_focus = self._split.panel, self.pack_panel.has_focus
         self.pack_panel.remove_class("-open")
         self._split.panel = False
@@ -711,14 +725,18 @@ class SearchPane(Vertical):
         return was_open
 
     def _preview_panel_row(self) -> None:
-        """Show the fragment of the panel's row in the preview, in place of the panel if there is no room for both."""
+        """Show the fragment of the pack panel's selected row in the preview.
+
+        The preview replaces the pack panel if there is no room for both.
+        """
         panel, rows = self.pack_panel, self._hits
         row, pack = panel.selected, panel.selected_pack
         if row is None:
             return
         fragment_ids = (pack.entry.fragment_id,) if pack is not None else row.fragment_ids
         if not fragment_ids or not row.line_start:
-            self.notify("That text is no longer in the vault." if fragment_ids else "It is no longer among the hits.")
+            where = "in the vault" if fragment_ids else "among the hits"
+            self.notify(f"That text is no longer {where}.")
             return
         spans = {mark.fragment: mark.spans for mark in self.pack.choices.marks}
         spans.update((hit.fragment.id, hit.spans) for hit in rows.hits)
@@ -734,7 +752,10 @@ class SearchPane(Vertical):
             self._focus_side()
 
     def _remember_passage(self) -> None:
-        """Remember the passage selected in the pack panel, with the text that the scope added."""
+        """Store the passage selected in the pack panel as a memory, with the context that the scope added.
+
+        If the passage is a memory already, open that memory in the form.
+        """
         from excerpt.model import Source
 
         row = self.pack_panel.selected_pack
@@ -748,9 +769,10 @@ class SearchPane(Vertical):
     # --- the side panel -----------------------------------------------------------------------------------------------
 
     def action_show_view(self, view: str) -> None:
-        """Show a view of the selected hit; if it is shown already, show the passage, or the list if it took its place.
+        """Show a view of the side panel by its name, such as "why"; at the second call, show the passage instead.
 
-        Related notes and map get the focus, as the user selects something in them.
+        If the side panel replaces the list, the second call shows the list. Related notes and the map get the focus,
+        because the user selects something in them.
         """
         from excerpt.tui.search.side_panel import PanelView
 
@@ -767,7 +789,7 @@ class SearchPane(Vertical):
             self.screen.set_focus(self.side.focus_target)
 
     def action_next_view(self) -> None:
-        """Show the next view. If the side panel is hidden, show it, in place of the list if necessary."""
+        """Show the next view of the side panel. If the panel is hidden, show it, replacing the list if necessary."""
         if self.side.display:
             self.side.next_view()
         else:
@@ -775,7 +797,7 @@ class SearchPane(Vertical):
             self._focus_side()
 
     def action_enter_side(self) -> None:
-        """Focus the side panel; if it shows the passage, move to the next link."""
+        """Focus the side panel; in the passage view, also put the cursor on the next link."""
         self._focus_side()
         if self.side.view == "passage":
             self.side.preview.action_next_link()
@@ -791,7 +813,7 @@ class SearchPane(Vertical):
         return self._split.arrangement.context and not self._split.arrangement.first
 
     def _return_to_list(self) -> None:
-        """Focus the list, and show it again if the side panel took its place."""
+        """Focus the list, after showing it again if the side panel replaces it."""
         self._split.prefers_context = False
         self._focus_list()
 
@@ -802,7 +824,7 @@ class SearchPane(Vertical):
         self.side.scroll_pages(pages)
 
     def on_side_panel_content_changed(self) -> None:
-        """Update the layout and the keys for the passage or view that the side panel shows now."""
+        """Update the minimum height and the keys for the passage or view that the side panel shows now."""
         # Why, related notes and map need more room below the list than a passage.
         self._split.min_second_share = 0.0 if self.side.view == "passage" else _MIN_SIDE_HEIGHT_SHARE
         self._refresh_keys()
@@ -817,7 +839,7 @@ class SearchPane(Vertical):
         self._bar.add_to_history()
 
     def action_copy_fragment(self) -> None:
-        """Copy the current passage, or the lines picked in it."""
+        """Copy the lines picked in the preview, else the selected hit or the side panel's passage."""
         hit = self._target_hit
         lines = self.side.pop_picked_lines() if self.side.has_focus_within else None
         if lines is not None and hit is not None:
@@ -829,7 +851,10 @@ class SearchPane(Vertical):
             self.post_message(CopyRequested(fragment.text, "Fragment", fragment.tokens, notes))
 
     def action_edit(self) -> None:
-        """Do what enter does in the focused panel, else open the current note, or use the corrected query."""
+        """Handle enter: pass it to the focused panel, else open the note in the editor.
+
+        For a memory, its source is opened. Without hits, the corrected query is used.
+        """
         hit, memory = self._target_hit, self._target_memory
         if self.pack_panel.has_focus:
             self._preview_panel_row()
@@ -849,14 +874,17 @@ class SearchPane(Vertical):
             self._bar.set_query(self._corrected_query)
 
     def action_obsidian(self) -> None:
-        """Open the current note in Obsidian."""
+        """Open the note of the selected hit or of the side panel's passage in Obsidian."""
         hit = self._target_hit
         if hit is not None:
             fragment = hit.fragment
             self.post_message(ObsidianRequested(fragment.path, fragment.heading_path, fragment.id))
 
     def action_remember(self) -> None:
-        """Remember the passage of the pack panel, or the current one; open a memory in the form."""
+        """Store the focused passage as a memory: of the pack panel, the picked lines, the side panel or the list.
+
+        If that passage is a memory already, open the memory in the form.
+        """
         if self.pack_panel.has_focus and self.pack_panel.row_count:
             self._remember_passage()
         elif (memory := self._target_memory) is not None:
@@ -869,7 +897,7 @@ class SearchPane(Vertical):
             self.post_message(RememberRequested(hit, self.query_text.strip()))
 
     def action_memories(self) -> None:
-        """Switch between memories among the hits, before them, or not shown."""
+        """Switch the placement of memories: among the hits, before the hits, or not shown."""
         self.memories.next_placement()
         placement = self.memories.placement
         is_off = placement is MemoryPlacement.OFF
@@ -882,7 +910,7 @@ class SearchPane(Vertical):
         self.strategy = next_of(list(Strategy), self.strategy)
 
     def action_why_not(self) -> None:
-        """Ask for a note by its name why it is not ranked higher, whether or not anything is listed."""
+        """Open a dialog that explains for a note, typed by name, why it is not ranked higher."""
         from excerpt.tui.search.why_view import WhyNot
 
         if self.result is not None:
@@ -902,15 +930,15 @@ class SearchPane(Vertical):
         if choice is None:
             return
         if result is not None and result.requested_strategy is not self.strategy:
-            self.notify(f"The query sets the strategy {result.requested_strategy}: remove its ! to choose another.")
+            self.notify(f"The query sets the strategy {result.requested_strategy}. Remove the ! to choose another.")
         elif choice.strategy is self.strategy:
-            self._hits.select_fragment(choice.fragment)
+            self._hits.select_fragment(choice.fragment_id)
         else:
-            self._pending_selection_id = choice.fragment
+            self._pending_selection_id = choice.fragment_id
             self.strategy = choice.strategy
 
     def _select_pending_fragment(self) -> None:
-        """Select the fragment that was chosen with a strategy, once the hits are listed."""
+        """Select the fragment that the user chose in the comparison of strategies, once the hits are listed."""
         fragment, self._pending_selection_id = self._pending_selection_id, ""
         if fragment:
             self._hits.select_fragment(fragment)
@@ -918,7 +946,7 @@ class SearchPane(Vertical):
     # --- the query's menu ---------------------------------------------------------------------------------------------
 
     def action_complete(self) -> None:
-        """Use the corrected query if one is suggested, else complete the word."""
+        """Use the corrected query if one is suggested, else open completions of the word at the cursor."""
         if self._corrected_query:
             self._bar.set_query(self._corrected_query)
         else:
@@ -960,9 +988,9 @@ class SearchPane(Vertical):
             self.screen.set_focus(panes[(index + 1) % len(panes)])
 
     def action_back(self) -> None:
-        """Close the picked lines, the pack panel, or the side panel in place of the list; else focus the list.
+        """Close one thing per call: picked lines, then the pack panel, then a side panel that replaces the list.
 
-        Each call closes one of them. Without hits, the query gets the focus.
+        If none of these is open, focus the list, or the query if there are no hits.
         """
         field = self._bar.field
         if self.side.stop_picking() or self._close_pack():
@@ -979,7 +1007,7 @@ class SearchPane(Vertical):
     # --- which keys work ----------------------------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return False for actions whose keys belong to the open query menu, or do not apply to the focused widget."""
+        """Return False for an action whose key belongs to the open query menu or not to the focused panel."""
         if action in _MENU_ACTIONS and any(menu.is_open for menu in self.query(QueryMenu)):
             return False
         if action in _LIST_ACTIONS and self.is_populated:
@@ -993,7 +1021,7 @@ class SearchPane(Vertical):
         return search_disabled_reason(action, self._search_state(), parameters)
 
     def _refresh_keys(self) -> None:
-        """Update the keys shown, if other ones work now."""
+        """Update the keys in the footer if other actions are enabled now."""
         state = self._search_state()
         if state != self._last_state:
             self._last_state = state
@@ -1005,17 +1033,16 @@ class SearchPane(Vertical):
             return SearchState(has_query=typed, has_files=self._has_files)
         hit, panel = self._target_hit, self.pack_panel
         on_name = self.side.has_focus_within and self.side.view == "related" and self.side.related.reason is not None
+        kind = SelectedRowKind.NOTHING
+        if hit is not None:
+            kind = SelectedRowKind.MEMORY if is_memory(hit) else SelectedRowKind.FRAGMENT
         return SearchState(
             has_query=typed,
             has_result=self.result is not None,
             has_files=self._has_files,
             is_side_visible=self.side.display,
             is_on_name=on_name and hit is None,
-            row_kind=SelectedRowKind.NOTHING
-            if hit is None
-            else SelectedRowKind.MEMORY
-            if is_memory(hit)
-            else SelectedRowKind.FRAGMENT,
+            row_kind=kind,
             has_marks=bool(self.pack.choices.marks),
             has_pack=not self.is_up_to_date or not self.pack.is_empty,
             can_undo=self.pack.can_undo,

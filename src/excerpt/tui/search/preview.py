@@ -1,4 +1,4 @@
-"""The passage of the selected fragment in its note: numbered lines, the fragment marked, links to follow."""
+"""The preview: numbered lines of a note around a fragment, which is marked in the margin, with links to follow."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ _CONTEXT_LINES = 2
 
 
 def _fragment_location(window: NoteWindow | None) -> tuple[str, int] | None:
-    """Return the path and first line of the fragment, which an edit leaves the same while the id changes."""
+    """Return the path and first line of the window's fragment. An edit of its text keeps both but changes its id."""
     return (window.fragment.path, window.fragment.line_start) if window is not None else None
 
 
 class Preview(LineView):
-    """A window of a note, wrapped to the width available.
+    """A widget that shows a window (a range of lines) of a note, wrapped to the width available.
 
-    State: the match that was jumped to, the picked lines, the link under the cursor.
+    Its state are the match that the user jumped to, the picked lines, and the link under the cursor.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with the passage focused")
@@ -76,15 +76,15 @@ class Preview(LineView):
 
     window: reactive[NoteWindow | None] = reactive(None, init=False)
     packed_line_ranges: reactive[tuple[tuple[int, int], ...]] = reactive((), init=False)
-    """First and last line of each passage of this note that is in the pack."""
+    """Lines of this note that are in the pack: the first and last line of each passage."""
     picked_lines: reactive[PickedLineRange | None] = reactive(None, init=False)
     is_linked_passage: reactive[bool] = reactive(False, init=False)
     """Whether the passage shown was reached by a link and is not the selected hit."""
-    link: reactive[LinkPosition | None] = reactive(None, init=False)
-    """The link under the cursor."""
+    cursor_link: reactive[LinkPosition | None] = reactive(None, init=False)
+    """The link under the cursor; None if the cursor is on no link."""
 
     class LinkFollowed(Message):
-        """Sent when a link is clicked, or chosen with the cursor."""
+        """Sent when the user clicks a link, or presses enter on the link under the cursor."""
 
         def __init__(self, link: WrittenLink) -> None:
             super().__init__()
@@ -98,7 +98,7 @@ class Preview(LineView):
             self.line = line
 
     class ReturnRequested(Message):
-        """Sent to return to what was shown before the last link."""
+        """Sent to return to the passage that was shown before a link was followed."""
 
     class WholeNoteRequested(Message):
         """Sent to switch between the whole note and the lines around the fragment."""
@@ -108,10 +108,11 @@ class Preview(LineView):
         self._rows: list[WrappedRow] = []
         self._strips: dict[int, Strip] = {}
         self._current_match_row: int | None = None
+        """Index in `_rows` of the match that the user jumped to."""
         self._scroll_pending = False
         self._last_height = 0
         self._lines_to_keep: tuple[int | None, int | None] = None, None
-        """The line at the top, and the line to keep visible, when the window last had rows."""
+        """The line at the top and the line to keep visible before the widget was resized, as line numbers."""
         self._cached_style = lru_cache(maxsize=512)(self._combine_styles)
 
     # --- window and layout --------------------------------------------------------------------------------------------
@@ -140,7 +141,7 @@ class Preview(LineView):
     def watch_is_linked_passage(self) -> None:
         self.border_title = self._format_border_title(self.window)
 
-    def watch_link(self) -> None:
+    def watch_cursor_link(self) -> None:
         self._redraw()
 
     def _redraw(self) -> None:
@@ -168,10 +169,10 @@ class Preview(LineView):
             self._scroll_to_row(top if top <= row < top + height else max(0, row - context))
 
     def _line_to_keep_visible(self, height: int) -> int | None:
-        """Return the number of the line to keep visible, or None.
+        """Return the number of the line to keep visible when the widget is resized; None if there is no such line.
 
-        It is the first visible line of the passage with a match, else its first visible line, else the first visible
-        match.
+        Of the `height` visible rows, that is the first row of the fragment with a match, else the first row of the
+        fragment, else the first row with a match.
         """
         if self.window is None:
             return None
@@ -182,7 +183,7 @@ class Preview(LineView):
         return matched[0].line.number if matched else None
 
     def _match_row_of_line(self, number: int) -> int:
-        """Return the first row of a line that has a match, else the first row of the line."""
+        """Return the row of line `number` that has its first match; the line's first row if it has no match."""
         rows = (row for row, each in enumerate(self._rows) if each.line.number == number and each.has_match)
         row = next(rows, None)
         return self._first_row_of_line(number) if row is None else row + self._rows_above
@@ -219,7 +220,7 @@ class Preview(LineView):
         self._rows = wrap_lines(window.lines, width) if window is not None else []
         self._strips.clear()
         self._current_match_row = None
-        self.set_reactive(Preview.link, None)
+        self.set_reactive(Preview.cursor_link, None)
         self.set_line_count(len(self._rows) + self._rows_above + self._rows_below)
 
     @property
@@ -254,7 +255,7 @@ class Preview(LineView):
     # --- moving -------------------------------------------------------------------------------------------------------
 
     def scroll_pages(self, pages: float) -> None:
-        """Scroll by pages, less one line, which stays visible."""
+        """Scroll down by a number of pages, up if negative. A page is the height less one line, which stays visible."""
         step = max(1, self.scrollable_content_region.height - 1)
         self.move(round(pages * step))
 
@@ -278,7 +279,7 @@ class Preview(LineView):
             self.show_line(self.window.line_count)
 
     def show_line(self, number: int) -> None:
-        """Scroll to a line of the note; request it if it is not in the window."""
+        """Scroll to line `number` of the note; if the window does not contain the line, request that line."""
         if self.window is None:
             return
         if not self.window.contains(number):
@@ -287,21 +288,21 @@ class Preview(LineView):
             self._scroll_to_row(self._first_row_of_line(number) if number > 1 else 0)
 
     def action_heading(self, step: int) -> None:
-        """Scroll to the next heading, or the previous one."""
+        """Scroll to the next heading (`step` 1) or the previous one (-1)."""
         line = self.line_at_top
         if self.window is None or line is None:
             return
         heading = next_heading(self.window.headings, line, step)
         if heading is None:
-            self.notify("No heading follows." if step > 0 else "No heading comes before this.")
+            self.notify("There is no heading below." if step > 0 else "There is no heading above.")
         else:
             self.show_line(heading.line_start)
 
     def action_match(self, step: int) -> None:
-        """Scroll to the next row with a match, or the previous one; the last is followed by the first."""
+        """Scroll to the next row with a match (`step` 1) or the previous one (-1), around the ends of the window."""
         matches = [row for row, each in enumerate(self._rows) if each.has_match]
         if not matches:
-            self.notify("No word of the query is here.")
+            self.notify("The lines shown contain no word of the query.")
             return
         top, height = self.scroll_offset.y - self._rows_above, self.scrollable_content_region.height
         row_before = self._current_match_row
@@ -318,7 +319,10 @@ class Preview(LineView):
     # --- picking lines ------------------------------------------------------------------------------------------------
 
     def action_pick(self, step: int) -> None:
-        """Start picking lines, at the fragment's first line if visible; then add or remove a line at the end."""
+        """Pick a line; if lines are picked already, move the end of the picked lines down (`step` 1) or up (-1).
+
+        The first line picked is the first one of the fragment if visible, else the first visible line.
+        """
         if self.window is None or not self._rows:
             return
         if self.picked_lines is None:
@@ -341,28 +345,32 @@ class Preview(LineView):
     # --- links --------------------------------------------------------------------------------------------------------
 
     def action_next_link(self) -> None:
-        """Put the cursor on the next visible link; the last is followed by the first."""
+        """Put the cursor on the next visible link; after the last link, on the first one."""
         top = self.scroll_offset.y - self._rows_above
         spots = list(find_links(self._rows, top, top + self.scrollable_content_region.height))
         if not spots:
             self.notify("No link is visible.")
             return
-        self.link = spots[(spots.index(self.link) + 1) % len(spots) if self.link in spots else 0]
+        self.cursor_link = spots[(spots.index(self.cursor_link) + 1) % len(spots) if self.cursor_link in spots else 0]
 
     def follow_cursor_link(self) -> bool:
-        """Follow the link under the cursor; return False if the cursor is on no visible link."""
+        """Send `LinkFollowed` for the link under the cursor; return False if the cursor is on no visible link."""
         top = self.scroll_offset.y - self._rows_above
-        if self.link is None or not top <= self.link.row < top + self.scrollable_content_region.height:
+        if self.cursor_link is None or not top <= self.cursor_link.row < top + self.scrollable_content_region.height:
             return False
-        self.post_message(self.LinkFollowed(self.link.target))
+        self.post_message(self.LinkFollowed(self.cursor_link.link))
         return True
 
     def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `HasDisabledReason`'s name
         """Return why an action cannot be done now; "" if it can."""
-        return "You did not follow a link to get here." if action == "come_back" and not self.is_linked_passage else ""
+        return (
+            "There is no passage to return to: no link was followed."
+            if action == "come_back" and not self.is_linked_passage
+            else ""
+        )
 
     def action_come_back(self) -> None:
-        """Request what was shown before the last link."""
+        """Request the passage that was shown before a link was followed."""
         self.post_message(self.ReturnRequested())
 
     def action_read_whole(self) -> None:
@@ -416,7 +424,7 @@ class Preview(LineView):
             Segment(" " * (1 + context_row.indent), self._cached_style(TextStyle.PLAIN, is_inside, is_picked)),
         ]
         is_bright = is_inside or window.whole
-        link = self.link.target if self.link is not None else None
+        link = self.cursor_link.link if self.cursor_link is not None else None
         link_style = self.get_component_rich_style("line--link")
         for run in context_row.runs:
             is_under_cursor = link is not None and run.link is link
@@ -434,10 +442,10 @@ class Preview(LineView):
         return Strip([Segment(" " * self._gutter + text, style)]).adjust_cell_length(width, self.base_style)
 
     def _combine_styles(self, text_style: TextStyle, is_bright: bool, is_picked: bool) -> Style:
-        """Return the style of a run of text.
+        """Return the terminal style of a run of text.
 
-        A `is_bright` run, one in the fragment or in a note shown whole, has its colours. Elsewhere a run has only
-        attributes such as bold, except that matches keep their colours.
+        With `is_bright`, for text of the fragment or of a note shown whole, the run has colours. Other text has only
+        attributes such as bold, and colours for matches alone. `is_picked` adds the background of picked lines.
         """
         style = self.base_style if is_bright else self.get_component_rich_style("line--neighbour")
         if is_picked:
@@ -450,7 +458,7 @@ class Preview(LineView):
 
 
 class WrappedRow(NamedTuple):
-    """One row of the window: the `row_in_line`-th row of a wrapped line, indented by `indent` cells."""
+    """One row of a wrapped line. `row_in_line` counts the rows of `line` from 0; `indent` is in cells."""
 
     line: DrawnLine
     row_in_line: int
@@ -463,7 +471,7 @@ class WrappedRow(NamedTuple):
 
 
 def wrap_lines(lines: Iterable[DrawnLine], width: int) -> list[WrappedRow]:
-    """Return the rows of lines wrapped to `width` cells; a line with aligned columns is drawn aligned if it fits."""
+    """Return the rows of `lines` wrapped to `width` cells. A table row that fits is shown with aligned columns."""
     rows: list[WrappedRow] = []
     for line in lines:
         is_aligned = bool(line.aligned) and sum(cell_len(run.text) for run in line.aligned) <= width
@@ -480,7 +488,7 @@ def wrap_lines(lines: Iterable[DrawnLine], width: int) -> list[WrappedRow]:
 
 
 def _quote_bars(runs: Sequence[StyledRun], indent: int) -> tuple[StyledRun, ...]:
-    """Return the quote bars that start a continuation row of a line, `indent` cells wide; nothing outside of quotes."""
+    """Return the bars that mark a quote at the start of a continuation row, `indent` cells wide; () for other lines."""
     if not runs or not runs[0].text.startswith("▎"):
         return ()
     indented = runs[0].text[:indent]
@@ -490,15 +498,15 @@ def _quote_bars(runs: Sequence[StyledRun], indent: int) -> tuple[StyledRun, ...]
 
 @dataclass(frozen=True, slots=True)
 class LinkPosition:
-    """The position of a drawn link: the row and cell where it begins (without the gutter), and its target."""
+    """The position of a drawn link: the row and cell where the link begins, without the gutter, and the link."""
 
     row: int
     column: int
-    target: WrittenLink
+    link: WrittenLink
 
 
 def find_links(rows: Sequence[WrappedRow], first: int, last: int) -> Iterator[LinkPosition]:
-    """Yield the links that begin on rows `first` to `last` (exclusive), in order."""
+    """Yield the positions of the links that begin on rows `first` to `last` (exclusive), in order."""
     line_links: list[WrittenLink] = []
     for number in range(max(first, 0), min(last, len(rows))):
         row = rows[number]
@@ -513,7 +521,7 @@ def find_links(rows: Sequence[WrappedRow], first: int, last: int) -> Iterator[Li
 
 
 def link_at(row: WrappedRow, column: int) -> WrittenLink | None:
-    """Return the link at a cell of a row, counted without the gutter."""
+    """Return the link at cell `column` of a row, not counting the gutter; None if there is no link."""
     start = row.indent
     for run in row.runs:
         end = start + cell_len(run.text)
@@ -524,7 +532,7 @@ def link_at(row: WrappedRow, column: int) -> WrittenLink | None:
 
 
 def next_heading(headings: Sequence[Section], line: int, step: int) -> Section | None:
-    """Return the next heading below `line`, or the nearest one above it if `step` is negative."""
+    """Return the next heading below `line`, or with a negative `step` the nearest one above; None if there is none."""
     sections = [section for section in headings if section.level]
     if step > 0:
         return next((section for section in sections if section.line_start > line), None)
@@ -532,13 +540,13 @@ def next_heading(headings: Sequence[Section], line: int, step: int) -> Section |
 
 
 def heading_path_at(headings: Sequence[Section], line: int) -> tuple[str, ...]:
-    """Return the headings that a line of a note is under, the outermost first."""
+    """Return the headings of the section that contains line `line`, the outermost heading first."""
     return next((section.heading_path for section in reversed(headings) if section.line_start <= line), ())
 
 
 @dataclass(frozen=True, slots=True)
 class PickedLineRange:
-    """Picked lines: from `anchor`, where picking started, to `end`, which moves."""
+    """The picked lines: from `anchor`, the line picked first, to `end` (inclusive), which may be above `anchor`."""
 
     anchor: int
     end: int

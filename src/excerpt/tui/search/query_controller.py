@@ -1,4 +1,4 @@
-"""Control what helps with a query: interpretation, completion, narrower and wider queries, and the history."""
+"""Control query editing: the interpretation, completions, narrower and wider queries, and the history."""
 
 from __future__ import annotations
 
@@ -17,37 +17,39 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 
 _WARNING_CHECK_SECONDS = 0.8
-"""Seconds without a change after which a query is checked for warnings: sooner, half of it may be missing."""
+"""Seconds without a change after which a query is checked for warnings: it may be half typed before that."""
 _SETTLED_SECONDS = 2.0
-"""Seconds without a change after which a query with hits is added to the history: by then the user reads them."""
+"""Seconds without a change after which a query with hits is added to the history: the user reads the hits then."""
 
 
 class QueryController:
-    """The state of query editing: the history and the position in it, the word being completed, and pending checks.
+    """The state of query editing: the history, the query of the history shown, the word being completed, and timers.
 
-    `query` returns the current query; answers about an earlier query are dropped.
+    `query` returns the current query; answers about an earlier query are dropped. `start_timer` runs a function once
+    after a number of seconds.
     """
 
     def __init__(self, engine: QuestionQueue, start_timer: StartTimer, query: Callable[[], str]) -> None:
         self.history = QueryHistory()
         self.store: QueryStore | None = None
-        """Stores asked and saved queries; None until their location is known."""
+        """The files of the history and of saved queries; None until a vault is open."""
         self.is_typing = False
-        """Whether the last change of the query typed or deleted one letter."""
+        """Whether the last change of the query inserted or deleted one letter."""
         self.cursor_token: CursorToken | None = None
-        """The word being completed."""
+        """The word being completed; None if there is none."""
         self._engine = engine
         self._query = query
         self._last_query = ""
         self._history_cursor: HistoryCursor | None = None
         self._dismissed_word_start = -1
+        """Index in the query of the word whose completions the user has closed; -1 for none."""
         self._warning_check_timer = Debouncer(start_timer)
         self._settle_timer = Debouncer(start_timer)
 
     # --- interpretation -----------------------------------------------------------------------------------------------
 
     def record_change(self, query: str) -> None:
-        """Record a change of the query."""
+        """Record that the query has changed to `query`."""
         self.is_typing, self._last_query = is_one_letter_edit(self._last_query, query), query
 
     def ask_interpretation(
@@ -56,10 +58,10 @@ class QueryController:
         is_menu_open: Callable[[], bool],
         on_settled: Callable[[], object],
     ) -> None:
-        """Request the interpretation of the query, without warnings now and with them after a pause.
+        """Request the query's filters now, and its warnings after a pause of `_WARNING_CHECK_SECONDS`.
 
-        Warnings wait while `is_menu_open` returns true: the completion menu is open, and shows what is missing anyway.
-        `on_settled` is called once the query has not changed for `_SETTLED_SECONDS`: it can be added to the history.
+        Warnings are delayed while `is_menu_open` returns true, because the menu of completions shows what is missing.
+        `on_answer` is called with each answer, `on_settled` when the query has not changed for `_SETTLED_SECONDS`.
         """
         self._warning_check_timer.stop()
         self._settle_timer.stop()
@@ -84,24 +86,25 @@ class QueryController:
         self._engine.ask(AskReading(query, is_thorough), self._ignore_if_query_changed(query, on_answer))
 
     def _ignore_if_query_changed(self, query: str, on_answer: Callable[[Answer], object]) -> Callable[[Answer], object]:
+        """Return a function that calls `on_answer` only if `query` is still the current query."""
         return lambda answer: on_answer(answer) if query == self._query() else None
 
     # --- query history ------------------------------------------------------------------------------------------------
 
     async def open_store(self, store: QueryStore) -> None:
-        """Store queries with `store` from now on, and load the history."""
+        """Store queries in `store` from now on, and load the history from it."""
         self.store = store
         await self.reload_history()
 
     async def reload_history(self) -> None:
-        """Load the history again, with the queries of other running instances."""
+        """Load the history again, because another instance of excerpt may have added queries."""
         if self.store is not None:
             self.history = await self.store.history()
 
     def add_query_to_history(self) -> Coroutine[None, None, None] | None:
-        """Add the query to the history, because the user has read its hits or used them.
+        """Add the query to the history, because the user has read or used its hits.
 
-        Returns the coroutine that stores it, or None if there is nothing to store.
+        Returns a coroutine that writes the query to its file, which the caller runs; None if nothing is to be written.
         """
         query = self._query().strip()
         if self.store is None or not query or query == next(iter(self.history.queries), ""):
@@ -110,15 +113,16 @@ class QueryController:
         return self.store.add(query)
 
     def forget(self, query: str) -> Coroutine[None, None, None] | None:
-        """Remove a query from the history; return the coroutine that stores this, as `note` does."""
+        """Remove a query from the history; return a coroutine that writes this to its file, as `note` does."""
         self.history = self.history.without(query)
         return self.store.forget(query) if self.store is not None else None
 
     def step_history(self, rows: int, *, is_selected: bool) -> tuple[str | None, bool]:
-        """Step through the history from an empty bar, up (older) for negative `rows`.
+        """Return the query to put into the bar for a key up (`rows` < 0, older) or down, and whether the key is used.
 
-        `is_selected` says that the query from the history is still selected as a whole. Returns the query to put into
-        the bar, or None, and whether the key is handled; if not, it moves in the list.
+        The first key up in an empty bar shows the newest query. `is_selected` says that the query in the bar is
+        selected as a whole, and so is not being edited. The query is None if the bar stays as it is. A key that is not
+        used moves the cursor of the list.
         """
         query = self._query()
         cursor = (
@@ -139,20 +143,20 @@ class QueryController:
 
     @property
     def is_in_history(self) -> bool:
-        """Whether the query was put by a step through the history and not changed since."""
+        """Whether the bar shows a query of the history that was not changed since."""
         return self._history_cursor is not None and self._query() == self._history_cursor.query
 
     # --- completion ---------------------------------------------------------------------------------------------------
 
     def ask_completions_at(self, cursor: int, on_answer: Callable[[Sequence[Completion]], object]) -> None:
-        """Request completions of the word at the cursor, even if the menu was closed for it."""
+        """Request completions of the word at character `cursor`, even if the user has closed their menu before."""
         self._dismissed_word_start = -1
         self.ask_completions(token_at(self._query(), cursor), on_answer)
 
     def ask_completions(
         self, cursor_token: CursorToken | None, on_answer: Callable[[Sequence[Completion]], object]
     ) -> None:
-        """Request completions of a word; None cancels the request."""
+        """Request completions of a word; with None, cancel the pending request."""
         self.cursor_token = cursor_token
         if cursor_token is None:
             self._engine.forget("complete")
@@ -164,9 +168,10 @@ class QueryController:
     def complete_while_typing(
         self, cursor: int, on_answer: Callable[[Sequence[Completion]], object], *, is_menu_open: bool
     ) -> bool:
-        """Request completions while the user types: in a filter, or if the menu is open already (`is_menu_open`).
+        """Request completions while the user types a filter, or any word if `is_menu_open`.
 
-        Returns False if the menu is to be closed. A word for which it was closed is not completed again.
+        Returns False if the menu of completions should be closed. A word whose menu the user has closed gets none.
+        `cursor` is the cursor's position in the query.
         """
         cursor_token = token_at(self._query(), cursor)
         if cursor_token is None or cursor_token.start != self._dismissed_word_start:
@@ -183,12 +188,12 @@ class QueryController:
         return False
 
     def dismiss_completions(self) -> None:
-        """Stop completing this word."""
+        """Cancel completions, and offer none for the current word, because the user has closed their menu."""
         self._engine.forget("complete")
         self._dismissed_word_start = self.cursor_token.start if self.cursor_token is not None else -1
 
     def ask_suggestions(self, on_answer: Callable[[Sequence[Suggestion]], object]) -> None:
-        """Request narrower and wider queries."""
+        """Request narrower and wider queries; `on_answer` is not called if the query has changed before."""
         from excerpt.tui.questions import AskSuggestions
 
         query = self._query()

@@ -1,4 +1,4 @@
-"""The panel beside the list: passage, why, related notes and map of the selected hit, one of them visible."""
+"""The panel beside the list, with four views of the selected hit: passage, why, related notes and map."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from excerpt.insight.related import Related
 
 _MAX_ADDRESS_CELLS = 80
-"""Most cells of an address shown in a message."""
+"""Maximum width in cells of an address shown in a message."""
 
 _RELATED_TO_NOTHING = EmptyState("Nothing is selected", "Related notes of the selected fragment appear here.")
 _RELATED_TO_MEMORY = EmptyState("A memory is selected", "Select a fragment of a note to see what is related to it.")
@@ -51,7 +51,7 @@ _NOTE_MISSING = EmptyState("That note is no longer in the index")
 
 
 class PanelView(StrEnum):
-    """A view of the side panel."""
+    """Name of a view of the side panel."""
 
     PASSAGE = "passage"
     WHY = "why"
@@ -60,7 +60,7 @@ class PanelView(StrEnum):
 
 
 class ViewTabs(Widget):
-    """The names of the views in one line, and the key of the next view, which has no effect while typing."""
+    """One line with the names of the views, and the key that shows the next view (none while the user types)."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"views--shown"}
 
@@ -74,7 +74,7 @@ class ViewTabs(Widget):
 
     view: reactive[PanelView] = reactive(PanelView.PASSAGE)
     next_key: reactive[str] = reactive("")
-    """The label of the key that shows the next view; "" while none works."""
+    """Label of the key that shows the next view; "" while that key is disabled."""
 
     class Clicked(Message):
         """Sent when the name of a view is clicked."""
@@ -106,10 +106,10 @@ class ViewTabs(Widget):
 
 
 class SidePanel(Vertical):
-    """The side panel, with four views of the selected hit.
+    """The side panel, which shows one of four views of the selected hit.
 
-    State: the view shown. Why, related notes and map are requested only while visible. `query` returns the current
-    query, `set_query` replaces it.
+    Why, related notes and map are requested from the engine only while visible. `query` returns the current query,
+    `set_query` replaces the query.
     """
 
     DEFAULT_CSS = """
@@ -127,7 +127,7 @@ class SidePanel(Vertical):
     view: var[PanelView] = var(PanelView.PASSAGE, init=False)
 
     class ContentChanged(Message):
-        """Sent when another passage or view is shown, because the keys may apply to something else."""
+        """Sent when the panel shows another passage or view, to which other keys may apply."""
 
     def __init__(
         self,
@@ -171,9 +171,10 @@ class SidePanel(Vertical):
     def show_selection(
         self, hit: Hit | None, result: Result | None, memory: NoteWindow | None, *, is_repeat: bool = False
     ) -> None:
-        """Show the selected hit of `result`, a `memory`, or nothing.
+        """Show the selected hit: a fragment of `result`, a memory, or nothing.
 
-        With `is_repeat`, the same query was answered again, and a passage reached by a link stays.
+        `memory` is the drawn text of the hit if the hit is a memory. `is_repeat` says that the same query was answered
+        again: a passage reached by a link then stays.
         """
         self._hit, self._result = hit, result
         if is_repeat and self.passages.is_linked_passage:
@@ -186,17 +187,17 @@ class SidePanel(Vertical):
         self._mark_views_outdated()
 
     def show_location(self, location: Location) -> None:
-        """Show a fragment, selected in the list or not."""
+        """Show a fragment in the passage view, whether or not the list has that fragment selected."""
         self.view = PanelView.PASSAGE
         self.passages.show_fragment(location, self._answered_query)
 
     def show_memory(self, window: NoteWindow) -> None:
-        """Show a memory, selected in the list or not."""
+        """Show a drawn memory in the passage view, whether or not the list has that memory selected."""
         self.view = PanelView.PASSAGE
         self.passages.show_memory(window)
 
     def mark_packed_passages(self, passages: tuple[tuple[str, int, int], ...]) -> None:
-        """Mark the packed passages of the note in the margin; `passages` are (path, first line, last line)."""
+        """Mark lines that are in the pack in the preview's margin; `passages` are (path, first line, last line)."""
         self._packed_passages = passages
         window = self.passages.window
         path = window.fragment.path if window is not None else ""
@@ -206,7 +207,7 @@ class SidePanel(Vertical):
 
     @property
     def is_answered(self) -> bool:
-        """Whether no answer for the view shown is pending."""
+        """Whether no request for the content of a view is pending."""
         return self.insight.is_answered and not self._engine.is_waiting("explain")
 
     @property
@@ -221,7 +222,7 @@ class SidePanel(Vertical):
 
     @property
     def focus_target(self) -> Widget:
-        """The widget of the view that takes the focus."""
+        """The widget that takes the focus in the current view."""
         return self.related.rows if self.view is PanelView.RELATED else self._current_view
 
     def watch_view(self) -> None:
@@ -244,7 +245,7 @@ class SidePanel(Vertical):
         self.view = event.view
 
     def next_view(self) -> None:
-        """Show the next view; the map is followed by the passage."""
+        """Show the next view; after the last view, the map, show the passage."""
         views = list(PanelView)
         self.view = views[(views.index(self.view) + 1) % len(views)]
 
@@ -252,13 +253,13 @@ class SidePanel(Vertical):
         self._request_current_view()
 
     def _mark_views_outdated(self) -> None:
-        """Mark all views but the passage as outdated; request the visible one when selection and query have settled."""
+        """Mark all views but the passage as outdated, and request the visible one after a pause in changes."""
         self._outdated_views = {PanelView.WHY, PanelView.RELATED, PanelView.MAP}
         if self.view in self._outdated_views and self.display:
             self.insight.call_when_settled(self._request_current_view)
 
     def _request_current_view(self) -> None:
-        """Request the content of the view shown, unless it is up to date."""
+        """Request the content of the current view, unless the view is up to date."""
         self.insight.stop_waiting()
         if self.view not in self._outdated_views:
             return
@@ -298,7 +299,7 @@ class SidePanel(Vertical):
             self.why.show_text(_WHY_OF_MEMORY if hit is not None else _WHY_OF_NOTHING)
 
     def _handle_related_step(self) -> None:
-        """Request related notes for another fragment, and show that fragment in the passage view."""
+        """Show the fragment to which the user has moved among the related notes, and request its related notes."""
         location = self.insight.trail_end
         if location is not None:
             self.passages.go_to(location)
@@ -311,7 +312,7 @@ class SidePanel(Vertical):
 
     @property
     def passage(self) -> Hit | None:
-        """The passage that keys apply to while the panel has the focus."""
+        """The passage that keys apply to while the side panel has the focus, as a hit; None if there is none."""
         if self.view is PanelView.RELATED:
             reason = self.related.reason
             return Hit(reason.fragment, 0.0, spans=reason.spans) if reason and reason.fragment else None
@@ -321,7 +322,7 @@ class SidePanel(Vertical):
         return self._hit
 
     def pop_picked_lines(self) -> Fragment | None:
-        """Return the picked lines as a fragment, and unpick them; None if no lines are picked."""
+        """Return the picked lines as a fragment without an id, and unpick them; None if no lines are picked."""
         window, picked_lines = self.passages.window, self.preview.picked_lines
         if self.view is not PanelView.PASSAGE or window is None or picked_lines is None:
             return None
@@ -338,10 +339,10 @@ class SidePanel(Vertical):
         )
 
     def handle_enter(self) -> bool:
-        """Handle enter in the view shown, unless it is to open the passage; return False if so.
+        """Handle the enter key in the current view; return False if the caller should open the passage in the editor.
 
-        Follows the link under the cursor, folds or unfolds a branch of the map, or opens a related note that has no
-        passage.
+        Enter follows the link under the cursor, folds or unfolds a branch of the map, or opens a related note that has
+        no passage.
         """
         if self.view is PanelView.MAP:
             self.map.toggle()
@@ -352,13 +353,13 @@ class SidePanel(Vertical):
         return self.view is PanelView.PASSAGE and self.preview.follow_cursor_link()
 
     def stop_picking(self) -> bool:
-        """Stop picking lines; return False if none are picked."""
+        """Unpick the picked lines; return False if no lines are picked."""
         had_picked_lines = self.preview.picked_lines is not None
         self.preview.picked_lines = None
         return had_picked_lines
 
     def move(self, rows: int) -> None:
-        """Move by rows in the view shown."""
+        """Move the cursor of the current view down by `rows`, up if negative; scroll a view without a cursor."""
         widget = self.focus_target
         if isinstance(widget, RowList | Preview):
             widget.move(rows)
@@ -366,7 +367,10 @@ class SidePanel(Vertical):
             widget.scroll_relative(y=rows, animate=False)
 
     def scroll_pages(self, pages: int) -> None:
-        """Scroll the view shown by pages, less one line, which stays visible; in the map, move the cursor."""
+        """Scroll the current view down by `pages`, up if negative; in the map, move the cursor instead.
+
+        A page is the height of the view less one line, which stays visible.
+        """
         widget = self.related.why if self.view is PanelView.RELATED else self._current_view
         step = pages * max(1, widget.scrollable_content_region.height - 1)
         if widget is self.map:

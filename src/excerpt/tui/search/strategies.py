@@ -27,16 +27,17 @@ if TYPE_CHECKING:
     from excerpt.search.engine import Engine
 
 MAX_COMPARED_RANK = 10
-"""Number of hits of each strategy that are compared."""
+"""Number of first hits of each strategy that are compared."""
 _CELL_PADDING = 2
 """Cells of padding that the table adds to each column."""
 
 SendStrategiesRequest = Callable[["AskStrategies", Callable[[Sequence[Result]], object]], object]
+"""Sends a request to the engine, and calls the function given second with the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskStrategies:
-    """A request for the results of a query under each strategy."""
+    """A request for the results of a query, one for each strategy."""
 
     kind: ClassVar[str] = "strategies"
     priority: ClassVar[Priority] = Priority.TAB
@@ -50,23 +51,25 @@ class AskStrategies:
 
 @dataclass(frozen=True, slots=True)
 class RankComparison:
-    """A fragment and its rank under each strategy, in their order; None if it is not among the first `MAX_COMPARED_RANK`."""
+    """A fragment and its rank, from 1, under each strategy; None if the rank is above `MAX_COMPARED_RANK`."""
 
     fragment: Fragment
     ranks: tuple[int | None, ...]
 
     @property
     def difference(self) -> int:
-        """Difference between the best and the worst rank; a fragment that is not listed has rank `MAX_COMPARED_RANK` + 1."""
+        """Difference between the best and the worst rank; None counts as `MAX_COMPARED_RANK` + 1."""
         positions = [rank or MAX_COMPARED_RANK + 1 for rank in self.ranks]
         return max(positions) - min(positions)
 
     @property
-    def best(self) -> int:
+    def best_rank(self) -> int:
+        """The lowest number among the ranks."""
         return min(rank for rank in self.ranks if rank is not None)
 
     @property
     def name(self) -> str:
+        """Title of the note and headings of the fragment, on one line."""
         fragment = self.fragment
         path = join_headings(fragment.title, fragment.heading_path)
         return visible_line(fragment.title) + (f"{NAME_SEPARATOR}{path}" if path else "")
@@ -74,14 +77,18 @@ class RankComparison:
 
 @dataclass(frozen=True, slots=True)
 class StrategyChoice:
-    """The strategy to switch to, and the fragment that was selected in the comparison."""
+    """The user's choice in the comparison: the strategy to use, and the id of the fragment to select."""
 
     strategy: Strategy
-    fragment: str
+    fragment_id: str
 
 
 def compare_ranks(results: Sequence[Result]) -> list[RankComparison]:
-    """Return the first hits of all strategies; the largest difference in rank first, then the best rank."""
+    """Return the fragments among the first hits of any strategy, with their ranks.
+
+    `results` are the results of one query, one for each strategy. Fragments whose ranks differ most come first, then
+    those with the best rank.
+    """
     ranks: dict[str, dict[int, int]] = {}
     fragments: dict[str, Fragment] = {}
     for column, result in enumerate(results):
@@ -93,23 +100,26 @@ def compare_ranks(results: Sequence[Result]) -> list[RankComparison]:
         RankComparison(fragments[id_], tuple(by_column.get(column) for column in columns))
         for id_, by_column in ranks.items()
     ]
-    return sorted(rows, key=lambda row: (-row.difference, row.best))
+    return sorted(rows, key=lambda row: (-row.difference, row.best_rank))
 
 
 def describe_unchanged_ranks(rows: Sequence[RankComparison]) -> str:
-    """Return a sentence that names the fragments with the same rank under all strategies."""
+    """Return a sentence that names the fragments whose rank is the same under all strategies."""
     same = [row for row in rows if not row.difference]
     if not rows:
         return "No strategy finds anything."
     if len(same) == len(rows):
         return "All strategies give the same list, in the same order."
     if not same:
-        return "No hit has the same rank in all."
-    return f"Same rank in all: {', '.join(f'{row.best}. {row.name}' for row in same)}"
+        return "No hit has the same rank under all strategies."
+    return f"Same rank under all strategies: {', '.join(f'{row.best_rank}. {row.name}' for row in same)}"
 
 
 class StrategiesScreen(Dialog[StrategyChoice]):
-    """A dialog that compares strategies; its result is the strategy that ranks the chosen fragment highest."""
+    """A dialog that compares the strategies for a query.
+
+    Its result is the chosen fragment, with the strategy that ranks that fragment highest.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Strategies")
 
@@ -129,13 +139,13 @@ class StrategiesScreen(Dialog[StrategyChoice]):
     """
 
     def __init__(
-        self, query: str, current_strategy: Strategy, fragment: str, send_request: SendStrategiesRequest
+        self, query: str, current_strategy: Strategy, fragment_id: str, send_request: SendStrategiesRequest
     ) -> None:
-        """Open with the row of `fragment` selected, the id of the selected hit; "" for none."""
+        """Prepare the dialog. `fragment_id` is the fragment whose row is selected at first; "" for the first row."""
         super().__init__()
         self._query = query
         self._current_strategy = current_strategy
-        self._fragment = fragment
+        self._fragment_id = fragment_id
         self._send_request = send_request
         self._strategies: Sequence[Strategy] = ()
         self.rows: Sequence[RankComparison] = ()
@@ -156,14 +166,14 @@ class StrategiesScreen(Dialog[StrategyChoice]):
 
     @property
     def is_opening(self) -> bool:
-        """Whether the answers are still pending."""
+        """Whether the results of the strategies are still pending."""
         return not self._strategies
 
     def on_resize(self) -> None:
         self._fill_table()
 
     def show_results(self, results: Sequence[Result]) -> None:
-        """Show the differences between the answers, if the dialog is still open."""
+        """List the fragments whose ranks differ between `results`; do nothing if the dialog is closed."""
         if not self.is_attached:
             return
         rows = compare_ranks(results)
@@ -173,9 +183,9 @@ class StrategiesScreen(Dialog[StrategyChoice]):
         self._fill_table()
 
     def _fill_table(self) -> None:
-        """List the rows; a name wider than its column is wrapped."""
+        """Fill the table with `rows`; a name wider than its column is wrapped."""
         table = self.query_one(DataTable)
-        row_number = table.cursor_row if table.row_count else self._row_of(self._fragment)
+        row_number = table.cursor_row if table.row_count else self._row_of(self._fragment_id)
         table.clear(columns=True)
         if not self.rows:
             return
@@ -188,14 +198,14 @@ class StrategiesScreen(Dialog[StrategyChoice]):
             table.add_column(Text(strategy, accent if strategy is self._current_strategy else ""), width=len(strategy))
         for row in self.rows:
             ranked = (
-                Text("–" if rank is None else str(rank), accent if rank == row.best else "", justify="right")
+                Text("–" if rank is None else str(rank), accent if rank == row.best_rank else "", justify="right")
                 for rank in row.ranks
             )
             table.add_row(Text(row.name), *ranked, height=None)
         table.move_cursor(row=row_number)
 
-    def _row_of(self, fragment: str) -> int:
-        return next((index for index, row in enumerate(self.rows) if row.fragment.id == fragment), 0)
+    def _row_of(self, fragment_id: str) -> int:
+        return next((index for index, row in enumerate(self.rows) if row.fragment.id == fragment_id), 0)
 
     def action_move(self, rows: int) -> None:
         if self.rows:
@@ -206,7 +216,9 @@ class StrategiesScreen(Dialog[StrategyChoice]):
     def action_choose(self) -> None:
         if self.rows:
             row = self.rows[self.query_one(DataTable).cursor_row]
-            best = [strategy for strategy, rank in zip(self._strategies, row.ranks, strict=True) if rank == row.best]
+            best = [
+                strategy for strategy, rank in zip(self._strategies, row.ranks, strict=True) if rank == row.best_rank
+            ]
             self.dismiss(
                 StrategyChoice(self._current_strategy if self._current_strategy in best else best[0], row.fragment.id)
             )
