@@ -1,4 +1,4 @@
-"""The status bar of the pack: passages, tokens, why it has no more, and the cost of one more."""
+"""The status bar of the pack: its passages and tokens, why it has no more passages, and the cost of one more mark."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 GAUGE_CELLS = 12
 """Width of the gauge in cells. In a narrow bar it is half of that, or left out."""
 _SHORTEST_BREVITY = 6
-"""The brevity at which the bar shows only passages and tokens."""
+"""The highest level of brevity, at which the bar shows only passages and tokens; level 0 shows everything."""
 
 
 class PackBar(Widget):
-    """Bar with the state of the pack.
+    """A bar that shows the state of the pack.
 
     Example: `pack: 2 passages · 518 of 4,000 tokens ▓▓▒░░░ · marking this adds 211 · 2 marked · neighbors`.
     """
@@ -46,13 +46,15 @@ class PackBar(Widget):
     """
 
     pack: reactive[PackResult | None] = reactive(None)
+    """The newest pack; None if there is nothing to pack."""
     mark_count: reactive[int] = reactive(0)
+    """Number of marked fragments."""
     pack_settings: reactive[PackSettings] = reactive(PackSettings())
-    """The settings, with scope, budget and format as set by keys."""
+    """The settings of packs, in which scope, budget and format have the values that the user has set by keys."""
     order_name: reactive[str] = reactive("")
-    """Order of the pack: `vault order`, `own order`, or "" for that of the scores."""
+    """Order of the passages: `vault order`, `own order` (set by the user), or "" for the order of the scores."""
     cost: reactive[MarkCost | None] = reactive(None)
-    """Cost of the selected fragment; None if it is marked already."""
+    """Tokens that marking the selected fragment would add; None if that fragment is marked already."""
 
     def render(self) -> Text:
         width = self.scrollable_content_region.width
@@ -62,7 +64,7 @@ class PackBar(Widget):
         )
 
     def _render_text(self, brevity: int) -> Text:
-        """Return the bar at a brevity from 0, everything, to `_SHORTEST_BREVITY`, only passages and tokens."""
+        """Return the text of the bar at a level of brevity, from 0 to `_SHORTEST_BREVITY`."""
         strong, full, empty, ghost = map(self._component_style, ("strong", "full", "empty", "ghost"))
         pack = self.pack
         tokens = pack.tokens if pack else 0
@@ -99,7 +101,7 @@ class PackBar(Widget):
         return best if pack.stopped is Stopped.LIMIT else "no other useful hits"
 
     def _option_labels(self, brevity: int) -> list[str]:
-        """Return format, order and scope. The default format and the scope are left out where there is little room."""
+        """Return the format, the order and the scope; higher levels of brevity leave more of these out."""
         pack_format = self.pack_settings.format
         format_label = str(pack_format) if pack_format is not Format.MARKDOWN or brevity < 1 else ""
         labels = (
@@ -110,7 +112,10 @@ class PackBar(Widget):
         return [each for each in labels if each]
 
     def _cost_label(self, brevity: int) -> str:
-        """Return what marking the selected fragment does to the tokens. The first mark replaces the best hits."""
+        """Return what marking the selected fragment would do to the number of tokens; "" if not known or no room.
+
+        The first mark makes a pack of only that fragment, in place of the best hits.
+        """
         cost = self.cost
         if cost is None or brevity > (2 if cost.is_first_mark else 4):
             return ""
@@ -122,7 +127,7 @@ class PackBar(Widget):
         return f"marking this {'saves' if cost.tokens < 0 else 'adds'} {tokens}"
 
     def _count_gauge_cells(self, tokens: int, gauge: int) -> tuple[int, int]:
-        """Return how many cells are full, and how many more marking the selected fragment would fill."""
+        """Return how many of `gauge` cells are full, and how many more a mark of the selected fragment would fill."""
 
         def cells(count: int) -> int:
             part = min(gauge, round(count / self.pack_settings.budget * gauge)) if self.pack_settings.budget else 0

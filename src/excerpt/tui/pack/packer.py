@@ -1,4 +1,4 @@
-"""Packs for the screen, built in the engine thread, where slow modules are imported."""
+"""Build the packs of the screen. This runs on the engine's thread, where slow modules are imported."""
 
 from __future__ import annotations
 
@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PackRequest:
-    """What a pack is built from: the marks, or the top of `hits` if there are none. `memories` are the marked ones."""
+    """What a pack is built from: the marks, or if nothing is marked, the first of `hits`.
+
+    `overrides` are the user's changes (dropped passages, order, scopes). `ranked` says that passages are in the order
+    of the scores or the user's own order, else in the order of the vault. `memories` are the marked memories.
+    """
 
     query: str
     strategy: Strategy
@@ -40,10 +44,11 @@ class PackRequest:
 
 @dataclass(frozen=True, slots=True)
 class LeftOutRow:
-    """What was left out of the pack, and why.
+    """Lines of a note that were left out of the pack, and the reason.
 
-    `fragment_ids` are the ids of its fragments. The mark of a fragment that is gone has no lines (0). `tokens` counts
-    what the budget left out with its source, anything else without.
+    `fragment_ids` are the ids of the fragments in these lines. For a marked fragment that is no longer in the vault,
+    the lines are 0. `tokens` is the number of tokens of the text; for a passage that the budget left out, the source
+    line is counted too. `is_dropped` says that the user has dropped the lines.
     """
 
     path: str
@@ -57,10 +62,11 @@ class LeftOutRow:
 
 @dataclass(frozen=True, slots=True)
 class BuiltPack:
-    """A pack, the text to copy, and the tokens of that text, which for JSON are not those of the budget.
+    """A pack, with the text to copy and what was left out.
 
-    `moves` maps old ids of marks in the request to current ones, if any have changed. All other fields have current
-    ids.
+    `tokens` counts the text; for a JSON pack, the budget counts its Markdown instead. `missing` are the marks whose fragments
+    are no longer in the vault. `moves` maps ids of marks in the request to current ids, if any have changed; all other
+    fields have current ids.
     """
 
     result: PackResult
@@ -71,15 +77,17 @@ class BuiltPack:
     moves: MarkMoves | None = None
 
 
-DISPLACES_MARK_REASON = "replaces another"
+DISPLACES_MARK_REASON = "replaces another mark"
+"""Reason if marking a fragment would push another marked fragment out of the pack."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarkCost:
-    """The tokens that marking a fragment would add to the pack.
+    """The number of tokens that marking a fragment would add to the pack.
 
-    If nothing is marked yet (`alone`), they are the tokens of the new pack. Unless `exact`, they are those of the
-    fragment's own text. `reason` says why the fragment would be left out, or that it would displace another mark.
+    `is_first_mark`: nothing is marked yet, so `tokens` is the size of the new pack. `is_exact`: `tokens` was computed
+    by building the pack, else it is the size of the fragment's text. `reason` says why the fragment would be left out,
+    or that it would replace another marked fragment; "" otherwise.
     """
 
     fragment_id: str
@@ -90,9 +98,9 @@ class MarkCost:
 
 
 class Packer:
-    """Builder of packs for the screen, with a cache of the last ones.
+    """A builder of packs for the screen, which caches the last packs.
 
-    `vault` is the vault's folder. The path of a template is relative to `config`.
+    `vault` is the vault's folder. The path of a template is relative to the folder `config`.
     """
 
     def __init__(self, vault: Path, config: Path) -> None:
@@ -114,7 +122,7 @@ class Packer:
         return Links(self._vault)
 
     def build_pack(self, source: Moving, request: PackRequest) -> BuiltPack:
-        """Build the pack of a request.
+        """Build the pack of a request from the notes in `source`.
 
         Raises SettingsError for a template or tokenizer that cannot be used.
         """
@@ -151,7 +159,10 @@ class Packer:
         )
 
     def cost_of_mark(self, source: Moving, request: PackRequest, mark: Mark) -> MarkCost:
-        """Return the cost of marking one more fragment. A copy of a passage in the pack costs 0 and has no `reason`."""
+        """Return the exact cost of adding `mark` to the marks of a request.
+
+        A fragment whose text is in the pack already, as a copy in another note, costs 0 and has no `reason`.
+        """
         from excerpt.pack.build import OUT_OF_BUDGET
 
         source = self._with_memories(source, request)
@@ -171,7 +182,7 @@ class Packer:
         return MarkCost(mark.fragment, tokens, is_first_mark=old is None, is_exact=True, reason=reason)
 
     def _build_result(self, source: NoteSource, request: PackRequest, marked: Iterable[Fragment]) -> PackResult:
-        """Return the pack that `excerpt pack` builds from the same marks or hits."""
+        """Return the pack of `marked`, the request's marked fragments, or of its hits, as `excerpt pack` builds it."""
         from excerpt.pack.formats.registry import renderer_for
 
         spans = {mark.fragment: mark.spans for mark in request.marks}
@@ -192,9 +203,9 @@ class Packer:
         )
 
     def _with_memories(self, source: Moving, request: PackRequest) -> Moving:
-        """Return the source with the memories of the request.
+        """Return a source that has the notes of `source` and the memories of the request.
 
-        It is the same object as before if possible, because the cache of packs depends on it.
+        The same object as before is returned if possible, because the cache of packs depends on its identity.
         """
         from excerpt.pack.memories import WithMemories
 
@@ -222,7 +233,7 @@ class Packer:
 
 @dataclass(frozen=True, slots=True)
 class AskPack:
-    """Engine question: the pack that would be copied now."""
+    """A request to the engine's thread to build a pack."""
 
     kind: ClassVar[str] = "pack"
     priority: ClassVar[Priority] = Priority.PACK
@@ -235,7 +246,7 @@ class AskPack:
 
 @dataclass(frozen=True, slots=True)
 class AskCost:
-    """Engine question: what marking one more fragment would add to the requested pack."""
+    """A request to the engine's thread for the number of tokens that one more mark would add to a pack."""
 
     kind: ClassVar[str] = "cost"
     priority: ClassVar[Priority] = Priority.PACK
@@ -248,7 +259,7 @@ class AskCost:
 
 
 def _with_current_ids(request: PackRequest, source: Moving) -> tuple[PackRequest, MarkMoves | None]:
-    """Return the request with the current ids of fragments, and the moves; None if none has moved."""
+    """Return the request with current ids of fragments, and the changed ids; None if no id has changed."""
     from excerpt.pack.memories import mark_moves
 
     moves = mark_moves(request.marks, source)
@@ -281,7 +292,7 @@ def _left_out_row(left_out: LeftOut, tokens: int, ids_by_location: dict[tuple[st
 
 
 def _dropped_rows(source: NoteSource, ids: Iterable[str], tokenizer: Tokenizer, reason: str) -> Iterator[LeftOutRow]:
-    """Yield the dropped fragments. Adjacent ones are joined, since they were in one pack."""
+    """Yield a row for each run of adjacent fragments that the user has dropped, which were one passage of the pack."""
     existing = (fragment for fragment_id in ids if (fragment := source.fragment(fragment_id)) is not None)
     fragments = sorted(existing, key=lambda fragment: (fragment.path, fragment.ordinal))
     runs: list[list[Fragment]] = []

@@ -1,4 +1,4 @@
-"""The panel with the passages of the pack and what was left out, and the dialog for the budget."""
+"""The panel that lists the passages of the pack and what was left out, and the dialog for the token budget."""
 
 from __future__ import annotations
 
@@ -30,19 +30,23 @@ from excerpt.tui.pack.controller import PackController, parse_budget
 from excerpt.tui.pack.packer import BuiltPack, LeftOutRow
 
 _NAME_CELLS = 26
-"""Minimum cells for names beside a column of scopes that are all the same."""
+"""Minimum cells for names (title and headings): a column of equal scopes is left out if names had less room."""
 _MIN_NAME_CELLS = 18
-"""Minimum cells for names beside columns that can be left out."""
+"""Minimum cells for names: columns of scopes and reasons are left out if names had less room."""
 _EMPTY_TEXT = "The pack is empty. Type a query: the pack takes its best hits, or only your marks."
 
 
 _COLUMN_STYLES = ("row--faint", "pack--heading", "pack--why")
-"""Styles of the columns: lines, scope and reason."""
+"""Component classes of the three columns: lines, scope and reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class PackPanelContents:
-    """What the panel shows. `ranks` are the ranks of the hits, from 1, by fragment id."""
+    """What the pack panel shows: a pack, and the data for the reasons of its passages.
+
+    `marked_ids` are the ids of the marked fragments, `ranks` the ranks of the hits, from 1, by fragment id. `order` is
+    `vault order`, `own order`, or "" for the order of the scores.
+    """
 
     built_pack: BuiltPack
     marked_ids: frozenset[str]
@@ -51,16 +55,20 @@ class PackPanelContents:
 
     @property
     def rows(self) -> tuple[Pack | LeftOutRow, ...]:
+        """The passages of the pack, then what was left out of the pack."""
         return (*self.built_pack.result.packs, *self.built_pack.left_out)
 
 
 @dataclass(frozen=True, slots=True)
 class PackPanelSelection:
-    """The selected row of the pack panel, from 0. The first `passages` of the `rows` are in the pack."""
+    """The number of the selected row of the pack panel, from 0.
+
+    Of the `row_count` rows, the first `passage_count` are passages of the pack, the others were left out.
+    """
 
     row: int = 0
-    passages: int = 0
-    rows: int = 0
+    passage_count: int = 0
+    row_count: int = 0
 
     @property
     def is_passage(self) -> bool:
@@ -69,7 +77,7 @@ class PackPanelSelection:
 
 
 class PackPanel(RowList):
-    """List of the packs and of what was left out, one line each."""
+    """A list of the passages of the pack, and of what was left out, one line each."""
 
     ROW_HEIGHT = 1
     BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with the pack focused")
@@ -96,7 +104,7 @@ class PackPanel(RowList):
         id: str | None = None,  # noqa: A002 - Textual's name
         classes: str | None = None,
     ) -> None:
-        """Create the panel. `on_decision` is called after each of its keys, with whether that changed the pack."""
+        """Create the panel. `on_decision` is called after each key of the panel: with True if the choices changed."""
         super().__init__(id=id, classes=classes)
         self._controller = controller
         self._on_decision = on_decision
@@ -114,11 +122,11 @@ class PackPanel(RowList):
 
     @property
     def selected_pack(self) -> Pack | None:
-        """The selected pack; None if the selected row was left out."""
+        """The selected passage of the pack; None if the selected row was left out."""
         return self.selected if isinstance(self.selected, Pack) else None
 
     def watch_contents(self, old: PackPanelContents | None, new: PackPanelContents | None) -> None:
-        """Keep the cursor on its pack, or if that is gone, on its row."""
+        """Keep the cursor on the selected passage, or on the same row if that passage is gone."""
         selected = old.rows[self.cursor] if old is not None and self.cursor < len(old.rows) else None
         packs = new.built_pack.result.packs if new is not None else ()
         entries = [pack.entry.fragment_id for pack in packs]
@@ -130,21 +138,21 @@ class PackPanel(RowList):
 
     @property
     def selection(self) -> PackPanelSelection:
-        """The selected row, and the number of rows."""
+        """The number of the selected row, and the numbers of passages and rows."""
         passages = len(self.contents.built_pack.result.packs) if self.contents is not None else 0
         return PackPanelSelection(self.cursor, passages, self.row_count)
 
     def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:
-        """Return why an action is disabled; "" if it is enabled."""
+        """Return why an action of this panel is disabled, as a sentence; "" if the action is enabled."""
         return pack_disabled_reason(action, self.selection, parameters)
 
     def action_drop(self) -> None:
-        """Drop the selected passage, or restore a dropped one."""
+        """Drop the selected passage from the pack, or restore a dropped passage."""
         row = self.selected
         self._on_decision(row is not None and self._controller.drop_or_restore(row))
 
     def action_shift(self, steps: int) -> None:
-        """Move the selected passage by so many rows."""
+        """Move the selected passage down by `steps` rows, up if negative."""
         self._on_decision(self.selected_pack is not None and self._controller.move_pack(self.cursor, steps))
 
     def action_own_scope(self) -> None:
@@ -197,7 +205,7 @@ class PackPanel(RowList):
         return left, right
 
     def _column_texts(self, pack: Pack) -> tuple[str, str, str]:
-        """Return the lines, the scope and the reason of a pack. A memory has neither lines nor scope."""
+        """Return the lines, the scope and the reason of a passage; a memory has "" for lines and scope."""
         if memory_id_of(pack.path) is not None:
             return "", "", self._pack_reason(pack)
         cut = " […]" if pack.cut_above or pack.cut_below else ""
@@ -218,7 +226,7 @@ class PackPanel(RowList):
         return lines, scope, why if room >= _MIN_NAME_CELLS else 0
 
     def _pack_reason(self, pack: Pack) -> str:
-        """Return the reason for a pack, with its number of marks or further hits: `marked`, `2 marks`, `hit 3 +1`."""
+        """Return why a passage is in the pack: `marked`, `2 marks`, `hit 3`, or `hit 3 +1` (hit 3 and one more)."""
         assert self.contents is not None
         marks = len(self.contents.marked_ids.intersection(pack.fragment_ids))
         if marks:
@@ -243,9 +251,12 @@ class PackPanel(RowList):
 
 
 def pack_disabled_reason(action: str, selection: PackPanelSelection, parameters: tuple[object, ...] = ()) -> str:
-    """Return why an action of the pack panel is disabled; "" if it is enabled."""
+    """Return why an action of the pack panel is disabled, as a sentence; "" if the action is enabled.
+
+    `parameters` are those of the action, as Textual passes them.
+    """
     if action == "drop":
-        return "" if selection.rows else "The pack is empty."
+        return "" if selection.row_count else "The pack is empty."
     if action == "own_scope":
         return "" if selection.is_passage else "Only a passage that is in the pack has its own scope."
     return _shift_disabled_reason(selection, parameters) if action == "shift" else ""
@@ -254,23 +265,23 @@ def pack_disabled_reason(action: str, selection: PackPanelSelection, parameters:
 def _shift_disabled_reason(selection: PackPanelSelection, parameters: tuple[object, ...]) -> str:
     if not selection.is_passage:
         return "Only a passage that is in the pack can be moved."
-    if selection.passages == 1:
+    if selection.passage_count == 1:
         return "A pack of one passage has no other order."
     end = "last" if parameters == (1,) else "first"
-    at_end = selection.row == (selection.passages - 1 if end == "last" else 0)
-    return f"It is already the {end} passage of the pack." if at_end else ""
+    at_end = selection.row == (selection.passage_count - 1 if end == "last" else 0)
+    return f"The passage is the {end} one of the pack already." if at_end else ""
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetDialogResult:
-    """The typed number of tokens. `copies_pack` says whether to copy the pack with it."""
+    """The result of the budget dialog: the number of tokens, and whether to copy the pack with that budget."""
 
     budget_tokens: int
     copies_pack: bool
 
 
 class BudgetDialog(Dialog[BudgetDialogResult]):
-    """Dialog for the token budget. Its result is what was typed."""
+    """A dialog in which the user types the token budget of the pack."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("The budget")
 
@@ -295,10 +306,10 @@ class BudgetDialog(Dialog[BudgetDialogResult]):
                 f"{key_sign('dialog-leave')} close",
             )
             yield Field(str(self._budget), select_on_focus=True)
-            yield Static(Content("A number of tokens, such as 4000 or 4k."), id="message")
+            yield Static(Content("Type a number of tokens, such as 4000 or 4k."), id="message")
 
     def action_take(self, copies_pack: bool) -> None:
-        """Close the dialog with the typed budget, or show why it is not valid."""
+        """Close the dialog with the budget typed, or show why that budget is invalid."""
         typed = parse_budget(self.query_one(Field).value)
         if isinstance(typed, int):
             self.dismiss(BudgetDialogResult(typed, copies_pack))
