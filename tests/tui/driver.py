@@ -407,7 +407,7 @@ def _window_of(question: AskWindow, notes: Vault) -> NoteWindow | None:
         for span in find_spans(line.casefold(), words)
     ]
     view, headings = replace(question.view, near=near), notes.sections(fragment.path)
-    return draw_window(text, fragment, question.location.spans, view, headings=headings, elsewhere=elsewhere)
+    return draw_window(text, fragment, question.location.spans, view, headings=headings, outside_matches=elsewhere)
 
 
 class ScriptedScreen(MainScreen):

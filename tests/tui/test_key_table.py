@@ -331,7 +331,9 @@ async def test_the_help_lists_the_keys_of_a_field_and_no_tab_has_one_of_those_th
         assert fields_keys(scripted) == {"field-word": "", "field-clear": "", "field-rest": ""}
         await pilot.press("escape", "f4")
         await until(pilot, lambda: scripted.focused is not None and scripted.focused.id == "filter", "the filter")
-        assert not [offer.id for offer in screen_of(scripted).query_one(KeyBar).shown if offer.id.startswith("field")]
+        assert not [
+            offer.id for offer in screen_of(scripted).query_one(KeyBar).footer_keys if offer.id.startswith("field")
+        ]
         await pilot.press("f1")
         await until(pilot, lambda: isinstance(top_screen(scripted), HelpDialog), "the help")
         assert fields_keys(scripted) == {"field-word": "", "field-clear": "", "field-rest": ""}

@@ -388,7 +388,7 @@ class MainScreen(PromptScreen):
                 _EMPTIED_TEXT.format(format_count(self.index.state.emptied, "note"), visible_line(str(self.vault))),
                 "Index it as empty",
                 "Keep the index",
-                letters=False,
+                accepts_letters=False,
             )
             self._ask_when_idle()
 

@@ -275,7 +275,7 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
     def compose(self) -> ComposeResult:
         with DialogBox() as box:
             box.border_title = "excerpt: where are your notes?" if self._current is None else "Open another vault"
-            box.hint(
+            box.set_hints(
                 f"{key_sign('vault-open')} open",
                 f"{key_sign('vault-complete')} complete",
                 f"{key_sign('vault-up', 'vault-down')} choose",

@@ -65,7 +65,7 @@ def test_a_context_that_is_asked_for_takes_the_place_of_the_list_where_there_is_
 
 
 def test_a_panel_below_the_list_gets_the_least_that_it_wants() -> None:
-    assert shown(80, 20, panel=True, min_second=0.75).first == 5
+    assert shown(80, 20, panel=True, min_second=0.75).list_cells == 5
 
 
 @given(st.floats(-1, 2), st.integers(56, 300), st.integers(13, 90), st.booleans(), st.booleans())
@@ -74,6 +74,6 @@ def test_no_pane_is_too_small_to_tell_anything(
 ) -> None:
     stand = shown(columns, rows, clamp_share(share), context=context, panel=panel)
     length, min_second = (columns, 28) if stand.is_side_by_side else (rows, 3)
-    assert stand.first >= min_second
+    assert stand.list_cells >= min_second
     if stand.is_divided:
-        assert length - stand.first >= min_second
+        assert length - stand.list_cells >= min_second

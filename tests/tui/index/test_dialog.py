@@ -196,7 +196,7 @@ async def test_all_buttons_are_in_sight_at_any_size(app: ExcerptApp, vault: Path
         dialog = await open_index_dialog(pilot)
         state = dialog.state
         failure = EmptyState(
-            "The indexing process ended early", "It was killed.", "Update starts it again.", serious=True
+            "The indexing process ended early", "It was killed.", "Update starts it again.", is_error=True
         )
         dialog.state = replace(state, failure=failure, progress=PROGRESS, is_unfinished=True)
         for size in ((60, 15), (80, 24), (140, 45)):

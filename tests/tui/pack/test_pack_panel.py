@@ -116,7 +116,9 @@ async def test_what_is_dropped_is_listed_with_its_reason_and_can_be_brought_back
 
 
 def offered(app: ExcerptApp) -> set[str]:
-    return {offer.id for offer in screen_of(app).query_one(KeyBar).shown if offer.id.startswith(("pack-", "remember"))}
+    return {
+        offer.id for offer in screen_of(app).query_one(KeyBar).footer_keys if offer.id.startswith(("pack-", "remember"))
+    }
 
 
 async def test_keys_that_do_nothing_to_what_is_not_in_the_pack_are_not_offered_there_and_say_why(

@@ -79,14 +79,16 @@ def test_help_and_quit_keep_their_place_in_the_footer() -> None:
 async def test_a_key_that_has_nothing_to_do_says_why_once_and_is_not_in_the_footer(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(140, 24)) as pilot:
         footer = screen_of(scripted).query_one(KeyBar)
-        assert "copy-pack" not in {offer.id for offer in footer.shown}
+        assert "copy-pack" not in {offer.id for offer in footer.footer_keys}
         await pilot.press("ctrl+y", "ctrl+y")
         await until(pilot, lambda: len(scripted._notifications) > 0, "the reason")
         assert notices_of(scripted) == ["Nothing to copy: the pack is empty."]
         await pilot.press(*"sync")
-        await until(pilot, lambda: "copy-pack" in {offer.id for offer in footer.shown}, "the key in the footer")
+        await until(pilot, lambda: "copy-pack" in {offer.id for offer in footer.footer_keys}, "the key in the footer")
         await pilot.press("escape")
-        await until(pilot, lambda: "space" in {o.key for o in footer.shown if o.label == "mark"}, "the list's own key")
+        await until(
+            pilot, lambda: "space" in {o.key for o in footer.footer_keys if o.label == "mark"}, "the list's own key"
+        )
 
 
 async def test_the_footer_offers_nothing_that_has_no_key(scripted: ScriptedApp) -> None:
@@ -95,13 +97,13 @@ async def test_the_footer_offers_nothing_that_has_no_key(scripted: ScriptedApp) 
         for tab in ("f2", "f3", "f4"):
             await pilot.press(tab)
             await pilot.pause()
-            assert not [offer for offer in footer.shown if offer.key.startswith("unbound")]
+            assert not [offer for offer in footer.footer_keys if offer.key.startswith("unbound")]
 
 
 async def test_the_footer_offers_no_key_that_the_query_takes_as_a_character(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(200, 45)) as pilot:
         await until(pilot, lambda: screen_of(scripted).query_one("#query").has_focus, "the query")
-        typed = {offer.key for offer in screen_of(scripted).query_one(KeyBar).shown if is_typed(offer.key)}
+        typed = {offer.key for offer in screen_of(scripted).query_one(KeyBar).footer_keys if is_typed(offer.key)}
         assert typed == set()
 
 
@@ -117,13 +119,17 @@ async def test_the_footer_of_an_overview_follows_what_is_shown(scripted: Scripte
     async with scripted.run_test(size=(140, 24)) as pilot:
         footer = screen_of(scripted).query_one(KeyBar)
         await pilot.press("f3")
-        await until(pilot, lambda: "overview-back" in {offer.id for offer in footer.shown}, "the tab's keys")
-        assert "overview-copy" not in {offer.id for offer in footer.shown}
+        await until(pilot, lambda: "overview-back" in {offer.id for offer in footer.footer_keys}, "the tab's keys")
+        assert "overview-copy" not in {offer.id for offer in footer.footer_keys}
         await pilot.press(*"sync")
-        await until(pilot, lambda: "overview-copy" in {offer.id for offer in footer.shown}, "the key in the footer")
+        await until(
+            pilot, lambda: "overview-copy" in {offer.id for offer in footer.footer_keys}, "the key in the footer"
+        )
         await pilot.press("escape")
         first_key = ("overview-line-unfold", "right")
-        await until(pilot, lambda: first_key in {(offer.id, offer.key) for offer in footer.shown}, "its first key")
+        await until(
+            pilot, lambda: first_key in {(offer.id, offer.key) for offer in footer.footer_keys}, "its first key"
+        )
 
 
 async def test_the_footer_of_a_panel_follows_what_is_listed_and_selected_in_it(scripted: ScriptedApp) -> None:
@@ -131,18 +137,18 @@ async def test_the_footer_of_a_panel_follows_what_is_listed_and_selected_in_it(s
         footer = screen_of(scripted).query_one(KeyBar)
 
         async def offered(label: str) -> None:
-            await until(pilot, lambda: label in {offer.label for offer in footer.shown}, label)
+            await until(pilot, lambda: label in {offer.label for offer in footer.footer_keys}, label)
 
         await pilot.press("unbound-related")
         await offered("view")
-        assert not {"mark", "open", "follow"} & {offer.label for offer in footer.shown}
+        assert not {"mark", "open", "follow"} & {offer.label for offer in footer.footer_keys}
         await pilot.press("slash", *"sync")
         await offered("copy pack")
         screen_of(scripted).query_one("#related-notes").focus()
         await offered("follow")
         await pilot.press("unbound-map")
         await offered("unfold")
-        assert "filter" not in {offer.label for offer in footer.shown}
+        assert "filter" not in {offer.label for offer in footer.footer_keys}
         await pilot.press("down")
         await offered("filter")
 

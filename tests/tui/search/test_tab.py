@@ -412,7 +412,7 @@ async def test_a_search_that_fails_says_so_where_the_hits_would_stand_and_in_one
             for _ in range(3):
                 pane_of(app).search()
                 await until_answered(pilot)
-        await until(pilot, lambda: notice.display and notice.empty_state.serious, "the error")
+        await until(pilot, lambda: notice.display and notice.empty_state.is_error, "the error")
         assert notice.empty_state.sentence == "A part of it is missing."
         toasts = notices_of(app)
         assert len([message for message in toasts if message.startswith("A part of it is missing.")]) == 1

@@ -1,4 +1,4 @@
-"""Styling of one line of a note: runs of text with styles, wrapping, component classes. No terminal is used."""
+"""Style and wrap one line of a note, as runs (pieces of text with one style), independent of a terminal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TAB = "    "
 
 
 class TextStyle(Flag):
-    """Styles of a run of text; several at once."""
+    """Styles of a piece of text; several can be combined. `NEAR` is near in meaning to the query."""
 
     PLAIN = 0
     NEAR = auto()
@@ -50,7 +50,7 @@ class TextStyle(Flag):
 
 @dataclass(frozen=True, slots=True)
 class WrittenLink:
-    """Target of a link, as it is written: a note with its anchor, or an address."""
+    """A link as written in the note: `address` is the name of a note with its heading or block, or a URL."""
 
     kind: LinkKind
     address: str
@@ -58,7 +58,7 @@ class WrittenLink:
 
 @dataclass(frozen=True, slots=True)
 class StyledRun:
-    """A span of a drawn line in one style, with its target if it is a link."""
+    """A run: a piece of a drawn line in one style, with its link if the piece belongs to a link."""
 
     text: str
     text_style: TextStyle
@@ -67,10 +67,10 @@ class StyledRun:
 
 @dataclass(frozen=True, slots=True)
 class DrawnLine:
-    """One drawn line of the note.
+    """A drawn line of a note; `number` is its line number, from 1.
 
-    `hanging_indent` is the indent, in characters, of continuation rows when it is wrapped. `aligned` is the line with
-    its columns aligned with those of its neighbours, for a width that it fits into; empty if it has no columns.
+    `hanging_indent` is the indent, in characters, of continuation rows when the line is wrapped. `aligned` is the line
+    as a row of a table with aligned columns, to show if that row fits; empty for other lines.
     """
 
     number: int
@@ -80,7 +80,11 @@ class DrawnLine:
 
 
 class StyledLine:
-    """A line being drawn: the style of each character, and what it is shown as (None: itself, "": nothing)."""
+    """A line of a note while being styled.
+
+    `text_styles` has the style of each character of `text`. `shown_texts` has the text to show for each character: None
+    for the character itself, "" for nothing. `links` maps the start of a link to its end (exclusive) and the link.
+    """
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -99,7 +103,7 @@ class StyledLine:
             text_styles[at] = union
 
     def replace(self, start: int, end: int, shown: str) -> None:
-        """Show `shown` in place of start..end."""
+        """Show `shown` in place of the characters `start` to `end` (exclusive)."""
         if start < end:
             self._is_unstyled = False
             self.shown_texts[start] = shown
@@ -109,12 +113,12 @@ class StyledLine:
         self.replace(start, end, "")
 
     def add_link(self, start: int, end: int, link: WrittenLink) -> None:
-        """Style a link, and keep its target."""
+        """Style the characters `start` to `end` (exclusive) as a link, and store the link."""
         self.add_style(start, end, TextStyle.LINK)
         self.links[start] = (end, link)
 
     def shown_text(self, start: int = 0, end: int | None = None) -> str:
-        """Return what is shown of start..end."""
+        """Return the text that is shown for the characters `start` to `end` (exclusive; None: to the end)."""
         clean = visible(self.text)
         return "".join(
             _shown_character(clean[at], self.shown_texts[at]) for at in range(start, len(clean) if end is None else end)
@@ -154,7 +158,7 @@ def _shown_character(character: str, shown: str | None) -> str:
 
 @cache
 def _combine_styles(first: TextStyle, second: TextStyle) -> TextStyle:
-    """Return a union of styles, cached: the enum's constructor takes most of the time of drawing a line."""
+    """Return two styles combined. Cached, because constructing a flag takes most of the time of drawing a line."""
     return first | second
 
 
@@ -162,7 +166,10 @@ def _combine_styles(first: TextStyle, second: TextStyle) -> TextStyle:
 
 
 def wrap(runs: Sequence[StyledRun], width: int, hanging_indent: int) -> list[list[StyledRun]]:
-    """Return the rows that `runs` fill, indented by `hanging_indent` cells after the first. At least one row."""
+    """Return `runs` wrapped into rows of `width` cells, at least one row.
+
+    Rows after the first are shorter by `hanging_indent` cells, for an indent that the caller draws.
+    """
     text = "".join(run.text for run in runs)
     if len(text) <= width and text.isascii():
         return [list(runs)]
@@ -189,7 +196,7 @@ def _row_spans(text: str, width: int, hanging_indent: int) -> list[tuple[int, in
 
 
 def _last_break_position(text: str, start: int, end: int) -> int:
-    """Return the last place in start..end where a row may end; `end` if there is none but inside a word."""
+    """Return the last index from `start` to `end` where a row may end; `end` if a word fills the row."""
     indent = start + len(text[start:end]) - len(text[start:end].lstrip())
     if text[indent : end + 1].isascii():
         return text.rfind(" ", indent, end) + 1 or end
@@ -216,7 +223,7 @@ _OPENING = ("Ps", "Pi")
 
 @lru_cache(maxsize=4096)
 def _can_break_between(before: str, after: str) -> bool:
-    """Return whether a row may end between two characters that are no spaces."""
+    """Return whether a row may end between two characters, neither of which is a space."""
     if not (_UNSPACED.match(before) or _UNSPACED.match(after)):
         return False
     if before in _LEADING_VOWELS or after in _TRAILING_VOWELS:
@@ -225,7 +232,7 @@ def _can_break_between(before: str, after: str) -> bool:
 
 
 def _row_end(text: str, start: int, room: int) -> int:
-    """Return where text from `start` stops fitting into `room` cells; at least one character fits."""
+    """Return the index at which the text from `start` exceeds `room` cells, at least `start` + 1."""
     if text[start : start + room + 1].isascii():  # one more: a combining mark may follow the last one
         return min(start + room, len(text))
     used = 0
@@ -249,7 +256,7 @@ def _slice_runs(runs: Sequence[StyledRun], start: int, end: int) -> list[StyledR
     return sliced
 
 
-# --- how inks look ----------------------------------------------------------------------------------------------------
+# --- component classes of the styles ---------------------------------------------------------------------------------
 
 STYLE_CLASSES = {
     TextStyle.NEAR: "ink--near",
@@ -276,7 +283,7 @@ STYLE_CLASSES = {
     TextStyle.HIGHLIGHT: "ink--highlight",
     TextStyle.MATCH: "ink--match",
 }
-"""Component class of each style; of several on one run, a later one overrides an earlier one."""
+"""Component class of each style. If a run has several styles, a later one of this table overrides an earlier one."""
 
 TEXT_STYLE_CSS = """
 Preview {
@@ -305,7 +312,7 @@ Preview {
     & > .ink--match { color: $match-foreground; background: $match-background; text-style: bold; }
 }
 """
-"""Styles that could be confused without colours differ in `text-style`; the others in signs or words."""
+"""Colours of the styles. Without colours, styles differ in `text-style`, or in signs or words that are drawn."""
 
 
 CALLOUT_STYLES = {
@@ -319,15 +326,15 @@ CALLOUT_STYLES = {
     }.items()
     for kind in kinds.split()
 }
-"""Styles of Obsidian's kinds of callouts, with the colours they have there; any other kind is drawn as a note."""
+"""Style of each of Obsidian's kinds of callouts, with Obsidian's colours; any other kind is drawn as "note"."""
 
 MAX_LINE_CHARS = 2_000
-"""Maximum characters drawn of one line; a longer one ends with the number of missing characters."""
+"""Maximum characters drawn of one line; a longer line ends with the number of characters that are not drawn."""
 
 _TAB_CELLS = 4
 
 Columns = tuple[int, int]
-"""Columns of a line, end exclusive."""
+"""A range of characters of a line: start and end (exclusive), from 0."""
 
 _HEADING = re.compile(r"^ {0,3}(#{1,6})\s")
 _TASK = re.compile(r"^(\s*(?:>\s?)*)([-*+]|\d+[.)])\s\[(.)\]\s")
@@ -335,7 +342,7 @@ _BULLET = re.compile(r"^(\s*(?:>\s?)*)([-*+])\s")
 _NUMBERED = re.compile(r"^\s*(?:>\s?)*\d+[.)]\s")
 _RULE = re.compile(r"^\s*(?:[-*_]\s*){3,}$")
 _ANY_MARK = re.compile(rf"{INLINE_MARKS.pattern}|^\s*(?:[-+]|\d+[.)])")
-"""Without a match a line is shown verbatim."""
+"""Matches a line with any Markdown mark; other lines are shown as they are."""
 _CALLOUT_SIGNS = {
     TextStyle.CALLOUT: "◆",
     TextStyle.TIP: "✦",
@@ -354,9 +361,10 @@ def draw_line(
     near: Iterable[Columns] = (),
     code: Sequence[tuple[int, int, TextStyle]] = (),
 ) -> DrawnLine:
-    """Return one line as runs.
+    """Return line `number` of a note, drawn.
 
-    `matches` and `near` (what is nearest in meaning) are columns, `code` are columns with styles.
+    `context` says whether the line is prose, code or a property. `matches` are the columns that match the query,
+    `near` those nearest to the query in meaning, and `code` the columns of syntax highlighting with their styles.
     """
     line = StyledLine(text[:MAX_LINE_CHARS])
     hanging_indent = style_line(line, context, code)
@@ -371,13 +379,17 @@ def apply_highlights(line: StyledLine, matches: Iterable[Columns], near: Iterabl
         line.add_style(start, end, TextStyle.MATCH)
 
 
-def append_omitted_count(runs: tuple[StyledRun, ...], cut: int) -> tuple[StyledRun, ...]:
-    """Return `runs`, with the number of characters of their line that are not drawn, if any."""
-    return (*runs, StyledRun(f" … {format_count(cut, 'more character')}", TextStyle.FAINT)) if cut > 0 else runs
+def append_omitted_count(runs: tuple[StyledRun, ...], omitted_count: int) -> tuple[StyledRun, ...]:
+    """Return `runs` with a note such as " … 12 more characters" appended if `omitted_count` is above 0."""
+    return (
+        (*runs, StyledRun(f" … {format_count(omitted_count, 'more character')}", TextStyle.FAINT))
+        if omitted_count > 0
+        else runs
+    )
 
 
 def style_line(line: StyledLine, context: LineContext, code: Sequence[tuple[int, int, TextStyle]] = ()) -> int:
-    """Style a line by its context, and return the indent of its continuation rows."""
+    """Style a line by its context (prose, code or other), and return its hanging indent in characters."""
     if context.context is Context.PLAIN:
         return 0
     if context.context is not Context.PROSE:
@@ -405,7 +417,7 @@ def _style_code(line: StyledLine, context: LineContext, code: Sequence[tuple[int
 
 
 def _style_block_mark(line: StyledLine, callout: TextStyle) -> int:
-    """Style a line by its Markdown block mark, and return the indent of its continuation rows."""
+    """Style a line by its block mark (heading, quote, task, item), and return its hanging indent in characters."""
     text = line.text
     if heading := _HEADING.match(text):
         line.add_style(0, len(text), TextStyle.HEADING)
@@ -475,7 +487,7 @@ _FAINT_KINDS = (SpanKind.COMMENT, SpanKind.HTML, SpanKind.BLOCK_ID)
 
 
 def style_inline(line: StyledLine) -> None:
-    """Style links, code and emphasis, and hide their marks."""
+    """Style links, code and emphasis in a line, and hide their Markdown marks."""
     spans = inline_spans(line.text)
     for replacement in replacements(line.text, spans):
         line.replace(*replacement)
@@ -489,7 +501,7 @@ def style_inline(line: StyledLine) -> None:
 
 
 def style_link(line: StyledLine, span: InlineSpan) -> None:
-    """Draw the label of a link, or else its target; an embed gets a sign."""
+    """Style one link, shown as its label or else its target; an embed gets a sign."""
     for replacement in replacements(line.text, (span,)):
         line.replace(*replacement)
     line.add_link(span.start, span.end, WrittenLink(_LINK_KINDS[span.kind], span.value))

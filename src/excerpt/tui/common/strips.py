@@ -1,4 +1,4 @@
-"""Lines of cells for line-drawn widgets: fitted to a width, with an ellipsis; wide characters count as two."""
+"""Build lines of terminal cells: truncate text, join styled parts, draw bars. A wide character has two cells."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 Part = tuple[str, Style]
-"""Text on one line, and its style."""
+"""A part of a line: its text and style."""
 
 
 _VARIANTS = re.compile("[\ufe00-\ufe0f\U0001f3fb-\U0001f3ff]")
@@ -19,21 +19,21 @@ _JOINED_EMOJI = re.compile("^\u200d+|(?:\u200d+[\u2190-\u2bff\U0001f000-\U0001fa
 
 
 def remove_unstable_characters(text: str) -> str:
-    """Return `text` without characters on whose width terminals disagree.
+    """Return `text` without the characters whose width differs between terminals.
 
     These are variation selectors and skin tones of an emoji, all but the first of several joined emoji, and joiners
-    with nothing before them. The rest of the line is then where it is computed to be.
+    with nothing before them. Without these, each character of the line appears in the cell that was computed.
     """
     return text if text.isascii() else _JOINED_EMOJI.sub("", _VARIANTS.sub("", text))
 
 
 def text_cells(text: str) -> int:
-    """Return the width in cells of `text`, a single visible line."""
+    """Return the width in cells of `text`, which is one line without control characters."""
     return len(text) if text.isascii() else cell_len(text)
 
 
 def fit(text: str, cells: int) -> str:
-    """Return `text`, truncated to `cells` with an ellipsis if it is longer."""
+    """Return `text`, truncated with an ellipsis if it is wider than `cells` cells."""
     if cells <= 0:
         return ""
     text = remove_unstable_characters(text)
@@ -43,7 +43,7 @@ def fit(text: str, cells: int) -> str:
 
 
 def truncate_parts(parts: Iterable[Part], cells: int) -> list[Part]:
-    """Return `parts` as one line, truncated to `cells` with an ellipsis."""
+    """Return the parts of one line, truncated with an ellipsis if they are wider than `cells` cells in total."""
     fitted: list[Part] = []
     cells_left = cells
     stable = [(remove_unstable_characters(text), style) for text, style in parts if text]
@@ -61,7 +61,7 @@ def truncate_parts(parts: Iterable[Part], cells: int) -> list[Part]:
 
 
 def line(left: Iterable[Part], right: Sequence[Part], width: int, base: Style) -> Strip:
-    """Return one line: `left` aligned left, `right` complete at the right end, on the style `base`."""
+    """Return a line of `width` cells: `left`, truncated if necessary, and `right` at the right end, on style `base`."""
     right = [(remove_unstable_characters(text), style) for text, style in right]
     right_width = sum(text_cells(text) for text, _ in right)
     fitted = truncate_parts(left, max(0, width - right_width - (1 if right else 0)))
@@ -72,12 +72,12 @@ def line(left: Iterable[Part], right: Sequence[Part], width: int, base: Style) -
 
 
 def total_cells(parts: Iterable[Part]) -> int:
-    """Return the width of `parts` in cells."""
+    """Return the total width of the parts of a line in cells."""
     return sum(text_cells(remove_unstable_characters(text)) for text, _ in parts)
 
 
 def parts_with_matches(text: str, matches: Iterable[tuple[int, int]], plain: Style, match: Style) -> list[Part]:
-    """Return `text` in parts: its matches (start, end) in one style, the rest in the other."""
+    """Return `text` in parts: its matches, as (start, end), in style `match` and the rest in style `plain`."""
     parts: list[Part] = []
     at = 0
     for start, end in matches:
@@ -96,18 +96,18 @@ _VERTICAL_BARS = " ▁▂▃▄▅▆▇█"
 
 
 def horizontal_bar(share: float, cells: int) -> str:
-    """Return a horizontal bar for `share` (0 to 1) that is always `cells` wide; above 0 at least an eighth is drawn."""
+    """Return a horizontal bar for `share` (0 to 1) in `cells` cells; a share above 0 fills at least 1/8 of a cell."""
     full, rest = divmod(_eighths(share, 8 * cells), 8)
     return ("█" * full + (_HORIZONTAL_BARS[rest] if rest else "")).ljust(cells)
 
 
 def vertical_bar(share: float) -> str:
-    """Return a vertical bar of one cell for `share`, 0 to 1; above 0 at least an eighth is drawn."""
+    """Return a vertical bar of one cell for `share` (0 to 1); a share above 0 fills at least 1/8 of the cell."""
     return _VERTICAL_BARS[_eighths(share, 8)]
 
 
 def sparkline(counts: Sequence[float]) -> str:
-    """Return one vertical bar for each count, relative to the highest; blank for 0."""
+    """Return one vertical bar for each count, relative to the highest count; a blank for 0."""
     maximum = max(counts, default=0)
     return "".join(vertical_bar(count / maximum if maximum else 0) for count in counts)
 

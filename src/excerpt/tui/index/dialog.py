@@ -177,7 +177,7 @@ class IndexDialog(Dialog[None]):
         files.display = bool(marks or unread)
         self.set_class(not marks and not unread, "-clean")
         open_hint = [f"{format_key('enter')} open the file"] if marks else []
-        self.query_one(DialogBox).hint(
+        self.query_one(DialogBox).set_hints(
             *open_hint, f"{key_sign('dialog-next')} next", f"{key_sign('dialog-leave')} close"
         )
 

@@ -22,7 +22,7 @@ StyledRange = tuple[int, int, TextStyle]
 def highlight_code(lines: Sequence[str], language: str) -> list[list[StyledRange]]:
     """Return the styled ranges of each line of code, in the order of `lines`.
 
-    `language` is the name after the fence, such as "python". All lists are empty if Pygments does not know the language.
+    `language` is the name after the fence, such as "python". All lists are empty if Pygments does not know that name.
     """
     ranges: list[list[StyledRange]] = [[] for _ in lines]
     lexer = _lexer(language)

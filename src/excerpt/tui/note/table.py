@@ -16,11 +16,11 @@ _MAX_TABLE_CELLS = 200
 
 
 def align_table(rows: Sequence[StyledLine], rule_row: int) -> bool:
-    """Pad the cells of the rows of a table to the width of their column, and draw row `rule_row` as a line.
+    """Pad the cells of a table's rows to the width of their column, and draw row `rule_row` as a line.
 
     `rule_row` is the index of the row of dashes below the header. Returns False if the table is empty or wider than
-    `_MAX_TABLE_CELLS`; the rows are then unchanged. A bar inside inline code does not end a cell. (A Markdown parser would
-    end the cell there, and the code.)
+    `_MAX_TABLE_CELLS`; the rows are then unchanged. A bar inside inline code does not end a cell, although a Markdown
+    parser ends the cell there if the bar breaks the code.
     """
     bars = [_find_bars(row.text) for row in rows]
     cells = [

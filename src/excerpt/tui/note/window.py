@@ -61,15 +61,15 @@ DEFAULT_OPTIONS = WindowOptions()
 class NoteWindow:
     """A window of a note: a range of its lines, drawn, around a fragment.
 
-    `lines` are the drawn lines, `source` the text of the same lines in the note, and `line_count` the number of lines
-    of the whole note. `headings` are the sections of the note, `whole` says that the whole note was asked for. `line`
-    is the line that was asked for; None for the fragment's first line.
+    `lines` are the drawn lines, `source_lines` the text of the same lines in the note, and `line_count` the number of
+    lines of the whole note. `headings` are the sections of the note, `whole` says that the whole note was asked for.
+    `line` is the line that was asked for; None for the fragment's first line.
     """
 
     fragment: Fragment
     lines: tuple[DrawnLine, ...]
     line_count: int
-    source: tuple[str, ...] = ()
+    source_lines: tuple[str, ...] = ()
     headings: tuple[Section, ...] = ()
     whole: bool = False
     line: int | None = None
@@ -100,7 +100,7 @@ class NoteWindow:
 
     def text(self, first: int, last: int) -> str:
         """Return the note's text of lines `first` to `last` (inclusive), as far as they are in the window."""
-        return "\n".join(self.source[max(first - self.above - 1, 0) : last - self.above])
+        return "\n".join(self.source_lines[max(first - self.above - 1, 0) : last - self.above])
 
 
 def draw_window(
@@ -114,7 +114,8 @@ def draw_window(
 ) -> NoteWindow:
     """Draw the window of a note that `view` asks for, with `spans` of the fragment's text marked as matches.
 
-    `outside_matches` are matches outside of the fragment, as (line number, columns). `headings` are the note's sections.
+    `outside_matches` are matches outside of the fragment, as (line number, columns). `headings` are the sections of
+    the note.
     """
     lines = note_text.split("\n")
     if lines and not lines[-1]:
@@ -142,7 +143,7 @@ def view_range(fragment: Fragment, line_count: int, view: WindowOptions) -> tupl
 
 
 def spans_by_line(fragment: Fragment, spans: Iterable[Span]) -> dict[int, list[Columns]]:
-    """Return spans of a fragment's text as columns, by line number of the note. A span over several lines is split."""
+    """Return spans of a fragment's text as columns, by line number. A span over several lines is split."""
     return {fragment.line_start + row: columns for row, columns in columns_by_row(fragment.text, spans).items()}
 
 
@@ -183,48 +184,50 @@ class _WindowLines:
         apply_highlights(line, self.matches.get(number, ()), self.near.get(number, ()))
 
 
-def _draw_lines(source: _WindowLines) -> Iterator[DrawnLine]:
-    aligned = dict(_align_tables(source))
-    properties = _draw_properties(source)
-    code = _highlight_code(source)
+def _draw_lines(window_lines: _WindowLines) -> Iterator[DrawnLine]:
+    aligned = dict(_align_tables(window_lines))
+    properties = _draw_properties(window_lines)
+    code = _highlight_code(window_lines)
     yield from properties
-    for row in range(source.first - 1 + len(properties), len(source.contexts)):
+    for row in range(window_lines.first - 1 + len(properties), len(window_lines.contexts)):
         number = row + 1
-        matches, near = source.matches.get(number, ()), source.near.get(number, ())
-        line = draw_line(number, source.lines[row], source.contexts[row], matches, near=near, code=code.get(row, ()))
+        matches, near = window_lines.matches.get(number, ()), window_lines.near.get(number, ())
+        line = draw_line(
+            number, window_lines.lines[row], window_lines.contexts[row], matches, near=near, code=code.get(row, ())
+        )
         columns = aligned.get(row)
         yield line if columns is None else DrawnLine(number, line.runs, line.hanging_indent, columns.build_runs())
 
 
-def _draw_properties(source: _WindowLines) -> list[DrawnLine]:
+def _draw_properties(window_lines: _WindowLines) -> list[DrawnLine]:
     """Return the drawn lines of the frontmatter that are in the window, whose first lines they are."""
-    contexts = source.contexts
+    contexts = window_lines.contexts
     end = next((row for row, each in enumerate(contexts) if each.context is not Context.PROPERTIES), len(contexts))
-    if source.first > end:
+    if window_lines.first > end:
         return []
     drawn: list[DrawnLine] = []
     for row, (line, hanging_indent) in enumerate(
-        draw_properties([text[:MAX_LINE_CHARS] for text in source.lines[:end]])
+        draw_properties([text[:MAX_LINE_CHARS] for text in window_lines.lines[:end]])
     ):
-        source.apply_highlights(line, row + 1)
+        window_lines.apply_highlights(line, row + 1)
         drawn.append(
             DrawnLine(
                 row + 1,
-                append_omitted_count(line.build_runs(), len(source.lines[row]) - MAX_LINE_CHARS),
+                append_omitted_count(line.build_runs(), len(window_lines.lines[row]) - MAX_LINE_CHARS),
                 hanging_indent,
             )
         )
-    return drawn[source.first - 1 :]
+    return drawn[window_lines.first - 1 :]
 
 
-def _highlight_code(source: _WindowLines) -> dict[int, list[StyledRange]]:
+def _highlight_code(window_lines: _WindowLines) -> dict[int, list[StyledRange]]:
     """Return the syntax highlighting of code in the window, by index of the line in the note.
 
     The highlighting stops before the block with which the code would exceed `MAX_CODE_CHARS` characters.
     """
-    contexts = source.contexts
+    contexts = window_lines.contexts
     fences = Counter(
-        each.block for each in contexts[source.first - 1 :] if each.context is Context.CODE and each.language
+        each.block for each in contexts[window_lines.first - 1 :] if each.context is Context.CODE and each.language
     )
     ranges: dict[int, list[StyledRange]] = {}
     remaining = MAX_CODE_CHARS
@@ -232,7 +235,7 @@ def _highlight_code(source: _WindowLines) -> dict[int, list[StyledRange]]:
         end = block + 1
         while end < len(contexts) and contexts[end] == contexts[block]._replace(context=Context.CODE):
             end += 1
-        texts = [line[:MAX_LINE_CHARS] for line in source.lines[block + 1 : end]]
+        texts = [line[:MAX_LINE_CHARS] for line in window_lines.lines[block + 1 : end]]
         remaining -= sum(map(len, texts)) + len(texts)
         if remaining < 0:
             break
@@ -240,24 +243,28 @@ def _highlight_code(source: _WindowLines) -> dict[int, list[StyledRange]]:
     return ranges
 
 
-def _align_tables(source: _WindowLines) -> Iterator[tuple[int, StyledLine]]:
+def _align_tables(window_lines: _WindowLines) -> Iterator[tuple[int, StyledLine]]:
     """Yield (index of the line, line with aligned columns) for each line of the tables that begin in the window."""
-    row = source.first - 1
-    while row + 1 < len(source.contexts):
-        if not (_is_table(source, row) and TABLE_RULE.match(source.lines[row + 1]) and "|" in source.lines[row + 1]):
+    row = window_lines.first - 1
+    while row + 1 < len(window_lines.contexts):
+        if not (
+            _is_table(window_lines, row)
+            and TABLE_RULE.match(window_lines.lines[row + 1])
+            and "|" in window_lines.lines[row + 1]
+        ):
             row += 1
             continue
         first = row
-        while row < len(source.contexts) and _is_table(source, row):
+        while row < len(window_lines.contexts) and _is_table(window_lines, row):
             row += 1
-        table = [StyledLine(source.lines[index][:MAX_LINE_CHARS]) for index in range(first, row)]
+        table = [StyledLine(window_lines.lines[index][:MAX_LINE_CHARS]) for index in range(first, row)]
         for index, line in enumerate(table, first):
-            style_line(line, source.contexts[index])
-            source.apply_highlights(line, index + 1)
+            style_line(line, window_lines.contexts[index])
+            window_lines.apply_highlights(line, index + 1)
         table[0].add_style(0, len(table[0].text), TextStyle.BOLD)
         if align_table(table, 1):
             yield from enumerate(table, first)
 
 
-def _is_table(source: _WindowLines, row: int) -> bool:
-    return source.contexts[row].context is Context.PROSE and "|" in source.lines[row]
+def _is_table(window_lines: _WindowLines, row: int) -> bool:
+    return window_lines.contexts[row].context is Context.PROSE and "|" in window_lines.lines[row]

@@ -64,9 +64,9 @@ class LeftOutRow:
 class BuiltPack:
     """A pack, with the text to copy and what was left out.
 
-    `tokens` counts the text; for a JSON pack, the budget counts its Markdown instead. `missing` are the marks whose fragments
-    are no longer in the vault. `moves` maps ids of marks in the request to current ids, if any have changed; all other
-    fields have current ids.
+    `tokens` counts the text; for a JSON pack, the budget counts its Markdown instead. `missing` are the marks whose
+    fragments are no longer in the vault. `moves` maps ids of marks in the request to current ids, if any have changed;
+    all other fields have current ids.
     """
 
     result: PackResult

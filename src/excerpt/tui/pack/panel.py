@@ -73,7 +73,7 @@ class PackPanelSelection:
     @property
     def is_passage(self) -> bool:
         """Whether the selected row is a passage that is in the pack."""
-        return self.row < self.passages
+        return self.row < self.passage_count
 
 
 class PackPanel(RowList):
@@ -300,7 +300,7 @@ class BudgetDialog(Dialog[BudgetDialogResult]):
     def compose(self) -> ComposeResult:
         with DialogBox() as box:
             box.border_title = Content("Token budget of the pack")
-            box.hint(
+            box.set_hints(
                 f"{key_sign('budget-take')} take",
                 f"{key_sign('budget-copy')} set and copy the pack",
                 f"{key_sign('dialog-leave')} close",

@@ -810,7 +810,7 @@ class SearchPane(Vertical):
     @property
     def _replaces_list(self) -> bool:
         """Whether the side panel is shown in place of the list."""
-        return self._split.arrangement.context and not self._split.arrangement.first
+        return self._split.arrangement.has_context and not self._split.arrangement.list_cells
 
     def _return_to_list(self) -> None:
         """Focus the list, after showing it again if the side panel replaces it."""

@@ -153,7 +153,7 @@ class StrategiesScreen(Dialog[StrategyChoice]):
     def compose(self) -> ComposeResult:
         with DialogBox() as box:
             box.border_title = Content(f"Where strategies differ · {fit(visible_line(self._query), 40)}")
-            box.hint(
+            box.set_hints(
                 f"{key_sign('strategies-use')} use the strategy that ranks it highest",
                 f"{key_sign('strategies-up', 'strategies-down')} fragment",
                 f"{key_sign('dialog-leave')} close",

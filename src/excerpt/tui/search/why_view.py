@@ -324,7 +324,7 @@ class WhyNot(Dialog[None]):
             target = f" for {visible_line(self._closest_name)}" if self._closest_name else ""
             asks = f"{format_key('enter')} asks{target}"
             hints = (asks, f"{key_sign('dialog-next')} to the answer")
-        self.query_one(DialogBox).hint(*hints, f"{key_sign('dialog-leave')} close")
+        self.query_one(DialogBox).set_hints(*hints, f"{key_sign('dialog-leave')} close")
 
     @on(Input.Submitted)
     def _ask_about_note(self, event: Input.Submitted) -> None:
