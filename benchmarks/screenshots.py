@@ -132,7 +132,7 @@ async def found(pilot: Pilot[None]) -> None:
     some_memories()
     await search(pilot, "token budget")
     rows = screen_of(pilot).query_one(HitList)
-    await until(pilot, lambda: bool(rows.badges))
+    await until(pilot, lambda: bool(rows.remembered_ids))
     await pilot.press("down", "down")
     await settled(pilot)
 

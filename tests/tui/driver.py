@@ -43,7 +43,7 @@ from excerpt.tui.memory.controller import AskBadges
 from excerpt.tui.memory.pane import AskSourceChecks, MemoryPane
 from excerpt.tui.memory.worker import MemoryWorker
 from excerpt.tui.messages import Failure, IndexOpened, Location
-from excerpt.tui.note.requests import AskLink, AskWindow, LinkTarget
+from excerpt.tui.note.requests import AskLink, AskWindow, ResolvedLink
 from excerpt.tui.note.window import NoteWindow, draw_window
 from excerpt.tui.pack.packer import AskCost, AskPack
 from excerpt.tui.questions import (
@@ -325,9 +325,9 @@ class ScriptedEngine(EngineWorker):
             case AskSpans(result=result):
                 return result
             case AskPack(packer=packer, request=request):
-                return packer.pack(self.notes, request)
+                return packer.build_pack(self.notes, request)
             case AskCost():
-                return question.packer.cost(self.notes, question.request, question.mark)
+                return question.packer.cost_of_mark(self.notes, question.request, question.mark)
             case AskWindow():
                 return _window_of(question, self.notes)
             case AskRelated(path=path, line=line):
@@ -371,21 +371,19 @@ class ScriptedEngine(EngineWorker):
                 found = [self.search(query, strategy) for strategy in Strategy]
                 # Rotate the hits of each, so that all move.
                 return tuple(replace(one, hits=one.hits[at:] + one.hits[:at]) for at, one in enumerate(found))
-            case AskWhy(query=query, strategy=asked, about=str(about)):
-                reason = (
-                    f"“{query}” is in no passage of {about}.md, and none of its passages is near the query in meaning."
-                )
+            case AskWhy(query=query, strategy=asked, hit_or_name=str(hit_or_name)):
+                reason = f"“{query}” is in no passage of {hit_or_name}.md, and none of its passages is near the query in meaning."
                 absent = Absence(AbsenceKind.UNMATCHED, reason)
-                return NoteExplanation(query, asked, about, f"{about}.md", absent)
-            case AskWhy(query=query, strategy=asked, about=Hit() as hit):
+                return NoteExplanation(query, asked, hit_or_name, f"{hit_or_name}.md", absent)
+            case AskWhy(query=query, strategy=asked, hit_or_name=Hit() as hit):
                 return make_explanation(query, asked, hit)
         raise AssertionError(question)
 
-    def _link_to(self, address: str) -> LinkTarget:
+    def _link_to(self, address: str) -> ResolvedLink:
         there = next((each for each in self.notes.fragments if each.path == f"{address}.md"), None)
         if there is None:
-            return LinkTarget(message=f"There is no note {address} in the vault yet.")
-        return LinkTarget(Location(there.id, there.path, there.line_start))
+            return ResolvedLink(message=f"There is no note {address} in the vault yet.")
+        return ResolvedLink(Location(there.id, there.path, there.line_start))
 
     def _passage_at(self, place: SourceLocation) -> NoteWindow:
         text = self.notes.note_text(place.path)
@@ -409,7 +407,7 @@ def _window_of(question: AskWindow, notes: Vault) -> NoteWindow | None:
         for span in find_spans(line.casefold(), words)
     ]
     view, headings = replace(question.view, near=near), notes.sections(fragment.path)
-    return draw_window(text, fragment, question.location.spans, view, headings=headings, elsewhere=elsewhere)
+    return draw_window(text, fragment, question.location.spans, view, headings=headings, outside_matches=elsewhere)
 
 
 class ScriptedScreen(MainScreen):

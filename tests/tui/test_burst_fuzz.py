@@ -21,8 +21,8 @@ from excerpt.memory.store import MemoryStore
 from excerpt.settings import Paths, ScreenSettings, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import TabBar
-from excerpt.tui.common.dialog import Confirm, Dialog, OverlayScreen
-from excerpt.tui.common.help import Help
+from excerpt.tui.common.dialog import ConfirmDialog, Dialog, OverlayScreen
+from excerpt.tui.common.help import HelpDialog
 from excerpt.tui.index.dialog import IndexDialog
 from excerpt.tui.key_table import CONTEXTS
 from excerpt.tui.keymap import keys_of
@@ -52,11 +52,22 @@ OPENINGS = (
 FROM_PALETTE: tuple[Callable[[ScriptedApp], object], ...] = (
     lambda app: app.action_change_theme(),
     lambda app: pane_of(app).action_why_not(),
-    lambda app: app.push_screen(Confirm("Rebuild the index?", "It is made anew.", "Rebuild")),
+    lambda app: app.push_screen(ConfirmDialog("Rebuild the index?", "It is made anew.", "Rebuild")),
 )
 """Dialogs that no key opens, opened as by the palette or a button."""
 DIALOGS: frozenset[type[object]] = frozenset(
-    (BudgetDialog, Confirm, Help, IndexDialog, Palette, Remember, StrategiesScreen, ThemePicker, VaultChooser, WhyNot)
+    (
+        BudgetDialog,
+        ConfirmDialog,
+        HelpDialog,
+        IndexDialog,
+        Palette,
+        Remember,
+        StrategiesScreen,
+        ThemePicker,
+        VaultChooser,
+        WhyNot,
+    )
 )
 VIEWED = frozenset(("passage", "why", "related", "map", "pack", "overview", "memory"))
 TABS = ("f2", "f3", "f4")

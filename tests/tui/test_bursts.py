@@ -335,9 +335,9 @@ async def test_a_move_and_a_mark_behind_the_last_letter_are_about_the_answer_to_
         await search(pilot, "soup")
         post_keys(app, "ctrl+u", *"sync conflict", "down", "tab")
         rows = hit_list_of(app)
-        await until(pilot, lambda: bool(rows.marked), "the mark")
+        await until(pilot, lambda: bool(rows.marked_ids), "the mark")
         assert pane_of(app).query_text == "sync conflict"
-        assert rows.marked == {group_hits(rows.hits)[1].hit.fragment.id}
+        assert rows.marked_ids == {group_hits(rows.hits)[1].hit.fragment.id}
 
 
 async def test_the_pack_copied_right_behind_the_last_letter_answers_the_whole_query(
@@ -430,17 +430,17 @@ async def test_marks_of_before_taken_up_while_the_index_is_not_open_are_packed_w
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "sync conflict")
         await pilot.press("tab")
-        await until(pilot, lambda: pane_of(app).pack.packed is not None, "the pack")
+        await until(pilot, lambda: pane_of(app).pack.newest_pack is not None, "the pack")
     open_index = EngineWorker.open
     monkeypatch.setattr(EngineWorker, "open", lambda _worker: None)
     again = ExcerptApp(vault, Settings(), user_paths)
     monkeypatch.setattr(again, "notify", lambda message, **_: said.append(message))
     async with again.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: bool(pane_of(again).pack.earlier), "the line of the marks")
+        await until(pilot, lambda: bool(pane_of(again).pack.earlier_or_unlisted_marks), "the line of the marks")
         await pilot.press("unbound-show-earlier")
         await pilot.pause(0.3)
         open_index(screen_of(again).index.engine)
-        await until(pilot, lambda: pane_of(again).pack.packed is not None, "the pack of the marks")
+        await until(pilot, lambda: pane_of(again).pack.newest_pack is not None, "the pack of the marks")
     assert not [one for one in said if "no index" in one]
 
 

@@ -138,7 +138,7 @@ def test_what_a_mark_more_would_cost_is_counted(opened: Worker, packer: Packer) 
     first, second = (mark_hit(hit) for hit in opened.search("conflict").hits[:2])
     request = PackRequest("conflict", Strategy.AUTO, (), (first,), PackSettings(scope=Scope.NONE))
     cost = opened.answer_to(AskCost(packer, request, second))
-    assert cost.exact
+    assert cost.is_exact
     assert cost.tokens > 0
 
 

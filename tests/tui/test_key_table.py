@@ -24,7 +24,7 @@ from excerpt.settings import Paths, ScreenSettings, Settings
 from excerpt.tui.active_keys import groups, matching, row_id
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import KeyBar
-from excerpt.tui.common.help import Help
+from excerpt.tui.common.help import HelpDialog
 from excerpt.tui.key_table import CONTEXTS
 from excerpt.tui.key_table import Key as Row
 from excerpt.tui.keymap import (
@@ -233,10 +233,10 @@ async def test_a_keymap_changes_the_keys_of_dialogs_too_and_two_keys_may_be_exch
         await pilot.press("f9")
         assert (pane.strategy != before[0], pane.scope) == (True, before[1])
         await pilot.press("f1")
-        await until(pilot, lambda: isinstance(top_screen(app), Help), "the help")
+        await until(pilot, lambda: isinstance(top_screen(app), HelpDialog), "the help")
         assert str(top_screen(app).query_one(".box").border_subtitle).endswith("F6 close")
         await pilot.press("escape")
-        assert isinstance(top_screen(app), Help)
+        assert isinstance(top_screen(app), HelpDialog)
         await pilot.press("f6")
         await until(pilot, lambda: top_screen(app) is screen_of(app), "the end of it")
         assert not app._notifications
@@ -327,20 +327,22 @@ async def test_the_help_lists_the_keys_of_a_field_and_no_tab_has_one_of_those_th
 ) -> None:
     async with scripted.run_test() as pilot:
         await pilot.press("f1")
-        await until(pilot, lambda: isinstance(top_screen(scripted), Help), "the help")
+        await until(pilot, lambda: isinstance(top_screen(scripted), HelpDialog), "the help")
         assert fields_keys(scripted) == {"field-word": "", "field-clear": "", "field-rest": ""}
         await pilot.press("escape", "f4")
         await until(pilot, lambda: scripted.focused is not None and scripted.focused.id == "filter", "the filter")
-        assert not [offer.id for offer in screen_of(scripted).query_one(KeyBar).shown if offer.id.startswith("field")]
+        assert not [
+            offer.id for offer in screen_of(scripted).query_one(KeyBar).footer_keys if offer.id.startswith("field")
+        ]
         await pilot.press("f1")
-        await until(pilot, lambda: isinstance(top_screen(scripted), Help), "the help")
+        await until(pilot, lambda: isinstance(top_screen(scripted), HelpDialog), "the help")
         assert fields_keys(scripted) == {"field-word": "", "field-clear": "", "field-rest": ""}
 
 
 def fields_keys(app: ScriptedApp) -> dict[str, str]:
     """Return the deleting keys of a field that the help lists, each with its disabled reason."""
     help_shown = top_screen(app)
-    assert isinstance(help_shown, Help)
+    assert isinstance(help_shown, HelpDialog)
     (group,) = [each for each in help_shown._groups if each.title == "Any field" and each.is_active]
     return {row.id: row.disabled_reason for row in group.rows if row.id in ("field-word", "field-clear", "field-rest")}
 
@@ -367,12 +369,12 @@ async def test_a_keymap_of_the_settings_changes_a_key(vault: Path, user_paths: P
 async def test_f1_opens_the_help_which_typing_filters_and_escape_clears_and_closes(scripted: ScriptedApp) -> None:
     async with scripted.run_test() as pilot:
         await pilot.press("f1")
-        await until(pilot, lambda: isinstance(top_screen(scripted), Help), "the help")
+        await until(pilot, lambda: isinstance(top_screen(scripted), HelpDialog), "the help")
         await pilot.press(*"undo")
         await pilot.pause()
         assert "memory-undo" in scripted.export_screenshot(), "what it is called in the settings"
         await pilot.press("escape")
-        assert isinstance(top_screen(scripted), Help)
+        assert isinstance(top_screen(scripted), HelpDialog)
         await pilot.press("escape")
         await until(pilot, lambda: top_screen(scripted) is screen_of(scripted), "the end of it")
         await pilot.press("f1", "f1")
@@ -382,7 +384,7 @@ async def test_f1_opens_the_help_which_typing_filters_and_escape_clears_and_clos
 async def test_the_help_says_what_a_sign_means(scripted: ScriptedApp) -> None:
     async with scripted.run_test() as pilot:
         await pilot.press("f1")
-        await until(pilot, lambda: isinstance(top_screen(scripted), Help), "the help")
+        await until(pilot, lambda: isinstance(top_screen(scripted), HelpDialog), "the help")
         top_screen(scripted).query_one("#keys-filter", Input).value = "◆"
         await pilot.pause()
         shown = scripted.export_screenshot().replace("&#160;", " ")
@@ -394,7 +396,7 @@ async def test_a_question_mark_is_typed_into_the_query_and_asks_for_help_in_the_
     async with app.run_test() as pilot:
         await search(pilot, "conflict?")
         await pilot.press("shift+tab", "question_mark")
-        assert isinstance(top_screen(app), Help)
+        assert isinstance(top_screen(app), HelpDialog)
 
 
 async def test_the_palette_runs_any_action_by_name(app: ExcerptApp) -> None:

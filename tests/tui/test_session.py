@@ -11,7 +11,7 @@ import pytest
 from excerpt.kinds import Format, Scope, Strategy
 from excerpt.settings import Paths, ScreenSettings, SearchSettings, Settings
 from excerpt.tui.common.bars import TabBar
-from excerpt.tui.common.split import SHARE
+from excerpt.tui.common.split import DEFAULT_LIST_SHARE
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.session import (
@@ -82,7 +82,7 @@ def test_what_was_selected_is_looked_for_in_the_first_answer_to_its_query_alone(
 def test_what_is_as_the_settings_say_is_no_change_by_hand() -> None:
     settings = Settings()
     search, pack = settings.search, settings.pack
-    as_set = Session("memory", "sync", None, search.strategy, pack.scope, pack.budget, pack.format, SHARE)
+    as_set = Session("memory", "sync", None, search.strategy, pack.scope, pack.budget, pack.format, DEFAULT_LIST_SHARE)
     assert user_overrides(as_set, settings) == Session("memory", "sync")
     assert user_overrides(replace(as_set, budget=8000), settings).budget == 8000
 

@@ -15,7 +15,7 @@ from excerpt.pack.selection import read_marks
 from excerpt.settings import PackSettings, Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import TabBar
-from excerpt.tui.common.dialog import Confirm
+from excerpt.tui.common.dialog import ConfirmDialog
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.session import read_session
 from excerpt.tui.vault_chooser import VaultChooser
@@ -94,7 +94,7 @@ async def test_query_and_marks_of_each_vault_are_there_again_when_one_goes_back_
         await pilot.press("enter")
         await until_vault(pilot, vault)
         await until(pilot, lambda: (r := pane_of(app).result) is not None and r.query == "conflict", "the answer")
-        await until(pilot, lambda: len(pane_of(app).pack.earlier) == 1, "the line about the mark")
+        await until(pilot, lambda: len(pane_of(app).pack.earlier_or_unlisted_marks) == 1, "the line about the mark")
 
 
 async def test_what_came_along_with_a_vault_that_was_moved_is_told(user: Path, vault: Path, user_paths: Paths) -> None:
@@ -196,11 +196,11 @@ async def test_a_home_folder_is_opened_only_after_a_yes(user: Path, user_paths: 
     async with app.run_test() as pilot:
         await open_chooser(pilot)
         await pilot.press("~", "enter")
-        await until(pilot, lambda: isinstance(app.screen, Confirm), "the question")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmDialog), "the question")
         await pilot.press("enter")
         await until_trouble(pilot, await open_chooser(pilot), "Nothing was opened")
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, Confirm), "the question")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmDialog), "the question")
         await pilot.press("y")
         await until_vault(pilot, user)
 

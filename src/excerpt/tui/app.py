@@ -556,13 +556,13 @@ class ExcerptApp(App[None], inherit_bindings=False):
             self.push_screen(Palette())  # without an id, because the previous one may still be closing
 
     def action_help(self) -> None:
-        from excerpt.tui.common.help import Help
+        from excerpt.tui.common.help import HelpDialog
 
-        if isinstance(self.screen, Help):
+        if isinstance(self.screen, HelpDialog):
             self.screen.dismiss()
         else:
             screen = self.screen
-            self.push_screen(Help(active_contexts(screen), disabled_reasons(screen)))
+            self.push_screen(HelpDialog(active_contexts(screen), disabled_reasons(screen)))
 
 
 def check_terminal(environment: Mapping[str, str]) -> None:

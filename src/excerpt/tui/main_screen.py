@@ -225,7 +225,7 @@ class MainScreen(PromptScreen):
         self.set_interval(_POLL_SECONDS, self._open_newer)
         await self._search.open_query_store(self._queries)
         self._resume_tab()
-        self._search.restore(await self._marks.read())
+        self._search.load_saved_marks(await self._marks.read())
         await self._settings.begin()
         self.set_interval(_POLL_SECONDS, self._poll_settings)
 
@@ -282,11 +282,11 @@ class MainScreen(PromptScreen):
         for memories in self._memory_panes():
             memories.vault_changed()
         if self.index.handle_opened(message):
-            self._search.index_changed()
+            self._search.repeat_requests()
             for overview in self._overview_panes():
-                overview.index_changed()
+                overview.repeat_requests()
         else:
-            self._search.refresh_missing_marks()
+            self._search.retry_missing_marks()
         if first:
             self.set_timer(_START_DELAY_SECONDS, self.index.start_unless_ended)
 
@@ -318,7 +318,7 @@ class MainScreen(PromptScreen):
         self.notify(message.message, markup=False)
         for pane in self._memory_panes():
             pane.reload(message.memory_id)
-        self._search.recall()
+        self._search.ask_memories()
 
     # --- the index ----------------------------------------------------------------------------------------------------
 
@@ -368,7 +368,7 @@ class MainScreen(PromptScreen):
         self.index.ask("update")
 
     def _ask_to_rebuild(self) -> None:
-        from excerpt.tui.common.dialog import Confirm
+        from excerpt.tui.common.dialog import ConfirmDialog
 
         question = "excerpt rebuilds the index from the vault. Your notes and memories do not change."
 
@@ -376,19 +376,19 @@ class MainScreen(PromptScreen):
             if yes:
                 self.index.ask("rebuild")
 
-        self.app.push_screen(Confirm("Rebuild the index?", question, "Rebuild"), on_answer)
+        self.app.push_screen(ConfirmDialog("Rebuild the index?", question, "Rebuild"), on_answer)
 
     def _ask_about_emptied(self) -> None:
         if self._emptied_question is None:
-            from excerpt.tui.common.dialog import Confirm
+            from excerpt.tui.common.dialog import ConfirmDialog
 
             # Without letter keys, because the user may be typing a query.
-            self._emptied_question = Confirm(
+            self._emptied_question = ConfirmDialog(
                 "The vault has no notes",
                 _EMPTIED_TEXT.format(format_count(self.index.state.emptied, "note"), visible_line(str(self.vault))),
                 "Index it as empty",
                 "Keep the index",
-                letters=False,
+                accepts_letters=False,
             )
             self._ask_when_idle()
 
@@ -432,8 +432,8 @@ class MainScreen(PromptScreen):
         elif tab == "overview":
             self.query_one(OverviewPane).activate(self._search.query_text)
 
-    @on(TabBar.Picked)
-    def _tab_picked(self, event: TabBar.Picked) -> None:
+    @on(TabBar.TabPicked)
+    def _tab_picked(self, event: TabBar.TabPicked) -> None:
         self.action_show_tab(event.tab)
 
     @on(PaneLeft)
@@ -554,7 +554,7 @@ class MainScreen(PromptScreen):
         self.memories.worker.use(settings)
         if self.index.use(before, settings):
             self.run_worker(self.index.restart(), group="indexing")
-        self._search.use_settings(settings)
+        self._search.apply_settings(settings)
         self._on_settings(settings)
 
     async def _read_images(self) -> None:

@@ -20,7 +20,7 @@ import msgspec
 from excerpt.kinds import Format, Scope, Strategy
 from excerpt.settings import Paths, Settings
 from excerpt.state_files import read_value, write_value
-from excerpt.tui.common.split import SHARE
+from excerpt.tui.common.split import DEFAULT_LIST_SHARE
 
 if TYPE_CHECKING:
     from excerpt.model import Hit
@@ -165,7 +165,7 @@ def user_overrides(session: Session, settings: Settings) -> Session:
         scope=session.scope if session.scope is not settings.pack.scope else None,
         budget=session.budget if session.budget != settings.pack.budget else None,
         form=session.form if session.form is not settings.pack.format else None,
-        share=session.share if session.share != SHARE else None,
+        share=session.share if session.share != DEFAULT_LIST_SHARE else None,
     )
 
 

@@ -36,7 +36,7 @@ from excerpt.settings import Paths, Settings, load_vault_settings, open_vault, r
 from excerpt.store.address import StoreAddress, is_address, parse_address
 from excerpt.text.display import format_age, visible, visible_line
 from excerpt.tui.active_keys import bindings
-from excerpt.tui.common.dialog import Box, Confirm, Dialog
+from excerpt.tui.common.dialog import ConfirmDialog, Dialog, DialogBox
 from excerpt.tui.common.field import Field
 from excerpt.tui.common.strips import fit
 from excerpt.tui.keymap import key_sign
@@ -273,9 +273,9 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         self._pending_action: tuple[str, Callable[[], None]] | None = None
 
     def compose(self) -> ComposeResult:
-        with Box() as box:
+        with DialogBox() as box:
             box.border_title = "excerpt: where are your notes?" if self._current is None else "Open another vault"
-            box.hint(
+            box.set_hints(
                 f"{key_sign('vault-open')} open",
                 f"{key_sign('vault-complete')} complete",
                 f"{key_sign('vault-up', 'vault-down')} choose",
@@ -381,7 +381,7 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
                 )
 
         question = f"{short_path(opening.vault, self._home)} is {broad_name}. {_BROAD_WARNING}"
-        self.app.push_screen(Confirm("Index all of it?", visible(question), "Index all of it"), on_answer)
+        self.app.push_screen(ConfirmDialog("Index all of it?", visible(question), "Index all of it"), on_answer)
 
     def _list(self, rows: Sequence[VaultRow], cursor: int) -> None:
         self.rows = tuple(rows)

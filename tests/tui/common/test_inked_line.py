@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.style import Style
 
 from excerpt.tui.common.line_drawing import StyledRun, TextStyle, wrap
-from excerpt.tui.common.strips import fit, fit_parts, line
+from excerpt.tui.common.strips import fit, line, truncate_parts
 
 PLAIN = Style.null()
 
@@ -97,6 +97,6 @@ def test_a_line_is_always_as_wide_as_asked(left: list[str], right: list[str], wi
 
 
 def test_parts_are_cut_where_the_room_ends() -> None:
-    assert [text for text, _ in fit_parts([("Title", PLAIN), (" › Heading", PLAIN)], 9)] == ["Title", " ›…"]
-    assert [text for text, _ in fit_parts([("Title", PLAIN), (" › Heading", PLAIN)], 5)] == ["Titl…"]
-    assert [text for text, _ in fit_parts([("Title", PLAIN)], 5)] == ["Title"]
+    assert [text for text, _ in truncate_parts([("Title", PLAIN), (" › Heading", PLAIN)], 9)] == ["Title", " ›…"]
+    assert [text for text, _ in truncate_parts([("Title", PLAIN), (" › Heading", PLAIN)], 5)] == ["Titl…"]
+    assert [text for text, _ in truncate_parts([("Title", PLAIN)], 5)] == ["Title"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from excerpt.kinds import LinkKind
 from excerpt.text.inline import visible_characters
 from excerpt.text.line_context import Context, LineContext
-from excerpt.tui.common.line_drawing import MAX_LINE_CHARS, LinkTo, TextStyle, draw_line
+from excerpt.tui.common.line_drawing import MAX_LINE_CHARS, TextStyle, WrittenLink, draw_line
 
 
 def drawn(text: str, context: Context = Context.PROSE, *matches: tuple[int, int]) -> str:
@@ -68,11 +68,11 @@ def test_a_done_task_is_inked_as_done() -> None:
 
 def test_a_link_knows_where_it_leads() -> None:
     line = draw_line(1, "[[Note#Part|a *name*]] and [text](a/b.md#c) at https://example.org.")
-    primary = [(run.text, run.to) for run in line.runs if run.to]
+    primary = [(run.text, run.link) for run in line.runs if run.link]
     assert primary == [
-        ("a *name*", LinkTo(LinkKind.WIKILINK, "Note#Part")),
-        ("text", LinkTo(LinkKind.MARKDOWN, "a/b.md#c")),
-        ("https://example.org", LinkTo(LinkKind.MARKDOWN, "https://example.org")),
+        ("a *name*", WrittenLink(LinkKind.WIKILINK, "Note#Part")),
+        ("text", WrittenLink(LinkKind.MARKDOWN, "a/b.md#c")),
+        ("https://example.org", WrittenLink(LinkKind.MARKDOWN, "https://example.org")),
     ]
 
 

@@ -15,7 +15,7 @@ from rich.cells import cell_len
 
 import excerpt.tui
 from excerpt.settings import ScreenSettings, Settings
-from excerpt.tui.common.line_filters import PUNCTUATION, SIGNS, ascii_sign, to_ascii
+from excerpt.tui.common.line_filters import ASCII_SIGNS, PUNCTUATION, ascii_sign, to_ascii
 from excerpt.tui.messages import IndexOpened
 from tests.tui.driver import ScriptedApp, drawn_text, post_messages
 from tests.tui.examples import STATUS
@@ -45,8 +45,8 @@ def test_every_sign_that_a_widget_may_draw_has_a_plain_one(file: Path) -> None:
 
 
 def test_each_sign_and_its_plain_one_take_one_cell() -> None:
-    assert [sign for sign, plain in SIGNS.items() if not (cell_len(sign) == cell_len(plain) == 1)] == []
-    assert all(plain.isascii() for plain in SIGNS.values())
+    assert [sign for sign, plain in ASCII_SIGNS.items() if not (cell_len(sign) == cell_len(plain) == 1)] == []
+    assert all(plain.isascii() for plain in ASCII_SIGNS.values())
 
 
 @given(st.text())

@@ -8,8 +8,8 @@ from rich.cells import cell_len
 from rich.style import Style
 
 from excerpt.model import Fragment, Hit, Span
-from excerpt.tui.common.row_list import BETWEEN, Name, name_parts, names_of, shorten_names
-from excerpt.tui.common.strips import fit_parts
+from excerpt.tui.common.row_list import NAME_SEPARATOR, Name, list_names, name_parts, shorten_names
+from excerpt.tui.common.strips import truncate_parts
 
 
 def named(*texts: str) -> list[Name]:
@@ -17,7 +17,7 @@ def named(*texts: str) -> list[Name]:
 
 
 def shown(names: list[Name], cells: int) -> str:
-    return BETWEEN.join(text for text, _ in shorten_names(names, cells))
+    return NAME_SEPARATOR.join(text for text, _ in shorten_names(names, cells))
 
 
 def test_what_has_room_is_shown_whole() -> None:
@@ -40,7 +40,7 @@ def test_a_short_heading_takes_no_more_than_it_needs_of_a_long_title() -> None:
 def test_a_heading_that_repeats_the_title_is_left_out() -> None:
     fragment = Fragment("i", "a.md", "Sync", ("Sync", "Devices"), 0, 0, 1, 1, "x", 1, "d")
     hit = Hit(fragment, 1.0, named=((Span(0, 4),), (Span(0, 4),), ()))
-    assert names_of(hit) == [("Sync", (Span(0, 4),)), ("Devices", ())]
+    assert list_names(hit) == [("Sync", (Span(0, 4),)), ("Devices", ())]
 
 
 def test_what_matched_is_set_off_before_and_behind_what_is_left_out() -> None:
@@ -54,5 +54,5 @@ def test_what_matched_is_set_off_before_and_behind_what_is_left_out() -> None:
 @given(st.lists(st.text(max_size=12), min_size=1, max_size=5), st.integers(0, 40))
 def test_a_line_of_names_is_never_wider_than_its_room(texts: list[str], cells: int) -> None:
     none = Style.null()
-    parts = fit_parts(name_parts(named(*texts), cells, none, none, none), cells)
+    parts = truncate_parts(name_parts(named(*texts), cells, none, none, none), cells)
     assert sum(cell_len(text) for text, _ in parts) <= max(cells, 0)

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.style import Style
 
 from excerpt.text.display import visible_line
-from excerpt.tui.common.strips import fit, fit_parts, line, strip_unstable
+from excerpt.tui.common.strips import fit, line, remove_unstable_characters, truncate_parts
 
 PIECES = st.sampled_from(
     [
@@ -48,14 +48,14 @@ def width(text: str) -> int:
 def test_what_is_fitted_is_never_wider_than_its_cells(text: str, cells: int) -> None:
     fitted = fit(text, cells)
     assert cell_len(fitted) <= cells
-    assert fitted == strip_unstable(text) or fitted.endswith("…") or cells <= 0
+    assert fitted == remove_unstable_characters(text) or fitted.endswith("…") or cells <= 0
 
 
 @given(TEXTS)
 @example("\u200d\u200d👩👩")
 @example("a\ufe0f\u200d\ufe0f👩\u200db")
 def test_what_is_steady_is_so_at_once(text: str) -> None:
-    assert strip_unstable(strip_unstable(text)) == strip_unstable(text)
+    assert remove_unstable_characters(remove_unstable_characters(text)) == remove_unstable_characters(text)
 
 
 @given(st.lists(TEXTS, max_size=4), st.lists(TEXTS, max_size=2), st.integers(0, 40))
@@ -68,8 +68,8 @@ def test_a_line_has_exactly_its_width(left: list[str], right: list[str], cells: 
 
 @given(st.lists(TEXTS, max_size=4), st.integers(1, 40))
 def test_what_is_cut_has_one_ellipsis_at_its_end(texts: list[str], cells: int) -> None:
-    whole = "".join(map(strip_unstable, texts))
-    fitted = "".join(text for text, _ in fit_parts([(text, NO_STYLE) for text in texts], cells))
+    whole = "".join(map(remove_unstable_characters, texts))
+    fitted = "".join(text for text, _ in truncate_parts([(text, NO_STYLE) for text in texts], cells))
     assert fitted == whole or fitted.endswith("…")
 
 

@@ -17,7 +17,7 @@ from excerpt.index.writer import LOCK_FILE
 from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import TabBar
-from excerpt.tui.common.dialog import Confirm
+from excerpt.tui.common.dialog import ConfirmDialog
 from excerpt.tui.common.notice import EmptyState, Notice
 from excerpt.tui.index.controller import Watch
 from excerpt.tui.index.dialog import IndexDialog
@@ -67,7 +67,7 @@ async def press_button(pilot: AppPilot, dialog: IndexDialog, button: str) -> Non
 
 def is_asking_about_lost_notes(app: App[None]) -> bool:
     screen = top_screen(app)
-    return isinstance(screen, Confirm) and "The vault has no notes" in str(screen.query_one(".box").border_title)
+    return isinstance(screen, ConfirmDialog) and "The vault has no notes" in str(screen.query_one(".box").border_title)
 
 
 def shown(preview: Preview) -> str:
@@ -196,7 +196,7 @@ async def test_all_buttons_are_in_sight_at_any_size(app: ExcerptApp, vault: Path
         dialog = await open_index_dialog(pilot)
         state = dialog.state
         failure = EmptyState(
-            "The indexing process ended early", "It was killed.", "Update starts it again.", serious=True
+            "The indexing process ended early", "It was killed.", "Update starts it again.", is_error=True
         )
         dialog.state = replace(state, failure=failure, progress=PROGRESS, is_unfinished=True)
         for size in ((60, 15), (80, 24), (140, 45)):
@@ -328,7 +328,7 @@ async def test_a_rebuild_is_asked_for_and_done(app: ExcerptApp) -> None:
         dialog = await open_index_dialog(pilot)
         for answer in "ny":
             await press_button(pilot, dialog, "rebuild")
-            await until(pilot, lambda: isinstance(top_screen(app), Confirm), "the question")
+            await until(pilot, lambda: isinstance(top_screen(app), ConfirmDialog), "the question")
             await pilot.press(answer)
             await until(pilot, lambda: top_screen(app) is dialog, "the dialog again")
         await until(pilot, lambda: status_of(app) != before, "another index")

@@ -226,7 +226,7 @@ async def test_what_fails_is_said_where_the_lines_would_stand(app: ExcerptApp) -
             Failure("overview", "The index cannot be used", "It is damaged.", "Wait.")
         )
         notice = overview_pane_of(app).query_one("#overview-notice", Notice)
-        assert (notice.display, notice.empty_state.title, notice.empty_state.serious) == (
+        assert (notice.display, notice.empty_state.title, notice.empty_state.is_error) == (
             True,
             "The index cannot be used",
             True,

@@ -93,7 +93,7 @@ async def test_the_reason_is_of_the_selected_note_before_that_is_drawn(app: Exce
         panel.why.note = replace(first, matches=first.matches * 2)
         panel.why.reason = 1
         panel.rows.notes = (panel.why.note, replace(first, path="Other.md", mentions=(), matches=()))
-        panel.rows.rows_changed(1)
+        panel.rows.redraw_rows(1)
         assert panel.reason is not None
         assert panel.reason.path == "Other.md"
         panel.action_reason(1)
@@ -130,10 +130,10 @@ async def test_tab_and_space_mark_the_passage_that_is_looked_at(app: ExcerptApp)
         await search(pilot, "devices change conflict", "unbound-related")
         wanted = selected(app).matches[0].there.fragment.id
         await press(pilot, "tab")
-        assert pane_of(app).pack.choices.marked == {wanted}
+        assert pane_of(app).pack.choices.marked_ids == {wanted}
         assert "●" in screen_of(app).query_one(RelatedList).render_line(0).text
         await press(pilot, "g", "space")
-        assert not pane_of(app).pack.choices.marked
+        assert not pane_of(app).pack.choices.marked_ids
 
 
 async def test_it_follows_the_selection_of_the_list(app: ExcerptApp) -> None:

@@ -71,8 +71,8 @@ async def test_a_fragment_that_a_memory_is_about_has_a_badge_where_it_is_not_in_
 ) -> None:
     async with app.run_test() as pilot:
         rows = await search_and_wait(pilot, "red lentils with cumin")
-        await until(pilot, lambda: bool(rows.badges), "the badge")
-        about = [hit.fragment for hit in rows.hits if hit.fragment.id in rows.badges]
+        await until(pilot, lambda: bool(rows.remembered_ids), "the badge")
+        about = [hit.fragment for hit in rows.hits if hit.fragment.id in rows.remembered_ids]
         assert [fragment.path for fragment in about] == ["Cooking/Lentil soup.md"]
         row = next(at for at, hit in enumerate(rows.hits) if hit.fragment is about[0])
         await until(pilot, lambda: "○" in rows.render_line(row * 2).text, "the sign of the pack")
@@ -88,7 +88,7 @@ async def test_memories_are_not_among_the_hits_where_the_settings_say_so(
     async with app.run_test() as pilot:
         rows = await search_and_wait(pilot, "red lentils with cumin")
         assert memories_in(rows) == []
-        assert not rows.badges
+        assert not rows.remembered_ids
         await pilot.press("unbound-memories")
         await until(pilot, lambda: memories_in(rows) == [THOUGHT], "the memory, after the key")
 
@@ -159,12 +159,12 @@ async def test_a_marked_memory_is_in_the_pack_with_a_source_line_of_its_own(
         await go_to_memory(pilot, rows)
         await pilot.press("tab")
         pane = pane_of(app)
-        await until(pilot, lambda: pane.is_up_to_date and pane.pack.packed is not None, "the pack")
-        assert pane.pack.packed is not None
-        (pack,) = pane.pack.packed.result.packs
+        await until(pilot, lambda: pane.is_up_to_date and pane.pack.newest_pack is not None, "the pack")
+        assert pane.pack.newest_pack is not None
+        (pack,) = pane.pack.newest_pack.result.packs
         assert (pack.path, pack.text) == (memory_name(memory.id), THOUGHT)
-        assert "## [1] Memory › Cooking/Lentil soup.md, line 3 › better" in pane.pack.packed.text
-        assert f"From memory:{memory.id}:1" in pane.pack.packed.text
+        assert "## [1] Memory › Cooking/Lentil soup.md, line 3 › better" in pane.pack.newest_pack.text
+        assert f"From memory:{memory.id}:1" in pane.pack.newest_pack.text
         await pilot.press("ctrl+o", "enter")
         assert screen_of(app).query_one(PackPanel).row_count == 1
 
@@ -179,12 +179,12 @@ async def test_a_marked_memory_is_in_the_pack_again_when_the_marks_of_before_are
         await until_answered(pilot)
     again = app_with(MemorySettings(), vault, user_paths)
     async with again.run_test() as pilot:
-        await until(pilot, lambda: bool(pane_of(again).pack.earlier), "the line of the mark")
+        await until(pilot, lambda: bool(pane_of(again).pack.earlier_or_unlisted_marks), "the line of the mark")
         await pilot.press("unbound-show-earlier")
         await until(
             pilot, lambda: len(pane_of(again).pack.choices.marks) == 1 and pane_of(again).is_up_to_date, "the pack"
         )
-        packed = pane_of(again).pack.packed
+        packed = pane_of(again).pack.newest_pack
         assert packed is not None
         assert [pack.text for pack in packed.result.packs] == [THOUGHT]
         assert not packed.missing
@@ -200,7 +200,10 @@ async def test_a_marked_memory_that_is_changed_is_changed_in_the_pack(app: Excer
         pane = pane_of(app)
         await until(
             pilot,
-            lambda: pane.pack.packed is not None and [pack.text for pack in pane.pack.packed.result.packs] == [wanted],
+            lambda: (
+                pane.pack.newest_pack is not None
+                and [pack.text for pack in pane.pack.newest_pack.result.packs] == [wanted]
+            ),
             "the pack with the new text",
         )
 
@@ -211,8 +214,8 @@ async def test_a_passage_of_the_pack_is_remembered_as_it_was_grown(
     async with app.run_test() as pilot:
         await search_and_wait(pilot, "sync conflict")
         pane = pane_of(app)
-        assert pane.pack.packed is not None
-        passage = pane.pack.packed.result.packs[0]
+        assert pane.pack.newest_pack is not None
+        passage = pane.pack.newest_pack.result.packs[0]
         await pilot.press("ctrl+o", "m")
         await until(pilot, lambda: isinstance(app.screen, Remember), "the form")
         await pilot.press("enter")
@@ -231,7 +234,7 @@ async def test_the_whole_pack_is_remembered_with_its_sources_named(
 ) -> None:
     async with app.run_test() as pilot:
         await search_and_wait(pilot, "sync conflict")
-        packed = pane_of(app).pack.packed
+        packed = pane_of(app).pack.newest_pack
         assert packed is not None
         await pilot.press("ctrl+o", "unbound-remember-pack")
         await until(pilot, lambda: isinstance(app.screen, Remember), "the form")

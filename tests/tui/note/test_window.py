@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from excerpt.model import Fragment, Section, Span
 from excerpt.tui.common.line_drawing import TextStyle
 from excerpt.tui.note.requests import drop_stop_words
-from excerpt.tui.note.window import REACH, WHOLE_REACH, NoteView, NoteWindow, draw_window, spans_by_line
+from excerpt.tui.note.window import (
+    LINES_AROUND,
+    LINES_AROUND_WHOLE,
+    NoteWindow,
+    WindowOptions,
+    draw_window,
+    spans_by_line,
+)
 
 
 def fragment_of(note: str, first: int, last: int) -> Fragment:
@@ -37,7 +44,7 @@ def test_a_short_note_is_shown_whole_with_its_own_line_numbers() -> None:
 def test_of_a_long_note_the_lines_around_the_fragment_are_shown_and_the_rest_counted() -> None:
     note = "\n".join(f"line {number}" for number in range(1, 1001))
     window = draw_window(note, fragment_of(note, 500, 502), ())
-    assert (window.above, window.below) == (500 - REACH - 1, 1000 - 502 - REACH)
+    assert (window.above, window.below) == (500 - LINES_AROUND - 1, 1000 - 502 - LINES_AROUND)
     assert text_of(window, 500) == "line 500"
 
 
@@ -147,9 +154,9 @@ def test_the_bar_of_a_callout_has_the_colour_of_its_kind_to_its_last_line(kind: 
 def test_a_whole_note_is_shown_around_the_line_that_is_wanted_and_the_rest_counted() -> None:
     note = "\n".join(f"line {number}" for number in range(1, 20_001))
     fragment = fragment_of(note, 10, 12)
-    window = draw_window(note, fragment, (), NoteView(whole=True))
-    assert (window.above, len(window.lines)) == (0, 12 + WHOLE_REACH)
-    far = draw_window(note, fragment, (), NoteView(whole=True, line=15_000))
+    window = draw_window(note, fragment, (), WindowOptions(whole=True))
+    assert (window.above, len(window.lines)) == (0, 12 + LINES_AROUND_WHOLE)
+    far = draw_window(note, fragment, (), WindowOptions(whole=True, line=15_000))
     assert far.contains(15_000) and not far.contains(10)
     assert far.text(15_000, 15_001) == "line 15000\nline 15001"
 

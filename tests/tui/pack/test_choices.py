@@ -11,7 +11,7 @@ MARKED = PackChoices().with_toggled(A).with_toggled(B)
 
 
 def test_marking_again_takes_the_mark_away() -> None:
-    assert MARKED.marked == {"a", "b"}
+    assert MARKED.marked_ids == {"a", "b"}
     assert MARKED.with_toggled(A).marks == (B,)
 
 
@@ -68,26 +68,26 @@ def test_only_marks_and_what_belongs_to_them_are_kept() -> None:
 def test_each_decision_is_taken_back_in_turn() -> None:
     history = ChoiceHistory()
     for choices in (PackChoices().with_toggled(A), MARKED, MARKED.without_marks()):
-        history.decide(choices)
+        history.replace_choices(choices)
     assert [history.undo() and history.current.marks for _ in range(3)] == [(A, B), (A,), ()]
     assert not history.undo()
 
 
 def test_a_decision_that_changes_nothing_is_none() -> None:
     history = ChoiceHistory()
-    assert not history.decide(PackChoices())
+    assert not history.replace_choices(PackChoices())
     assert not history.undo()
 
 
 def test_what_was_taken_back_is_decided_again_until_something_else_is() -> None:
     history = ChoiceHistory()
     for choices in (PackChoices().with_toggled(A), MARKED):
-        history.decide(choices)
+        history.replace_choices(choices)
     history.undo()
     history.undo()
     assert [history.redo() and history.current.marks for _ in range(3)] == [(A,), (A, B), False]
     history.undo()
-    history.decide(MARKED.without_marks())
+    history.replace_choices(MARKED.without_marks())
     assert not history.redo()
 
 
@@ -96,10 +96,10 @@ KEPT = SavedMarks("q", (A,), PackOverrides(ordered_ids=("a",)))
 
 def test_marks_of_an_earlier_session_are_no_marks_until_they_are_taken_up() -> None:
     history = ChoiceHistory()
-    history.decide(PackChoices().with_toggled(B))
-    history.restore(KEPT)
+    history.replace_choices(PackChoices().with_toggled(B))
+    history.load_saved_marks(KEPT)
     assert list(history.current.marks) == [B]
-    history.decide(history.current.with_earlier_marks())
+    history.replace_choices(history.current.with_earlier_marks())
     assert list(history.current.marks) == [A, B]
     history.undo()
     assert list(history.current.marks) == [B]

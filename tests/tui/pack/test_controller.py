@@ -11,8 +11,8 @@ from excerpt.kinds import Format, Scope, Strategy
 from excerpt.model import EntryHit, Hit, Memory, Pack, PackResult
 from excerpt.pack.selection import MarkedFragment, SavedMarks
 from excerpt.settings import PackSettings
-from excerpt.tui.pack.controller import PackController, mark_hit, typed_budget
-from excerpt.tui.pack.packer import BuiltPack, Cost, Packer
+from excerpt.tui.pack.controller import PackController, mark_hit, parse_budget
+from excerpt.tui.pack.packer import BuiltPack, MarkCost, Packer
 from tests.tui.driver import ManualClock, ManualEngine
 from tests.tui.examples import make_hit, make_result
 
@@ -41,8 +41,8 @@ class Bench:
             lambda: Packer(Path(), Path()),
             self.clock.after,
             PackSettings(budget=500),
-            selected=lambda: self.selected,
-            memories=lambda marks: self.memories if marks else (),
+            selected_hit=lambda: self.selected,
+            marked_memories=lambda marks: self.memories if marks else (),
             on_change=lambda: self.said.append("changed"),
             on_build=lambda: self.said.append("built"),
             on_failure=lambda: self.said.append("failed"),
@@ -59,11 +59,11 @@ class Bench:
 
 def test_a_pack_is_asked_of_the_top_hits_until_something_is_marked() -> None:
     bench = Bench()
-    bench.pack.ask(make_result("sync", A, B), Strategy.SEMANTIC)
+    bench.pack.ask_pack(make_result("sync", A, B), Strategy.SEMANTIC)
     asked = bench.engine.questions["pack"].request
     assert (asked.query, asked.hits, asked.marks, asked.strategy) == ("sync", (A, B), (), Strategy.PROXIMITY)
-    bench.pack.toggle(mark_hit(B))
-    bench.pack.ask(make_result("sync", A, B), Strategy.SEMANTIC)
+    bench.pack.toggle_mark(mark_hit(B))
+    bench.pack.ask_pack(make_result("sync", A, B), Strategy.SEMANTIC)
     asked = bench.engine.questions["pack"].request
     assert (asked.marks, asked.strategy) == ((mark_hit(B),), Strategy.SEMANTIC)
 
@@ -71,41 +71,41 @@ def test_a_pack_is_asked_of_the_top_hits_until_something_is_marked() -> None:
 def test_scope_budget_and_format_of_the_keys_hold_until_the_settings_say_otherwise() -> None:
     bench = Bench()
     assert bench.pack.change_settings(scope=Scope.NOTE, budget=4000, pack_format=Format.XML)
-    assert bench.pack.use(PackSettings(budget=800))
+    assert bench.pack.apply_settings(PackSettings(budget=800))
     settings = bench.pack.pack_settings
     assert (settings.scope, settings.budget, settings.format) == (Scope.NOTE, 800, Format.XML)
-    bench.pack.ask(make_result("sync", A), Strategy.AUTO)
+    bench.pack.ask_pack(make_result("sync", A), Strategy.AUTO)
     assert bench.engine.questions["pack"].request.settings == settings
     assert not bench.pack.change_settings(budget=800)
 
 
 def test_the_question_of_a_pack_of_marks_stays_when_the_query_is_cleared() -> None:
     bench = Bench()
-    bench.pack.ask(make_result("sync", A), Strategy.AUTO)
-    bench.pack.toggle(mark_hit(A))
-    bench.pack.ask(None, Strategy.AUTO)
+    bench.pack.ask_pack(make_result("sync", A), Strategy.AUTO)
+    bench.pack.toggle_mark(mark_hit(A))
+    bench.pack.ask_pack(None, Strategy.AUTO)
     assert bench.engine.questions["pack"].request.query == "sync"
     assert bench.kept[-1] == SavedMarks("sync", (mark_hit(A),))
 
 
 def test_without_marks_and_hits_there_is_no_pack_and_nothing_is_awaited() -> None:
     bench = Bench()
-    bench.pack.ask(make_result("sync", A), Strategy.AUTO)
+    bench.pack.ask_pack(make_result("sync", A), Strategy.AUTO)
     bench.answer()
     assert bench.said == ["changed", "built"]
-    bench.pack.ask(None, Strategy.AUTO)
-    assert (bench.pack.packed, bench.pack.is_answered, bench.said[2:]) == (None, True, ["changed"])
+    bench.pack.ask_pack(None, Strategy.AUTO)
+    assert (bench.pack.newest_pack, bench.pack.is_answered, bench.said[2:]) == (None, True, ["changed"])
 
 
 def test_a_pack_with_marked_memories_waits_until_they_are_read() -> None:
     bench = Bench(memories=None)
-    bench.pack.restore(SavedMarks("sync", (MarkedFragment("memory:1", "memory:1"),)))
+    bench.pack.load_saved_marks(SavedMarks("sync", (MarkedFragment("memory:1", "memory:1"),)))
     bench.pack.restore_marks()
-    bench.pack.ask(None, Strategy.AUTO)
+    bench.pack.ask_pack(None, Strategy.AUTO)
     assert (bench.engine.questions, bench.pack.is_answered) == ({}, False)
     bench.memories = (Memory("1", "thought", (), "", "", ""),)
     assert bench.pack.lacks_memories
-    bench.pack.ask(None, Strategy.AUTO)
+    bench.pack.ask_pack(None, Strategy.AUTO)
     assert bench.engine.questions["pack"].request.memories == bench.memories
     assert not bench.pack.lacks_memories
 
@@ -113,50 +113,50 @@ def test_a_pack_with_marked_memories_waits_until_they_are_read() -> None:
 def test_a_pack_that_is_the_same_changes_nothing_on_the_screen() -> None:
     bench = Bench()
     for _ in range(2):
-        bench.pack.ask(make_result("sync", A), Strategy.AUTO)
+        bench.pack.ask_pack(make_result("sync", A), Strategy.AUTO)
         bench.answer()
     assert bench.said == ["changed", "built", "built"]
 
 
 def test_the_cost_of_the_selected_fragment_is_a_guess_until_it_has_stayed_selected() -> None:
     bench = Bench(selected=B)
-    bench.pack.ask(make_result("sync", A, B), Strategy.AUTO)
+    bench.pack.ask_pack(make_result("sync", A, B), Strategy.AUTO)
     bench.answer()
-    assert bench.pack.cost == Cost("b", 10, alone=True)
+    assert bench.pack.cost == MarkCost("b", 10, is_first_mark=True)
     assert ("cost" in bench.engine.questions, bench.pack.is_cost_exact) == (False, False)
     bench.clock.pass_time(0.2)
-    exact = Cost("b", 31, alone=True, exact=True)
+    exact = MarkCost("b", 31, is_first_mark=True, is_exact=True)
     bench.engine.answer("cost", exact)
     assert (bench.pack.cost, bench.pack.is_cost_exact) == (exact, True)
 
 
 def test_a_marked_fragment_costs_nothing_more() -> None:
     bench = Bench(selected=A)
-    bench.pack.toggle(mark_hit(A))
-    bench.pack.ask(make_result("sync", A), Strategy.AUTO)
+    bench.pack.toggle_mark(mark_hit(A))
+    bench.pack.ask_pack(make_result("sync", A), Strategy.AUTO)
     bench.answer()
     assert (bench.pack.cost, bench.pack.is_cost_exact) == (None, True)
 
 
 def test_marks_that_are_gone_are_told_once() -> None:
     bench = Bench()
-    bench.pack.toggle(mark_hit(A))
-    bench.pack.ask(None, Strategy.AUTO)
+    bench.pack.toggle_mark(mark_hit(A))
+    bench.pack.ask_pack(None, Strategy.AUTO)
     bench.answer("first", mark_hit(A))
-    assert [bench.pack.newly_missing(), bench.pack.newly_missing()] == [1, 0]
+    assert [bench.pack.count_newly_missing(), bench.pack.count_newly_missing()] == [1, 0]
 
 
 def test_an_empty_pack_is_not_copied() -> None:
     bench = Bench()
     assert bench.pack.copy_request(to_file=False) is None
-    bench.pack.ask(make_result("sync", A), Strategy.AUTO)
+    bench.pack.ask_pack(make_result("sync", A), Strategy.AUTO)
     bench.answer()
     assert bench.pack.copy_request(to_file=False) is None
 
 
 def test_each_decision_is_kept_and_one_that_changes_nothing_is_not() -> None:
     bench = Bench()
-    assert bench.pack.toggle(mark_hit(A))
+    assert bench.pack.toggle_mark(mark_hit(A))
     assert bench.pack.undo()
     assert not bench.pack.undo()
     assert [len(kept.marks) for kept in bench.kept] == [1, 0]
@@ -164,34 +164,34 @@ def test_each_decision_is_kept_and_one_that_changes_nothing_is_not() -> None:
 
 def test_marks_that_are_not_among_what_is_listed_are_told_and_dropped() -> None:
     bench = Bench()
-    bench.pack.toggle(mark_hit(A))
-    bench.pack.toggle(mark_hit(B))
-    bench.pack.ask(make_result("sync", A), Strategy.AUTO)
-    assert bench.pack.earlier == (mark_hit(B),)
+    bench.pack.toggle_mark(mark_hit(A))
+    bench.pack.toggle_mark(mark_hit(B))
+    bench.pack.ask_pack(make_result("sync", A), Strategy.AUTO)
+    assert bench.pack.earlier_or_unlisted_marks == (mark_hit(B),)
     assert bench.pack.drop_earlier()
     assert [mark.fragment_id for mark in bench.pack.choices.marks] == [mark_hit(A).fragment_id]
-    assert not bench.pack.earlier
+    assert not bench.pack.earlier_or_unlisted_marks
 
 
 def test_after_a_restart_the_pack_is_of_the_best_hits_until_the_marks_are_taken_up() -> None:
     bench = Bench()
-    bench.pack.restore(SavedMarks("sync", (mark_hit(B),)))
-    bench.pack.ask(make_result("other", A), Strategy.AUTO)
+    bench.pack.load_saved_marks(SavedMarks("sync", (mark_hit(B),)))
+    bench.pack.ask_pack(make_result("other", A), Strategy.AUTO)
     assert bench.engine.questions["pack"].request.marks == ()
-    assert bench.pack.earlier == (mark_hit(B),)
+    assert bench.pack.earlier_or_unlisted_marks == (mark_hit(B),)
     bench.pack.restore_marks()
-    bench.pack.ask(make_result("other", A), Strategy.AUTO)
+    bench.pack.ask_pack(make_result("other", A), Strategy.AUTO)
     assert bench.engine.questions["pack"].request.marks == (mark_hit(B),)
 
 
 def test_with_the_first_mark_nothing_is_in_the_pack_unasked() -> None:
     bench = Bench()
-    bench.pack.ask(make_result("sync", A, B), Strategy.AUTO)
+    bench.pack.ask_pack(make_result("sync", A, B), Strategy.AUTO)
     bench.answer(packs=("a", "b"))
     assert bench.pack.packed_fragments == {"a", "b"}
-    bench.pack.toggle(mark_hit(A))
+    bench.pack.toggle_mark(mark_hit(A))
     assert bench.pack.packed_fragments == frozenset()
-    bench.pack.ask(make_result("sync", A, B), Strategy.AUTO)
+    bench.pack.ask_pack(make_result("sync", A, B), Strategy.AUTO)
     bench.answer(packs=("a",))
     assert bench.pack.packed_fragments == {"a"}
 
@@ -200,11 +200,11 @@ def test_with_the_first_mark_nothing_is_in_the_pack_unasked() -> None:
     ("text", "budget"), [("4000", 4_000), (" 4,000 ", 4_000), ("4k", 4_000), ("128K", 128_000), ("1_500", 1_500)]
 )
 def test_a_budget_is_typed_as_a_person_writes_it(text: str, budget: int) -> None:
-    assert typed_budget(text) == budget
+    assert parse_budget(text) == budget
 
 
 @pytest.mark.parametrize("text", ["", "many", "-5", "1.5", "k", "0", "49", "9" * 30, "１２３"])
 def test_what_is_no_budget_is_told_in_a_sentence(text: str) -> None:
-    told = typed_budget(text)
+    told = parse_budget(text)
     assert isinstance(told, str)
     assert told.startswith("A budget is ")

@@ -94,17 +94,17 @@ async def test_marks_and_what_is_wished_for_them_are_one_line_at_the_next_start_
     async with again.run_test() as pilot:
         await until_index(pilot)
         bar = screen_of(again).query_one(PackBar)
-        assert bar.marked == 0
+        assert bar.mark_count == 0
         await search(pilot, "conflict")
         line = screen_of(again).query_one("#before")
-        assert (line.display, "1 marked earlier" in str(line.render())) == (True, True)
+        assert (line.display, "1 earlier mark" in str(line.render())) == (True, True)
         await pilot.press("escape", "o")
-        await until(pilot, lambda: bar.marked == 1 and pane_of(again).is_up_to_date, "the pack of the marks")
+        await until(pilot, lambda: bar.mark_count == 1 and pane_of(again).is_up_to_date, "the pack of the marks")
         assert bar.pack is not None
         assert bar.pack.query == "conflict"
         assert {mark.fragment_id for mark in marks} <= {each for one in bar.pack.packs for each in one.fragment_ids}
         await search(pilot, "conflict")
-        assert hit_list_of(again).marked == {mark.fragment_id for mark in marks}
+        assert hit_list_of(again).marked_ids == {mark.fragment_id for mark in marks}
 
 
 @pytest.mark.parametrize("damage", ["", "{", '{"marks": 7}'])
@@ -114,7 +114,7 @@ async def test_a_damaged_file_of_marks_is_none(app: ExcerptApp, vault: Path, use
     file.write_text(damage)
     async with app.run_test() as pilot:
         await search(pilot, "conflict")
-        assert screen_of(app).query_one(PackBar).marked == 0
+        assert screen_of(app).query_one(PackBar).mark_count == 0
 
 
 async def test_the_question_of_a_pack_of_marks_is_the_last_one_asked(app: ExcerptApp) -> None:
@@ -167,4 +167,4 @@ async def test_marks_go_with_a_note_that_is_renamed_while_the_app_runs(app: Exce
         await pilot.press("unbound-update")
         await until(pilot, lambda: packed_paths(app) == ["Other.md"], "the pack of the marks")
         assert [mark.path for mark in pane_of(app).pack.choices.marks] == ["Other.md"]
-        assert pane_of(app).query_one(HitList).marked == pane_of(app).pack.choices.marked
+        assert pane_of(app).query_one(HitList).marked_ids == pane_of(app).pack.choices.marked_ids

@@ -14,7 +14,7 @@ from excerpt.settings import PackSettings, Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import KeyBar
 from excerpt.tui.pack.bar import PackBar
-from excerpt.tui.pack.packer import DISPLACES_MARK, LeftOutRow
+from excerpt.tui.pack.packer import DISPLACES_MARK_REASON, LeftOutRow
 from excerpt.tui.pack.panel import PackPanel
 from tests.tui.driver import (
     ScriptedApp,
@@ -69,7 +69,7 @@ async def test_it_lists_the_packs_in_order_with_lines_scope_reason_and_tokens(ap
         assert result is not None
         ranks = {hit.fragment.id: rank for rank, hit in enumerate(result.hits, start=1)}
         assert packs
-        packed = pane_of(app).pack.packed
+        packed = pane_of(app).pack.newest_pack
         assert packed is not None
         rows = zip(packs, packed.result.costs, row_texts(app), strict=False)
         for number, (pack, cost, shown) in enumerate(rows, start=1):
@@ -83,7 +83,7 @@ async def test_the_tokens_of_the_rows_add_up_to_those_of_title_bar_and_copy(app:
     async with app.run_test(size=(120, 40)) as pilot:
         await search(pilot, "conflict", *OPEN_PACK)
         tokens = [int(text.split()[-1].removesuffix("t").replace(",", "")) for text in row_texts(app)]
-        packed = pane_of(app).pack.packed
+        packed = pane_of(app).pack.newest_pack
         assert packed is not None
         whole = sum(tokens[: len(packs_of(app))])
         assert whole == packed.tokens
@@ -108,7 +108,7 @@ async def test_what_is_dropped_is_listed_with_its_reason_and_can_be_brought_back
         before = entries(app)
         await press(pilot, "x")
         assert before[0] not in entries(app)
-        (dropped,) = (left for left in left_of(app) if left.dropped)
+        (dropped,) = (left for left in left_of(app) if left.is_dropped)
         assert dropped.reason == "dropped by hand"
         assert before[0] in dropped.fragment_ids
         await press(pilot, "G", "x")
@@ -116,7 +116,9 @@ async def test_what_is_dropped_is_listed_with_its_reason_and_can_be_brought_back
 
 
 def offered(app: ExcerptApp) -> set[str]:
-    return {offer.id for offer in screen_of(app).query_one(KeyBar).shown if offer.id.startswith(("pack-", "remember"))}
+    return {
+        offer.id for offer in screen_of(app).query_one(KeyBar).footer_keys if offer.id.startswith(("pack-", "remember"))
+    }
 
 
 async def test_keys_that_do_nothing_to_what_is_not_in_the_pack_are_not_offered_there_and_say_why(
@@ -263,7 +265,7 @@ async def test_formats_go_round_and_a_template_only_where_one_is_set(app: Excerp
             await press(pilot, "unbound-format")
             seen.append(pane_of(app).pack_format)
         assert seen == [Format.XML, Format.JSON, Format.PLAIN, Format.MARKDOWN]
-        packed = pane_of(app).pack.packed
+        packed = pane_of(app).pack.newest_pack
         assert packed is not None
         assert packed.text.startswith("## [1]")
 
@@ -275,7 +277,7 @@ async def test_a_template_of_the_settings_is_one_of_the_formats(vault: Path, use
     async with app.run_test() as pilot:
         await search(pilot, "lentil")
         await press(pilot, "unbound-format")
-        packed = pane_of(app).pack.packed
+        packed = pane_of(app).pack.newest_pack
         assert packed is not None
         assert packed.text.startswith("* Lentil soup")
 
@@ -289,9 +291,9 @@ async def test_a_template_that_fails_is_told_and_leaves_no_pack_to_copy(
     async with app.run_test() as pilot:
         await search(pilot, "lentil")
         await until(pilot, lambda: any("own.j2" in toast.message for toast in app._notifications), "the reason")
-        assert pane_of(app).pack.packed is None
+        assert pane_of(app).pack.newest_pack is None
         await press(pilot, "unbound-format")
-        assert pane_of(app).pack.packed is not None
+        assert pane_of(app).pack.newest_pack is not None
 
 
 async def test_json_says_whose_tokens_are_counted(app: ExcerptApp) -> None:
@@ -325,7 +327,7 @@ async def test_the_cost_of_the_selected_fragment_is_told_before_it_is_marked(app
         await until(pilot, lambda: pane_of(app).pack.is_cost_exact, "the exact cost")
         cost = bar.cost
         assert cost is not None
-        assert (cost.fragment_id, cost.exact, cost.alone) == (hit.fragment.id, True, False)
+        assert (cost.fragment_id, cost.is_exact, cost.is_first_mark) == (hit.fragment.id, True, False)
         assert bar.pack is not None
         before = bar.pack.tokens
         assert f" · marking this adds {cost.tokens:,} · 1 marked" in str(bar.render())
@@ -349,15 +351,15 @@ async def test_a_fragment_that_has_no_room_is_said_to_have_none(app: ExcerptApp)
         await search(pilot, "conflict")
         pane = pane_of(app)
         await press(pilot, "unbound-scope", "unbound-scope", "unbound-scope", "tab")
-        assert pane.pack.packed is not None
+        assert pane.pack.newest_pack is not None
         bar = screen_of(app).query_one(PackBar)
-        pane.budget = pane.pack.packed.result.tokens
+        pane.budget = pane.pack.newest_pack.result.tokens
         await until(pilot, lambda: pane.is_up_to_date and pane.pack.is_cost_exact, "the cost")
         assert " · marking this: too large · " in str(bar.render())
-        pane.budget = pane.pack.packed.result.tokens + 40
+        pane.budget = pane.pack.newest_pack.result.tokens + 40
         await until(pilot, lambda: pane.is_up_to_date and pane.pack.is_cost_exact, "the cost")
         assert bar.cost is not None
-        assert bar.cost.reason in {"out of budget", DISPLACES_MARK}
+        assert bar.cost.reason in {"out of budget", DISPLACES_MARK_REASON}
 
 
 @pytest.mark.parametrize("size", [(60, 15), (80, 24), (200, 60)])
@@ -407,8 +409,8 @@ async def test_the_bar_says_what_stopped_the_pack(app: ExcerptApp) -> None:
         pane, bar = pane_of(app), screen_of(app).query_one(PackBar)
         await press(pilot, "unbound-scope", "unbound-scope", "unbound-scope")
         assert " · no other useful hits" in str(bar.render())
-        assert pane.pack.packed is not None
-        pane.budget = pane.pack.packed.result.packs[0].tokens + 50
+        assert pane.pack.newest_pack is not None
+        pane.budget = pane.pack.newest_pack.result.packs[0].tokens + 50
         await until_answered(pilot)
         assert bar.pack is not None
         needs = bar.pack.needs[0]
@@ -478,7 +480,7 @@ async def test_marks_of_another_query_are_told_above_the_list_and_dropped_from_t
         await press(pilot, "ctrl+u")
         await search(pilot, "lentil")
         await until_answered(pilot)
-        assert "● 1 marked earlier: o shows, x drops" in str(line.render())
+        assert "● 1 earlier mark not in this list: o shows it, x drops it" in str(line.render())
         assert packs_of_bar(app) == 1
         await press(pilot, "escape", "x")
         assert not line.display

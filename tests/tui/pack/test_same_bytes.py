@@ -137,7 +137,7 @@ async def test_a_copied_pack_counts_among_the_savings(
         await search(pilot, "sync conflict")
         await copy_pack(pilot, clipboard)
         await until(pilot, lambda: SavingsFile(user_paths.savings_file(vault)).read() is not None, "the count")
-        packed = pane_of(app).pack.packed
+        packed = pane_of(app).pack.newest_pack
     saved = SavingsFile(user_paths.savings_file(vault)).read()
     assert saved is not None
     assert packed is not None

@@ -13,8 +13,8 @@ from textual.widgets import Button, Label, OptionList, Static
 from excerpt.known_vaults import add_recent_vault
 from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.common.dialog import Confirm
-from excerpt.tui.common.help import Help
+from excerpt.tui.common.dialog import ConfirmDialog
+from excerpt.tui.common.help import HelpDialog
 from excerpt.tui.index.dialog import IndexDialog
 from excerpt.tui.memory.form import OfferList
 from excerpt.tui.messages import IndexPaused
@@ -42,13 +42,13 @@ async def keys_listed(pilot: Pilot[None]) -> None:
     """Open the help from the list, whose keys come first."""
     await show_results(pilot)
     await pilot.press("escape", "question_mark")
-    await until_screen(pilot, Help)
+    await until_screen(pilot, HelpDialog)
 
 
 async def keys_filtered(pilot: Pilot[None]) -> None:
     await show_results(pilot)
     await pilot.press("f1", *"pack")
-    await until_screen(pilot, Help)
+    await until_screen(pilot, HelpDialog)
 
 
 async def palette(pilot: Pilot[None]) -> None:
@@ -100,13 +100,13 @@ async def index_paused(pilot: Pilot[None]) -> None:
 async def rebuild(pilot: Pilot[None]) -> None:
     await index(pilot)
     pilot.app.screen.query_one("#rebuild", Button).press()
-    await until_screen(pilot, Confirm)
+    await until_screen(pilot, ConfirmDialog)
 
 
 async def emptied(pilot: Pilot[None]) -> None:
     await show_results(pilot)
     await post_messages(pilot, EMPTIED)
-    await until_screen(pilot, Confirm)
+    await until_screen(pilot, ConfirmDialog)
 
 
 async def until_known_tags(pilot: Pilot[None]) -> None:
@@ -143,8 +143,8 @@ async def test_remembering_what_is_remembered(pictures: Pictures, memories: Path
     async def steps(pilot: Pilot[None]) -> None:
         await show_results(pilot)
         rows = hit_list_of(pilot.app)
-        await until(pilot, lambda: bool(rows.badges), "the badge")
-        while rows.selected is not None and rows.selected.fragment.id not in rows.badges:
+        await until(pilot, lambda: bool(rows.remembered_ids), "the badge")
+        while rows.selected is not None and rows.selected.fragment.id not in rows.remembered_ids:
             await pilot.press("down")
         await pilot.press("ctrl+r")
         await until_known_tags(pilot)

@@ -158,7 +158,7 @@ async def test_hits_with_marks_and_memories(pictures: Pictures, memories: Path) 
 
     async def steps(pilot: Pilot[None]) -> None:
         await show_results(pilot)
-        await until(pilot, lambda: bool(hit_list_of(pilot.app).badges), "the badge")
+        await until(pilot, lambda: bool(hit_list_of(pilot.app).remembered_ids), "the badge")
 
     await pictures(themed_app(memories), steps)
 

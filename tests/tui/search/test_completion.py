@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.tui.search.query_word import apply_completion, is_single_edit, remove_span, token_at
+from excerpt.tui.search.query_word import apply_completion, is_one_letter_edit, remove_span, token_at
 
 
 def at_bar(text: str) -> tuple[str, int]:
@@ -61,12 +61,12 @@ def test_a_completion_takes_the_place_of_the_whole_word(text: str, by: str, expe
 
 
 def test_what_is_typed_is_told_from_what_is_put() -> None:
-    assert is_single_edit("tag", "tag:")
-    assert is_single_edit("tag:h sync", "tag: sync")
-    assert is_single_edit("a restored query", "#")
-    assert not is_single_edit("", "tag:howto")
-    assert not is_single_edit("sync", "tag:howto sync")
-    assert not is_single_edit("sync", "lynch")
+    assert is_one_letter_edit("tag", "tag:")
+    assert is_one_letter_edit("tag:h sync", "tag: sync")
+    assert is_one_letter_edit("a restored query", "#")
+    assert not is_one_letter_edit("", "tag:howto")
+    assert not is_one_letter_edit("sync", "tag:howto sync")
+    assert not is_one_letter_edit("sync", "lynch")
 
 
 @pytest.mark.parametrize(

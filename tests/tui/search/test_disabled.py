@@ -5,24 +5,24 @@ from __future__ import annotations
 import pytest
 
 from excerpt.kinds import Strategy
-from excerpt.tui.common.bars import KeyBar, KeyOffer, fit_offers
+from excerpt.tui.common.bars import FooterKey, KeyBar, fit_footer_keys
 from excerpt.tui.keymap import is_typed
-from excerpt.tui.pack.panel import PanelSelection, pack_disabled
-from excerpt.tui.search.disabled import SearchState, SelectedRow, search_disabled
+from excerpt.tui.pack.panel import PackPanelSelection, pack_disabled_reason
+from excerpt.tui.search.disabled import SearchState, SelectedRowKind, search_disabled_reason
 from tests.tui.driver import ScriptedApp, notices_of, pane_of, screen_of, until
 
-FOUND = SearchState(has_query=True, row=SelectedRow.FRAGMENT, has_pack=True)
+FOUND = SearchState(has_query=True, row_kind=SelectedRowKind.FRAGMENT, has_pack=True)
 
 
 @pytest.mark.parametrize(
     ("action", "scene", "told"),
     [
         ("mark", SearchState(), "Nothing is listed yet: type a query first."),
-        ("edit", SearchState(has_query=True), "This query finds nothing."),
-        ("mark", SearchState(has_query=True, is_on_name=True), "That is a name, not a passage."),
+        ("edit", SearchState(has_query=True), "This query has no hits."),
+        ("mark", SearchState(has_query=True, is_on_name=True), "The name of a note is selected, not a passage."),
         ("copy_pack", SearchState(), "Nothing to copy: the pack is empty."),
-        ("obsidian", SearchState(row=SelectedRow.MEMORY), "A memory is not a note of the vault."),
-        ("scroll_view", FOUND, "There is nothing to scroll."),
+        ("obsidian", SearchState(row_kind=SelectedRowKind.MEMORY), "A memory is not a note of the vault."),
+        ("scroll_view", FOUND, "The side panel is hidden: there is nothing to scroll."),
         ("compare", SearchState(has_query=True), "Type a query first, to compare strategies by their hits."),
         ("clear_marks", FOUND, "Nothing is marked."),
         ("undo", FOUND, "Nothing to undo."),
@@ -30,31 +30,31 @@ FOUND = SearchState(has_query=True, row=SelectedRow.FRAGMENT, has_pack=True)
     ],
 )
 def test_the_search_says_what_is_missing(action: str, scene: SearchState, told: str) -> None:
-    assert search_disabled(action, scene) == told
+    assert search_disabled_reason(action, scene) == told
 
 
 @pytest.mark.parametrize(
     ("action", "parameters", "selection", "told"),
     [
-        ("drop", (), PanelSelection(), "The pack is empty."),
-        ("own_scope", (), PanelSelection(2, 2, 3), "Only a passage that is in the pack has its own scope."),
-        ("shift", (1,), PanelSelection(2, 2, 3), "Only a passage that is in the pack can be moved."),
-        ("shift", (1,), PanelSelection(0, 1, 1), "A pack of one passage has no other order."),
-        ("shift", (1,), PanelSelection(1, 2, 3), "It is already the last passage of the pack."),
-        ("shift", (-1,), PanelSelection(0, 2, 3), "It is already the first passage of the pack."),
-        ("shift", (-1,), PanelSelection(1, 2, 3), ""),
-        ("drop", (), PanelSelection(2, 2, 3), ""),
-        ("down", (), PanelSelection(), ""),
+        ("drop", (), PackPanelSelection(), "The pack is empty."),
+        ("own_scope", (), PackPanelSelection(2, 2, 3), "Only a passage that is in the pack has its own scope."),
+        ("shift", (1,), PackPanelSelection(2, 2, 3), "Only a passage that is in the pack can be moved."),
+        ("shift", (1,), PackPanelSelection(0, 1, 1), "A pack of one passage has no other order."),
+        ("shift", (1,), PackPanelSelection(1, 2, 3), "The passage is the last one of the pack already."),
+        ("shift", (-1,), PackPanelSelection(0, 2, 3), "The passage is the first one of the pack already."),
+        ("shift", (-1,), PackPanelSelection(1, 2, 3), ""),
+        ("drop", (), PackPanelSelection(2, 2, 3), ""),
+        ("down", (), PackPanelSelection(), ""),
     ],
 )
 def test_the_pack_panel_says_what_is_missing(
-    action: str, parameters: tuple[object, ...], selection: PanelSelection, told: str
+    action: str, parameters: tuple[object, ...], selection: PackPanelSelection, told: str
 ) -> None:
-    assert pack_disabled(action, selection, parameters) == told
+    assert pack_disabled_reason(action, selection, parameters) == told
 
 
 def test_the_search_does_what_it_can() -> None:
-    done = SearchState(row=SelectedRow.FRAGMENT, has_marks=True, has_pack=True, can_undo=True)
+    done = SearchState(row_kind=SelectedRowKind.FRAGMENT, has_marks=True, has_pack=True, can_undo=True)
     every = (
         "mark",
         "edit",
@@ -65,28 +65,30 @@ def test_the_search_does_what_it_can() -> None:
         "undo",
         "strategy",
     )
-    assert [search_disabled(action, done) for action in every] == [""] * len(every)
-    assert search_disabled("mark", SearchState(is_in_panel=True)) == ""
+    assert [search_disabled_reason(action, done) for action in every] == [""] * len(every)
+    assert search_disabled_reason("mark", SearchState(is_in_panel=True)) == ""
 
 
 def test_help_and_quit_keep_their_place_in_the_footer() -> None:
-    every = [KeyOffer("mark", "tab", "mark"), KeyOffer("edit", "enter", "open")]
-    last = [KeyOffer("help", "f1", "help"), KeyOffer("quit", "ctrl+q", "quit")]
-    assert fit_offers([*every, *last], 26) == [every[0], *last]
-    assert fit_offers([*last, *every], 80) == [*every, *last]
+    every = [FooterKey("mark", "tab", "mark"), FooterKey("edit", "enter", "open")]
+    last = [FooterKey("help", "f1", "help"), FooterKey("quit", "ctrl+q", "quit")]
+    assert fit_footer_keys([*every, *last], 26) == [every[0], *last]
+    assert fit_footer_keys([*last, *every], 80) == [*every, *last]
 
 
 async def test_a_key_that_has_nothing_to_do_says_why_once_and_is_not_in_the_footer(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(140, 24)) as pilot:
         footer = screen_of(scripted).query_one(KeyBar)
-        assert "copy-pack" not in {offer.id for offer in footer.shown}
+        assert "copy-pack" not in {offer.id for offer in footer.footer_keys}
         await pilot.press("ctrl+y", "ctrl+y")
         await until(pilot, lambda: len(scripted._notifications) > 0, "the reason")
         assert notices_of(scripted) == ["Nothing to copy: the pack is empty."]
         await pilot.press(*"sync")
-        await until(pilot, lambda: "copy-pack" in {offer.id for offer in footer.shown}, "the key in the footer")
+        await until(pilot, lambda: "copy-pack" in {offer.id for offer in footer.footer_keys}, "the key in the footer")
         await pilot.press("escape")
-        await until(pilot, lambda: "space" in {o.key for o in footer.shown if o.label == "mark"}, "the list's own key")
+        await until(
+            pilot, lambda: "space" in {o.key for o in footer.footer_keys if o.label == "mark"}, "the list's own key"
+        )
 
 
 async def test_the_footer_offers_nothing_that_has_no_key(scripted: ScriptedApp) -> None:
@@ -95,13 +97,13 @@ async def test_the_footer_offers_nothing_that_has_no_key(scripted: ScriptedApp) 
         for tab in ("f2", "f3", "f4"):
             await pilot.press(tab)
             await pilot.pause()
-            assert not [offer for offer in footer.shown if offer.key.startswith("unbound")]
+            assert not [offer for offer in footer.footer_keys if offer.key.startswith("unbound")]
 
 
 async def test_the_footer_offers_no_key_that_the_query_takes_as_a_character(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(200, 45)) as pilot:
         await until(pilot, lambda: screen_of(scripted).query_one("#query").has_focus, "the query")
-        typed = {offer.key for offer in screen_of(scripted).query_one(KeyBar).shown if is_typed(offer.key)}
+        typed = {offer.key for offer in screen_of(scripted).query_one(KeyBar).footer_keys if is_typed(offer.key)}
         assert typed == set()
 
 
@@ -117,13 +119,17 @@ async def test_the_footer_of_an_overview_follows_what_is_shown(scripted: Scripte
     async with scripted.run_test(size=(140, 24)) as pilot:
         footer = screen_of(scripted).query_one(KeyBar)
         await pilot.press("f3")
-        await until(pilot, lambda: "overview-back" in {offer.id for offer in footer.shown}, "the tab's keys")
-        assert "overview-copy" not in {offer.id for offer in footer.shown}
+        await until(pilot, lambda: "overview-back" in {offer.id for offer in footer.footer_keys}, "the tab's keys")
+        assert "overview-copy" not in {offer.id for offer in footer.footer_keys}
         await pilot.press(*"sync")
-        await until(pilot, lambda: "overview-copy" in {offer.id for offer in footer.shown}, "the key in the footer")
+        await until(
+            pilot, lambda: "overview-copy" in {offer.id for offer in footer.footer_keys}, "the key in the footer"
+        )
         await pilot.press("escape")
         first_key = ("overview-line-unfold", "right")
-        await until(pilot, lambda: first_key in {(offer.id, offer.key) for offer in footer.shown}, "its first key")
+        await until(
+            pilot, lambda: first_key in {(offer.id, offer.key) for offer in footer.footer_keys}, "its first key"
+        )
 
 
 async def test_the_footer_of_a_panel_follows_what_is_listed_and_selected_in_it(scripted: ScriptedApp) -> None:
@@ -131,23 +137,23 @@ async def test_the_footer_of_a_panel_follows_what_is_listed_and_selected_in_it(s
         footer = screen_of(scripted).query_one(KeyBar)
 
         async def offered(label: str) -> None:
-            await until(pilot, lambda: label in {offer.label for offer in footer.shown}, label)
+            await until(pilot, lambda: label in {offer.label for offer in footer.footer_keys}, label)
 
         await pilot.press("unbound-related")
         await offered("view")
-        assert not {"mark", "open", "follow"} & {offer.label for offer in footer.shown}
+        assert not {"mark", "open", "follow"} & {offer.label for offer in footer.footer_keys}
         await pilot.press("slash", *"sync")
         await offered("copy pack")
         screen_of(scripted).query_one("#related-notes").focus()
         await offered("follow")
         await pilot.press("unbound-map")
         await offered("unfold")
-        assert "filter" not in {offer.label for offer in footer.shown}
+        assert "filter" not in {offer.label for offer in footer.footer_keys}
         await pilot.press("down")
         await offered("filter")
 
 
 def test_why_needs_a_row_and_the_map_none() -> None:
     nothing = SearchState()
-    assert search_disabled("show_view", nothing, ("why",)) == "Nothing is listed yet: type a query first."
-    assert search_disabled("show_view", nothing, ("map",)) == ""
+    assert search_disabled_reason("show_view", nothing, ("why",)) == "Nothing is listed yet: type a query first."
+    assert search_disabled_reason("show_view", nothing, ("map",)) == ""

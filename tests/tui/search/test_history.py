@@ -64,7 +64,7 @@ def test_a_line_that_a_dying_process_left_behind_costs_no_other_query(tmp_path: 
 
 
 def test_a_large_file_is_made_small_again_and_the_newest_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(query_history, "_COMPACT_BYTES", 100)
+    monkeypatch.setattr(query_history, "_COMPACT_ABOVE_BYTES", 100)
     file = tmp_path / "notes.jsonl"
     for _ in range(5):
         for query in ("sync", "soup", "lentils"):

@@ -53,8 +53,8 @@ def memory() -> Hit:
 def listed(rows: Sequence[HitRow]) -> list[str]:
     """Return rank, path and line of each row, indented below another, with the count of folded rows."""
     return [
-        f"{'  ' if row.below else ''}{row.rank} {row.hit.fragment.path}:{row.hit.fragment.line_start}"
-        + (f" +{row.more}" if row.more else "")
+        f"{'  ' if row.is_below_best else ''}{row.rank} {row.hit.fragment.path}:{row.hit.fragment.line_start}"
+        + (f" +{row.folded_count}" if row.folded_count else "")
         for row in rows
     ]
 
@@ -79,7 +79,7 @@ def test_all_fragments_of_a_note_that_is_opened_are_listed() -> None:
 
 def test_memories_stand_where_they_stand_among_the_hits_without_a_rank() -> None:
     rows = group_hits([hit("a.md", 1), memory(), hit("b.md"), hit("a.md", 2)])
-    assert [(row.rank, row.below) for row in rows] == [(1, False), (3, True), (0, False), (2, False)]
+    assert [(row.rank, row.is_below_best) for row in rows] == [(1, False), (3, True), (0, False), (2, False)]
 
 
 def test_notes_of_one_title_are_told_apart_by_their_folders() -> None:
@@ -152,7 +152,7 @@ async def test_a_row_has_rank_sign_names_score_tokens_age_and_its_best_sentence(
         )
         await show(pilot, [first, replace(hit("Merging.md", score=0.5), modified=days)])
         rows = hit_list_of(scripted)
-        rows.packed = frozenset({first.fragment.id})
+        rows.packed_ids = frozenset({first.fragment.id})
         one, two, three, _ = drawn_lines(hit_list_of(scripted))[:4]
         assert one.split() == ["▌", "1", "○", "Troubleshoot", "Sync", "›", "Conflicts", "█", "124t", "3d"]
         assert two == "▌     It is so. When Sync finds a conflict, it waits."
@@ -164,7 +164,11 @@ async def test_one_sign_says_marked_before_in_the_pack_before_remembered(scripte
         hits = [hit(f"{name}.md") for name in "abcd"]
         rows = await show(pilot, hits)
         ids = [one.fragment.id for one in hits]
-        rows.marked, rows.packed, rows.badges = frozenset(ids[:1]), frozenset(ids[:2]), frozenset(ids[:3])
+        rows.marked_ids, rows.packed_ids, rows.remembered_ids = (
+            frozenset(ids[:1]),
+            frozenset(ids[:2]),
+            frozenset(ids[:3]),
+        )
         assert [line[4] for line in drawn_lines(hit_list_of(scripted))[:8:2]] == ["●", "○", "◆", " "]
 
 
@@ -183,7 +187,7 @@ async def test_of_what_was_marked_only_those_rows_are_drawn_anew(
             return draw(row, width, selected, base)
 
         monkeypatch.setattr(rows, "draw_row", noted)
-        rows.packed = frozenset({hits[2].fragment.id})
+        rows.packed_ids = frozenset({hits[2].fragment.id})
         drawn_lines(hit_list_of(scripted))
         assert drawn == [2]
 
@@ -259,10 +263,10 @@ async def test_a_selected_row_keeps_its_place_on_the_screen_when_rows_come_befor
         rows = await show(pilot, hits)
         rows.cursor = 12
         await pilot.pause()
-        stood = rows.top_of(12) - rows.scroll_offset.y
+        stood = rows.first_line_of(12) - rows.scroll_offset.y
         rows.show((hits[0], hit("a.md", 9), *hits[1:]), is_repeat=True)
         assert rows.cursor == 13
-        assert rows.top_of(13) - rows.scroll_offset.y == stood
+        assert rows.first_line_of(13) - rows.scroll_offset.y == stood
 
 
 def limits_asked_for(scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch) -> list[int | None]:

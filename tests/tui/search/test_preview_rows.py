@@ -11,7 +11,7 @@ from excerpt.kinds import LinkKind
 from excerpt.model import Section
 from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.common.line_drawing import LinkTo, draw_line
+from excerpt.tui.common.line_drawing import WrittenLink, draw_line
 from excerpt.tui.search.preview import find_links, heading_path_at, link_at, next_heading, wrap_lines
 from tests.tui.driver import preview_of, search, until, until_answered
 
@@ -24,9 +24,9 @@ SECTIONS = (
 
 def test_a_link_over_two_rows_is_one_link_and_each_cell_of_it_leads_there() -> None:
     rows = wrap_lines([draw_line(1, "see [[Note|a long name]] and [[Other]]")], 12)
-    note, other = LinkTo(LinkKind.WIKILINK, "Note"), LinkTo(LinkKind.WIKILINK, "Other")
+    note, other = WrittenLink(LinkKind.WIKILINK, "Note"), WrittenLink(LinkKind.WIKILINK, "Other")
     assert ["".join(run.text for run in row.runs) for row in rows] == ["see a long ", "name and ", "Other"]
-    assert [(spot.row, spot.column, spot.target) for spot in find_links(rows, 0, 9)] == [(0, 4, note), (2, 0, other)]
+    assert [(spot.row, spot.column, spot.link) for spot in find_links(rows, 0, 9)] == [(0, 4, note), (2, 0, other)]
     assert [link_at(rows[0], column) for column in (3, 4)] == [None, note]
     assert link_at(rows[1], 1) == note
 

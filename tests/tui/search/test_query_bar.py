@@ -72,7 +72,7 @@ async def test_while_the_menu_is_open_its_keys_are_its_own_and_escape_closes_it_
 
 async def test_a_query_that_is_put_there_opens_no_menu(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
-        bar_of(scripted).put("merge tag:how")
+        bar_of(scripted).set_query("merge tag:how")
         await pilot.pause()
         assert not bar_of(scripted).menu.is_open
         await pilot.press("ctrl+@")
@@ -128,7 +128,7 @@ async def test_a_filter_goes_as_a_whole_by_ctrl_w_and_the_last_one_by_backspace_
 
 async def test_control_characters_in_a_query_are_shown_and_not_sent(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
-        bar_of(scripted).put("a\x1b[31m\u202eb tag:x ")
+        bar_of(scripted).set_query("a\x1b[31m\u202eb tag:x ")
         await pilot.pause()
         assert "\x1b" not in drawn(scripted)
         assert "\u202e" not in drawn(scripted)
@@ -140,7 +140,7 @@ async def test_control_characters_in_a_query_are_shown_and_not_sent(scripted: Sc
 async def test_what_does_not_do_what_it_looks_like_is_said_when_the_query_stands(
     scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(query_controller, "_WARNING_SECONDS", 0.05)
+    monkeypatch.setattr(query_controller, "_WARNING_CHECK_SECONDS", 0.05)
     async with scripted.run_test(size=(80, 24)) as pilot:
         await type_text(pilot, 'sync "two')
         status = screen_of(scripted).query_one(QueryStatus)
@@ -187,12 +187,12 @@ async def test_the_history_is_a_menu_that_what_is_typed_chooses_from_and_delete_
 async def test_a_query_that_stands_or_is_used_belongs_to_the_history(
     scripted: ScriptedApp, history: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(query_controller, "_HISTORY_SECONDS", 0.05)
+    monkeypatch.setattr(query_controller, "_SETTLED_SECONDS", 0.05)
     async with scripted.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: bool(bar_of(scripted).queries.history.queries), "the history")
         await type_text(pilot, "merge")
         await until(pilot, lambda: read_history(history).queries[0] == "merge", "the file")
-        monkeypatch.setattr(query_controller, "_HISTORY_SECONDS", 60.0)
+        monkeypatch.setattr(query_controller, "_SETTLED_SECONDS", 60.0)
         await pilot.press("ctrl+u")
         await type_text(pilot, "lentils")
         await pilot.press("ctrl+r", "escape")
@@ -207,7 +207,7 @@ async def test_narrower_and_wider_queries_are_offered_with_their_hits(scripted: 
         await type_text(pilot, "merge")
         await pilot.press("unbound-suggest")
         await pilot.pause()
-        assert [(one.kind, one.detail) for one in bar_of(scripted).menu.choices] == [
+        assert [(one.prefix, one.detail) for one in bar_of(scripted).menu.choices] == [
             ("narrower", "2 hits"),
             ("wider", "14 hits"),
         ]
@@ -262,7 +262,7 @@ async def test_a_file_of_saved_queries_that_makes_no_sense_is_said_to_be_so_and_
 async def test_keys_that_come_at_once_edit_in_their_order(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         for text, keys, left in (("soup", "ctrl+u a b", "ab"), ("merg", "backspace backspace a n", "mean")):
-            bar_of(scripted).put(text)
+            bar_of(scripted).set_query(text)
             for key in keys.split():
                 scripted.post_message(events.Key(key, key if len(key) == 1 else None))
             await pilot.pause()

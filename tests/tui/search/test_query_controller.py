@@ -27,7 +27,7 @@ class Bench:
         def stood() -> None:
             self.stood += 1
 
-        self.queries.read(self.heard.append, is_shown, stood)
+        self.queries.ask_interpretation(self.heard.append, is_shown, stood)
 
 
 def test_a_query_is_read_at_once_and_thoroughly_when_it_has_stood() -> None:
@@ -80,27 +80,27 @@ def test_past_the_newest_query_the_list_is_moved_again() -> None:
 async def test_a_query_is_noted_once(tmp_path: Path) -> None:
     bench = Bench("sync")
     await bench.queries.open_store(QueryStore(tmp_path / "history", tmp_path / "saved", bench.heard.append))
-    keeping = bench.queries.note()
+    keeping = bench.queries.add_query_to_history()
     assert keeping is not None
     await keeping
-    assert bench.queries.note() is None
+    assert bench.queries.add_query_to_history() is None
     await bench.queries.reload_history()
     assert bench.queries.history.queries == ("sync",)
 
 
 def test_completion_begins_behind_a_filter_and_not_again_where_it_was_left() -> None:
     bench = Bench("tag:w")
-    assert bench.queries.follow_typing(5, bench.heard.append, is_menu_open=False)
+    assert bench.queries.complete_while_typing(5, bench.heard.append, is_menu_open=False)
     assert (bench.engine.questions["complete"].operator, bench.engine.questions["complete"].value) == ("tag", "w")
-    bench.queries.leave_completion()
+    bench.queries.dismiss_completions()
     bench.text = "tag:wo"
-    assert not bench.queries.follow_typing(6, bench.heard.append, is_menu_open=False)
+    assert not bench.queries.complete_while_typing(6, bench.heard.append, is_menu_open=False)
     bench.text = "tag:wo path:x"
-    assert bench.queries.follow_typing(13, bench.heard.append, is_menu_open=False)
+    assert bench.queries.complete_while_typing(13, bench.heard.append, is_menu_open=False)
 
 
 def test_a_plain_word_is_completed_only_where_that_was_asked_for() -> None:
     bench = Bench("wor")
-    assert not bench.queries.follow_typing(3, bench.heard.append, is_menu_open=False)
-    bench.queries.complete_at(3, bench.heard.append)
-    assert bench.queries.follow_typing(3, bench.heard.append, is_menu_open=True)
+    assert not bench.queries.complete_while_typing(3, bench.heard.append, is_menu_open=False)
+    bench.queries.ask_completions_at(3, bench.heard.append)
+    assert bench.queries.complete_while_typing(3, bench.heard.append, is_menu_open=True)

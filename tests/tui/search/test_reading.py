@@ -149,7 +149,7 @@ async def test_lines_are_picked_and_kept_with_their_place(scripted: ScriptedApp)
 async def test_what_of_the_note_is_in_the_pack_stands_at_the_margin(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(120, 30)) as pilot:
         await read(pilot, "compare")
-        await until(pilot, lambda: bool(preview_of(scripted).packed), "the pack")
+        await until(pilot, lambda: bool(preview_of(scripted).packed_line_ranges), "the pack")
         fragment = window_of(scripted).fragment
-        assert any(first <= fragment.line_start <= last for first, last in preview_of(scripted).packed)
+        assert any(first <= fragment.line_start <= last for first, last in preview_of(scripted).packed_line_ranges)
         assert any("┃" in segment.text for y in range(20) for segment in preview_of(scripted).render_line(y))

@@ -13,7 +13,7 @@ SMALL, NARROW, WIDE = (60, 15), (80, 24), (140, 36)
 async def search_and_list(pilot: AppPilot) -> None:
     """Type a query, and go to the list."""
     await pilot.press(*"sync")
-    await until(pilot, lambda: side_of(pilot.app).reading.window is not None, "the passage")
+    await until(pilot, lambda: side_of(pilot.app).passages.window is not None, "the passage")
     await pilot.press("escape")
     await pilot.pause()
 

@@ -10,7 +10,7 @@ from textual.widgets import DataTable
 
 from excerpt.kinds import Strategy
 from excerpt.model import Fragment, Hit, Result
-from excerpt.tui.search.strategies import StrategiesScreen, compare_ranks, describe_equal_ranks
+from excerpt.tui.search.strategies import StrategiesScreen, compare_ranks, describe_unchanged_ranks
 from excerpt.tui.search.why_view import WhyNot
 from tests.tui.driver import ScriptedApp, hit_list_of, pane_of, screen_of, settle, show_results, until, until_screen
 
@@ -37,15 +37,15 @@ def test_only_the_first_ten_are_compared() -> None:
 @pytest.mark.parametrize(
     ("lists", "said"),
     [
-        (("abc", "adc"), "Same rank in all: 1. A, 3. C"),
-        (("ab", "ba"), "No hit has the same rank in all."),
+        (("abc", "adc"), "Same rank under all strategies: 1. A, 3. C"),
+        (("ab", "ba"), "No hit has the same rank under all strategies."),
         (("ab", "ab"), "All strategies give the same list, in the same order."),
         (("", ""), "No strategy finds anything."),
     ],
 )
 def test_one_line_says_what_is_the_same_in_all(lists: tuple[str, str], said: str) -> None:
     assert (
-        describe_equal_ranks(
+        describe_unchanged_ranks(
             compare_ranks([result(strategy, ids) for strategy, ids in zip(Strategy, lists, strict=False)])
         )
         == said
@@ -92,7 +92,7 @@ async def test_a_long_title_is_shown_whole(scripted: ScriptedApp) -> None:
         found = [result(Strategy.AUTO, "a"), result(Strategy.ADAPTIVE, "b")]
         long = "A title of many words that is far too long for the one line that there is, [bold]to its end"
         hit = replace(found[0].hits[0], fragment=replace(found[0].hits[0].fragment, title=long))
-        dialog.handle([replace(found[0], hits=(hit,)), found[1]])
+        dialog.show_results([replace(found[0], hits=(hit,)), found[1]])
         await pilot.pause()
         drawn = " ".join(" ".join(strip.text for strip in scripted.screen._compositor.render_strips()).split())
         assert all(word in drawn for word in long.split())

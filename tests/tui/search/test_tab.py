@@ -18,7 +18,7 @@ from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.pack.panel import BudgetDialog
 from excerpt.tui.questions import AskSearch
 from excerpt.tui.search.query_bar import AnswerStatus, QueryStatus
-from excerpt.tui.search.why_view import LEGEND, WhyNot
+from excerpt.tui.search.why_view import SIGNAL_LEGEND, WhyNot
 from tests.tui.driver import (
     AppPilot,
     drawn_text,
@@ -71,7 +71,7 @@ async def test_tab_marks_and_moves_on_and_the_pack_is_then_of_the_marks(app: Exc
         bar = await until_packed(pilot)
         first = hit_list_of(app).hits[0].fragment
         await pilot.press("tab")
-        assert bar.marked == 1
+        assert bar.mark_count == 1
         assert hit_list_of(app).cursor == 1
         await until(
             pilot, lambda: bar.pack is not None and {p.path for p in bar.pack.packs} == {first.path}, "its pack"
@@ -84,7 +84,7 @@ async def test_marks_outlive_a_new_query(app: ExcerptApp) -> None:
         await pilot.press("tab", "ctrl+u")
         await search(pilot, "lentil")
         bar = screen_of(app).query_one(PackBar)
-        assert bar.marked == 1
+        assert bar.mark_count == 1
         await until(pilot, lambda: bar.pack is not None and bar.pack.query == "lentil", "the pack")
         assert bar.pack is not None
         assert {one.path for one in bar.pack.packs} <= {"Sync.md", "Merging.md"}
@@ -157,7 +157,7 @@ async def test_the_pack_is_copied_within_the_budget_that_was_just_typed(
         await search(pilot, "conflict")
         post_keys(app, "escape", "b", *"99", "ctrl+y")
         await until(pilot, lambda: bool(list(user_paths.copies_folder().glob("*.md"))), "the copy")
-        packed = pane_of(app).pack.packed
+        packed = pane_of(app).pack.newest_pack
         assert packed is not None
         assert packed.result.budget == 99
         assert packed.tokens <= 99
@@ -209,7 +209,7 @@ async def test_the_focused_list_takes_single_letters(app: ExcerptApp, user_paths
     async with app.run_test() as pilot:
         await search(pilot, "conflict")
         await pilot.press("shift+tab", "j", "space", "k", "y")
-        assert screen_of(app).query_one(PackBar).marked == 1
+        assert screen_of(app).query_one(PackBar).mark_count == 1
         await until(pilot, lambda: bool(list(user_paths.copies_folder().glob("*.md"))), "the copy")
         await pilot.press("slash")
         assert screen_of(app).query_one("#query", Input).has_focus
@@ -344,7 +344,7 @@ async def test_why_says_what_each_word_gave_and_why_it_is_not_higher(app: Excerp
         assert f"{result.hits[1].score:.3f}" in drawn
         assert drawn.index("2nd: ") < drawn.index("signal")
         assert "spelled like conflict: counts ×0." in drawn
-        assert "Why not higher, beside the hit above it" in drawn
+        assert "Why it ranks below the hit above it" in drawn
 
 
 async def test_why_answers_for_any_other_note(app: ExcerptApp) -> None:
@@ -377,7 +377,7 @@ async def test_a_note_called_nearly_so_is_asked_for_by_enter_once_more(app: Exce
 
 
 def test_every_signal_is_told_in_the_legend() -> None:
-    assert set(LEGEND) == {*SIGNALS, *BOOST_WEIGHTS, "attachment", "name", "listed"}
+    assert set(SIGNAL_LEGEND) == {*SIGNALS, *BOOST_WEIGHTS, "attachment", "name", "listed"}
 
 
 async def test_a_budget_of_the_settings_is_kept_until_a_key_changes_it(vault: Path, user_paths: Paths) -> None:
@@ -412,7 +412,7 @@ async def test_a_search_that_fails_says_so_where_the_hits_would_stand_and_in_one
             for _ in range(3):
                 pane_of(app).search()
                 await until_answered(pilot)
-        await until(pilot, lambda: notice.display and notice.empty_state.serious, "the error")
+        await until(pilot, lambda: notice.display and notice.empty_state.is_error, "the error")
         assert notice.empty_state.sentence == "A part of it is missing."
         toasts = notices_of(app)
         assert len([message for message in toasts if message.startswith("A part of it is missing.")]) == 1

@@ -101,7 +101,7 @@ async def look_at_query(pilot: Pilot[None], looker: Looker) -> None:
     """Show a chip, a warning and the menu."""
     bar = pilot.app.screen.query_one(QueryBar)
     query = bar.field.value
-    bar.put("tag:sync conflict")
+    bar.set_query("tag:sync conflict")
     await pilot.press("unbound-suggest")
     await until(pilot, lambda: bar.menu.is_open, "the menu")
     bar.field.query_spans = (QuerySpan(0, 8, "tag:sync"), QuerySpan(9, 17, "conflict", is_warning=True))
@@ -109,7 +109,7 @@ async def look_at_query(pilot: Pilot[None], looker: Looker) -> None:
     await pilot.pause()
     looker.look()
     await pilot.press("escape")
-    bar.put(query)
+    bar.set_query(query)
     await settle(pilot)
 
 

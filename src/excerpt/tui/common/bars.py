@@ -1,4 +1,4 @@
-"""The first line and the last: tabs and the state of the index above, the keys that work now below."""
+"""The tab bar, the first line of the screen, with the state of the index, and the key bar, the last line."""
 
 from __future__ import annotations
 
@@ -25,10 +25,12 @@ from excerpt.tui.keymap import current_keys, format_key
 TABS = ("search", "overview", "memory")
 
 _MIN_NAME = 6
-"""Minimum cells of the vault's name that are useful; with fewer only the state of the index is shown."""
+"""Minimum cells for the vault's name: with less room, only the state of the index is shown."""
 
 
 class TabBar(Widget):
+    """The first line of the screen: the tabs at the left, the vault and the state of its index at the right."""
+
     COMPONENT_CLASSES: ClassVar[set[str]] = {"tab--active", "tab--name"}
 
     DEFAULT_CSS = """
@@ -42,19 +44,21 @@ class TabBar(Widget):
     """
 
     active: reactive[str] = reactive("search")
+    """Name of the tab that is shown, one of `TABS`."""
     vault: reactive[str] = reactive("")
+    """Name of the vault."""
     state: reactive[str] = reactive("")
     """State of the index: `171 notes · up to date`, or `reading 812 of 9,750`."""
 
-    class Picked(Message):
-        """A tab was clicked."""
+    class TabPicked(Message):
+        """Sent when a tab is clicked."""
 
         def __init__(self, tab: str) -> None:
             super().__init__()
             self.tab = tab
 
     class StatePicked(Message):
-        """The vault and the state of its index, at the right, were clicked."""
+        """Sent when the vault and the state of its index, at the right, are clicked."""
 
     def render_line(self, y: int) -> Strip:
         if y:
@@ -63,7 +67,7 @@ class TabBar(Widget):
         return line(left, [(f"{self._status_text()} ", Style.null())], self.size.width, self.rich_style)
 
     def _status_text(self) -> str:
-        """Return the vault and the state of its index, as far as they fit beside the tabs."""
+        """Return the vault's name and the state of its index, shortened to the room beside the tabs."""
         room = self.size.width - sum(len(tab) + 2 for tab in TABS) - 2
         state = fit(self.state, room)
         name = visible_line(self.vault)
@@ -79,71 +83,73 @@ class TabBar(Widget):
         for tab in TABS:
             at += len(tab) + 2
             if event.x < at:
-                self.post_message(self.Picked(tab))
+                self.post_message(self.TabPicked(tab))
                 return
         if event.x >= self.size.width - cell_len(self._status_text()) - 1:
             self.post_message(self.StatePicked())
 
 
-_MOVES = frozenset(binding.id for keys in CONTEXTS.values() for binding in keys if binding.moves)
+_MOVE_KEY_IDS = frozenset(binding.id for keys in CONTEXTS.values() for binding in keys if binding.moves)
+"""Ids of the keys that only move a cursor or scroll, which the footer does not show."""
 _ALWAYS_SHOWN = ("help", "help-sign", "quit")
-"""Ids of the keys that are always shown, at the end."""
+"""Ids of the keys that the footer always shows, at its right end."""
 
 
 @dataclass(frozen=True, slots=True)
-class KeyOffer:
-    """A key in the footer, and what it does."""
+class FooterKey:
+    """A key in the footer, with a label that says what the key does. `id` is its id in the settings."""
 
     id: str
     key: str
     label: str
 
     @property
-    def last(self) -> bool:
+    def is_always_shown(self) -> bool:
+        """Whether the footer shows the key in any case, at its right end."""
         return self.id in _ALWAYS_SHOWN
 
     @property
     def width(self) -> int:
-        """Width in cells, with the space before the next key."""
+        """Width of key and label in cells, with the space before the next key."""
         return cell_len(format_key(self.key)) + cell_len(self.label) + 3
 
 
-def offers(screen: Screen[object]) -> tuple[KeyOffer, ...]:
+def list_footer_keys(screen: Screen[object]) -> tuple[FooterKey, ...]:
     """Return the keys that work on a screen now, the most important first.
 
-    Those that their contexts show come first, from the focus outward, then the rest in the table's order. Of two keys
-    with the same action the one nearer to the focus is returned.
+    Keys whose bindings are marked as shown come first, from the focused widget outward, then the others in the same
+    order. Of two keys with the same action, only the key nearer to the focus is returned.
     """
-    ranked: dict[object, tuple[bool, int, KeyOffer]] = {}
+    ranked: dict[object, tuple[bool, int, FooterKey]] = {}
     for active in working_bindings(screen):
         binding = active.binding
         id_ = row_id(binding)
-        if id_ in _MOVES or binding.key not in current_keys(id_) or disabled_reason(active.node, binding.action):
+        if id_ in _MOVE_KEY_IDS or binding.key not in current_keys(id_) or disabled_reason(active.node, binding.action):
             continue
         target = action_target(active.node, binding.action)
-        new = KeyOffer(id_, binding.key, binding.description)
-        shown, rank, offer = ranked.get(target, (False, len(ranked), new))
-        ranked[target] = (shown or binding.show, rank, offer)
+        new = FooterKey(id_, binding.key, binding.description)
+        shown, rank, footer_key = ranked.get(target, (False, len(ranked), new))
+        ranked[target] = (shown or binding.show, rank, footer_key)
     every = sorted(ranked.values(), key=lambda active: (not active[0], active[1]))
-    return tuple(offer for _, _, offer in every)
+    return tuple(footer_key for _, _, footer_key in every)
 
 
-def fit_offers(offers: Iterable[KeyOffer], room: int) -> list[KeyOffer]:
-    """Return as many offers as fit into `room` cells; those that are always shown are last."""
-    offers = list(offers)
-    last = [offer for offer in offers if offer.last]
-    used, fitted = sum(offer.width for offer in last), []
-    for offer in offers:
-        if not offer.last:
-            used += offer.width
+def fit_footer_keys(keys: Iterable[FooterKey], room: int) -> list[FooterKey]:
+    """Return the first keys that fit into `room` cells, and at the end the keys that are always shown."""
+    keys = list(keys)
+    always_shown = [key for key in keys if key.is_always_shown]
+    used, fitted = sum(key.width for key in always_shown), []
+    for key in keys:
+        if not key.is_always_shown:
+            used += key.width
             if used > room + 2:
                 break
-            fitted.append(offer)
-    return fitted + last
+            fitted.append(key)
+    return fitted + always_shown
 
 
 class KeyBar(Widget):
-    """The footer: the screen's active bindings on one line. A click presses the key."""
+    """The footer: one line with the keys that work now. A click on a key has the effect of the key."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"key-bar--key"}
 
@@ -157,32 +163,32 @@ class KeyBar(Widget):
     }
     """
 
-    shown: reactive[tuple[KeyOffer, ...]] = reactive(())
+    footer_keys: reactive[tuple[FooterKey, ...]] = reactive(())
 
     def on_mount(self) -> None:
-        self.screen.bindings_updated_signal.subscribe(self, self._update_offers)
-        self._update_offers(self.screen)
+        self.screen.bindings_updated_signal.subscribe(self, self._update_footer_keys)
+        self._update_footer_keys(self.screen)
 
-    def _update_offers(self, screen: Screen[object]) -> None:
-        self.shown = offers(screen)
+    def _update_footer_keys(self, screen: Screen[object]) -> None:
+        self.footer_keys = list_footer_keys(screen)
 
     def render(self) -> Text:
         text = Text(no_wrap=True, overflow="ellipsis")
         style = self.get_component_rich_style("key-bar--key", partial=True)
-        for offer in self._visible_offers():
-            text.append(format_key(offer.key), style).append(f" {offer.label}  ")
+        for footer_key in self._visible_footer_keys():
+            text.append(format_key(footer_key.key), style).append(f" {footer_key.label}  ")
         return text
 
-    def _visible_offers(self) -> list[KeyOffer]:
-        return fit_offers(self.shown, self.scrollable_content_region.width)
+    def _visible_footer_keys(self) -> list[FooterKey]:
+        return fit_footer_keys(self.footer_keys, self.scrollable_content_region.width)
 
-    def _offer_cells(self) -> Iterator[tuple[range, KeyOffer]]:
+    def _footer_key_cells(self) -> Iterator[tuple[range, FooterKey]]:
         at = self.styles.padding.left
-        for offer in self._visible_offers():
-            yield range(at, at + offer.width - 2), offer
-            at += offer.width
+        for footer_key in self._visible_footer_keys():
+            yield range(at, at + footer_key.width - 2), footer_key
+            at += footer_key.width
 
     def on_click(self, event: events.Click) -> None:
-        for cells, offer in self._offer_cells():
+        for cells, footer_key in self._footer_key_cells():
             if event.x in cells:
-                self.app.simulate_key(offer.key)
+                self.app.simulate_key(footer_key.key)

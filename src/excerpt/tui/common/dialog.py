@@ -1,4 +1,4 @@
-"""Base classes of dialogs: a box over the screen, escape to close it, the focus restored afterwards."""
+"""Base classes of dialogs: a box over the screen that escape closes, after which the focus is restored."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from excerpt.tui.keymap import key_sign
 Answer = TypeVar("Answer")
 
 _EDGE_CELLS = 6
-"""Cells of a box that are not available to the text in its lower edge."""
+"""Cells of a box's lower border that its hints cannot use."""
 
 
 def fit_hints(hints: Sequence[str], cells: int) -> str:
-    """Return as many hints as fit, the first ones first, and always the last one: how to close the dialog."""
+    """Return the first hints that fit into `cells`, joined, and always the last one, which says how to close."""
     *others, last = hints
     while others and cell_len(" · ".join([*others, last])) > cells:
         others.pop()
     return " · ".join([*others, last])
 
 
-class Box(Vertical):
-    """The box of a dialog, with hints on keys in its lower edge."""
+class DialogBox(Vertical):
+    """The box of a dialog, with hints in its lower border that say what keys do."""
 
     def __init__(self) -> None:
         super().__init__(classes="box")
         self._hints: Sequence[str] = ("",)
 
-    def hint(self, *hints: str) -> None:
-        """Set the hints, the most important first; the last one is always shown."""
+    def set_hints(self, *hints: str) -> None:
+        """Show hints, the most important first; the last one is shown even if there is little room."""
         self._hints = hints
         self._show_hints()
 
@@ -53,12 +53,12 @@ class Box(Vertical):
 
 
 class OverlayScreen(Screen[Answer]):
-    """A screen over others that closes once, however many keys ask for it."""
+    """A screen over other screens, which closes once even if several keys request it."""
 
     def dismiss(self, result: Answer | None = None) -> AwaitComplete:
-        """Close this screen and the screens over it.
+        """Close this screen and the screens over it; do nothing at a second call.
 
-        At a second call Textual would remove whatever screen is in front, and raise if it is the last one.
+        At a second call, Textual would close whatever screen is in front, and raise if that screen is the only one.
         """
         if self not in self.app.screen_stack:
             return AwaitComplete()
@@ -73,7 +73,7 @@ class OverlayScreen(Screen[Answer]):
 
 
 class Dialog(ModalScreen[Answer], OverlayScreen[Answer]):
-    """A dialog, dismissed with None by escape."""
+    """A dialog, which escape closes with the result None."""
 
     # With priority over the field's own, so that keys typed right after a tab do not go to the field before it.
     BINDINGS: ClassVar[list[BindingType]] = bindings("Any dialog")
@@ -101,28 +101,32 @@ class Dialog(ModalScreen[Answer], OverlayScreen[Answer]):
         self.dismiss(None)
 
 
-class Confirm(Dialog[bool]):
-    """A question, dismissed with True only by an explicit yes."""
+class ConfirmDialog(Dialog[bool]):
+    """A yes-or-no question; its result is True only if the user chooses yes."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("A question")
     AUTO_FOCUS = "#no"
 
     DEFAULT_CSS = """
-    Confirm {
+    ConfirmDialog {
         Horizontal { height: auto; margin-top: 1; }
         Button { min-width: 6; margin-right: 2; }
         &.-short > .box { padding: 0 2; max-height: 100%; }
     }
     """
 
-    def __init__(self, title: str, question: str, yes: str, no: str = "No", *, letters: bool = True) -> None:
-        """Prepare the question. Without `letters` only the buttons answer, for a question that may interrupt typing."""
+    def __init__(self, title: str, question: str, yes: str, no: str = "No", *, accepts_letters: bool = True) -> None:
+        """Prepare the question; `yes` and `no` are the labels of the buttons.
+
+        With `accepts_letters`, a letter answers too. Without, only the buttons answer: use that for a question that may
+        interrupt typing.
+        """
         super().__init__()
         self._title = title
         self._question = question
-        self._yes = f"{yes} ({key_sign('confirm-yes')})" if letters else yes
-        self._no = f"{no} ({key_sign('confirm-no')})" if letters else no
-        self._letters = letters
+        self._yes = f"{yes} ({key_sign('confirm-yes')})" if accepts_letters else yes
+        self._no = f"{no} ({key_sign('confirm-no')})" if accepts_letters else no
+        self._accepts_letters = accepts_letters
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box") as box:
@@ -136,7 +140,7 @@ class Confirm(Dialog[bool]):
         self.dismiss(event.button.id == "yes")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's name
-        return action != "answer" or self._letters
+        return action != "answer" or self._accepts_letters
 
     def action_answer(self, answer: bool) -> None:
         self.dismiss(answer)

@@ -1,4 +1,4 @@
-"""A field for one line of text, as for queries, names, paths and filters."""
+"""An input field for one line of text: a query, a name, a path or a filter."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from excerpt.tui.active_keys import bindings
 
 
 class Field(Input):
-    """A one-line field that handles keys in the order in which they are pressed.
+    """An input field of one line that handles keys in the order in which they are pressed.
 
-    It joins the lines of pasted text, and shows every character visibly without changing its value. As it grows it
-    redraws only itself: Textual's field lays out and draws the whole screen at each key.
+    The field joins the lines of pasted text, and shows control characters as visible signs without changing its value.
+    When the text grows, only the field is drawn: Textual's field lays out and draws the whole screen at each key.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Any field")
@@ -45,7 +45,7 @@ class Field(Input):
         return cell_len(visible_line(self.value[:position]))
 
     def on_resize(self) -> None:
-        """Scroll to the cursor. Textual's field does that only when the cursor moves, and not for the first value."""
+        """Scroll to the cursor. Textual's field does this only when the cursor moves, and not for the initial value."""
         self.scroll_to_region(Region(self._cursor_offset, 0, 1, 1), force=True, animate=False)
 
     async def _on_key(self, event: events.Key) -> None:
@@ -67,7 +67,7 @@ class Field(Input):
         self.replace(event.text, *self.selection)
 
     def replace(self, text: str, start: int, end: int) -> None:
-        """Replace those characters by `text`, its lines joined into one."""
+        """Replace the characters `start` to `end` (exclusive) by `text`, whose lines are joined into one."""
         lines = text.splitlines()
         joined = text if lines == [text] else " ".join(line.strip() for line in lines if line.strip())
         super().replace(joined, start, end)

@@ -1,4 +1,4 @@
-"""The help (F1): every key, from the bindings, those that work here first, and every sign, with a filter."""
+"""The help (F1): a list of all keys, with those that work now first, and of all signs, with a filter."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from excerpt.tui.common.field import Field
 from excerpt.tui.keymap import key_sign
 
 _MAX_KEYS = 18
-"""Maximum cells for the keys of a binding; more are wrapped."""
+"""Maximum width in cells of the column of keys; longer lists of keys are wrapped."""
 
 _SIGNS = Group(
     "Signs",
@@ -47,11 +47,13 @@ _SIGNS = Group(
 )
 
 
-class Help(Dialog[None]):
+class HelpDialog(Dialog[None]):
+    """A dialog that lists all keys and signs, filtered by what the user types."""
+
     BINDINGS: ClassVar[list[BindingType]] = bindings("The keys")
 
     DEFAULT_CSS = """
-    Help {
+    HelpDialog {
         & > .box { height: 90%; padding: 0 1; }
         Field { background: $background; }
         VerticalScroll { height: 1fr; }
@@ -59,7 +61,10 @@ class Help(Dialog[None]):
     """
 
     def __init__(self, contexts: Sequence[str], reasons: Mapping[str, str]) -> None:
-        """Prepare the help. `contexts` are the contexts whose keys work now, `reasons` why some are disabled, by id."""
+        """Prepare the dialog.
+
+        `contexts` are the titles of the groups of keys that work now. `reasons` says why a key is disabled, by its id.
+        """
         super().__init__()
         self._groups = (*groups(contexts, reasons), _SIGNS)
 

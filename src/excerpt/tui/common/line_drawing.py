@@ -1,4 +1,4 @@
-"""Styling of one line of a note: runs of text with styles, wrapping, component classes. No terminal is used."""
+"""Style and wrap one line of a note, as runs (pieces of text with one style), independent of a terminal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TAB = "    "
 
 
 class TextStyle(Flag):
-    """Styles of a run of text; several at once."""
+    """Styles of a piece of text; several can be combined. `NEAR` is near in meaning to the query."""
 
     PLAIN = 0
     NEAR = auto()
@@ -49,8 +49,8 @@ class TextStyle(Flag):
 
 
 @dataclass(frozen=True, slots=True)
-class LinkTo:
-    """Target of a link, as it is written: a note with its anchor, or an address."""
+class WrittenLink:
+    """A link as written in the note: `address` is the name of a note with its heading or block, or a URL."""
 
     kind: LinkKind
     address: str
@@ -58,19 +58,19 @@ class LinkTo:
 
 @dataclass(frozen=True, slots=True)
 class StyledRun:
-    """A span of a drawn line in one style, with its target if it is a link."""
+    """A run: a piece of a drawn line in one style, with its link if the piece belongs to a link."""
 
     text: str
     text_style: TextStyle
-    to: LinkTo | None = None
+    link: WrittenLink | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnLine:
-    """One drawn line of the note.
+    """A drawn line of a note; `number` is its line number, from 1.
 
-    `hanging_indent` is the indent, in characters, of continuation rows when it is wrapped. `aligned` is the line with
-    its columns aligned with those of its neighbours, for a width that it fits into; empty if it has no columns.
+    `hanging_indent` is the indent, in characters, of continuation rows when the line is wrapped. `aligned` is the line
+    as a row of a table with aligned columns, to show if that row fits; empty for other lines.
     """
 
     number: int
@@ -80,57 +80,63 @@ class DrawnLine:
 
 
 class StyledLine:
-    """A line being drawn: the style of each character, and what it is shown as (None: itself, "": nothing)."""
+    """A line of a note while being styled.
+
+    `text_styles` has the style of each character of `text`. `shown_texts` has the text to show for each character: None
+    for the character itself, "" for nothing. `links` maps the start of a link to its end (exclusive) and the link.
+    """
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.text_styles = [TextStyle.PLAIN] * len(text)
-        self.shown: list[str | None] = [None] * len(text)
-        self.links: dict[int, tuple[int, LinkTo]] = {}
+        self.shown_texts: list[str | None] = [None] * len(text)
+        self.links: dict[int, tuple[int, WrittenLink]] = {}
         self._is_unstyled = True
 
-    def text_style(self, start: int, end: int, text_style: TextStyle) -> None:
+    def add_style(self, start: int, end: int, text_style: TextStyle) -> None:
         self._is_unstyled = False
         text_styles = self.text_styles
-        last, union = TextStyle.PLAIN, _union(TextStyle.PLAIN, text_style)
+        last, union = TextStyle.PLAIN, _combine_styles(TextStyle.PLAIN, text_style)
         for at in range(start, min(end, len(text_styles))):
             if text_styles[at] is not last:
-                last, union = text_styles[at], _union(text_styles[at], text_style)
+                last, union = text_styles[at], _combine_styles(text_styles[at], text_style)
             text_styles[at] = union
 
     def replace(self, start: int, end: int, shown: str) -> None:
-        """Show `shown` in place of start..end."""
+        """Show `shown` in place of the characters `start` to `end` (exclusive)."""
         if start < end:
             self._is_unstyled = False
-            self.shown[start] = shown
-            self.shown[start + 1 : end] = [""] * (end - start - 1)
+            self.shown_texts[start] = shown
+            self.shown_texts[start + 1 : end] = [""] * (end - start - 1)
 
     def hide(self, start: int, end: int) -> None:
         self.replace(start, end, "")
 
-    def link(self, start: int, end: int, to: LinkTo) -> None:
-        """Style a link, and keep its target."""
-        self.text_style(start, end, TextStyle.LINK)
-        self.links[start] = (end, to)
+    def add_link(self, start: int, end: int, link: WrittenLink) -> None:
+        """Style the characters `start` to `end` (exclusive) as a link, and store the link."""
+        self.add_style(start, end, TextStyle.LINK)
+        self.links[start] = (end, link)
 
-    def drawn(self, start: int = 0, end: int | None = None) -> str:
-        """Return what is shown of start..end."""
+    def shown_text(self, start: int = 0, end: int | None = None) -> str:
+        """Return the text that is shown for the characters `start` to `end` (exclusive; None: to the end)."""
         clean = visible(self.text)
-        return "".join(_piece(clean[at], self.shown[at]) for at in range(start, len(clean) if end is None else end))
+        return "".join(
+            _shown_character(clean[at], self.shown_texts[at]) for at in range(start, len(clean) if end is None else end)
+        )
 
-    def runs(self) -> tuple[StyledRun, ...]:
+    def build_runs(self) -> tuple[StyledRun, ...]:
         if self._is_unstyled:
             return (StyledRun(visible(self.text).replace("\t", _TAB), TextStyle.PLAIN),) if self.text else ()
         runs: list[StyledRun] = []
         text, current, current_link = "", TextStyle.PLAIN, None
-        link: LinkTo | None = None
+        link: WrittenLink | None = None
         link_end = -1
         for at, character in enumerate(visible(self.text)):
             if at in self.links:
                 link_end, link = self.links[at]
             elif at >= link_end:
                 link = None
-            piece = _piece(character, self.shown[at])
+            piece = _shown_character(character, self.shown_texts[at])
             if not piece:
                 continue
             text_style = self.text_styles[at]
@@ -144,15 +150,15 @@ class StyledLine:
         return tuple(runs)
 
 
-def _piece(character: str, shown: str | None) -> str:
+def _shown_character(character: str, shown: str | None) -> str:
     if shown is not None:
         return shown
     return _TAB if character == "\t" else character
 
 
 @cache
-def _union(first: TextStyle, second: TextStyle) -> TextStyle:
-    """Return a union of styles, cached: the enum's constructor takes most of the time of drawing a line."""
+def _combine_styles(first: TextStyle, second: TextStyle) -> TextStyle:
+    """Return two styles combined. Cached, because constructing a flag takes most of the time of drawing a line."""
     return first | second
 
 
@@ -160,14 +166,17 @@ def _union(first: TextStyle, second: TextStyle) -> TextStyle:
 
 
 def wrap(runs: Sequence[StyledRun], width: int, hanging_indent: int) -> list[list[StyledRun]]:
-    """Return the rows that `runs` fill, indented by `hanging_indent` cells after the first. At least one row."""
+    """Return `runs` wrapped into rows of `width` cells, at least one row.
+
+    Rows after the first are shorter by `hanging_indent` cells, for an indent that the caller draws.
+    """
     text = "".join(run.text for run in runs)
     if len(text) <= width and text.isascii():
         return [list(runs)]
     hanging_indent = min(hanging_indent, width // 2)
     rows: list[list[StyledRun]] = []
     for start, end in _row_spans(text, width, hanging_indent):
-        rows.append(_slice(runs, start, end))
+        rows.append(_slice_runs(runs, start, end))
     return rows or [[]]
 
 
@@ -175,9 +184,9 @@ def _row_spans(text: str, width: int, hanging_indent: int) -> list[tuple[int, in
     cuts: list[tuple[int, int]] = []
     start, room = 0, max(1, width)
     while start < len(text):
-        end = _fit_end(text, start, room)
+        end = _row_end(text, start, room)
         if end < len(text) and not text[end].isspace():
-            end = _last_break(text, start, end)
+            end = _last_break_position(text, start, end)
         cuts.append((start, end))
         start = end
         while start < len(text) and text[start] == " ":
@@ -186,13 +195,13 @@ def _row_spans(text: str, width: int, hanging_indent: int) -> list[tuple[int, in
     return cuts
 
 
-def _last_break(text: str, start: int, end: int) -> int:
-    """Return the last place in start..end where a row may end; `end` if there is none but inside a word."""
+def _last_break_position(text: str, start: int, end: int) -> int:
+    """Return the last index from `start` to `end` where a row may end; `end` if a word fills the row."""
     indent = start + len(text[start:end]) - len(text[start:end].lstrip())
     if text[indent : end + 1].isascii():
         return text.rfind(" ", indent, end) + 1 or end
     for at in range(end, indent, -1):
-        if text[at - 1] == " " or _may_break(text[at - 1], text[at]):
+        if text[at - 1] == " " or _can_break_between(text[at - 1], text[at]):
             return at
     return end
 
@@ -213,8 +222,8 @@ _OPENING = ("Ps", "Pi")
 
 
 @lru_cache(maxsize=4096)
-def _may_break(before: str, after: str) -> bool:
-    """Return whether a row may end between two characters that are no spaces."""
+def _can_break_between(before: str, after: str) -> bool:
+    """Return whether a row may end between two characters, neither of which is a space."""
     if not (_UNSPACED.match(before) or _UNSPACED.match(after)):
         return False
     if before in _LEADING_VOWELS or after in _TRAILING_VOWELS:
@@ -222,8 +231,8 @@ def _may_break(before: str, after: str) -> bool:
     return not unicodedata.category(after).startswith(_CLOSING) and unicodedata.category(before) not in _OPENING
 
 
-def _fit_end(text: str, start: int, room: int) -> int:
-    """Return where text from `start` stops fitting into `room` cells; at least one character fits."""
+def _row_end(text: str, start: int, room: int) -> int:
+    """Return the index at which the text from `start` exceeds `room` cells, at least `start` + 1."""
     if text[start : start + room + 1].isascii():  # one more: a combining mark may follow the last one
         return min(start + room, len(text))
     used = 0
@@ -234,22 +243,22 @@ def _fit_end(text: str, start: int, room: int) -> int:
     return len(text)
 
 
-def _slice(runs: Sequence[StyledRun], start: int, end: int) -> list[StyledRun]:
+def _slice_runs(runs: Sequence[StyledRun], start: int, end: int) -> list[StyledRun]:
     sliced: list[StyledRun] = []
     at = 0
     for run in runs:
         left, right = max(start - at, 0), min(end - at, len(run.text))
         if left < right:
-            sliced.append(StyledRun(run.text[left:right], run.text_style, run.to))
+            sliced.append(StyledRun(run.text[left:right], run.text_style, run.link))
         at += len(run.text)
         if at >= end:
             break
     return sliced
 
 
-# --- how inks look ----------------------------------------------------------------------------------------------------
+# --- component classes of the styles ---------------------------------------------------------------------------------
 
-TEXT_STYLES = {
+STYLE_CLASSES = {
     TextStyle.NEAR: "ink--near",
     TextStyle.PROPERTY: "ink--property",
     TextStyle.QUOTE: "ink--quote",
@@ -274,7 +283,7 @@ TEXT_STYLES = {
     TextStyle.HIGHLIGHT: "ink--highlight",
     TextStyle.MATCH: "ink--match",
 }
-"""Component class of each style; of several on one run, a later one overrides an earlier one."""
+"""Component class of each style. If a run has several styles, a later one of this table overrides an earlier one."""
 
 TEXT_STYLE_CSS = """
 Preview {
@@ -303,7 +312,7 @@ Preview {
     & > .ink--match { color: $match-foreground; background: $match-background; text-style: bold; }
 }
 """
-"""Styles that could be confused without colours differ in `text-style`; the others in signs or words."""
+"""Colours of the styles. Without colours, styles differ in `text-style`, or in signs or words that are drawn."""
 
 
 CALLOUT_STYLES = {
@@ -317,24 +326,24 @@ CALLOUT_STYLES = {
     }.items()
     for kind in kinds.split()
 }
-"""Styles of Obsidian's kinds of callouts, with the colours they have there; any other kind is drawn as a note."""
+"""Style of each of Obsidian's kinds of callouts, with Obsidian's colours; any other kind is drawn as "note"."""
 
 MAX_LINE_CHARS = 2_000
-"""Maximum characters drawn of one line; a longer one ends with the number of missing characters."""
+"""Maximum characters drawn of one line; a longer line ends with the number of characters that are not drawn."""
 
 _TAB_CELLS = 4
 
 Columns = tuple[int, int]
-"""Columns of a line, end exclusive."""
+"""A range of characters of a line: start and end (exclusive), from 0."""
 
 _HEADING = re.compile(r"^ {0,3}(#{1,6})\s")
 _TASK = re.compile(r"^(\s*(?:>\s?)*)([-*+]|\d+[.)])\s\[(.)\]\s")
 _BULLET = re.compile(r"^(\s*(?:>\s?)*)([-*+])\s")
 _NUMBERED = re.compile(r"^\s*(?:>\s?)*\d+[.)]\s")
 _RULE = re.compile(r"^\s*(?:[-*_]\s*){3,}$")
-_MARKS = re.compile(rf"{INLINE_MARKS.pattern}|^\s*(?:[-+]|\d+[.)])")
-"""Without a match a line is shown verbatim."""
-_SIGNS = {
+_ANY_MARK = re.compile(rf"{INLINE_MARKS.pattern}|^\s*(?:[-+]|\d+[.)])")
+"""Matches a line with any Markdown mark; other lines are shown as they are."""
+_CALLOUT_SIGNS = {
     TextStyle.CALLOUT: "◆",
     TextStyle.TIP: "✦",
     TextStyle.WARNING: "▲",
@@ -352,39 +361,44 @@ def draw_line(
     near: Iterable[Columns] = (),
     code: Sequence[tuple[int, int, TextStyle]] = (),
 ) -> DrawnLine:
-    """Return one line as runs.
+    """Return line `number` of a note, drawn.
 
-    `matches` and `near` (what is nearest in meaning) are columns, `code` are columns with styles.
+    `context` says whether the line is prose, code or a property. `matches` are the columns that match the query,
+    `near` those nearest to the query in meaning, and `code` the columns of syntax highlighting with their styles.
     """
     line = StyledLine(text[:MAX_LINE_CHARS])
     hanging_indent = style_line(line, context, code)
     apply_highlights(line, matches, near)
-    return DrawnLine(number, with_rest(line.runs(), len(text) - MAX_LINE_CHARS), hanging_indent)
+    return DrawnLine(number, append_omitted_count(line.build_runs(), len(text) - MAX_LINE_CHARS), hanging_indent)
 
 
 def apply_highlights(line: StyledLine, matches: Iterable[Columns], near: Iterable[Columns]) -> None:
     for start, end in near:
-        line.text_style(start, end, TextStyle.NEAR)
+        line.add_style(start, end, TextStyle.NEAR)
     for start, end in matches:
-        line.text_style(start, end, TextStyle.MATCH)
+        line.add_style(start, end, TextStyle.MATCH)
 
 
-def with_rest(runs: tuple[StyledRun, ...], cut: int) -> tuple[StyledRun, ...]:
-    """Return `runs`, with the number of characters of their line that are not drawn, if any."""
-    return (*runs, StyledRun(f" … {format_count(cut, 'more character')}", TextStyle.FAINT)) if cut > 0 else runs
+def append_omitted_count(runs: tuple[StyledRun, ...], omitted_count: int) -> tuple[StyledRun, ...]:
+    """Return `runs` with a note such as " … 12 more characters" appended if `omitted_count` is above 0."""
+    return (
+        (*runs, StyledRun(f" … {format_count(omitted_count, 'more character')}", TextStyle.FAINT))
+        if omitted_count > 0
+        else runs
+    )
 
 
 def style_line(line: StyledLine, context: LineContext, code: Sequence[tuple[int, int, TextStyle]] = ()) -> int:
-    """Style a line by its context, and return the indent of its continuation rows."""
+    """Style a line by its context (prose, code or other), and return its hanging indent in characters."""
     if context.context is Context.PLAIN:
         return 0
     if context.context is not Context.PROSE:
-        _draw_code(line, context, code)
+        _style_code(line, context, code)
         return 0
-    if not _MARKS.search(line.text):
+    if not _ANY_MARK.search(line.text):
         return 0
-    hanging_indent = _draw_start(line, _callout_style(context.callout))
-    draw_inline(line)
+    hanging_indent = _style_block_mark(line, _callout_style(context.callout))
+    style_inline(line)
     return hanging_indent
 
 
@@ -392,35 +406,35 @@ def _callout_style(kind: str) -> TextStyle:
     return CALLOUT_STYLES.get(kind, TextStyle.CALLOUT) if kind else TextStyle.PLAIN
 
 
-def _draw_code(line: StyledLine, context: LineContext, code: Sequence[tuple[int, int, TextStyle]]) -> None:
+def _style_code(line: StyledLine, context: LineContext, code: Sequence[tuple[int, int, TextStyle]]) -> None:
     quote = None if context.context is Context.CODE else QUOTE_MARKS.match(line.text)
     if quote:
-        _draw_quote_marks(line, quote, _callout_style(context.callout))
+        _style_quote_marks(line, quote, _callout_style(context.callout))
     text_style = TextStyle.CODE | TextStyle.FAINT if context.context is Context.CODE_EDGE else TextStyle.CODE
-    line.text_style(quote.end() if quote else 0, len(line.text), text_style)
+    line.add_style(quote.end() if quote else 0, len(line.text), text_style)
     for start, end, code_style in code:
-        line.text_style(start, end, code_style)
+        line.add_style(start, end, code_style)
 
 
-def _draw_start(line: StyledLine, callout: TextStyle) -> int:
-    """Style a line by its Markdown block mark, and return the indent of its continuation rows."""
+def _style_block_mark(line: StyledLine, callout: TextStyle) -> int:
+    """Style a line by its block mark (heading, quote, task, item), and return its hanging indent in characters."""
     text = line.text
     if heading := _HEADING.match(text):
-        line.text_style(0, len(text), TextStyle.HEADING)
-        line.text_style(*heading.span(1), TextStyle.FAINT)
+        line.add_style(0, len(text), TextStyle.HEADING)
+        line.add_style(*heading.span(1), TextStyle.FAINT)
         return heading.end()
     if _RULE.match(text) or ("|" in text and TABLE_RULE.match(text)):
-        line.text_style(0, len(text), TextStyle.FAINT)
+        line.add_style(0, len(text), TextStyle.FAINT)
         return 0
     hanging_indent = 0
     if quote := QUOTE_MARKS.match(text):
         hanging_indent = quote.end()
-        _draw_quote(line, quote, callout)
+        _style_quote(line, quote, callout)
     if task := _TASK.match(text):
         done = task[3] not in " >/?!"
         line.replace(task.start(2), task.end() - 1, "☑" if done else "☐")
         if done:
-            line.text_style(task.end(), len(text), TextStyle.DONE)
+            line.add_style(task.end(), len(text), TextStyle.DONE)
         hanging_indent = task.start(2) + 2
     elif bullet := _BULLET.match(text):
         line.replace(bullet.start(2), bullet.end(2), "•")
@@ -430,28 +444,28 @@ def _draw_start(line: StyledLine, callout: TextStyle) -> int:
     return hanging_indent + text[:hanging_indent].count("\t") * (_TAB_CELLS - 1)
 
 
-def _draw_quote_marks(line: StyledLine, quote: re.Match[str], callout: TextStyle) -> None:
+def _style_quote_marks(line: StyledLine, quote: re.Match[str], callout: TextStyle) -> None:
     for at in range(quote.start(1), quote.end(1)):
         if line.text[at] == ">":
             line.replace(at, at + 1, "▎")
-    line.text_style(quote.start(1), quote.end(1), callout or TextStyle.FAINT)
+    line.add_style(quote.start(1), quote.end(1), callout or TextStyle.FAINT)
 
 
-def _draw_quote(line: StyledLine, quote: re.Match[str], text_style: TextStyle) -> None:
-    _draw_quote_marks(line, quote, text_style)
+def _style_quote(line: StyledLine, quote: re.Match[str], text_style: TextStyle) -> None:
+    _style_quote_marks(line, quote, text_style)
     callout = CALLOUT.match(line.text, quote.end())
     if callout is None:
         if text_style in (TextStyle.PLAIN, TextStyle.QUOTE):
-            line.text_style(quote.end(), len(line.text), TextStyle.QUOTE)
+            line.add_style(quote.end(), len(line.text), TextStyle.QUOTE)
         return
     text_style = text_style or TextStyle.CALLOUT
     kind = callout[1].replace("-", " ").capitalize()
     title = line.text[callout.end() :].strip()
-    label = f"{_SIGNS.get(text_style, '◆')} {kind}"
+    label = f"{_CALLOUT_SIGNS.get(text_style, '◆')} {kind}"
     line.replace(*callout.span(), label if not title or title.casefold() == kind.casefold() else f"{label} ·")
     if title.casefold() == kind.casefold():
         line.hide(callout.end(), len(line.text))
-    line.text_style(callout.start(), len(line.text), text_style | TextStyle.BOLD)
+    line.add_style(callout.start(), len(line.text), text_style | TextStyle.BOLD)
 
 
 _LINK_KINDS = {
@@ -472,22 +486,22 @@ _SPAN_STYLES = {
 _FAINT_KINDS = (SpanKind.COMMENT, SpanKind.HTML, SpanKind.BLOCK_ID)
 
 
-def draw_inline(line: StyledLine) -> None:
-    """Style links, code and emphasis, and hide their marks."""
+def style_inline(line: StyledLine) -> None:
+    """Style links, code and emphasis in a line, and hide their Markdown marks."""
     spans = inline_spans(line.text)
     for replacement in display_replacements(line.text, spans):
         line.replace(*replacement)
     for span in spans:
         if span.kind in _LINK_KINDS:
-            line.link(span.start, span.end, LinkTo(_LINK_KINDS[span.kind], span.value))
+            line.add_link(span.start, span.end, WrittenLink(_LINK_KINDS[span.kind], span.value))
         elif (text_style := _SPAN_STYLES.get(span.kind)) is not None:
-            line.text_style(span.text_start, span.text_end, text_style)
+            line.add_style(span.text_start, span.text_end, text_style)
         elif span.kind in _FAINT_KINDS:
-            line.text_style(span.start, span.end, TextStyle.FAINT)
+            line.add_style(span.start, span.end, TextStyle.FAINT)
 
 
-def draw_link(line: StyledLine, span: InlineSpan) -> None:
-    """Draw the label of a link, or else its target; an embed gets a sign."""
+def style_link(line: StyledLine, span: InlineSpan) -> None:
+    """Style one link, shown as its label or else its target; an embed gets a sign."""
     for replacement in display_replacements(line.text, (span,)):
         line.replace(*replacement)
-    line.link(span.start, span.end, LinkTo(_LINK_KINDS[span.kind], span.value))
+    line.add_link(span.start, span.end, WrittenLink(_LINK_KINDS[span.kind], span.value))

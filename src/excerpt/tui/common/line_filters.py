@@ -1,8 +1,8 @@
-"""Filters of lines before they go to the terminal: control characters are removed, and plain mode gets ASCII signs.
+"""Filter each line before it goes to the terminal: replace control characters, and in plain mode signs by ASCII.
 
-They are applied after every widget, also to what Textual draws (borders, scrollbars, fields with pasted text) and to
-the text of notes. A widget need not know of plain mode: it draws the sign, and a test checks that every sign in the
-code is in the table here. Copied or remembered text is the unchanged text of the note.
+The filters apply to the lines of all widgets, also to what Textual draws (borders, scrollbars, fields with pasted
+text) and to the text of notes. A widget needs no code for plain mode: it draws the sign, and a test checks that the
+table here has every sign in the code. Text that is copied or stored as a memory is not filtered.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _WITH_JOINERS = re.compile(f"\u200d*{_CONTROL.pattern}")
 
 
 class ControlCharacterFilter(LineFilter):
-    """Replaces characters that a terminal would interpret.
+    """A filter that replaces characters which a terminal would interpret, such as escape.
 
-    By a sign if the character has a cell, else by nothing, so that lines stay as wide as they were laid out.
+    A character with a width is replaced by a sign, one without is removed, so that the width of a line does not change.
     """
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:  # noqa: ARG002 - Textual's shape
@@ -53,7 +53,7 @@ def _control_sign(match: re.Match[str]) -> str:
 
 # --- the plain mode ---------------------------------------------------------------------------------------------------
 
-SIGNS: Mapping[str, str] = {
+ASCII_SIGNS: Mapping[str, str] = {
     # Positions and selections.
     "▌": ">",  # the selected row
     "┃": "#",  # in the pack, at the margin
@@ -137,20 +137,20 @@ SIGNS: Mapping[str, str] = {
     "├": "+",
     "┤": "+",
 }
-"""ASCII replacements of the app's signs. Others come from a note or from Textual: see `ascii_sign`."""
+"""ASCII replacements for the signs that this program draws. For signs of notes or Textual see `ascii_sign`."""
 
 PUNCTUATION = frozenset("…–“”‘’")
 """Punctuation that plain mode keeps, like letters, because notes are full of it."""
 
 _RANGES = ((0x2190, 0x21FF), (0x2300, 0x23FF), (0x2500, 0x25FF), (0x2700, 0x27BF), (0x2800, 0x28FF))
-"""Characters that plain mode replaces: arrows, technical signs, lines, blocks and shapes, dingbats, Braille."""
+"""Code points that plain mode replaces: arrows, technical signs, lines, blocks and shapes, dingbats, Braille."""
 
 
 @lru_cache(maxsize=512)
 def ascii_sign(sign: str) -> str:
-    """Return the ASCII sign for a character, or the character itself if it is a letter of some script."""
-    if sign in SIGNS:
-        return SIGNS[sign]
+    """Return the ASCII replacement for a character, or the character itself if it is no sign but a letter."""
+    if sign in ASCII_SIGNS:
+        return ASCII_SIGNS[sign]
     if not any(first <= ord(sign) <= last for first, last in _RANGES) or unicodedata.east_asian_width(sign) in "WF":
         return sign
     name = unicodedata.name(sign, "")
@@ -160,19 +160,19 @@ def ascii_sign(sign: str) -> str:
 
 
 def to_ascii(text: str) -> str:
-    """Return `text` of the same width with ASCII in place of lines, blocks and other signs; letters stay."""
+    """Return `text` with its signs (lines, blocks, arrows and others) replaced by ASCII of the same width."""
     return text if text.isascii() else "".join(map(ascii_sign, text))
 
 
 _MIN_EDGE_CELLS = 12
-"""Minimum cells of a run of low bars that is the edge of a box and not a count."""
+"""Minimum length of a run of low bars (`▁`) that is drawn as the edge of a box, not as bars of height 1."""
 
 
 class AsciiFilter(LineFilter):
-    """Replaces signs by ASCII, in plain mode."""
+    """A filter that replaces signs by ASCII in plain mode, and is disabled otherwise."""
 
     def switch(self, *, on: bool) -> None:
-        """Turn plain mode on or off, also for the spelling of keys."""
+        """Turn plain mode on or off; keys are then shown as words, such as "up", or as signs."""
         self.enabled = on
         spell_keys(spelled=on)
 

@@ -1,4 +1,4 @@
-"""Base of line-drawn widgets: scrolls over a number of lines without a layout, and draws them without decoration."""
+"""The base class of widgets that draw their own lines: scrolling causes no layout, and lines have no decoration."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from textual.widget import Widget
 
 
 class LineBar(ScrollBar):
-    """A scrollbar of one column, which creates each kind of line once.
+    """A scrollbar of one column that draws equal lines only once.
 
-    Most of its lines are equal. Textual draws each line of a scrollbar like a widget's, which took a third of the time
-    of drawing a list.
+    Most lines of a scrollbar are equal. Textual draws each line separately, which took a third of the time of drawing a
+    list.
     """
 
     def render_lines(self, crop: Region) -> list[Strip]:
@@ -67,18 +67,18 @@ class LineView(ScrollView, can_focus=True):
         self._base: Style | None = None
 
     def focus(self, scroll_visible: bool = True) -> Self:
-        """Focus the widget at once, as `Field.focus` does."""
+        """Focus the widget at once, not after queued messages, so that the next key goes to this widget."""
         self.screen.set_focus(self, scroll_visible)
         return self
 
     async def _on_key(self, event: events.Key) -> None:
-        """Handle a key at once, as `Field` does."""
+        """Handle a key before the next one is read; Textual would pass the key up to the app first."""
         if await self.app._check_bindings(event.key):
             event.stop()
 
     @property
     def base_style(self) -> Style:
-        """The widget's own style, cached, because Textual computes it at each access."""
+        """The widget's own style, cached because Textual computes the style at each access."""
         if self._base is None:
             self._base = self.rich_style
         return self._base

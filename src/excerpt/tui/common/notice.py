@@ -1,4 +1,4 @@
-"""What a pane shows when it has nothing to list: a title, a sentence, a hint. Text of the vault is never markup."""
+"""The notice of a pane that has nothing to list: a title, a sentence and a hint, never read as markup."""
 
 from __future__ import annotations
 
@@ -17,20 +17,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EmptyState:
-    """The content of a notice. `serious` draws it as an error."""
+    """The text of a notice: why a list is empty, and what to do. `is_error` draws the title as an error."""
 
     title: str
     sentence: str = ""
     hint: str = ""
-    serious: bool = False
+    is_error: bool = False
 
     @staticmethod
     def of_failure(failure: Failure) -> EmptyState:
-        """Return the notice for a failure."""
-        return EmptyState(failure.title, failure.message, failure.hint, serious=True)
+        """Return the text of a notice that reports a failed request."""
+        return EmptyState(failure.title, failure.message, failure.hint, is_error=True)
 
 
 class Notice(Widget):
+    """A widget that shows an `EmptyState` in place of a list."""
+
     COMPONENT_CLASSES: ClassVar[set[str]] = {"notice--title", "notice--error", "notice--hint"}
 
     DEFAULT_CSS = """
@@ -49,7 +51,7 @@ class Notice(Widget):
 
     def render(self) -> Text:
         state = self.empty_state
-        title = "notice--error" if state.serious else "notice--title"
+        title = "notice--error" if state.is_error else "notice--title"
         text = Text().append(visible(state.title), self.get_component_rich_style(title, partial=True))
         if state.sentence:
             text.append(f"\n\n{visible(state.sentence)}")

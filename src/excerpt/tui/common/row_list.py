@@ -1,4 +1,4 @@
-"""A list drawn line by line: rows, a cursor, the mouse, names of fragments. Subclasses provide the rows."""
+"""The base class of lists drawn line by line, with a cursor and the mouse, and functions to draw names of fragments."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ from textual.strip import Strip
 
 from excerpt.text.display import headings_below, visible_line
 from excerpt.tui.common.line_view import LineView
-from excerpt.tui.common.strips import FragmentInfo, cells_in, parts_with_matches, strip_unstable
+from excerpt.tui.common.strips import StyledPart, parts_with_matches, remove_unstable_characters, text_cells
 
 if TYPE_CHECKING:
     from excerpt.model import Hit, Span
 
 
 class RowList(LineView):
-    """Rows of `ROW_HEIGHT` lines. Only visible rows are drawn, so a new list costs the same whatever its length."""
+    """A list of rows of `ROW_HEIGHT` lines, which a subclass provides and draws.
+
+    Only visible rows are drawn, so that a new list costs the same whatever its length.
+    """
 
     ROW_HEIGHT: ClassVar[int] = 2
 
@@ -38,10 +41,10 @@ class RowList(LineView):
     """
 
     cursor: reactive[int] = reactive(0, init=False)
-    """The selected row; 0 in an empty list."""
+    """Index of the selected row; 0 in an empty list."""
 
     class Moved(Message):
-        """The cursor has moved to another row."""
+        """Sent when the cursor has moved to another row: `rows` is the list, `row` the index of the row."""
 
         def __init__(self, rows: RowList, row: int) -> None:
             super().__init__()
@@ -64,44 +67,46 @@ class RowList(LineView):
         return 0
 
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:  # noqa: ARG002 - the subclass's
-        """Return the lines of a row, each `width` cells wide, in style `base`. Overridden by subclasses."""
+        """Return the lines of a row, each `width` cells wide, on the style `base`. Overridden by subclasses."""
         return (Strip.blank(width, base),) * self.ROW_HEIGHT
 
-    def top_of(self, row: int) -> int:
-        """Return the first line of a row; for the row after the last, the number of lines."""
+    def first_line_of(self, row: int) -> int:
+        """Return the index of a row's first line in the list; for the row after the last, the number of lines."""
         return row * self.ROW_HEIGHT
 
-    def row_at(self, line: int) -> int:
-        """Return the row of a line; at least `row_count` after the last."""
+    def row_at_line(self, line: int) -> int:
+        """Return the index of the row that contains a line of the list; `row_count` or more after the last row."""
         return line // self.ROW_HEIGHT
 
     def style_of(self, name: str) -> Style:
-        """Return the style of a component class, to add to a row's; cached, as a frame uses it some 400 times."""
+        """Return the style of component class `name`, to add to a row's style; cached, as a frame needs some 400."""
         style = self._styles_of.get(name)
         if style is None:
             style = self._styles_of[name] = self.get_component_rich_style(name, partial=True)
         return style
 
-    def rows_changed(self, cursor: int = 0, unchanged: int = 0) -> None:
-        """Redraw with the cursor on that row. Called by the subclass when its rows have changed.
+    def redraw_rows(self, cursor: int = 0, unchanged: int = 0) -> None:
+        """Redraw the list with the cursor on row `cursor`. A subclass calls this when its rows have changed.
 
-        The first `unchanged` rows are the same as before.
+        The first `unchanged` rows look the same as before, and are not drawn again.
         """
         self._drawn = {at: drawn for at, drawn in self._drawn.items() if at[0] < unchanged}
         self.set_reactive(RowList.cursor, max(0, min(cursor, self.row_count - 1)))
-        self.set_line_count(self.top_of(self.row_count))
+        self.set_line_count(self.first_line_of(self.row_count))
         self._show_cursor()
 
     def redraw_row(self, row: int) -> None:
+        """Redraw one row, because its content has changed."""
         self._drawn.pop((row, True), None)
         self._drawn.pop((row, False), None)
         self._refresh_row(row)
 
     def _refresh_row(self, row: int) -> None:
-        top = self.top_of(row)
-        self.refresh_lines(top, self.top_of(row + 1) - top)
+        top = self.first_line_of(row)
+        self.refresh_lines(top, self.first_line_of(row + 1) - top)
 
     def move(self, rows: int) -> None:
+        """Move the cursor down by `rows`, up if negative, as far as there are rows."""
         if self.row_count:
             self.cursor = max(0, min(self.cursor + rows, self.row_count - 1))
 
@@ -128,14 +133,14 @@ class RowList(LineView):
             self.post_message(self.Moved(self, new))
 
     def _show_cursor(self) -> None:
-        top = self.top_of(self.cursor)
-        region = Region(0, top, 1, self.top_of(self.cursor + 1) - top)
+        top = self.first_line_of(self.cursor)
+        region = Region(0, top, 1, self.first_line_of(self.cursor + 1) - top)
         self.scroll_to_region(region, animate=False, force=True, x_axis=False)
 
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
         line = y + self.scroll_offset.y
-        row = self.row_at(line)
+        row = self.row_at_line(line)
         if row >= self.row_count:
             return Strip.blank(width, self.base_style)
         selected = row == self.cursor
@@ -143,7 +148,7 @@ class RowList(LineView):
         if drawn is None:
             base = self.get_component_rich_style("row--cursor") if selected else self.base_style
             drawn = self._drawn[row, selected] = self.draw_row(row, width, selected, base)
-        return drawn[line - self.top_of(row)]
+        return drawn[line - self.first_line_of(row)]
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
@@ -151,29 +156,32 @@ class RowList(LineView):
         self._drawn.clear()
 
     def on_resize(self) -> None:
-        """Keep the cursor visible. A tab that is shown again reports an unchanged size; its scroll position is kept."""
+        """Keep the cursor visible after a change of size; keep the scroll position if the size is the same.
+
+        A tab that is shown again reports a resize without a change.
+        """
         before, self._last_size = self._last_size, self.size
         if self.size == before:
             return
         self._drawn.clear()
-        self.set_line_count(self.top_of(self.row_count))
+        self.set_line_count(self.first_line_of(self.row_count))
         self._show_cursor()
 
     def on_click(self, event: events.Click) -> None:
-        row = self.row_at(event.y + self.scroll_offset.y)
+        row = self.row_at_line(event.y + self.scroll_offset.y)
         if row < self.row_count:
             self.cursor = row
 
 
 Name: TypeAlias = "tuple[str, Sequence[Span]]"
-"""A title or heading with its matches."""
+"""A title or heading, and the spans of its text that match the query."""
 
-BETWEEN = " › "
+NAME_SEPARATOR = " › "
 _LEFT_OUT: Name = ("…", ())
 
 
-def names_of(hit: Hit) -> list[Name]:
-    """Return the title, then the headings, without a first one that repeats the title."""
+def list_names(hit: Hit) -> list[Name]:
+    """Return the title of a hit, then its headings; a first heading that repeats the title is left out."""
     fragment = hit.fragment
     headings = headings_below(fragment.title, fragment.heading_path)
     spans = hit.named or ((),) * (1 + len(fragment.heading_path))
@@ -181,16 +189,16 @@ def names_of(hit: Hit) -> list[Name]:
     return [(visible_line(text), matched) for text, matched in zip(*texts, strict=True)]
 
 
-def path_below(title: str, heading_path: Sequence[str]) -> str:
-    """Return the headings on one line, without a first one that repeats the title."""
-    return BETWEEN.join(visible_line(heading) for heading in headings_below(title, heading_path))
+def join_headings(title: str, heading_path: Sequence[str]) -> str:
+    """Return the headings joined on one line; a first heading that repeats the title is left out."""
+    return NAME_SEPARATOR.join(visible_line(heading) for heading in headings_below(title, heading_path))
 
 
 def shorten_names(names: Sequence[Name], cells: int) -> list[Name]:
-    """Return `names` in at most `cells`, if possible.
+    """Return `names`, a title and headings, shortened to `cells` cells if possible.
 
-    Headings between the first and the last are dropped first, because the last says most about a fragment's place. Then
-    title and last heading share the room, and each loses its middle.
+    Headings before the last one are dropped first, because the last heading says most about a fragment's place. If that
+    is not enough, title and last heading share the room, and each loses its middle.
     """
     kept = list(names)
     left_out = 0
@@ -200,24 +208,24 @@ def shorten_names(names: Sequence[Name], cells: int) -> list[Name]:
     if len(kept) == 1:
         return [elide_middle(kept[0], cells)]
     if kept and _width(kept) > cells:
-        kept[0] = elide_middle(kept[0], max(cells // 2, cells - _width(kept[1:]) - len(BETWEEN)))
-        kept[-1] = elide_middle(kept[-1], cells - _width(kept[:-1]) - len(BETWEEN))
+        kept[0] = elide_middle(kept[0], max(cells // 2, cells - _width(kept[1:]) - len(NAME_SEPARATOR)))
+        kept[-1] = elide_middle(kept[-1], cells - _width(kept[:-1]) - len(NAME_SEPARATOR))
     return kept
 
 
 def elide_middle(name: Name, cells: int) -> Name:
-    """Return a name in at most `cells`, without its middle, since names differ in their beginnings and ends."""
+    """Return a name shortened to `cells` cells by an ellipsis in its middle, because names differ at their ends."""
     from excerpt.model import Span
 
-    text = strip_unstable(name[0])
-    if cells_in(text) <= cells:
+    text = remove_unstable_characters(name[0])
+    if text_cells(text) <= cells:
         return name
     if cells < 1:
         return "", ()
     room = cells - 1
     head = set_cell_size(text, room - room // 2).rstrip(" \u200d")
     start, cells_left = len(text), room // 2
-    while start > len(head) and (cells_left := cells_left - cells_in(text[start - 1])) >= 0:
+    while start > len(head) and (cells_left := cells_left - text_cells(text[start - 1])) >= 0:
         start -= 1
     tail = text[start:].lstrip(" \u200d")
     start, shift = len(text) - len(tail), len(text) - len(tail) - len(head) - 1
@@ -228,15 +236,20 @@ def elide_middle(name: Name, cells: int) -> Name:
 
 
 def _width(names: Sequence[Name]) -> int:
-    return sum(cells_in(strip_unstable(text)) for text, _ in names) + len(BETWEEN) * (len(names) - 1)
+    return sum(text_cells(remove_unstable_characters(text)) for text, _ in names) + len(NAME_SEPARATOR) * (
+        len(names) - 1
+    )
 
 
-def name_parts(names: Sequence[Name], cells: int, title: Style, heading: Style, match: Style) -> list[FragmentInfo]:
-    """Return `names` as parts of a line with their matches highlighted."""
-    parts: list[FragmentInfo] = []
+def name_parts(names: Sequence[Name], cells: int, title: Style, heading: Style, match: Style) -> list[StyledPart]:
+    """Return `names`, shortened to `cells` cells, as styled parts of a line.
+
+    `title`, `heading` and `match` are the styles of the first name, of the others, and of the matches in all of them.
+    """
+    parts: list[StyledPart] = []
     for index, (text, spans) in enumerate(shorten_names(names, cells)):
         if index:
-            parts.append((BETWEEN, heading))
+            parts.append((NAME_SEPARATOR, heading))
         matches = [(span.start, span.end) for span in spans]
         parts.extend(parts_with_matches(text, matches, heading if index else title, match))
     return parts

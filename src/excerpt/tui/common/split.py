@@ -1,4 +1,8 @@
-"""Two panes of a tab, beside or below each other, with a border between them that can be dragged."""
+"""Two panes of a tab, side by side or stacked, with a border between them that the user can drag.
+
+The first pane is a list. The second pane has a context (a view of the selected row), a panel (such as the pack), or
+both.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +16,15 @@ from textual.message import Message
 from textual.reactive import reactive, var
 from textual.widget import Widget
 
-SHARE = 0.46
-"""The list's share of the body, across or down, until the border is dragged."""
+DEFAULT_LIST_SHARE = 0.46
+"""Share of the width or height for the list, 0 to 1, until the user drags the border."""
 
-BESIDE_FROM = 100
-"""Minimum columns to show the context beside the list: each then has room for a line of prose."""
-BELOW_FROM = 13
-"""Minimum rows of the body for two panes below each other: four fragments and as many lines."""
-BOTH_FROM = 16
-"""Minimum rows of the body for a context above a panel."""
+MIN_COLUMNS_BESIDE = 100
+"""Minimum columns for panes side by side: each pane then has room for a line of prose."""
+MIN_ROWS_STACKED = 13
+"""Minimum rows for stacked panes: four fragments in the list and as many lines below."""
+MIN_ROWS_FOR_CONTEXT_AND_PANEL = 16
+"""Minimum rows for a context and a panel below it, in a pane beside the list."""
 
 _MIN_COLUMNS = 28
 _MIN_ROWS = 3
@@ -28,25 +32,26 @@ _MIN_SHARE, _MAX_SHARE = 0.15, 0.85
 
 
 @dataclass(frozen=True, slots=True)
-class Arrangement:
-    """The visible parts of a body.
+class SplitArrangement:
+    """The visible parts of a split.
 
-    `first` is the list's columns if `is_side_by_side`, else its rows: all of them if it is alone, 0 if it is hidden.
+    `list_cells` is the width of the list in columns if `is_side_by_side`, else its height in rows; 0 if the list is
+    hidden. `has_context` and `has_panel` say what is visible besides the list.
     """
 
     is_side_by_side: bool
-    first: int
-    context: bool
-    panel: bool
+    list_cells: int
+    has_context: bool
+    has_panel: bool
 
     @property
     def is_divided(self) -> bool:
         """Whether there is a movable border between two panes."""
-        return self.first > 0 and (self.context or self.panel)
+        return self.list_cells > 0 and (self.has_context or self.has_panel)
 
 
 def clamp_share(share: float) -> float:
-    """Return the nearest share that leaves room for both panes."""
+    """Return `share` (0 to 1), limited to the range that leaves room for both panes."""
     return max(_MIN_SHARE, min(_MAX_SHARE, round(share, 3)))
 
 
@@ -59,35 +64,36 @@ def compute_arrangement(
     panel: bool,
     prefers_context: bool = False,
     min_second: float = 0,
-) -> Arrangement:
-    """Return the visible parts of a body of that size, of which the list has `share`, 0 to 1.
+) -> SplitArrangement:
+    """Return what is visible in a split of `columns` by `rows` cells, of which the list has `share`, 0 to 1.
 
-    `context` and `panel`: whether there is one to show. `prefers_context`: whether the context replaces the list if
-    there is no room for both. `min_second` is the minimum share of the height for the other pane if it is below.
+    `context` and `panel` say whether there is a context or a panel to show. `prefers_context` says that the context
+    replaces the list if there is no room for both. `min_second` is the minimum share of the height, 0 to 1, for the
+    second pane if that pane is below the list.
     """
-    is_side_by_side = columns >= BESIDE_FROM
+    is_side_by_side = columns >= MIN_COLUMNS_BESIDE
     if not (context or panel):
-        return Arrangement(is_side_by_side, columns if is_side_by_side else rows, False, False)
+        return SplitArrangement(is_side_by_side, columns if is_side_by_side else rows, False, False)
     if is_side_by_side:
-        has_context = context and (not panel or rows >= BOTH_FROM)
-        return Arrangement(is_side_by_side, _split_cells(share, columns, _MIN_COLUMNS), has_context, panel)
-    if rows < BELOW_FROM:
+        has_context = context and (not panel or rows >= MIN_ROWS_FOR_CONTEXT_AND_PANEL)
+        return SplitArrangement(is_side_by_side, _split_cells(share, columns, _MIN_COLUMNS), has_context, panel)
+    if rows < MIN_ROWS_STACKED:
         replaces_list = context and prefers_context and not panel
-        return Arrangement(is_side_by_side, 0 if panel or replaces_list else rows, replaces_list, panel)
+        return SplitArrangement(is_side_by_side, 0 if panel or replaces_list else rows, replaces_list, panel)
     first = _split_cells(min(share, 1 - min_second), rows, _MIN_ROWS)
-    return Arrangement(is_side_by_side, first, context and not panel, panel)
+    return SplitArrangement(is_side_by_side, first, context and not panel, panel)
 
 
 def _split_cells(share: float, length: int, minimum: int) -> int:
-    """Return `share` of `length`, with at least `minimum` for both parts."""
+    """Return the cells of the first of two parts: `share` of `length`, with at least `minimum` for each part."""
     return max(minimum, min(length - minimum, round(share * length)))
 
 
-_NO_ARRANGEMENT = Arrangement(False, 0, True, False)
+_NO_ARRANGEMENT = SplitArrangement(False, 0, True, False)
 
 
 class Splitter(Widget):
-    """The column between two panes that are beside each other."""
+    """The one-column border between two panes that are side by side."""
 
     DEFAULT_CSS = """
     Splitter {
@@ -100,35 +106,38 @@ class Splitter(Widget):
 
 
 class Split(Container):
-    """A container of two children, arranged by the available room.
+    """A container of two panes, side by side or stacked depending on its size.
 
-    It has the class `-beside` if they are beside each other, and `-no-panel` if no panel is shown. Widgets of class
-    `context` within the second child are shown if there is room for a context.
+    The container has the class `-beside` if the panes are side by side, and `-no-panel` if no panel is shown. Widgets
+    of class `context` within the second pane are shown if there is room for a context.
     """
 
-    share: reactive[float] = reactive(SHARE, init=False)
-    """The first pane's share of the room, 0 to 1."""
+    share: reactive[float] = reactive(DEFAULT_LIST_SHARE, init=False)
+    """Share of the width or height for the first pane, 0 to 1."""
     context: var[bool] = var(True, init=False)
     """Whether there is a context to show."""
     panel: var[bool] = var(False, init=False)
     """Whether a panel is open."""
     prefers_context: var[bool] = var(False, init=False)
-    """Whether the context was asked for: it replaces the list if there is no room for both.
+    """Whether the user asked for the context, so that the context replaces the list if there is no room for both.
 
-    If the context is shown `by_key` only, this hides it beside the list.
+    With `by_key`, the context is visible beside the list without being asked for. Asking for it there hides it.
     """
     min_second_share: var[float] = var(0.0, init=False)
-    """Minimum share of the height for the second pane, until the user resizes."""
+    """Minimum share of the height for the second pane, 0 to 1, until the user resizes the panes."""
 
     class Dragged(Message):
-        """The user wants the first pane to have this share of the room, 0 to 1."""
+        """Sent when the user gives the first pane another share of the width or height, 0 to 1."""
 
         def __init__(self, share: float) -> None:
             super().__init__()
             self.share = share
 
     def __init__(self, *children: Widget, by_key: bool = False, extra: float = 0.0, id: str | None = None) -> None:  # noqa: A002 - Textual's name
-        """Prepare the container; `extra` is added to the share of the first pane, if it holds more than a list."""
+        """Prepare the container. `extra` is added to the share of a first pane that contains more than a list.
+
+        With `by_key`, a context below the list is shown only if the user asks for it with a key.
+        """
         super().__init__(Splitter(), *children, id=id)
         self._by_key = by_key
         self._extra = extra
@@ -141,8 +150,8 @@ class Split(Container):
         return self._split_layout
 
     @property
-    def arrangement(self) -> Arrangement:
-        """The visible parts."""
+    def arrangement(self) -> SplitArrangement:
+        """What is visible now."""
         return self._arrangement
 
     @property
@@ -152,10 +161,11 @@ class Split(Container):
 
     @property
     def _length(self) -> int:
+        """Columns or rows that the two panes share."""
         return self.size.width if self._arrangement.is_side_by_side else self.size.height
 
     def resize(self, share: float) -> None:
-        """Give the first pane a share that the user chose, whatever a panel would like."""
+        """Request a share for the first pane, 0 to 1, that the user chose, even below `min_second_share`."""
         self.min_second_share = 0.0
         self.post_message(self.Dragged(share))
 
@@ -165,19 +175,19 @@ class Split(Container):
         return clamp_share(share)
 
     def arrange_panes(self) -> None:
-        """Compute the visible parts, and lay out the screen if they have changed."""
+        """Compute what is visible, and lay out the screen if that has changed."""
         arrangement = self.arrangement_for(self.size)
         if not self.size or arrangement == self._arrangement:
             return
         self._arrangement = arrangement
         first, second = self._panes
-        first.display = arrangement.first > 0
-        second.display = arrangement.context or arrangement.panel
+        first.display = arrangement.list_cells > 0
+        second.display = arrangement.has_context or arrangement.has_panel
         splitter = self.query_one(Splitter)
         splitter.display = arrangement.is_side_by_side and arrangement.is_divided
         self.set_class(arrangement.is_side_by_side, "-beside")
         self.show_context()
-        self.set_class(not arrangement.panel, "-no-panel")
+        self.set_class(not arrangement.has_panel, "-no-panel")
         # Requested by a child, because a request by this widget would not move its children.
         splitter.refresh(layout=True)
         self._move_hidden_focus(first if first.display else second)
@@ -187,35 +197,35 @@ class Split(Container):
     )
 
     def show_context(self) -> None:
-        """Show or hide the context within the second child.
+        """Show or hide the context within the second pane.
 
-        Not by a class of this widget, which would restyle everything within at the first letter of a query and take
-        longer than to draw its hits.
+        This sets the widget's `display`. A class of this container would restyle all widgets in it at the first letter
+        of a query, which takes longer than drawing the hits.
         """
         for context in self._panes[1].query(".context"):
-            context.display = self._arrangement.context
+            context.display = self._arrangement.has_context
 
     def _move_hidden_focus(self, target: Widget) -> None:
         """Move the focus to `target` if the pane that has it is hidden, since keys would have no effect."""
         arrangement = self._arrangement
-        passage = arrangement.context or (self._by_key and arrangement.panel)
+        passage = arrangement.has_context or (self._by_key and arrangement.has_panel)
         focused, second = self.screen.focused, self._panes[1]
         if focused is None or self not in focused.ancestors:
             return
         if second not in focused.ancestors_with_self:
-            is_visible = arrangement.first > 0
+            is_visible = arrangement.list_cells > 0
         else:
             in_panel = any(widget.has_class("panel") for widget in focused.ancestors_with_self)
-            is_visible = arrangement.panel if in_panel else passage
+            is_visible = arrangement.has_panel if in_panel else passage
         if not is_visible:
             self.screen.set_focus(next((one for one in (target, *target.query("*")) if one.focusable), None))
 
-    def arrangement_for(self, size: Size) -> Arrangement:
-        """Return what would be visible at that size."""
+    def arrangement_for(self, size: Size) -> SplitArrangement:
+        """Return what would be visible if this container had that size."""
         columns, rows = size
         context, panel = self.context, self.panel
         if self._by_key:
-            is_side_by_side = columns >= BESIDE_FROM
+            is_side_by_side = columns >= MIN_COLUMNS_BESIDE
             # Below the list it is shown like a panel, if asked for.
             is_panel = not is_side_by_side and self.prefers_context
             context, panel = context and is_side_by_side and not self.prefers_context, context and is_panel
@@ -234,7 +244,7 @@ class Split(Container):
     # --- the mouse ----------------------------------------------------------------------------------------------------
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        if self._arrangement.is_divided and self._mouse_cell(event) == self._arrangement.first:
+        if self._arrangement.is_divided and self._mouse_cell(event) == self._arrangement.list_cells:
             self._is_dragging = True
             self.capture_mouse()
             self.query_one(Splitter).add_class("-dragged")
@@ -257,7 +267,7 @@ class Split(Container):
             self.query_one(Splitter).remove_class("-dragged")
 
     def _mouse_cell(self, event: events.MouseEvent) -> int:
-        """Return the mouse position along the panes, in cells from the start of the first one."""
+        """Return the column of the mouse if the panes are side by side, else its row, from the first pane's start."""
         offset = event.screen_offset - self.region.offset
         return offset.x if self._arrangement.is_side_by_side else offset.y
 
@@ -275,19 +285,19 @@ class _SplitLayout(Layout):
         regions = _regions(arrangement, size, len(panes))
         placements = [_place_widget(widget, region) for widget, region in zip(panes, regions, strict=True)]
         if len(panes) > 1 and arrangement.is_side_by_side:
-            column = Region(arrangement.first, 0, 1, size.height)
+            column = Region(arrangement.list_cells, 0, 1, size.height)
             placements += [_place_widget(child, column) for child in children if isinstance(child, Splitter)]
         return placements
 
 
-def _regions(arrangement: Arrangement, size: Size, panes: int) -> list[Region]:
+def _regions(arrangement: SplitArrangement, size: Size, panes: int) -> list[Region]:
     whole = size.region
     if panes < 2:
         return [whole] * panes
     if arrangement.is_side_by_side:
-        left, right = whole.split_vertical(arrangement.first)
+        left, right = whole.split_vertical(arrangement.list_cells)
         return [left, Region(right.x + 1, 0, max(0, right.width - 1), right.height)]
-    return list(whole.split_horizontal(arrangement.first))
+    return list(whole.split_horizontal(arrangement.list_cells))
 
 
 def _place_widget(widget: Widget, region: Region) -> WidgetPlacement:

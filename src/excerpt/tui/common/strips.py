@@ -1,4 +1,4 @@
-"""Lines of cells for line-drawn widgets: fitted to a width, with an ellipsis; wide characters count as two."""
+"""Build lines of terminal cells: truncate text, join styled parts, draw bars. A wide character has two cells."""
 
 from __future__ import annotations
 
@@ -10,45 +10,45 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-FragmentInfo = tuple[str, Style]
-"""Text on one line, and its style."""
+StyledPart = tuple[str, Style]
+"""A part of a line: its text and style."""
 
 
 _VARIANTS = re.compile("[\ufe00-\ufe0f\U0001f3fb-\U0001f3ff]")
 _JOINED_EMOJI = re.compile("^\u200d+|(?:\u200d+[\u2190-\u2bff\U0001f000-\U0001faff])+")
 
 
-def strip_unstable(text: str) -> str:
-    """Return `text` without characters on whose width terminals disagree.
+def remove_unstable_characters(text: str) -> str:
+    """Return `text` without the characters whose width differs between terminals.
 
     These are variation selectors and skin tones of an emoji, all but the first of several joined emoji, and joiners
-    with nothing before them. The rest of the line is then where it is computed to be.
+    with nothing before them. Without these, each character of the line appears in the cell that was computed.
     """
     return text if text.isascii() else _JOINED_EMOJI.sub("", _VARIANTS.sub("", text))
 
 
-def cells_in(text: str) -> int:
-    """Return the width in cells of `text`, a single visible line."""
+def text_cells(text: str) -> int:
+    """Return the width in cells of `text`, which is one line without control characters."""
     return len(text) if text.isascii() else cell_len(text)
 
 
 def fit(text: str, cells: int) -> str:
-    """Return `text`, truncated to `cells` with an ellipsis if it is longer."""
+    """Return `text`, truncated with an ellipsis if it is wider than `cells` cells."""
     if cells <= 0:
         return ""
-    text = strip_unstable(text)
-    if cells_in(text) <= cells:
+    text = remove_unstable_characters(text)
+    if text_cells(text) <= cells:
         return text
     return set_cell_size(text, cells - 1).rstrip(" \u200d") + "…"
 
 
-def fit_parts(parts: Iterable[FragmentInfo], cells: int) -> list[FragmentInfo]:
-    """Return `parts` as one line, truncated to `cells` with an ellipsis."""
-    fitted: list[FragmentInfo] = []
+def truncate_parts(parts: Iterable[StyledPart], cells: int) -> list[StyledPart]:
+    """Return `parts` as one line, truncated to `cells` cells in total."""
+    fitted: list[StyledPart] = []
     cells_left = cells
-    stable = [(strip_unstable(text), style) for text, style in parts if text]
+    stable = [(remove_unstable_characters(text), style) for text, style in parts if text]
     for index, (text, style) in enumerate(stable):
-        width = cells_in(text)
+        width = text_cells(text)
         has_more = index + 1 < len(stable)
         if width < cells_left or (width == cells_left and not has_more):
             fitted.append((text, style))
@@ -60,25 +60,25 @@ def fit_parts(parts: Iterable[FragmentInfo], cells: int) -> list[FragmentInfo]:
     return fitted
 
 
-def line(left: Iterable[FragmentInfo], right: Sequence[FragmentInfo], width: int, base: Style) -> Strip:
-    """Return one line: `left` aligned left, `right` complete at the right end, on the style `base`."""
-    right = [(strip_unstable(text), style) for text, style in right]
-    right_width = sum(cells_in(text) for text, _ in right)
-    fitted = fit_parts(left, max(0, width - right_width - (1 if right else 0)))
-    used = sum(cells_in(text) for text, _ in fitted)
+def line(left: Iterable[StyledPart], right: Sequence[StyledPart], width: int, base: Style) -> Strip:
+    """Return a line of `width` cells: `left`, truncated if necessary, and `right` at the right end, on style `base`."""
+    right = [(remove_unstable_characters(text), style) for text, style in right]
+    right_width = sum(text_cells(text) for text, _ in right)
+    fitted = truncate_parts(left, max(0, width - right_width - (1 if right else 0)))
+    used = sum(text_cells(text) for text, _ in fitted)
     between = (" " * max(0, width - right_width - used), Style.null())
     segments = [Segment(text, base + style) for text, style in (*fitted, between, *right)]
     return Strip(segments, max(width, right_width + used)).adjust_cell_length(width, base)
 
 
-def cells_of(parts: Iterable[FragmentInfo]) -> int:
-    """Return the width of `parts` in cells."""
-    return sum(cells_in(strip_unstable(text)) for text, _ in parts)
+def total_cells(parts: Iterable[StyledPart]) -> int:
+    """Return the total width of the parts of a line in cells."""
+    return sum(text_cells(remove_unstable_characters(text)) for text, _ in parts)
 
 
-def parts_with_matches(text: str, matches: Iterable[tuple[int, int]], plain: Style, match: Style) -> list[FragmentInfo]:
-    """Return `text` in parts: its matches (start, end) in one style, the rest in the other."""
-    parts: list[FragmentInfo] = []
+def parts_with_matches(text: str, matches: Iterable[tuple[int, int]], plain: Style, match: Style) -> list[StyledPart]:
+    """Return `text` in parts: its matches, as (start, end), in style `match` and the rest in style `plain`."""
+    parts: list[StyledPart] = []
     at = 0
     for start, end in matches:
         first = max(start, at)
@@ -86,7 +86,7 @@ def parts_with_matches(text: str, matches: Iterable[tuple[int, int]], plain: Sty
         parts.append((text[first:end], match))
         at = max(at, end)
     parts.append((text[at:], plain))
-    return [part for part in parts if cells_in(strip_unstable(part[0]))]
+    return [part for part in parts if text_cells(remove_unstable_characters(part[0]))]
 
 
 # --- bars -------------------------------------------------------------------------------------------------------------
@@ -95,21 +95,21 @@ _HORIZONTAL_BARS = " ▏▎▍▌▋▊▉█"
 _VERTICAL_BARS = " ▁▂▃▄▅▆▇█"
 
 
-def share_bar(share: float, cells: int) -> str:
-    """Return a horizontal bar for `share` (0 to 1) that is always `cells` wide; above 0 at least an eighth is drawn."""
+def horizontal_bar(share: float, cells: int) -> str:
+    """Return a horizontal bar for `share` (0 to 1) in `cells` cells; a share above 0 fills at least 1/8 of a cell."""
     full, rest = divmod(_eighths(share, 8 * cells), 8)
     return ("█" * full + (_HORIZONTAL_BARS[rest] if rest else "")).ljust(cells)
 
 
-def height_bar(share: float) -> str:
-    """Return a vertical bar of one cell for `share`, 0 to 1; above 0 at least an eighth is drawn."""
+def vertical_bar(share: float) -> str:
+    """Return a vertical bar of one cell for `share` (0 to 1); a share above 0 fills at least 1/8 of the cell."""
     return _VERTICAL_BARS[_eighths(share, 8)]
 
 
 def sparkline(counts: Sequence[float]) -> str:
-    """Return one vertical bar for each count, relative to the highest; blank for 0."""
+    """Return one vertical bar for each count, relative to the highest count; a blank for 0."""
     maximum = max(counts, default=0)
-    return "".join(height_bar(count / maximum if maximum else 0) for count in counts)
+    return "".join(vertical_bar(count / maximum if maximum else 0) for count in counts)
 
 
 def _eighths(share: float, whole: int) -> int:

@@ -180,7 +180,7 @@ class IndexState:
                 state = replace(self._without_progress(), is_unfinished=True, is_update_requested=False)
             case IndexEmptied(notes=notes, message=text):
                 empty_state = EmptyState(
-                    VaultEmptiedError.title, text, "Update checks again, and asks what to do.", serious=True
+                    VaultEmptiedError.title, text, "Update checks again, and asks what to do.", is_error=True
                 )
                 state = replace(self._without_progress(), failure=empty_state, emptied=notes, is_update_requested=False)
             case IndexEnded():

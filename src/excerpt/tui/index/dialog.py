@@ -17,7 +17,7 @@ from excerpt.indexing_process import Command
 from excerpt.model import FileProblem, Progress, Status
 from excerpt.store.address import StoreAddress
 from excerpt.text.display import format_count, local_time, visible_line
-from excerpt.tui.common.dialog import Box, Dialog
+from excerpt.tui.common.dialog import Dialog, DialogBox
 from excerpt.tui.index.controller import IndexState, Watch, rate_words, share_done
 from excerpt.tui.keymap import format_key, key_sign
 from excerpt.vault.readers.registry import OCR_COMMAND
@@ -93,7 +93,7 @@ class IndexDialog(Dialog[None]):
         self._files: tuple[FileProblem, ...] = ()
 
     def compose(self) -> ComposeResult:
-        with Box() as box:
+        with DialogBox() as box:
             name = visible_line(self._vault.name)
             box.border_title = Content(f"The index of {name}" if self._store is None else f"{name}, in a store")
             yield Static(id="trouble")
@@ -177,7 +177,9 @@ class IndexDialog(Dialog[None]):
         files.display = bool(marks or unread)
         self.set_class(not marks and not unread, "-clean")
         open_hint = [f"{format_key('enter')} open the file"] if marks else []
-        self.query_one(Box).hint(*open_hint, f"{key_sign('dialog-next')} next", f"{key_sign('dialog-leave')} close")
+        self.query_one(DialogBox).set_hints(
+            *open_hint, f"{key_sign('dialog-next')} next", f"{key_sign('dialog-leave')} close"
+        )
 
     @on(OptionList.OptionSelected)
     def _open_file(self, event: OptionList.OptionSelected) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from excerpt.tui.common.debouncer import Debouncer, Schedule
+from excerpt.tui.common.debouncer import Debouncer, StartTimer
 from excerpt.tui.engine_worker import QuestionQueue
 from excerpt.tui.memory.controller import is_memory
 from excerpt.tui.messages import Failure, Location
@@ -31,7 +31,7 @@ class InsightController:
     def __init__(
         self,
         engine: QuestionQueue,
-        after: Schedule,
+        after: StartTimer,
         *,
         query: Callable[[], str],
         set_query: Callable[[str], object],

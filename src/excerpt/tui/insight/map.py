@@ -14,7 +14,7 @@ from textual.strip import Strip
 from excerpt.text.display import format_count, visible_line
 from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.row_list import RowList
-from excerpt.tui.common.strips import FragmentInfo, fit, line, share_bar, sparkline
+from excerpt.tui.common.strips import StyledPart, fit, horizontal_bar, line, sparkline
 from excerpt.tui.insight.controller import InsightController, has_filter
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class MapPanel(RowList):
         self._rows = rows_of(self.vault_map, self._open_keys) if self.vault_map is not None else ()
         at = {row.key: number for number, row in enumerate(self._rows)}
         cursor = at.get(old.key, at.get(old.parent, self.cursor)) if old is not None else 0
-        self.rows_changed(cursor)
+        self.redraw_rows(cursor)
         self.border_title = self._title()
         self.refresh_bindings()
 
@@ -150,7 +150,7 @@ class MapPanel(RowList):
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
         shown = self._rows[row]
         sign = "  " if shown.is_open is None else "▾ " if shown.is_open else "▸ "
-        left: list[FragmentInfo] = [
+        left: list[StyledPart] = [
             ("▌" if selected else " ", self.style_of("row--bar")),
             ("  " * shown.depth + sign, self.style_of("map--soft")),
         ]
@@ -166,12 +166,12 @@ class MapPanel(RowList):
         left.append((summary, self.style_of("map--soft")))
         return (line(left, self._counts(shown, width), width, base),)
 
-    def _counts(self, row: MapRow, width: int) -> list[FragmentInfo]:
+    def _counts(self, row: MapRow, width: int) -> list[StyledPart]:
         if row.branch is None:
             return []
         bar = 16 if width >= _NOTES_FROM else 8
-        right: list[FragmentInfo] = [
-            (share_bar(row.share, bar), self.style_of("map--bar")),
+        right: list[StyledPart] = [
+            (horizontal_bar(row.share, bar), self.style_of("map--bar")),
             (f" {row.branch.fragments:>6,} ", self.style_of("map--count")),
         ]
         if width >= _NOTES_FROM:

@@ -32,7 +32,7 @@ from excerpt.insight.overview_parts import (
 from excerpt.text.display import format_count, format_percent, visible_line
 from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.row_list import RowList
-from excerpt.tui.common.strips import FragmentInfo, fit, line, share_bar, sparkline
+from excerpt.tui.common.strips import StyledPart, fit, horizontal_bar, line, sparkline
 
 Item = MainNote | KeySection | KeyPassage | Theme | DistinctiveLabel | LinkedNote | LinkedName | Timeline | Month
 
@@ -220,7 +220,7 @@ _BAR = 8
 _MAX_BARS = 40
 """Maximum bars of a timeline. If it has more months, several share a bar."""
 
-Cells = tuple[list[FragmentInfo], list[FragmentInfo]]
+Cells = tuple[list[StyledPart], list[StyledPart]]
 """The parts at the left of a line and at its right."""
 
 
@@ -302,7 +302,7 @@ class OverviewList(RowList):
         # The height of list and passage together, so that opening the passage below does not change the lines.
         room = None if self.every_line else self.query_ancestor("#overview-body", Widget).size.height - 1
         self._rows = rows_of(self.overview, room, self.unfolded) if self.overview is not None else ()
-        self.rows_changed(_row_of(selected, cursor, self._rows) if keep else 0)
+        self.redraw_rows(_row_of(selected, cursor, self._rows) if keep else 0)
         self.post_message(self.LaidOut())
 
     def next_part(self) -> None:
@@ -324,11 +324,11 @@ class OverviewList(RowList):
 
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
         shown = self._rows[row]
-        edge: FragmentInfo = ("▌" if selected else " ", self.style_of("row--bar"))
+        edge: StyledPart = ("▌" if selected else " ", self.style_of("row--bar"))
         left, right = self._cells(shown, width - _GUTTER)
         return (line([edge, *self._gutter(shown), *left], [*right, (" ", base)], width, base),)
 
-    def _gutter(self, row: OverviewRow) -> list[FragmentInfo]:
+    def _gutter(self, row: OverviewRow) -> list[StyledPart]:
         if row.is_first:
             title = f"{row.part} +{row.hidden:,}" if row.hidden else row.part
             name = title if len(title) <= _LABEL else row.part
@@ -377,7 +377,7 @@ class OverviewList(RowList):
         return [(text, Style.null())], [self._faint(title)] if title else []
 
     def _theme(self, row: OverviewRow, theme: Theme, wide: bool) -> Cells:
-        words: list[FragmentInfo] = []
+        words: list[StyledPart] = []
         for number, word in enumerate(theme.words):
             words += [self._faint(" · ")] if number else []
             words.append((visible_line(word), self.style_of("overview--label")))
@@ -404,7 +404,7 @@ class OverviewList(RowList):
         return [(visible_line(note.place.title), Style.null())], [self._faint(counts)]
 
     def _linked_name(self, name: LinkedName, wide: bool) -> Cells:
-        left: list[FragmentInfo] = [(visible_line(name.name), Style.null())]
+        left: list[StyledPart] = [(visible_line(name.name), Style.null())]
         if name.path is None:
             left.append(self._faint(" no note yet"))
         counts = f"in {format_count(name.notes, 'note')}"
@@ -423,19 +423,19 @@ class OverviewList(RowList):
             self._faint(format_count(month.notes, "note"))
         ]
 
-    def _share(self, relative_value: float, share: float, counts: str, room: int) -> list[FragmentInfo]:
+    def _share(self, relative_value: float, share: float, counts: str, room: int) -> list[StyledPart]:
         return [self._bar(relative_value), self._soft(f"{format_percent(share):>6}"), self._faint(f"{counts:>{room}}")]
 
-    def _bar(self, relative_value: float) -> FragmentInfo:
-        return share_bar(relative_value, _BAR), self.style_of("overview--bar")
+    def _bar(self, relative_value: float) -> StyledPart:
+        return horizontal_bar(relative_value, _BAR), self.style_of("overview--bar")
 
-    def _title(self, title: str) -> FragmentInfo:
+    def _title(self, title: str) -> StyledPart:
         return visible_line(title), self.style_of("overview--title")
 
-    def _soft(self, text: str) -> FragmentInfo:
+    def _soft(self, text: str) -> StyledPart:
         return text, self.style_of("overview--soft")
 
-    def _faint(self, text: str) -> FragmentInfo:
+    def _faint(self, text: str) -> StyledPart:
         return text, self.style_of("row--faint")
 
 

@@ -146,7 +146,7 @@ class OverviewPane(Vertical):
         elif self._is_outdated:
             self.ask()
 
-    def index_changed(self) -> None:
+    def repeat_requests(self) -> None:
         """Request the overview from a newer index: now if the tab is shown, else when it is activated."""
         self._is_outdated = True
         if self.display:

@@ -24,7 +24,7 @@ from excerpt.tui.common.line_drawing import StyledRun, TextStyle, wrap
 from excerpt.tui.common.line_view import LineView
 from excerpt.tui.common.notice import EmptyState, Notice
 from excerpt.tui.common.row_list import RowList
-from excerpt.tui.common.strips import FragmentInfo, fit, line, share_bar
+from excerpt.tui.common.strips import StyledPart, fit, horizontal_bar, line
 from excerpt.tui.insight.controller import InsightController
 from excerpt.tui.messages import Location
 
@@ -73,29 +73,31 @@ class RelatedList(RowList):
 
     def watch_notes(self) -> None:
         self.styles.height = max(1, len(self.notes))
-        self.rows_changed()
+        self.redraw_rows()
 
     def watch_marked(self) -> None:
-        self.rows_changed(self.cursor)
+        self.redraw_rows(self.cursor)
 
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
         note = self.notes[row]
         marked = any(match.there.fragment.id in self.marked for match in note.matches)
-        left: list[FragmentInfo] = [
+        left: list[StyledPart] = [
             ("▌" if selected else " ", self.style_of("row--bar")),
             (f"{row + 1:>2} ", self.style_of("row--faint")),
             ("● " if marked else "  ", self.style_of("related--mark")),
             (visible_line(note.title), self.style_of("related--title")),
         ]
         folder = note.path.rpartition("/")[0]
-        right: list[FragmentInfo] = []
+        right: list[StyledPart] = []
         if width >= _FOLDER_FROM:
             left.append((f"  {visible_line(folder)}/" if folder else "", self.style_of("related--soft")))
             right.append(("no link yet " if note.missing_link else "", self.style_of("related--badge")))
         sign = "!" if note.missing_link else _LINKS.get(note.linked, " ")
         right.append((f"{sign} ", self.style_of("related--badge" if note.missing_link else "related--soft")))
         maximum = max(each.score for each in self.notes)
-        right.append((share_bar(note.score / maximum if maximum > 0 else 0.0, _BAR), self.style_of("related--bar")))
+        right.append(
+            (horizontal_bar(note.score / maximum if maximum > 0 else 0.0, _BAR), self.style_of("related--bar"))
+        )
         right.append((f" {note.score:.2f} ", self.style_of("row--faint")))
         return (line(left, right, width, base),)
 
@@ -160,7 +162,7 @@ class RelatedWhy(LineView, can_focus=False):
             return Strip.blank(width, self.base_style)
         shown = self._lines[row]
         selected = shown.reason is not None and shown.reason == self.reason
-        margin: FragmentInfo = ("▌" if selected else " ", self._style("margin"))
+        margin: StyledPart = ("▌" if selected else " ", self._style("margin"))
         return line([margin, *((text, self._style(name)) for text, name in shown.pieces)], (), width, self.base_style)
 
     def _style(self, name: str) -> Style:

@@ -26,7 +26,7 @@ from excerpt.tui.common.debouncer import Debouncer
 from excerpt.tui.common.dialog import Dialog
 from excerpt.tui.common.field import Field
 from excerpt.tui.common.row_list import RowList
-from excerpt.tui.common.strips import FragmentInfo, line
+from excerpt.tui.common.strips import StyledPart, line
 from excerpt.tui.keymap import format_key, key_sign
 from excerpt.tui.memory.decisions import MemoryDraft
 
@@ -106,7 +106,7 @@ class OfferList(RowList):
 
     def watch_offers(self, new: tuple[SimilarMemory, ...]) -> None:
         self.styles.height = len(new)
-        self.rows_changed(self.cursor)
+        self.redraw_rows(self.cursor)
 
     def action_choose(self) -> None:
         self.post_message(self.MergeChosen())
@@ -114,11 +114,11 @@ class OfferList(RowList):
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
         offer = self.offers[row]
         why = "same lines" if offer.is_same_source else f"{format_percent(offer.likeness)} alike"
-        bar: FragmentInfo = ("▌" if selected else " ", self.style_of("row--bar"))
+        bar: StyledPart = ("▌" if selected else " ", self.style_of("row--bar"))
         tags = "".join(f" #{visible_line(tag)}" for tag in offer.memory.tags)
         text, _ = snippet(offer.memory.text, (), width)
-        left: list[FragmentInfo] = [bar, (f"◆ {why:<11} ", self.style_of("offer--why")), (text, Style.null())]
-        right: list[FragmentInfo] = [(tags, self.style_of("offer--tags"))] if tags and width > 60 else []
+        left: list[StyledPart] = [bar, (f"◆ {why:<11} ", self.style_of("offer--why")), (text, Style.null())]
+        right: list[StyledPart] = [(tags, self.style_of("offer--tags"))] if tags and width > 60 else []
         right.append((f" {local_day(offer.memory.created)} ", self.style_of("row--faint")))
         return (line(left, right, width, base),)
 

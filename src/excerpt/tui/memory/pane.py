@@ -25,7 +25,7 @@ from excerpt.tui.common.field import Field
 from excerpt.tui.common.notice import EmptyState, Notice
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.split import Split
-from excerpt.tui.common.strips import FragmentInfo, line, parts_with_matches
+from excerpt.tui.common.strips import StyledPart, line, parts_with_matches
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.memory.decisions import Decision, follow_decision, forget_decision, keep_decision, update_decision
@@ -113,7 +113,7 @@ class MemoryList(RowList):
         self.set_reactive(MemoryList.unreadable, unreadable)
         ids = [one.memory.id for one in recalled]
         stays = ids.index(selected) if selected in ids else self.cursor
-        self.rows_changed(ids.index(selected_id) if selected_id in ids else 0 if is_new else stays)
+        self.redraw_rows(ids.index(selected_id) if selected_id in ids else 0 if is_new else stays)
 
     def watch_source_checks(self, old: Mapping[str, SourceCheck], new: Mapping[str, SourceCheck]) -> None:
         for row, one in enumerate(self.recalled):
@@ -121,17 +121,17 @@ class MemoryList(RowList):
                 self.redraw_row(row)
 
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
-        bar: FragmentInfo = ("▌ " if selected else "  ", self.style_of("row--bar"))
+        bar: StyledPart = ("▌ " if selected else "  ", self.style_of("row--bar"))
         if row >= len(self.recalled):
             return self._draw_unreadable(self.unreadable[row - len(self.recalled)], bar, width, base)
         memory, spans = self.recalled[row].memory, self.recalled[row].spans
         text, matches = snippet(memory.text, spans, width)
-        when: list[FragmentInfo] = [(f" {local_day(memory.created)} ", self.style_of("row--faint"))]
+        when: list[StyledPart] = [(f" {local_day(memory.created)} ", self.style_of("row--faint"))]
         stale = self._stale_label(memory)
         if stale:
             when.insert(0, (f" {stale}", self.style_of("memory--stale")))
         first = [bar, *parts_with_matches(text, matches, self.style_of("memory--text"), self.style_of("row--match"))]
-        tags: FragmentInfo = (" ".join(f"#{visible_line(tag)}" for tag in memory.tags), self.style_of("memory--tags"))
+        tags: StyledPart = (" ".join(f"#{visible_line(tag)}" for tag in memory.tags), self.style_of("memory--tags"))
         why = visible_line(memory.why)
         second = [bar, tags, (("  " if tags[0] and why else "") + why, self.style_of("memory--why"))]
         return line(first, when, width, base), line(second, (), width, base)
@@ -142,10 +142,10 @@ class MemoryList(RowList):
             return ""
         return f"source {check.kind}"
 
-    def _draw_unreadable(self, file: FileProblem, bar: FragmentInfo, width: int, base: Style) -> Sequence[Strip]:
-        first: list[FragmentInfo] = [bar, (visible_line(file.path), self.style_of("memory--text"))]
-        second: list[FragmentInfo] = [bar, (visible_line(file.reason), self.style_of("memory--why"))]
-        right: list[FragmentInfo] = [(" cannot be read ", self.style_of("memory--stale"))]
+    def _draw_unreadable(self, file: FileProblem, bar: StyledPart, width: int, base: Style) -> Sequence[Strip]:
+        first: list[StyledPart] = [bar, (visible_line(file.path), self.style_of("memory--text"))]
+        second: list[StyledPart] = [bar, (visible_line(file.reason), self.style_of("memory--why"))]
+        right: list[StyledPart] = [(" cannot be read ", self.style_of("memory--stale"))]
         return line(first, right, width, base), line(second, (), width, base)
 
 

@@ -17,7 +17,7 @@ from excerpt.model import FileProblem, Memory, Source, Span
 from excerpt.text.display import local_time, visible, visible_line
 from excerpt.tui.common.line_drawing import StyledRun, TextStyle, wrap
 from excerpt.tui.common.line_view import LineView
-from excerpt.tui.common.strips import FragmentInfo, line
+from excerpt.tui.common.strips import StyledPart, line
 from excerpt.tui.keymap import key_sign
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class MemoryView(LineView, can_focus=False):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
-        self._lines: list[Sequence[FragmentInfo]] = []
+        self._lines: list[Sequence[StyledPart]] = []
 
     def watch_shown(self, old: MemoryContent | None, new: MemoryContent | None) -> None:
         self._build()
@@ -100,7 +100,7 @@ class MemoryView(LineView, can_focus=False):
     def _view_style(self, name: str) -> Style:
         return self.get_component_rich_style(f"view--{name}", partial=True)
 
-    def _drawn(self, shown: MemoryContent, width: int) -> Iterator[Sequence[FragmentInfo]]:
+    def _drawn(self, shown: MemoryContent, width: int) -> Iterator[Sequence[StyledPart]]:
         memory = shown.memory
         if isinstance(memory, FileProblem):
             yield from self._field_lines("file", memory.path, width)
@@ -122,7 +122,7 @@ class MemoryView(LineView, can_focus=False):
             yield ()
             yield from self._text(memory.text, shown.spans, width)
 
-    def _details(self, memory: Memory, width: int) -> Iterator[Sequence[FragmentInfo]]:
+    def _details(self, memory: Memory, width: int) -> Iterator[Sequence[StyledPart]]:
         if memory.why:
             yield from self._field_lines("why", memory.why, width)
         if memory.tags:
@@ -138,7 +138,7 @@ class MemoryView(LineView, can_focus=False):
         later = "" if memory.updated == memory.created else f", changed {local_time(memory.updated)}"
         yield from self._field_lines("kept", local_time(memory.created) + later, width)
 
-    def _differences(self, memory: Memory, check: SourceCheck, width: int) -> Iterator[Sequence[FragmentInfo]]:
+    def _differences(self, memory: Memory, check: SourceCheck, width: int) -> Iterator[Sequence[StyledPart]]:
         from excerpt.memory.stale import side_by_side
 
         rows = side_by_side(memory.text.strip("\n"), check.now.strip("\n"))
@@ -153,7 +153,7 @@ class MemoryView(LineView, can_focus=False):
             used = sum(cell_len(text) for text, _ in parts)
             yield [*parts, (" " * (half - used) + " │ ", self._view_style("faint")), *self._parts(right)]
 
-    def _text(self, text: str, spans: Sequence[Span], width: int) -> Iterator[Sequence[FragmentInfo]]:
+    def _text(self, text: str, spans: Sequence[Span], width: int) -> Iterator[Sequence[StyledPart]]:
         offset = 0
         for text_line in text.rstrip().split("\n"):
             inside = [
@@ -167,12 +167,12 @@ class MemoryView(LineView, can_focus=False):
 
     def _field_lines(
         self, name: str, value: str, width: int, style: Style | None = None, indent: int = _NAME
-    ) -> Iterator[Sequence[FragmentInfo]]:
+    ) -> Iterator[Sequence[StyledPart]]:
         for row, runs in enumerate(runs_of(visible_line(value), (), TextStyle.PLAIN, width - indent)):
-            left: FragmentInfo = (f"{name if row == 0 else '':<{indent}}", self._view_style("name"))
+            left: StyledPart = (f"{name if row == 0 else '':<{indent}}", self._view_style("name"))
             yield [left, *((run.text, style or Style.null()) for run in runs)]
 
-    def _parts(self, runs: Sequence[StyledRun]) -> list[FragmentInfo]:
+    def _parts(self, runs: Sequence[StyledRun]) -> list[StyledPart]:
         return [(run.text, self._style(run.text_style)) for run in runs]
 
     def _style(self, text_style: TextStyle) -> Style:

@@ -1,4 +1,4 @@
-"""Highlight the syntax of code with Pygments."""
+"""Highlight the syntax of code in notes with Pygments."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ if TYPE_CHECKING:
     from pygments.lexer import Lexer
 
 
-MAX = 30_000
-"""Most characters of code highlighted in one window; Pygments takes about 1.2 us for each."""
+MAX_CODE_CHARS = 30_000
+"""Maximum characters of code highlighted in one window; Pygments takes about 1.2 us for each character."""
 
 StyledRange = tuple[int, int, TextStyle]
+"""A start column, an end column (exclusive) and the style of the characters between."""
 
 
-def code_styles(lines: Sequence[str], language: str) -> list[list[StyledRange]]:
-    """Return for each line of code its styled ranges as (start column, end column, style).
+def highlight_code(lines: Sequence[str], language: str) -> list[list[StyledRange]]:
+    """Return the styled ranges of each line of code, in the order of `lines`.
 
-    All lists are empty if Pygments does not know the language.
+    `language` is the name after the fence, such as "python". All lists are empty if Pygments does not know that name.
     """
     ranges: list[list[StyledRange]] = [[] for _ in lines]
     lexer = _lexer(language)
     if lexer is None:
         return ranges
-    kinds = _kinds()
+    kinds = _token_styles()
     row, column = 0, 0
     for _, kind, text in lexer.get_tokens_unprocessed("\n".join(lines)):
         text_style = next((text_style for token_type, text_style in kinds if kind in token_type), None)
@@ -54,7 +55,7 @@ def _lexer(language: str) -> Lexer | None:
 
 
 @lru_cache(maxsize=1)
-def _kinds() -> tuple[tuple[Any, TextStyle], ...]:
+def _token_styles() -> tuple[tuple[Any, TextStyle], ...]:
     from pygments.token import Comment, Keyword, Name, Number, Operator, String
 
     return (

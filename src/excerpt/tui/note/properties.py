@@ -1,4 +1,4 @@
-"""Draw the properties of a note: names in one column, values without YAML syntax."""
+"""Draw the properties (frontmatter) of a note: names in one column, values without YAML syntax."""
 
 from __future__ import annotations
 
@@ -9,57 +9,60 @@ from rich.cells import cell_len
 
 from excerpt.text.display import visible
 from excerpt.text.inline import SpanKind, inline_spans
-from excerpt.tui.common.line_drawing import StyledLine, TextStyle, draw_link
+from excerpt.tui.common.line_drawing import StyledLine, TextStyle, style_link
 
-_WIDEST_NAME = 20
-"""Longest name, in cells, that the name column is sized for; the value of a longer name follows it directly."""
-_RULE = "─" * 12
+_MAX_NAME_CELLS = 20
+"""Maximum width in cells of the column of names; the value of a longer name follows that name directly."""
+_RULE_LINE = "─" * 12
 
 _NAME_LINE = re.compile(r"^([\w][\w .-]*?)(:)(?:[ \t]+|$)")
-_ITEM = re.compile(r"^[ \t]*(-)(?:[ \t]+|$)")
-_LIST = re.compile(r"^(\[)(.*)(\])\s*$")
-_TAGS = frozenset({"tags", "tag", "keywords"})
-_BOXES = {"true": "☑", "false": "☐"}
+_LIST_ITEM = re.compile(r"^[ \t]*(-)(?:[ \t]+|$)")
+_INLINE_LIST = re.compile(r"^(\[)(.*)(\])\s*$")
+_TAG_PROPERTIES = frozenset({"tags", "tag", "keywords"})
+_CHECKBOXES = {"true": "☑", "false": "☐"}
 
 
-def property_lines(texts: Sequence[str]) -> list[tuple[StyledLine, int]]:
+def draw_properties(texts: Sequence[str]) -> list[tuple[StyledLine, int]]:
     """Return the drawn lines of a note's frontmatter, `---` included, each with its hanging indent.
 
     Only simple names, values and lists are redrawn; other YAML stays as written.
     """
     matches = [_NAME_LINE.match(text) for text in texts]
     widths = [cell_len(visible(match[1])) for match in matches if match]
-    column = max((width for width in widths if width <= _WIDEST_NAME), default=0) + 2
+    column = max((width for width in widths if width <= _MAX_NAME_CELLS), default=0) + 2
     lines: list[tuple[StyledLine, int]] = []
     name = ""
     for row, (text, match) in enumerate(zip(texts, matches, strict=True)):
         line = StyledLine(text)
         lines.append((line, column))
         if text.rstrip() in ("---", "...") and row in (0, len(texts) - 1):
-            line.replace(0, len(text), f"{_RULE} properties" if row == 0 else _RULE)
-            line.text_style(0, len(text), TextStyle.FAINT)
+            line.replace(0, len(text), f"{_RULE_LINE} properties" if row == 0 else _RULE_LINE)
+            line.add_style(0, len(text), TextStyle.FAINT)
         elif match:
             name = match[1].casefold()
-            line.text_style(0, match.end(1), TextStyle.PROPERTY)
+            line.add_style(0, match.end(1), TextStyle.PROPERTY)
             gap = " " * max(1, column - cell_len(visible(match[1])))
             line.replace(match.start(2), max(match.end(), match.end(2)), gap)
             _draw_value(line, match.end(), name)
-        elif item := _ITEM.match(text):
+        elif item := _LIST_ITEM.match(text):
             line.replace(0, item.end(), " " * column + "• ")
             _draw_value(line, item.end(), name)
     return lines
 
 
 def _draw_value(line: StyledLine, start: int, name: str) -> None:
-    """Draw the value that begins at `start`: hide quotation marks and brackets, style links and tags."""
+    """Draw the value of property `name`, which begins at character `start` of the line.
+
+    Quotation marks and brackets are hidden; links and tags get their styles.
+    """
     text = line.text
     value = text[start:].rstrip()
-    if name in _TAGS:
-        line.text_style(start, len(text), TextStyle.TAG)
-    if value in _BOXES:
-        line.replace(start, start + len(value), _BOXES[value])
+    if name in _TAG_PROPERTIES:
+        line.add_style(start, len(text), TextStyle.TAG)
+    if value in _CHECKBOXES:
+        line.replace(start, start + len(value), _CHECKBOXES[value])
         return
-    list_match = None if value.startswith("[[") and value.count("[[") == 1 else _LIST.match(value)
+    list_match = None if value.startswith("[[") and value.count("[[") == 1 else _INLINE_LIST.match(value)
     if list_match:
         line.hide(start, start + 1)
         line.hide(start + list_match.start(3), start + list_match.end(3))
@@ -69,4 +72,4 @@ def _draw_value(line: StyledLine, start: int, name: str) -> None:
             line.hide(*span)
     for link in inline_spans(text):
         if link.kind in (SpanKind.WIKILINK, SpanKind.URL) and link.start >= start:
-            draw_link(line, link)
+            style_link(line, link)

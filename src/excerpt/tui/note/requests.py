@@ -1,4 +1,4 @@
-"""Requests of the preview to the engine: the note around a fragment, and the target of a link."""
+"""Requests of the preview to the engine: for the lines around a fragment, and for the target of a link."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, ClassVar
 from excerpt.errors import ModelError
 from excerpt.kinds import LinkKind
 from excerpt.model import Fragment, Link, Section, Span
-from excerpt.tui.common.line_drawing import Columns, LinkTo
+from excerpt.tui.common.line_drawing import Columns, WrittenLink
 from excerpt.tui.messages import Location
-from excerpt.tui.note.window import DEFAULT_VIEW, NoteView, NoteWindow, columns_by_row, draw_window, view_range
+from excerpt.tui.note.window import DEFAULT_OPTIONS, NoteWindow, WindowOptions, columns_by_row, draw_window, view_range
 from excerpt.tui.request_thread import Priority
 
 if TYPE_CHECKING:
@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkTarget:
-    """The target of a link: a location in the vault, or an address outside of it.
+class ResolvedLink:
+    """The target of a link: a location in the vault, or an address outside of the vault, such as a URL.
 
-    `message` is shown for the user: why there is no target, or what part of it is missing.
+    `message` is shown to the user: why there is no target, or that the target note lacks the heading or block. It is ""
+    if the target was found.
     """
 
     location: Location | None = None
@@ -34,17 +35,18 @@ class LinkTarget:
 
 @dataclass(frozen=True, slots=True)
 class AskWindow:
-    """A request for the lines around a location, or the whole note. The answer is None if the location is gone.
+    """A request for the lines around a location, or for its whole note.
 
-    `query` is the query that found the location: its words are highlighted in the surrounding lines too. If the
-    location was found by meaning, the sentences of the fragment nearest in meaning to the query are marked as well.
+    The answer is None if the note is no longer in the index. `query` is the query that found the location: its words
+    are highlighted in the surrounding lines too. If the fragment was found by its meaning, its sentences that are
+    nearest in meaning to the query are marked as well. `view` says which lines of the note are shown.
     """
 
     kind: ClassVar[str] = "window"
     priority: ClassVar[Priority] = Priority.PASSAGE
     location: Location
     query: str = ""
-    view: NoteView = DEFAULT_VIEW
+    view: WindowOptions = DEFAULT_OPTIONS
 
     def answer(self, engine: Engine) -> NoteWindow | None:
         snapshot = engine.snapshot
@@ -53,17 +55,17 @@ class AskWindow:
             fragment = _fragment_at(snapshot, self.location.path, self.location.line)
         if fragment is None:
             return None
-        view = replace(self.view, near=self._near(engine, fragment))
+        view = replace(self.view, near=self._find_nearest_spans(engine, fragment))
         text, language = snapshot.note_text(fragment.path), snapshot.note_info(fragment.path).language
         matches = self.location.spans
         if not matches and self.query:
             matches = engine.find_spans(fragment.text, self.query, language)
         spans = drop_stop_words(fragment.text, matches, self.query, language)
-        elsewhere = _elsewhere(engine, self.query, text, fragment, view) if self.query else ()
+        outside_matches = _find_outside_matches(engine, self.query, text, fragment, view) if self.query else ()
         headings = snapshot.sections(fragment.path)
-        return draw_window(text, fragment, spans, view, headings=headings, elsewhere=elsewhere)
+        return draw_window(text, fragment, spans, view, headings=headings, outside_matches=outside_matches)
 
-    def _near(self, engine: Engine, fragment: Fragment) -> tuple[Span, ...]:
+    def _find_nearest_spans(self, engine: Engine, fragment: Fragment) -> tuple[Span, ...]:
         from excerpt.search.nearest_sentences import find_nearest_sentences
 
         if not self.location.by_meaning or not self.query:
@@ -75,7 +77,10 @@ class AskWindow:
 
 
 def drop_stop_words(text: str, spans: Iterable[Span], query: str, language: str) -> list[Span]:
-    """Return the spans to highlight: without stop words, unless the query has nothing but stop words."""
+    """Return those `spans` of `text` that are no stop words (such as "the"); all if the query has only stop words.
+
+    `language` is the language of the text, such as "de"; English stop words count in every language.
+    """
     from excerpt.text.words import select_stop_words
 
     stop_words = select_stop_words(re.findall(r"\w+", query.casefold()), ("en", language))
@@ -83,18 +88,18 @@ def drop_stop_words(text: str, spans: Iterable[Span], query: str, language: str)
 
 
 def _fragment_at(snapshot: Corpus, path: str, line: int) -> Fragment | None:
-    """Return the first fragment of a note that ends at or after a line, else its last one.
+    """Return the first fragment of a note that ends at or after line `line`, else the last fragment of the note.
 
-    None if the note has no fragments.
+    Returns None if the note has no fragments.
     """
     fragments = snapshot.note_fragments(path)
     return next((fragment for fragment in fragments if line <= fragment.line_end), fragments[-1] if fragments else None)
 
 
-def _elsewhere(
-    engine: Engine, query: str, text: str, fragment: Fragment, view: NoteView
+def _find_outside_matches(
+    engine: Engine, query: str, text: str, fragment: Fragment, view: WindowOptions
 ) -> Iterator[tuple[int, Columns]]:
-    """Yield the matches of the query outside of the fragment but in the window, as (line number, columns)."""
+    """Yield the matches of the query in the lines shown outside of the fragment, as (line number, columns)."""
     lines = text.split("\n")
     first, last = view_range(fragment, len(lines), view)
     marks = engine.highlight_terms(query)
@@ -111,29 +116,29 @@ def _elsewhere(
 
 @dataclass(frozen=True, slots=True)
 class AskLink:
-    """A request for the target of a link in the note `source`."""
+    """A request for the target of a link. `source` is the path of the note that contains the link."""
 
     kind: ClassVar[str] = "link"
     priority: ClassVar[Priority] = Priority.PANEL
     source: str
-    link: LinkTo
+    link: WrittenLink
 
-    def answer(self, engine: Engine) -> LinkTarget:
+    def answer(self, engine: Engine) -> ResolvedLink:
         from excerpt.text.links import parse_link_address
 
         snapshot = engine.snapshot
         link = parse_link_address(self.link.kind, self.link.address)
         if link is None:
-            return LinkTarget(address=self.link.address)
+            return ResolvedLink(address=self.link.address)
         path = snapshot.facets.targets.resolve(link.target, self.source)
         if path is None:
-            return LinkTarget(message=_missing_target(link))
+            return ResolvedLink(message=_missing_target(link))
         line = target_line(snapshot.note_text(path), snapshot.sections(path), link)
         fragment = _fragment_at(snapshot, path, line or 1)
         if fragment is None:
-            return LinkTarget(message=f"{path} has no text to show.")
-        missing = "" if line is not None else f"{path} has no part called {link.heading or link.block_id}."
-        return LinkTarget(Location(fragment.id, path, line or fragment.line_start), message=missing)
+            return ResolvedLink(message=f"{path} has no text to show.")
+        missing = "" if line is not None else f"{path} has no heading or block called {link.heading or link.block_id}."
+        return ResolvedLink(Location(fragment.id, path, line or fragment.line_start), message=missing)
 
 
 def _missing_target(link: Link) -> str:
@@ -143,34 +148,34 @@ def _missing_target(link: Link) -> str:
         return f"{link.target} is not a note. Open this note in Obsidian to see it."
     if link.kind is LinkKind.MARKDOWN:
         return f"{link.target} is not in the vault, or is not a note."
-    return f"There is no note {link.target} in the vault yet."
+    return f"There is no note called {link.target} in the vault yet."
 
 
 def target_line(text: str, sections: Sequence[Section], link: Link) -> int | None:
-    """Return the line (1-based) of the heading or block that a link names, or None if the note has no such part.
+    """Return the line, from 1, of the heading or block that a link names; None if the note lacks that heading or block.
 
-    A link without heading or block leads to line 1. A heading may be given as a path of headings, or in the spelling of
-    a URL: only letters and digits are compared.
+    `text` and `sections` are those of the target note. A link without heading or block leads to line 1. A link may name
+    a path of headings, or spell a heading as in a URL: only letters and digits are compared.
     """
     if link.block_id:
         block = re.compile(rf"(?:^|\s)\^{re.escape(link.block_id)}\s*$", re.IGNORECASE)
         return next((number for number, line in enumerate(text.split("\n"), 1) if block.search(line)), None)
     if not link.heading:
         return 1
-    parts = [_normalize(part) for part in link.heading.split("#")]
+    parts = [_letters_and_digits(part) for part in link.heading.split("#")]
     headings = [section for section in sections if section.level]
     for section in headings:
-        path = [_normalize(title) for title in section.heading_path]
+        path = [_letters_and_digits(title) for title in section.heading_path]
         if path and path[-1] == parts[-1] and _contains_in_order(path, parts):
             return section.line_start
-    return next((section.line_start for section in headings if _normalize(section.heading) == parts[-1]), None)
+    return next((section.line_start for section in headings if _letters_and_digits(section.heading) == parts[-1]), None)
 
 
-def _normalize(title: str) -> str:
+def _letters_and_digits(title: str) -> str:
     return "".join(character for character in title.casefold() if character.isalnum())
 
 
 def _contains_in_order(path: Sequence[str], parts: Sequence[str]) -> bool:
-    """Return whether the items of `parts` occur in `path` in this order, with any others between them."""
+    """Return whether all items of `parts` occur in `path` in the same order; other items may come between."""
     remaining = iter(path)
     return all(part in remaining for part in parts)

@@ -11,37 +11,41 @@ from excerpt.tui.common.line_drawing import StyledLine
 
 _BAR = re.compile(r"(?<!\\)\|")
 _IN_CODE = re.compile(r"`[^`\n]*`")
-_WIDEST_TABLE = 200
-"""Widest table, in cells, whose columns are aligned: no window shows a wider one side by side."""
+_MAX_TABLE_CELLS = 200
+"""Maximum width in cells of a table whose columns are aligned: no terminal shows a wider one without wrapping."""
 
 
-def align(rows: Sequence[StyledLine], rule: int) -> bool:
-    """Pad the cells of drawn `rows` to the width of their column, and draw row `rule` as a line.
+def align_table(rows: Sequence[StyledLine], rule_row: int) -> bool:
+    """Pad the cells of a table's rows to the width of their column, and draw row `rule_row` as a line.
 
-    Returns False if the table is empty or wider than `_WIDEST_TABLE`; it is then left unchanged. A bar inside inline
-    code is not taken as a border; a Markdown parser differs only where the bar breaks the code.
+    `rule_row` is the index of the row of dashes below the header. Returns False if the table is empty or wider than
+    `_MAX_TABLE_CELLS`; the rows are then unchanged. A bar inside inline code does not end a cell, although a Markdown
+    parser ends the cell there if the bar breaks the code.
     """
-    bars = [_bars(row.text) for row in rows]
-    cells = [[_cell(row, *edges) for edges in _edges(row.text, index)] for row, index in zip(rows, bars, strict=True)]
-    count = max((len(row_cells) for index, row_cells in enumerate(cells) if index != rule), default=0)
+    bars = [_find_bars(row.text) for row in rows]
+    cells = [
+        [_cell_text(row, *edges) for edges in _cell_edges(row.text, index)]
+        for row, index in zip(rows, bars, strict=True)
+    ]
+    count = max((len(row_cells) for index, row_cells in enumerate(cells) if index != rule_row), default=0)
     widths = [
-        max((cell_len(each[column]) for i, each in enumerate(cells) if i != rule and column < len(each)), default=0)
+        max((cell_len(each[column]) for i, each in enumerate(cells) if i != rule_row and column < len(each)), default=0)
         for column in range(count)
     ]
-    if not count or sum(widths) + 3 * count > _WIDEST_TABLE:
+    if not count or sum(widths) + 3 * count > _MAX_TABLE_CELLS:
         return False
     for index, row in enumerate(rows):
-        _pad(row, bars[index], cells[index], widths, is_rule=index == rule)
+        _pad_row(row, bars[index], cells[index], widths, is_rule=index == rule_row)
     return True
 
 
-def _bars(text: str) -> list[int]:
+def _find_bars(text: str) -> list[int]:
     code = {index for match in _IN_CODE.finditer(text) for index in range(*match.span())}
     return [match.start() for match in _BAR.finditer(text) if match.start() not in code]
 
 
-def _edges(text: str, bars: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each cell between the bars, and of any text before the first or after the last bar."""
+def _cell_edges(text: str, bars: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the start and end of each cell: between two bars, or text before the first or after the last bar."""
     starts = [0, *(bar + 1 for bar in bars)]
     ends = [*bars, len(text)]
     for index, (start, end) in enumerate(zip(starts, ends, strict=True)):
@@ -49,14 +53,19 @@ def _edges(text: str, bars: Sequence[int]) -> Iterator[tuple[int, int]]:
             yield start, end
 
 
-def _cell(row: StyledLine, start: int, end: int) -> str:
-    return row.drawn(start, end).strip()
+def _cell_text(row: StyledLine, start: int, end: int) -> str:
+    return row.shown_text(start, end).strip()
 
 
-def _pad(row: StyledLine, bars: Sequence[int], cells: Sequence[str], widths: Sequence[int], *, is_rule: bool) -> None:
-    """Hide the blanks of the cells, and draw each bar with the blanks that pad the cell before it."""
+def _pad_row(
+    row: StyledLine, bars: Sequence[int], cells: Sequence[str], widths: Sequence[int], *, is_rule: bool
+) -> None:
+    """Hide the blanks around the text of the cells, and draw each bar after blanks that pad the cell before the bar.
+
+    `bars` are the columns of the bars, `cells` the texts of the cells, `widths` the widths of the table's columns.
+    """
     text = row.text
-    edges = list(_edges(text, bars))[: len(widths)]
+    edges = list(_cell_edges(text, bars))[: len(widths)]
     ending = {end: column for column, (_, end) in enumerate(edges)}
     beginning = {start for start, _ in edges}
     blank = "─" if is_rule else " "

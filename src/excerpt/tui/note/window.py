@@ -19,31 +19,34 @@ from excerpt.tui.common.line_drawing import (
     DrawnLine,
     StyledLine,
     TextStyle,
+    append_omitted_count,
     apply_highlights,
     draw_line,
     style_line,
-    with_rest,
 )
-from excerpt.tui.note.code import MAX, StyledRange, code_styles
-from excerpt.tui.note.properties import property_lines
-from excerpt.tui.note.table import align
+from excerpt.tui.note.code import MAX_CODE_CHARS, StyledRange, highlight_code
+from excerpt.tui.note.properties import draw_properties
+from excerpt.tui.note.table import align_table
 
-REACH = 80
-"""Lines shown before and after the fragment: four screens, drawn in a few ms."""
-WHOLE_REACH = 2_500
-"""`REACH` for a note shown whole: 5,000 lines take 0.1 s of the engine's thread and 8 ms of the screen's."""
+LINES_AROUND = 80
+"""Number of lines shown before the fragment and after it: some four screens, drawn in a few ms."""
+LINES_AROUND_WHOLE = 2_500
+"""Number of lines shown before the fragment and after it if the whole note is asked for.
+
+5,000 lines take 0.1 s of the engine's thread and 8 ms of the screen's.
+"""
 
 
-_IN_MARKDOWN = ("", "canvas", "drawing", "notebook")
-"""Kinds of files whose text is Markdown; "" is a note."""
+_MARKDOWN_KINDS = ("", "canvas", "drawing", "notebook")
+"""Values of `Fragment.kind` whose text is Markdown; "" is a note."""
 
 
 @dataclass(frozen=True, slots=True)
-class NoteView:
-    """How to show a note: the spans to mark as near in meaning, and which part of the note.
+class WindowOptions:
+    """Options of a window (the lines of a note that are shown).
 
-    `near` are spans of the fragment's text. `whole` asks for the whole note, `line` for the lines around that line
-    instead of around the fragment.
+    `near` are spans of the fragment's text to mark as near in meaning to the query. `whole` asks for the whole note.
+    `line` asks for the lines around this line number instead of around the fragment.
     """
 
     near: tuple[Span, ...] = ()
@@ -51,21 +54,22 @@ class NoteView:
     line: int | None = None
 
 
-DEFAULT_VIEW = NoteView()
+DEFAULT_OPTIONS = WindowOptions()
 
 
 @dataclass(frozen=True, slots=True)
 class NoteWindow:
-    """A window of a note: some of its lines, drawn, with the fragment they surround.
+    """A window of a note: a range of its lines, drawn, around a fragment.
 
-    The note has `line_count` lines; the window is `lines[0].number`..`lines[-1].number`. `source` is the text of the
-    same lines in the note. `line` is the requested line, if it is not the first of the fragment.
+    `lines` are the drawn lines, `source_lines` the text of the same lines in the note, and `line_count` the number of
+    lines of the whole note. `headings` are the sections of the note, `whole` says that the whole note was asked for.
+    `line` is the line that was asked for; None for the fragment's first line.
     """
 
     fragment: Fragment
     lines: tuple[DrawnLine, ...]
     line_count: int
-    source: tuple[str, ...] = ()
+    source_lines: tuple[str, ...] = ()
     headings: tuple[Section, ...] = ()
     whole: bool = False
     line: int | None = None
@@ -81,9 +85,10 @@ class NoteWindow:
         return self.line_count - self.lines[-1].number if self.lines else 0
 
     def margin_label(self, number: int) -> str:
-        """Return the margin label of a line: its number; in an attachment that of the page, slide or chapter.
+        """Return the label of line `number` in the margin.
 
-        The label is "" for a line of an attachment on which no page, slide or chapter begins.
+        In a note this is the number. In an attachment it is the number of the page, slide or chapter that begins on the
+        line, or "" if none begins there.
         """
         if not self.fragment.kind:
             return str(number)
@@ -94,32 +99,33 @@ class NoteWindow:
         return self.above < number <= self.line_count - self.below
 
     def text(self, first: int, last: int) -> str:
-        """Return the text of lines `first` to `last` (inclusive) in the note, of those in the window."""
-        return "\n".join(self.source[max(first - self.above - 1, 0) : last - self.above])
+        """Return the note's text of lines `first` to `last` (inclusive), as far as they are in the window."""
+        return "\n".join(self.source_lines[max(first - self.above - 1, 0) : last - self.above])
 
 
 def draw_window(
     note_text: str,
     fragment: Fragment,
     spans: Iterable[Span],
-    view: NoteView = DEFAULT_VIEW,
+    view: WindowOptions = DEFAULT_OPTIONS,
     *,
     headings: Sequence[Section] = (),
-    elsewhere: Iterable[tuple[int, Columns]] = (),
+    outside_matches: Iterable[tuple[int, Columns]] = (),
 ) -> NoteWindow:
-    """Return the window of the note around the fragment, with `spans` of the fragment's text marked as matches.
+    """Draw the window of a note that `view` asks for, with `spans` of the fragment's text marked as matches.
 
-    `elsewhere` are matches outside of the fragment, as (line number, columns). `headings` are those of the note.
+    `outside_matches` are matches outside of the fragment, as (line number, columns). `headings` are the sections of
+    the note.
     """
     lines = note_text.split("\n")
     if lines and not lines[-1]:
         lines.pop()
     matches = spans_by_line(fragment, spans)
-    for number, columns in elsewhere:
+    for number, columns in outside_matches:
         if not fragment.line_start <= number <= fragment.line_end:
             matches.setdefault(number, []).append(columns)
     first, last = view_range(fragment, len(lines), view)
-    contexts = contexts_of(lines[:last]) if fragment.kind in _IN_MARKDOWN else [PLAIN] * last
+    contexts = contexts_of(lines[:last]) if fragment.kind in _MARKDOWN_KINDS else [PLAIN] * last
     window_lines = _WindowLines(lines, contexts, first, matches, spans_by_line(fragment, view.near))
     drawn_lines = tuple(_draw_lines(window_lines))
     return NoteWindow(
@@ -127,9 +133,9 @@ def draw_window(
     )
 
 
-def view_range(fragment: Fragment, line_count: int, view: NoteView) -> tuple[int, int]:
-    """Return the first and last line (1-based, inclusive) that a view shows."""
-    reach = WHOLE_REACH if view.whole else REACH
+def view_range(fragment: Fragment, line_count: int, view: WindowOptions) -> tuple[int, int]:
+    """Return the first and last line (from 1, inclusive) to show, for a note of `line_count` lines."""
+    reach = LINES_AROUND_WHOLE if view.whole else LINES_AROUND
     middle = view.line
     if middle is None or (fragment.line_start - reach <= middle <= fragment.line_end + reach and not view.whole):
         return max(1, fragment.line_start - reach), min(line_count, fragment.line_end + reach)
@@ -137,12 +143,12 @@ def view_range(fragment: Fragment, line_count: int, view: NoteView) -> tuple[int
 
 
 def spans_by_line(fragment: Fragment, spans: Iterable[Span]) -> dict[int, list[Columns]]:
-    """Return spans of a fragment's text as columns by line of the note; a span across a line end is split."""
+    """Return spans of a fragment's text as columns, by line number. A span over several lines is split."""
     return {fragment.line_start + row: columns for row, columns in columns_by_row(fragment.text, spans).items()}
 
 
 def columns_by_row(text: str, spans: Iterable[Span]) -> dict[int, list[Columns]]:
-    """Return spans of a text as columns by line of the text, from 0; a span across a line end is split."""
+    """Return spans of `text` as columns, by line of `text`, from 0. A span over several lines is split."""
     columns: dict[int, list[Columns]] = {}
     starts = [0]
     for line in text.split("\n"):
@@ -162,9 +168,10 @@ def columns_by_row(text: str, spans: Iterable[Span]) -> dict[int, list[Columns]]
 
 @dataclass(frozen=True, slots=True)
 class _WindowLines:
-    """The lines of a note to draw: those from `first` (1-based) to the last that has a context.
+    """The lines of a note, of which those from number `first` (from 1) are to be drawn.
 
-    `matches` and `near` are columns by line number.
+    `contexts` says of each line, up to the last one to draw, whether it is prose, code or a property. `matches` and
+    `near` (near in meaning to the query) are columns by line number.
     """
 
     lines: Sequence[str]
@@ -177,77 +184,87 @@ class _WindowLines:
         apply_highlights(line, self.matches.get(number, ()), self.near.get(number, ()))
 
 
-def _draw_lines(source: _WindowLines) -> Iterator[DrawnLine]:
-    aligned = dict(_align_tables(source))
-    properties = _draw_properties(source)
-    code = _highlight_code(source)
+def _draw_lines(window_lines: _WindowLines) -> Iterator[DrawnLine]:
+    aligned = dict(_align_tables(window_lines))
+    properties = _draw_properties(window_lines)
+    code = _highlight_code(window_lines)
     yield from properties
-    for row in range(source.first - 1 + len(properties), len(source.contexts)):
+    for row in range(window_lines.first - 1 + len(properties), len(window_lines.contexts)):
         number = row + 1
-        matches, near = source.matches.get(number, ()), source.near.get(number, ())
-        line = draw_line(number, source.lines[row], source.contexts[row], matches, near=near, code=code.get(row, ()))
+        matches, near = window_lines.matches.get(number, ()), window_lines.near.get(number, ())
+        line = draw_line(
+            number, window_lines.lines[row], window_lines.contexts[row], matches, near=near, code=code.get(row, ())
+        )
         columns = aligned.get(row)
-        yield line if columns is None else DrawnLine(number, line.runs, line.hanging_indent, columns.runs())
+        yield line if columns is None else DrawnLine(number, line.runs, line.hanging_indent, columns.build_runs())
 
 
-def _draw_properties(source: _WindowLines) -> list[DrawnLine]:
-    """Return the drawn lines of the frontmatter that are in the window; they are its first lines."""
-    contexts = source.contexts
+def _draw_properties(window_lines: _WindowLines) -> list[DrawnLine]:
+    """Return the drawn lines of the frontmatter that are in the window, whose first lines they are."""
+    contexts = window_lines.contexts
     end = next((row for row, each in enumerate(contexts) if each.context is not Context.PROPERTIES), len(contexts))
-    if source.first > end:
+    if window_lines.first > end:
         return []
     drawn: list[DrawnLine] = []
     for row, (line, hanging_indent) in enumerate(
-        property_lines([text[:MAX_LINE_CHARS] for text in source.lines[:end]])
+        draw_properties([text[:MAX_LINE_CHARS] for text in window_lines.lines[:end]])
     ):
-        source.apply_highlights(line, row + 1)
+        window_lines.apply_highlights(line, row + 1)
         drawn.append(
-            DrawnLine(row + 1, with_rest(line.runs(), len(source.lines[row]) - MAX_LINE_CHARS), hanging_indent)
+            DrawnLine(
+                row + 1,
+                append_omitted_count(line.build_runs(), len(window_lines.lines[row]) - MAX_LINE_CHARS),
+                hanging_indent,
+            )
         )
-    return drawn[source.first - 1 :]
+    return drawn[window_lines.first - 1 :]
 
 
-def _highlight_code(source: _WindowLines) -> dict[int, list[StyledRange]]:
-    """Return the syntax highlighting of the code in the window, by row, up to `MAX` characters.
+def _highlight_code(window_lines: _WindowLines) -> dict[int, list[StyledRange]]:
+    """Return the syntax highlighting of code in the window, by index of the line in the note.
 
-    The highlighting stops before the first block that exceeds the limit.
+    The highlighting stops before the block with which the code would exceed `MAX_CODE_CHARS` characters.
     """
-    contexts = source.contexts
+    contexts = window_lines.contexts
     fences = Counter(
-        each.block for each in contexts[source.first - 1 :] if each.context is Context.CODE and each.language
+        each.block for each in contexts[window_lines.first - 1 :] if each.context is Context.CODE and each.language
     )
     ranges: dict[int, list[StyledRange]] = {}
-    remaining = MAX
+    remaining = MAX_CODE_CHARS
     for block in fences:
         end = block + 1
         while end < len(contexts) and contexts[end] == contexts[block]._replace(context=Context.CODE):
             end += 1
-        texts = [line[:MAX_LINE_CHARS] for line in source.lines[block + 1 : end]]
+        texts = [line[:MAX_LINE_CHARS] for line in window_lines.lines[block + 1 : end]]
         remaining -= sum(map(len, texts)) + len(texts)
         if remaining < 0:
             break
-        ranges.update(enumerate(code_styles(texts, contexts[block].language), block + 1))
+        ranges.update(enumerate(highlight_code(texts, contexts[block].language), block + 1))
     return ranges
 
 
-def _align_tables(source: _WindowLines) -> Iterator[tuple[int, StyledLine]]:
-    """Yield (row, line with aligned columns) for each row of the tables that begin in the window."""
-    row = source.first - 1
-    while row + 1 < len(source.contexts):
-        if not (_is_table(source, row) and TABLE_RULE.match(source.lines[row + 1]) and "|" in source.lines[row + 1]):
+def _align_tables(window_lines: _WindowLines) -> Iterator[tuple[int, StyledLine]]:
+    """Yield (index of the line, line with aligned columns) for each line of the tables that begin in the window."""
+    row = window_lines.first - 1
+    while row + 1 < len(window_lines.contexts):
+        if not (
+            _is_table(window_lines, row)
+            and TABLE_RULE.match(window_lines.lines[row + 1])
+            and "|" in window_lines.lines[row + 1]
+        ):
             row += 1
             continue
         first = row
-        while row < len(source.contexts) and _is_table(source, row):
+        while row < len(window_lines.contexts) and _is_table(window_lines, row):
             row += 1
-        table = [StyledLine(source.lines[index][:MAX_LINE_CHARS]) for index in range(first, row)]
+        table = [StyledLine(window_lines.lines[index][:MAX_LINE_CHARS]) for index in range(first, row)]
         for index, line in enumerate(table, first):
-            style_line(line, source.contexts[index])
-            source.apply_highlights(line, index + 1)
-        table[0].text_style(0, len(table[0].text), TextStyle.BOLD)
-        if align(table, 1):
+            style_line(line, window_lines.contexts[index])
+            window_lines.apply_highlights(line, index + 1)
+        table[0].add_style(0, len(table[0].text), TextStyle.BOLD)
+        if align_table(table, 1):
             yield from enumerate(table, first)
 
 
-def _is_table(source: _WindowLines, row: int) -> bool:
-    return source.contexts[row].context is Context.PROSE and "|" in source.lines[row]
+def _is_table(window_lines: _WindowLines, row: int) -> bool:
+    return window_lines.contexts[row].context is Context.PROSE and "|" in window_lines.lines[row]

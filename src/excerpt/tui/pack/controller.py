@@ -1,4 +1,4 @@
-"""What goes into the pack: decisions by hand, scope, budget and format. Requests packs and keeps the newest."""
+"""Control what goes into the pack: the user's marks and changes, scope, budget and format. Requests each pack."""
 
 from __future__ import annotations
 
@@ -13,33 +13,35 @@ from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.pack.selection import NO_MARKS, NO_OVERRIDES, MarkedFragment, PackOverrides, SavedMarks
 from excerpt.settings import PackSettings
 from excerpt.text.display import format_count
-from excerpt.tui.common.debouncer import Debouncer, Schedule
+from excerpt.tui.common.debouncer import Debouncer, StartTimer
 from excerpt.tui.engine_worker import QuestionQueue
 from excerpt.tui.messages import CopyRequested, Failure
 
 if TYPE_CHECKING:
     from excerpt.model import Hit, Memory, Pack, Result
     from excerpt.pack.memories import MovedFragments
-    from excerpt.tui.pack.packer import BuiltPack, Cost, LeftOutRow, Packer, PackRequest
+    from excerpt.tui.pack.packer import BuiltPack, LeftOutRow, MarkCost, Packer, PackRequest
 
 BUDGETS = (250, 500, 1_000, 1_500, 2_000, 3_000, 4_000, 6_000, 8_000, 12_000, 16_000, 24_000, 32_000, 64_000, 128_000)
-"""Token budgets to step through in the app, from a short remark to the maximum of large models."""
+"""Token budgets through which keys step, from a short remark to the maximum of large models."""
 
 _COST_DELAY_SECONDS = 0.15
-"""Seconds before the exact cost of a selected fragment is requested, so that moving on requests none."""
+"""Seconds that a fragment stays selected before its exact cost is requested, so that moving fast requests none."""
 
 _SUFFIXES = {Format.MARKDOWN: ".md", Format.XML: ".xml", Format.JSON: ".json"}
 
-MAX_STEPS = 200
-"""Maximum number of decisions that can be undone."""
+MAX_UNDO_STEPS = 200
+"""Maximum number of changes of the choices that can be undone."""
 
 
 @dataclass(frozen=True, slots=True)
 class PackChoices:
-    """The user's marks, and the overrides for the pack. Immutable: each method returns a changed value.
+    """The user's marks, and the overrides: what the user has dropped, reordered or given another scope.
 
-    The overrides apply to the marks, or, while nothing is marked, to the top hits of a query. Those for marks stay when
-    the query changes. Those for top hits belong to their query, and apply again when that is searched again.
+    Immutable: each method returns changed choices. `mark_overrides` apply to the packed marks, and stay when the query
+    changes. While nothing is marked, the pack has the top hits of the query; then the overrides in `query_overrides`
+    for this query apply. `ranked` says that passages are in the order of the scores or the user's own order, else they
+    are in the order of the vault.
     """
 
     marks: tuple[MarkedFragment, ...] = ()
@@ -50,7 +52,7 @@ class PackChoices:
     """Marks of an earlier session. They are in no pack until the user restores them."""
 
     @property
-    def marked(self) -> frozenset[str]:
+    def marked_ids(self) -> frozenset[str]:
         """Ids of the marked fragments."""
         return frozenset(mark.fragment_id for mark in self.marks)
 
@@ -59,14 +61,14 @@ class PackChoices:
         return self.mark_overrides if self.marks else self.query_overrides.get(query, NO_OVERRIDES)
 
     def to_saved_marks(self, query: str) -> SavedMarks:
-        """Return what is saved for the next session: the marks, the query and the overrides for the marks."""
+        """Return what is saved for the next session: all marks, their overrides, and the query."""
         choices = self.with_earlier_marks()
         if not choices.marks:
             return NO_MARKS
         return SavedMarks(query or self.earlier_marks.query, choices.marks, choices.mark_overrides)
 
     def with_earlier_marks(self) -> PackChoices:
-        """Return the choices with the marks of an earlier session before those of this one."""
+        """Return the choices with the marks of an earlier session restored, before the marks of this session."""
         marks = tuple({mark.fragment_id: mark for mark in (*self.earlier_marks.marks, *self.marks)}.values())
         overrides = self.mark_overrides if self.marks else self.earlier_marks.overrides
         return replace(self, marks=marks, mark_overrides=overrides, earlier_marks=NO_MARKS)
@@ -78,7 +80,10 @@ class PackChoices:
         return replace(self, marks=marks, mark_overrides=overrides, earlier_marks=NO_MARKS)
 
     def with_toggled(self, mark: MarkedFragment) -> PackChoices:
-        """Return the choices with this mark added, or removed if it is there. Its fragment is no longer dropped."""
+        """Return the choices with `mark` added, or removed if its fragment_id is marked already.
+
+        The fragment_id of the mark is no longer dropped.
+        """
         marks = tuple(each for each in self.marks if each.fragment_id != mark.fragment_id)
         if len(marks) == len(self.marks):
             marks = (*marks, mark)
@@ -88,32 +93,35 @@ class PackChoices:
         return replace(self, marks=marks, mark_overrides=replace(self.mark_overrides, dropped_ids=dropped))
 
     def without_marks(self) -> PackChoices:
+        """Return the choices without the marks of this session and their overrides."""
         return replace(self, marks=(), mark_overrides=NO_OVERRIDES)
 
     def with_dropped(self, query: str, fragment_ids: Iterable[str]) -> PackChoices:
+        """Return the choices with these fragments dropped from the pack of `query`."""
         return self._with_overrides(query, self.overrides(query).with_dropped(fragment_ids))
 
     def with_restored(self, query: str, fragment_ids: Iterable[str]) -> PackChoices:
-        """Return the choices with these fragments no longer dropped."""
+        """Return the choices with these fragments no longer dropped from the pack of `query`."""
         overrides = self.overrides(query)
         return self._with_overrides(
             query, replace(overrides, dropped_ids=overrides.dropped_ids.difference(fragment_ids))
         )
 
     def with_scope(self, query: str, fragment_ids: Iterable[str], scope: Scope) -> PackChoices:
+        """Return the choices with their own scope for these fragments."""
         return self._with_overrides(query, self.overrides(query).with_scope(fragment_ids, scope))
 
     def with_order(self, query: str, fragment_ids: Iterable[str]) -> PackChoices:
-        """Return the choices with the packs of these fragments first, in this order; the others follow as before."""
+        """Return the choices with the passages of these fragments first, in this order; others follow as before."""
         ids = tuple(fragment_ids)
         overrides = self.overrides(query)
         other_ids = (each for each in overrides.ordered_ids if each not in ids)
         return replace(self, ranked=True)._with_overrides(query, overrides.with_order((*ids, *other_ids)))
 
     def with_next_order(self, query: str) -> PackChoices:
-        """Return the choices with the next order.
+        """Return the choices with the next order of passages.
 
-        The user's own order is cleared, which leaves that of the scores; after this, vault order and scores alternate.
+        The user's own order is followed by the order of the scores, and then by vault order and scores in turn.
         """
         overrides = self.overrides(query)
         if self.ranked and overrides.ordered_ids:
@@ -121,13 +129,13 @@ class PackChoices:
         return replace(self, ranked=not self.ranked)
 
     def order_name(self, query: str) -> str:
-        """Return `vault order`, `own order`, or "" for the order of the scores."""
+        """Return the name of the passages' order: `vault order`, `own order`, or "" for the order of the scores."""
         if not self.ranked:
             return "vault order"
         return "own order" if self.overrides(query).ordered_ids else ""
 
-    def with_moves(self, moves: MovedFragments) -> PackChoices:
-        """Return the choices with the current ids of the fragments."""
+    def with_current_ids(self, moves: MovedFragments) -> PackChoices:
+        """Return the choices with the current ids of fragments whose ids an edit has changed."""
         return replace(
             self, marks=moves.update_marks(self.marks), mark_overrides=moves.update_overrides(self.mark_overrides)
         )
@@ -139,18 +147,18 @@ class PackChoices:
 
 
 class ChoiceHistory:
-    """The undo history of the choices: the current, the earlier and the undone ones."""
+    """The user's current choices for the pack, with earlier ones to undo to and undone ones to redo."""
 
     def __init__(self) -> None:
         self.current = PackChoices()
         self._undo_stack: list[PackChoices] = []
         self._redo_stack: list[PackChoices] = []
 
-    def decide(self, choices: PackChoices) -> bool:
-        """Replace the current choices; return False if the new ones are the same."""
+    def replace_choices(self, choices: PackChoices) -> bool:
+        """Replace the current choices, so that undo restores them; return False if `choices` are the same."""
         if choices == self.current:
             return False
-        self._undo_stack, self._redo_stack = [*self._undo_stack[-MAX_STEPS + 1 :], self.current], []
+        self._undo_stack, self._redo_stack = [*self._undo_stack[-MAX_UNDO_STEPS + 1 :], self.current], []
         self.current = choices
         return True
 
@@ -171,61 +179,62 @@ class ChoiceHistory:
         return True
 
     def redo(self) -> bool:
-        """Restore the choices undone last; return False if there are none."""
+        """Restore the choices that were undone last; return False if there are none."""
         if not self._redo_stack:
             return False
         self._undo_stack.append(self.current)
         self.current = self._redo_stack.pop()
         return True
 
-    def move(self, moves: MovedFragments) -> None:
-        """Replace the ids of moved fragments in all choices. This step cannot be undone."""
-        self.current = self.current.with_moves(moves)
-        self._undo_stack = [each.with_moves(moves) for each in self._undo_stack]
-        self._redo_stack = [each.with_moves(moves) for each in self._redo_stack]
+    def update_fragment_ids(self, moves: MovedFragments) -> None:
+        """Replace changed ids of fragments in all choices, the undone ones too. Undo does not revert this."""
+        self.current = self.current.with_current_ids(moves)
+        self._undo_stack = [each.with_current_ids(moves) for each in self._undo_stack]
+        self._redo_stack = [each.with_current_ids(moves) for each in self._redo_stack]
 
-    def restore(self, saved_marks: SavedMarks) -> None:
-        """Add the marks kept by an earlier session to all choices, so that undo does not remove them."""
+    def load_saved_marks(self, saved_marks: SavedMarks) -> None:
+        """Add the marks of an earlier session to all choices, so that undo does not remove these marks."""
         self.current = replace(self.current, earlier_marks=saved_marks)
         self._undo_stack = [replace(each, earlier_marks=saved_marks) for each in self._undo_stack]
         self._redo_stack = [replace(each, earlier_marks=saved_marks) for each in self._redo_stack]
 
 
 class PackController:
-    """Controller of the pack: the user's choices, the newest pack, and the cost of one more passage.
+    """The state of the pack: the user's choices, the newest pack, and the cost of marking one more fragment.
 
-    `selected` returns the selected hit, `memories` the memories among some marks, or None while they are being read
-    (the pack is requested again afterwards). `on_change` is called when the pack or the cost has changed, `on_build`
-    after each pack, `on_failure` if none could be built, `on_save` with the data to save for the next session.
+    `start_timer` runs a function once after a number of seconds. `selected_hit` returns the hit selected in the list.
+    `marked_memories` returns the memories among some marks, or None while memories are being read; the caller requests
+    the pack again afterwards. `on_change` is called when the pack or the cost has changed, `on_build` after each pack,
+    `on_failure` if a pack could not be built, `on_save` with the marks to save for the next session.
     """
 
     def __init__(
         self,
         engine: QuestionQueue,
         open_packer: Callable[[], Packer],
-        after: Schedule,
+        start_timer: StartTimer,
         settings: PackSettings,
         *,
-        selected: Callable[[], Hit | None],
-        memories: Callable[[Sequence[MarkedFragment]], tuple[Memory, ...] | None],
+        selected_hit: Callable[[], Hit | None],
+        marked_memories: Callable[[Sequence[MarkedFragment]], tuple[Memory, ...] | None],
         on_change: Callable[[], object],
         on_build: Callable[[], object],
         on_failure: Callable[[], object],
         on_save: Callable[[SavedMarks], object],
     ) -> None:
         self.pack_settings = settings
-        """The settings, with scope, budget and format as set by keys."""
-        self.packed: BuiltPack | None = None
+        """The settings of packs, in which scope, budget and format have the values that the user has set by keys."""
+        self.newest_pack: BuiltPack | None = None
         """The newest pack; None if there is nothing to pack."""
-        self.cost: Cost | None = None
-        """Cost of the selected fragment; None if it is marked already."""
+        self.cost: MarkCost | None = None
+        """Tokens that marking the selected fragment would add; None if that fragment is marked already."""
         self.query = ""
-        """Query of the pack: the last one searched, also after the query was cleared."""
+        """The query of the pack: the last query searched, even if the query bar is empty now."""
         self._engine = engine
         self._open_packer = open_packer
         self._settings = settings
-        self._selected = selected
-        self._memories = memories
+        self._selected_hit = selected_hit
+        self._marked_memories = marked_memories
         self._on_change = on_change
         self._on_build = on_build
         self._on_failure = on_failure
@@ -233,10 +242,11 @@ class PackController:
         self._history = ChoiceHistory()
         self._request: PackRequest | None = None
         self._awaits_memories = False
-        self._cost_timer = Debouncer(after)
+        self._cost_timer = Debouncer(start_timer)
         self._reported_missing: frozenset[str] = frozenset()
-        self._listed: frozenset[str] = frozenset()
+        self._listed_ids: frozenset[str] = frozenset()
         self._is_built_from_marks = False
+        """Whether the newest pack was requested with marks, not with the top hits."""
 
     @cached_property
     def _packer(self) -> Packer:
@@ -246,48 +256,51 @@ class PackController:
 
     @property
     def choices(self) -> PackChoices:
-        """The current decisions by hand."""
+        """The user's current choices."""
         return self._history.current
 
     @property
     def can_undo(self) -> bool:
-        """Whether there is a decision to undo."""
+        """Whether there is a change of the choices to undo."""
         return self._history.can_undo
 
     @property
     def can_redo(self) -> bool:
-        """Whether there is a decision to redo."""
+        """Whether there is an undone change of the choices to redo."""
         return self._history.can_redo
 
     @property
     def order(self) -> str:
-        """Order of the pack: `vault order`, `own order`, or "" for that of the scores."""
+        """Order of the passages: `vault order`, `own order` (set by the user), or "" for the order of the scores."""
         return self.choices.order_name(self.query)
 
-    def restore(self, saved_marks: SavedMarks) -> None:
-        """Load the marks of an earlier session. They are in no pack until the user restores them."""
-        self._history.restore(saved_marks)
+    def load_saved_marks(self, saved_marks: SavedMarks) -> None:
+        """Load the marks of an earlier session, which the pack does not include until the user restores them."""
+        self._history.load_saved_marks(saved_marks)
         self.save_marks()
 
     @property
-    def earlier(self) -> tuple[MarkedFragment, ...]:
-        """Marks of an earlier session, and marked fragments of notes that are not in the list now."""
+    def earlier_or_unlisted_marks(self) -> tuple[MarkedFragment, ...]:
+        """Marks of an earlier session, and marks of this session whose fragments are not in the list of hits.
+
+        Marked memories are not included.
+        """
         choices = self.choices
-        marked, saved = choices.marked, choices.earlier_marks.marks
-        elsewhere = (mark for mark in choices.marks if mark.fragment_id not in self._listed)
+        marked, saved = choices.marked_ids, choices.earlier_marks.marks
+        elsewhere = (mark for mark in choices.marks if mark.fragment_id not in self._listed_ids)
         return (
             *(mark for mark in saved if mark.fragment_id not in marked),
             *(mark for mark in elsewhere if memory_id_of(mark.path) is None),
         )
 
     def restore_marks(self) -> bool:
-        """Restore the marks of an earlier session; return False if nothing changed."""
+        """Restore the marks of an earlier session, so that the pack includes them; return False if nothing changed."""
         self.query = self.query or self.choices.earlier_marks.query
-        return self.decide(self.choices.with_earlier_marks())
+        return self.replace_choices(self.choices.with_earlier_marks())
 
     def drop_earlier(self) -> bool:
-        """Remove the marks in `earlier`; return False if nothing changed."""
-        return self.decide(self.choices.without({mark.fragment_id for mark in self.earlier}))
+        """Remove the `earlier_or_unlisted_marks`; return False if nothing changed."""
+        return self.replace_choices(self.choices.without({mark.fragment_id for mark in self.earlier_or_unlisted_marks}))
 
     @property
     def packed_fragments(self) -> frozenset[str]:
@@ -295,70 +308,77 @@ class PackController:
 
         Empty while the pack is still built from the best hits although something is marked, or the reverse.
         """
-        if self.packed is None or self._is_built_from_marks != bool(self.choices.marks):
+        if self.newest_pack is None or self._is_built_from_marks != bool(self.choices.marks):
             return frozenset()
-        return frozenset(each for pack in self.packed.result.packs for each in pack.fragment_ids)
+        return frozenset(each for pack in self.newest_pack.result.packs for each in pack.fragment_ids)
 
     def save_marks(self) -> None:
-        """Pass on the data to save for the next session."""
+        """Call `on_save` with the marks to save for the next session."""
         self._on_save(self.choices.to_saved_marks(self.query))
 
-    def decide(self, choices: PackChoices) -> bool:
-        """Replace the current choices; return False if the new ones are the same."""
-        decided = self._history.decide(choices)
+    def replace_choices(self, choices: PackChoices) -> bool:
+        """Replace the current choices, so that undo restores them; return False if `choices` are the same."""
+        decided = self._history.replace_choices(choices)
         if decided:
             self.save_marks()
         return decided
 
     def undo(self) -> bool:
-        """Undo the last decision; return False if there is none."""
+        """Undo the last change of the choices; return False if there is none."""
         undone = self._history.undo()
         if undone:
             self.save_marks()
         return undone
 
     def redo(self) -> bool:
-        """Redo the decision undone last; return False if there is none."""
+        """Redo the change of the choices that was undone last; return False if there is none."""
         redone = self._history.redo()
         if redone:
             self.save_marks()
         return redone
 
-    def toggle(self, mark: MarkedFragment) -> bool:
-        """Mark a fragment, or remove its mark."""
-        return self.decide(self.choices.with_toggled(mark))
+    def toggle_mark(self, mark: MarkedFragment) -> bool:
+        """Add `mark`, or remove the mark of its fragment; return True, as the choices change."""
+        return self.replace_choices(self.choices.with_toggled(mark))
 
-    def drop(self, row: Pack | LeftOutRow) -> bool:
-        """Drop a pack, or restore a dropped one. Remove the mark of a fragment that is gone."""
+    def drop_or_restore(self, row: Pack | LeftOutRow) -> bool:
+        """Drop a row of the pack panel from the pack, or restore a dropped row; return False if nothing changed.
+
+        For a marked fragment that is no longer in the vault, the mark is removed.
+        """
         from excerpt.model import Pack
 
         choices, fragment_ids = self.choices, row.fragment_ids
-        if not isinstance(row, Pack) and row.dropped:
-            return self.decide(choices.with_restored(self.query, fragment_ids))
+        if not isinstance(row, Pack) and row.is_dropped:
+            return self.replace_choices(choices.with_restored(self.query, fragment_ids))
         if not isinstance(row, Pack) and not row.line_start:
-            return self.decide(choices.with_toggled(MarkedFragment(fragment_ids[0], row.path)))
-        return self.decide(choices.with_dropped(self.query, fragment_ids))
+            return self.replace_choices(choices.with_toggled(MarkedFragment(fragment_ids[0], row.path)))
+        return self.replace_choices(choices.with_dropped(self.query, fragment_ids))
 
-    def shift(self, row: int, steps: int) -> bool:
-        """Move the pack in `row` by `steps` rows; return False if that is impossible."""
-        entries = [pack.entry.fragment_id for pack in self.packed.result.packs] if self.packed is not None else []
+    def move_pack(self, row: int, steps: int) -> bool:
+        """Move the passage in row `row`, from 0, down by `steps` rows, up if negative; return False if impossible."""
+        entries = (
+            [pack.entry.fragment_id for pack in self.newest_pack.result.packs] if self.newest_pack is not None else []
+        )
         target = row + steps
         if not (row < len(entries) and 0 <= target < len(entries)):
             return False
         entries.insert(target, entries.pop(row))
-        return self.decide(self.choices.with_order(self.query, entries))
+        return self.replace_choices(self.choices.with_order(self.query, entries))
 
     def use_next_scope(self, pack: Pack) -> bool:
-        """Use the next scope for this pack alone."""
+        """Use the next scope for this passage of the pack alone; return False if nothing changed."""
         scope = dict(self.choices.overrides(self.query).scopes).get(pack.entry.fragment_id, self.pack_settings.scope)
-        return self.decide(self.choices.with_scope(self.query, pack.fragment_ids, next_in_cycle(list(Scope), scope)))
+        return self.replace_choices(
+            self.choices.with_scope(self.query, pack.fragment_ids, next_in_cycle(list(Scope), scope))
+        )
 
     # --- settings -----------------------------------------------------------------------------------------------------
 
-    def use(self, settings: PackSettings) -> bool:
-        """Use other settings from now on; return False if they are the same.
+    def apply_settings(self, settings: PackSettings) -> bool:
+        """Use `settings` from now on; return False if they are the same as before.
 
-        A scope, budget or format set by keys stays, unless that setting has changed.
+        A scope, budget or format that the user has set by a key stays, unless that setting has changed.
         """
         old, self._settings, current = self._settings, settings, self.pack_settings
         self.pack_settings = replace(
@@ -372,7 +392,7 @@ class PackController:
     def change_settings(
         self, *, scope: Scope | None = None, budget: int | None = None, pack_format: Format | None = None
     ) -> bool:
-        """Change scope, budget or format of the pack; return False if they are the same."""
+        """Change the scope, budget or format of the pack; return False if the new values are the same."""
         old, current = self.pack_settings, self.pack_settings
         self.pack_settings = replace(
             current, scope=scope or current.scope, budget=budget or current.budget, format=pack_format or current.format
@@ -380,11 +400,11 @@ class PackController:
         return self.pack_settings != old
 
     def next_scope(self) -> bool:
-        """Change to the next scope."""
+        """Use the next scope; return True, as the settings change."""
         return self.change_settings(scope=next_in_cycle(list(Scope), self.pack_settings.scope))
 
     def next_format(self) -> bool:
-        """Change to the next format. The template format is included only if the settings name one."""
+        """Use the next format; return False if nothing changed. A template format needs a template in the settings."""
         with_template = bool(self._settings.template) or self._settings.format is Format.TEMPLATE
         formats = [each for each in Format if each is not Format.TEMPLATE or with_template]
         return self.change_settings(pack_format=next_in_cycle(formats, self.pack_settings.format))
@@ -393,7 +413,7 @@ class PackController:
 
     @property
     def is_answered(self) -> bool:
-        """Whether the pack is the answer to the newest request."""
+        """Whether the newest request for a pack has been answered."""
         return not self._awaits_memories and not self._engine.is_waiting("pack")
 
     @property
@@ -404,19 +424,19 @@ class PackController:
     @property
     def is_empty(self) -> bool:
         """Whether the pack has no passages."""
-        return self.packed is None or not self.packed.result.packs
+        return self.newest_pack is None or not self.newest_pack.result.packs
 
-    def ask(self, result: Result | None, strategy: Strategy) -> None:
-        """Request the pack that would be copied now: of the marks, or else of the top hits of `result`."""
+    def ask_pack(self, result: Result | None, strategy: Strategy) -> None:
+        """Request the pack of the marked fragments, or if nothing is marked, of the top hits of `result`."""
         marks = self.choices.marks
         if result is not None and result.query != self.query:
             self.query = result.query
             if marks:
                 self.save_marks()
         hits = result.hits if result is not None else ()
-        self._listed = frozenset(hit.fragment.id for hit in hits)
+        self._listed_ids = frozenset(hit.fragment.id for hit in hits)
         # Nothing is requested without an open index; the caller asks again once it is open.
-        memories = self._memories(marks) if self._engine.is_open else None
+        memories = self._marked_memories(marks) if self._engine.is_open else None
         self._awaits_memories = bool(marks) and memories is None
         if memories is None or not (marks or hits):
             self._engine.forget("pack")
@@ -436,76 +456,78 @@ class PackController:
             ranked=self.choices.ranked,
             memories=memories,
         )
-        self._engine.ask(AskPack(self._packer, self._request), self._pack_loaded, self._pack_failed)
+        self._engine.ask(AskPack(self._packer, self._request), self._handle_pack, self._handle_pack_failure)
 
     @property
     def lacks_memories(self) -> bool:
-        """Whether memories are marked that the newest request for a pack does not include."""
-        memories = self._memories(self.choices.marks)
+        """Whether the newest request for a pack lacks memories that are marked."""
+        memories = self._marked_memories(self.choices.marks)
         return bool(memories) and (self._request is None or self._request.memories != memories)
 
-    def _pack_failed(self, _failure: Failure) -> None:
+    def _handle_pack_failure(self, _failure: Failure) -> None:
         self._replace_pack(None)
         self._on_failure()
 
-    def _pack_loaded(self, packed: BuiltPack) -> None:
+    def _handle_pack(self, packed: BuiltPack) -> None:
         if packed.moves:
-            self._history.move(packed.moves)
+            self._history.update_fragment_ids(packed.moves)
             self.save_marks()
         self._is_built_from_marks = self._request is not None and bool(self._request.marks)
         self._replace_pack(packed)
         self._on_build()
 
     def _replace_pack(self, packed: BuiltPack | None) -> None:
-        if packed != self.packed:
-            self.packed = packed
-            self.show_cost()
+        if packed != self.newest_pack:
+            self.newest_pack = packed
+            self.update_cost()
             self._on_change()
 
-    def newly_missing(self) -> int:
-        """Return how many more marked fragments are gone from the vault than at the last call."""
+    def count_newly_missing(self) -> int:
+        """Return how many marked fragments have disappeared from the vault since the last call."""
         missing = (
-            frozenset(mark.fragment_id for mark in self.packed.missing) if self.packed is not None else frozenset()
+            frozenset(mark.fragment_id for mark in self.newest_pack.missing)
+            if self.newest_pack is not None
+            else frozenset()
         )
         new, self._reported_missing = missing - self._reported_missing, missing
         return len(new)
 
     # --- cost of one more passage -------------------------------------------------------------------------------------
 
-    def show_cost(self) -> None:
-        """Show the estimated cost of the selected fragment. The exact cost is requested if it stays selected."""
-        hit, packed = self._selected(), self.packed
+    def update_cost(self) -> None:
+        """Set `cost` to an estimate for the selected fragment; request the exact cost if it stays selected."""
+        hit, packed = self._selected_hit(), self.newest_pack
         self._cost_timer.stop()
         self._engine.forget("cost")
-        if hit is None or packed is None or hit.fragment.id in self.choices.marked:
+        if hit is None or packed is None or hit.fragment.id in self.choices.marked_ids:
             self.cost = None
             return
-        from excerpt.tui.pack.packer import Cost
+        from excerpt.tui.pack.packer import MarkCost
 
         is_alone = not self.choices.marks
         is_packed = not is_alone and any(hit.fragment.id in pack.fragment_ids for pack in packed.result.packs)
-        self.cost = Cost(hit.fragment.id, 0 if is_packed else hit.fragment.tokens, is_alone)
+        self.cost = MarkCost(hit.fragment.id, 0 if is_packed else hit.fragment.tokens, is_alone)
         self._cost_timer.schedule(_COST_DELAY_SECONDS, self._ask_cost)
 
     def _ask_cost(self) -> None:
-        hit = self._selected()
+        hit = self._selected_hit()
         if hit is not None and self._request is not None:
             from excerpt.tui.pack.packer import AskCost
 
             mark = mark_hit(hit)
-            memories = self._memories((*self.choices.marks, mark))
+            memories = self._marked_memories((*self.choices.marks, mark))
             request = replace(self._request, memories=memories or ())
-            self._engine.ask(AskCost(self._packer, request, mark), self._cost_loaded)
+            self._engine.ask(AskCost(self._packer, request, mark), self._handle_cost)
 
-    def _cost_loaded(self, cost: Cost) -> None:
+    def _handle_cost(self, cost: MarkCost) -> None:
         self.cost = cost
         self._on_change()
 
     # --- copying ------------------------------------------------------------------------------------------------------
 
     def copy_request(self, *, to_file: bool) -> CopyRequested | None:
-        """Return the message that requests a copy of the pack; None if the pack is empty."""
-        packed = self.packed
+        """Return the message that requests to copy the pack, or to write it to a file; None if the pack is empty."""
+        packed = self.newest_pack
         if packed is None or not packed.result.packs:
             return None
         packs = packed.result.packs
@@ -521,15 +543,15 @@ class PackController:
 
 
 def mark_hit(hit: Hit) -> MarkedFragment:
-    """Return the mark of a hit."""
+    """Return a mark for the fragment of a hit, with its matched words."""
     return MarkedFragment(hit.fragment.id, hit.fragment.path, hit.spans)
 
 
 _MIN_BUDGET_TOKENS, _MAX_BUDGET_TOKENS = 50, 1_000_000
 
 
-def typed_budget(text: str) -> int | str:
-    """Return the number of tokens typed, such as `4000`, `4,000` or `4k`, or a sentence that says why it is invalid."""
+def parse_budget(text: str) -> int | str:
+    """Return the number of tokens in `text`, such as `4000`, `4,000` or `4k`, or a sentence why `text` is invalid."""
     number = text.strip().lower().replace(",", "").replace("_", "").replace(" ", "")
     thousands = number.endswith("k")
     digits = number.removesuffix("k")
@@ -538,10 +560,10 @@ def typed_budget(text: str) -> int | str:
     tokens = int(digits[:9]) * (1_000 if thousands else 1)
     if _MIN_BUDGET_TOKENS <= tokens <= _MAX_BUDGET_TOKENS:
         return tokens
-    return f"A budget is {_MIN_BUDGET_TOKENS} tokens at least and {_MAX_BUDGET_TOKENS:,} at most."
+    return f"A budget has at least {_MIN_BUDGET_TOKENS} tokens and at most {_MAX_BUDGET_TOKENS:,}."
 
 
 def next_budget(budget: int, steps: int) -> int:
-    """Return the next larger (`steps` 1) or smaller (-1) of the `BUDGETS`, which need not include `budget`."""
+    """Return the next larger (`steps` 1) or smaller (-1) one of `BUDGETS`. `budget` may be any number of tokens."""
     index = bisect_right(BUDGETS, budget) if steps > 0 else bisect_left(BUDGETS, budget) - 1
     return BUDGETS[max(0, min(index, len(BUDGETS) - 1))]

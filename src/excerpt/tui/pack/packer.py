@@ -1,4 +1,4 @@
-"""Packs for the screen, built in the engine thread, where slow modules are imported."""
+"""Build the packs of the screen. This runs on the engine's thread, where slow modules are imported."""
 
 from __future__ import annotations
 
@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PackRequest:
-    """What a pack is built from: the marks, or the top of `hits` if there are none. `memories` are the marked ones."""
+    """What a pack is built from: the marks, or if nothing is marked, the first of `hits`.
+
+    `overrides` are the user's changes (dropped passages, order, scopes). `ranked` says that passages are in the order
+    of the scores or the user's own order, else in the order of the vault. `memories` are the marked memories.
+    """
 
     query: str
     strategy: Strategy
@@ -40,10 +44,11 @@ class PackRequest:
 
 @dataclass(frozen=True, slots=True)
 class LeftOutRow:
-    """What was left out of the pack, and why.
+    """Lines of a note that were left out of the pack, and the reason.
 
-    `fragment_ids` are the ids of its fragments. The mark of a fragment that is gone has no lines (0). `tokens` counts
-    what the budget left out with its source, anything else without.
+    `fragment_ids` are the ids of the fragments in these lines. For a marked fragment that is no longer in the vault,
+    the lines are 0. `tokens` is the number of tokens of the text; for a passage that the budget left out, the source
+    line is counted too. `is_dropped` says that the user has dropped the lines.
     """
 
     path: str
@@ -52,15 +57,16 @@ class LeftOutRow:
     tokens: int
     reason: str
     fragment_ids: tuple[str, ...]
-    dropped: bool = False
+    is_dropped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltPack:
-    """A pack, the text to copy, and the tokens of that text, which for JSON are not those of the budget.
+    """A pack, with the text to copy and what was left out.
 
-    `moves` maps old ids of marks in the request to current ones, if any have changed. All other fields have current
-    ids.
+    `tokens` counts the text; for a JSON pack, the budget counts its Markdown instead. `missing` are the marks whose
+    fragments are no longer in the vault. `moves` maps ids of marks in the request to current ids, if any have changed;
+    all other fields have current ids.
     """
 
     result: PackResult
@@ -71,28 +77,30 @@ class BuiltPack:
     moves: MovedFragments | None = None
 
 
-DISPLACES_MARK = "replaces another"
+DISPLACES_MARK_REASON = "replaces another mark"
+"""Reason if marking a fragment would push another marked fragment out of the pack."""
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
-    """The tokens that marking a fragment would add to the pack.
+class MarkCost:
+    """The number of tokens that marking a fragment would add to the pack.
 
-    If nothing is marked yet (`alone`), they are the tokens of the new pack. Unless `exact`, they are those of the
-    fragment's own text. `reason` says why the fragment would be left out, or that it would displace another mark.
+    `is_first_mark`: nothing is marked yet, so `tokens` is the size of the new pack. `is_exact`: `tokens` was computed
+    by building the pack, else it is the size of the fragment's text. `reason` says why the fragment would be left out,
+    or that it would replace another marked fragment; "" otherwise.
     """
 
     fragment_id: str
     tokens: int
-    alone: bool
-    exact: bool = False
+    is_first_mark: bool
+    is_exact: bool = False
     reason: str = ""
 
 
 class Packer:
-    """Builder of packs for the screen, with a cache of the last ones.
+    """A builder of packs for the screen, which caches the last packs.
 
-    `vault` is the vault's folder. The path of a template is relative to `config`.
+    `vault` is the vault's folder. The path of a template is relative to the folder `config`.
     """
 
     def __init__(self, vault: Path, config: Path) -> None:
@@ -113,8 +121,8 @@ class Packer:
 
         return PackLinks(self._vault)
 
-    def pack(self, source: MovableSource, request: PackRequest) -> BuiltPack:
-        """Build the pack of a request.
+    def build_pack(self, source: MovableSource, request: PackRequest) -> BuiltPack:
+        """Build the pack of a request from the notes in `source`.
 
         Raises SettingsError for a template or tokenizer that cannot be used.
         """
@@ -123,8 +131,8 @@ class Packer:
 
         source = self._with_memories(source, request)
         request, moves = _with_current_ids(request, source)
-        marked = _fragments(source, request.marks)
-        result = self._result(source, request, marked)
+        marked = _marked_fragments(source, request.marks)
+        result = self._build_result(source, request, marked)
         text = render_output(result, self._links)
         tokenizer = self._tokenizer(request)
         ids_by_location = {
@@ -150,8 +158,11 @@ class Packer:
             moves=moves,
         )
 
-    def cost(self, source: MovableSource, request: PackRequest, mark: MarkedFragment) -> Cost:
-        """Return the cost of marking one more fragment. A copy of a passage in the pack costs 0 and has no `reason`."""
+    def cost_of_mark(self, source: MovableSource, request: PackRequest, mark: MarkedFragment) -> MarkCost:
+        """Return the exact cost of adding `mark` to the marks of a request.
+
+        A fragment whose text is in the pack already, as a copy in another note, costs 0 and has no `reason`.
+        """
         from excerpt.pack.build import OUT_OF_BUDGET_REASON
 
         source = self._with_memories(source, request)
@@ -159,19 +170,19 @@ class Packer:
         extended = replace(
             request, marks=(*request.marks, mark), overrides=request.overrides if request.marks else NO_OVERRIDES
         )
-        new = self._result(source, extended, _fragments(source, extended.marks))
-        old = self._result(source, request, _fragments(source, request.marks)) if request.marks else None
+        new = self._build_result(source, extended, _marked_fragments(source, extended.marks))
+        old = self._build_result(source, request, _marked_fragments(source, request.marks)) if request.marks else None
         fragment = source.fragment(mark.fragment_id)
         key = _location_key(fragment) if fragment is not None else None
         reasons = (each.reason for each in new.left_out if _location_key(each) == key)
         reason = next((reason for reason in reasons if reason in (OUT_OF_BUDGET_REASON, TOO_LARGE)), "")
         if old is not None and not reason and (_packed_ids(old) - _packed_ids(new)).intersection(_marked_ids(request)):
-            reason = DISPLACES_MARK
+            reason = DISPLACES_MARK_REASON
         tokens = new.tokens - (old.tokens if old is not None else 0)
-        return Cost(mark.fragment_id, tokens, alone=old is None, exact=True, reason=reason)
+        return MarkCost(mark.fragment_id, tokens, is_first_mark=old is None, is_exact=True, reason=reason)
 
-    def _result(self, source: NoteSource, request: PackRequest, marked: Iterable[Fragment]) -> PackResult:
-        """Return the pack that `excerpt pack` builds from the same marks or hits."""
+    def _build_result(self, source: NoteSource, request: PackRequest, marked: Iterable[Fragment]) -> PackResult:
+        """Return the pack of `marked`, the request's marked fragments, or of its hits, as `excerpt pack` builds it."""
         from excerpt.pack.formats.registry import renderer_for
 
         spans = {mark.fragment_id: mark.spans for mark in request.marks}
@@ -192,9 +203,9 @@ class Packer:
         )
 
     def _with_memories(self, source: MovableSource, request: PackRequest) -> MovableSource:
-        """Return the source with the memories of the request.
+        """Return a source that has the notes of `source` and the memories of the request.
 
-        It is the same object as before if possible, because the cache of packs depends on it.
+        The same object as before is returned if possible, because the cache of packs depends on its identity.
         """
         from excerpt.pack.memories import SourceWithMemories
 
@@ -222,7 +233,7 @@ class Packer:
 
 @dataclass(frozen=True, slots=True)
 class AskPack:
-    """Engine question: the pack that would be copied now."""
+    """A request to the engine's thread to build a pack."""
 
     kind: ClassVar[str] = "pack"
     priority: ClassVar[Priority] = Priority.PACK
@@ -230,12 +241,12 @@ class AskPack:
     request: PackRequest
 
     def answer(self, engine: Engine) -> BuiltPack:
-        return self.packer.pack(engine.snapshot, self.request)
+        return self.packer.build_pack(engine.snapshot, self.request)
 
 
 @dataclass(frozen=True, slots=True)
 class AskCost:
-    """Engine question: what marking one more fragment would add to the requested pack."""
+    """A request to the engine's thread for the number of tokens that one more mark would add to a pack."""
 
     kind: ClassVar[str] = "cost"
     priority: ClassVar[Priority] = Priority.PACK
@@ -243,12 +254,12 @@ class AskCost:
     request: PackRequest
     mark: MarkedFragment
 
-    def answer(self, engine: Engine) -> Cost:
-        return self.packer.cost(engine.snapshot, self.request, self.mark)
+    def answer(self, engine: Engine) -> MarkCost:
+        return self.packer.cost_of_mark(engine.snapshot, self.request, self.mark)
 
 
 def _with_current_ids(request: PackRequest, source: MovableSource) -> tuple[PackRequest, MovedFragments | None]:
-    """Return the request with the current ids of fragments, and the moves; None if none has moved."""
+    """Return the request with current ids of fragments, and the changed ids; None if no id has changed."""
     from excerpt.pack.memories import find_moved_fragments
 
     moves = find_moved_fragments(request.marks, source)
@@ -259,7 +270,7 @@ def _with_current_ids(request: PackRequest, source: MovableSource) -> tuple[Pack
     ), moves
 
 
-def _fragments(source: NoteSource, marks: Iterable[MarkedFragment]) -> list[Fragment]:
+def _marked_fragments(source: NoteSource, marks: Iterable[MarkedFragment]) -> list[Fragment]:
     fragments = (source.fragment(mark.fragment_id) for mark in marks)
     return [fragment for fragment in fragments if fragment is not None]
 
@@ -283,7 +294,7 @@ def _left_out_row(left_out: OmittedHit, tokens: int, ids_by_location: dict[tuple
 
 
 def _dropped_rows(source: NoteSource, ids: Iterable[str], tokenizer: Tokenizer, reason: str) -> Iterator[LeftOutRow]:
-    """Yield the dropped fragments. Adjacent ones are joined, since they were in one pack."""
+    """Yield a row for each run of adjacent fragments that the user has dropped, which were one passage of the pack."""
     existing = (fragment for fragment_id in ids if (fragment := source.fragment(fragment_id)) is not None)
     fragments = sorted(existing, key=lambda fragment: (fragment.path, fragment.ordinal))
     runs: list[list[Fragment]] = []
@@ -296,4 +307,4 @@ def _dropped_rows(source: NoteSource, ids: Iterable[str], tokenizer: Tokenizer, 
     for run in runs:
         tokens = sum(tokenizer.count(each.text) for each in run)
         ids_of_run = tuple(each.id for each in run)
-        yield LeftOutRow(run[0].path, run[0].line_start, run[-1].line_end, tokens, reason, ids_of_run, dropped=True)
+        yield LeftOutRow(run[0].path, run[0].line_start, run[-1].line_end, tokens, reason, ids_of_run, is_dropped=True)

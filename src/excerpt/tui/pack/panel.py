@@ -1,4 +1,4 @@
-"""The panel with the passages of the pack and what was left out, and the dialog for the budget."""
+"""The panel that lists the passages of the pack and what was left out, and the dialog for the token budget."""
 
 from __future__ import annotations
 
@@ -21,55 +21,63 @@ from excerpt.model import Pack
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.text.display import format_count, line_range, visible_line
 from excerpt.tui.active_keys import bindings
-from excerpt.tui.common.dialog import Box, Dialog
+from excerpt.tui.common.dialog import Dialog, DialogBox
 from excerpt.tui.common.field import Field
-from excerpt.tui.common.row_list import RowList, path_below
-from excerpt.tui.common.strips import FragmentInfo, line
+from excerpt.tui.common.row_list import RowList, join_headings
+from excerpt.tui.common.strips import StyledPart, line
 from excerpt.tui.keymap import key_sign
-from excerpt.tui.pack.controller import PackController, typed_budget
+from excerpt.tui.pack.controller import PackController, parse_budget
 from excerpt.tui.pack.packer import BuiltPack, LeftOutRow
 
 _NAME_CELLS = 26
-"""Minimum cells for names beside a column of scopes that are all the same."""
+"""Minimum cells for names (title and headings): a column of equal scopes is left out if names had less room."""
 _MIN_NAME_CELLS = 18
-"""Minimum cells for names beside columns that can be left out."""
+"""Minimum cells for names: columns of scopes and reasons are left out if names had less room."""
 _EMPTY_TEXT = "The pack is empty. Type a query: the pack takes its best hits, or only your marks."
 
 
 _COLUMN_STYLES = ("row--faint", "pack--heading", "pack--why")
-"""Styles of the columns: lines, scope and reason."""
+"""Component classes of the three columns: lines, scope and reason."""
 
 
 @dataclass(frozen=True, slots=True)
-class PanelContents:
-    """What the panel shows. `ranks` are the ranks of the hits, from 1, by fragment id."""
+class PackPanelContents:
+    """What the pack panel shows: a pack, and the data for the reasons of its passages.
 
-    packed: BuiltPack
-    marked: frozenset[str]
+    `marked_ids` are the ids of the marked fragments, `ranks` the ranks of the hits, from 1, by fragment id. `order` is
+    `vault order`, `own order`, or "" for the order of the scores.
+    """
+
+    built_pack: BuiltPack
+    marked_ids: frozenset[str]
     ranks: Mapping[str, int]
     order: str = ""
 
     @property
     def rows(self) -> tuple[Pack | LeftOutRow, ...]:
-        return (*self.packed.result.packs, *self.packed.left_out)
+        """The passages of the pack, then what was left out of the pack."""
+        return (*self.built_pack.result.packs, *self.built_pack.left_out)
 
 
 @dataclass(frozen=True, slots=True)
-class PanelSelection:
-    """The selected row of the pack panel, from 0. The first `passages` of the `rows` are in the pack."""
+class PackPanelSelection:
+    """The number of the selected row of the pack panel, from 0.
+
+    Of the `row_count` rows, the first `passage_count` are passages of the pack, the others were left out.
+    """
 
     row: int = 0
-    passages: int = 0
-    rows: int = 0
+    passage_count: int = 0
+    row_count: int = 0
 
     @property
     def is_passage(self) -> bool:
         """Whether the selected row is a passage that is in the pack."""
-        return self.row < self.passages
+        return self.row < self.passage_count
 
 
 class PackPanel(RowList):
-    """List of the packs and of what was left out, one line each."""
+    """A list of the passages of the pack, and of what was left out, one line each."""
 
     ROW_HEIGHT = 1
     BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with the pack focused")
@@ -86,7 +94,7 @@ class PackPanel(RowList):
     }
     """
 
-    contents: reactive[PanelContents | None] = reactive(None, init=False)
+    contents: reactive[PackPanelContents | None] = reactive(None, init=False)
 
     def __init__(
         self,
@@ -96,13 +104,13 @@ class PackPanel(RowList):
         id: str | None = None,  # noqa: A002 - Textual's name
         classes: str | None = None,
     ) -> None:
-        """Create the panel. `on_decision` is called after each of its keys, with whether that changed the pack."""
+        """Create the panel. `on_decision` is called after each key of the panel: with True if the choices changed."""
         super().__init__(id=id, classes=classes)
         self._controller = controller
         self._on_decision = on_decision
 
     def on_mount(self) -> None:
-        self.border_title = self._title(None)
+        self.border_title = self._format_border_title(None)
 
     @property
     def row_count(self) -> int:
@@ -114,38 +122,38 @@ class PackPanel(RowList):
 
     @property
     def selected_pack(self) -> Pack | None:
-        """The selected pack; None if the selected row was left out."""
+        """The selected passage of the pack; None if the selected row was left out."""
         return self.selected if isinstance(self.selected, Pack) else None
 
-    def watch_contents(self, old: PanelContents | None, new: PanelContents | None) -> None:
-        """Keep the cursor on its pack, or if that is gone, on its row."""
+    def watch_contents(self, old: PackPanelContents | None, new: PackPanelContents | None) -> None:
+        """Keep the cursor on the selected passage, or on the same row if that passage is gone."""
         selected = old.rows[self.cursor] if old is not None and self.cursor < len(old.rows) else None
-        packs = new.packed.result.packs if new is not None else ()
+        packs = new.built_pack.result.packs if new is not None else ()
         entries = [pack.entry.fragment_id for pack in packs]
         entry = selected.entry.fragment_id if isinstance(selected, Pack) else ""
-        self.rows_changed(entries.index(entry) if entry in entries else self.cursor)
-        self.border_title = self._title(new)
+        self.redraw_rows(entries.index(entry) if entry in entries else self.cursor)
+        self.border_title = self._format_border_title(new)
 
     # --- actions ------------------------------------------------------------------------------------------------------
 
     @property
-    def selection(self) -> PanelSelection:
-        """The selected row, and the number of rows."""
-        passages = len(self.contents.packed.result.packs) if self.contents is not None else 0
-        return PanelSelection(self.cursor, passages, self.row_count)
+    def selection(self) -> PackPanelSelection:
+        """The number of the selected row, and the numbers of passages and rows."""
+        passages = len(self.contents.built_pack.result.packs) if self.contents is not None else 0
+        return PackPanelSelection(self.cursor, passages, self.row_count)
 
     def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:
-        """Return why an action is disabled; "" if it is enabled."""
-        return pack_disabled(action, self.selection, parameters)
+        """Return why an action of this panel is disabled, as a sentence; "" if the action is enabled."""
+        return pack_disabled_reason(action, self.selection, parameters)
 
     def action_drop(self) -> None:
-        """Drop the selected passage, or restore a dropped one."""
+        """Drop the selected passage from the pack, or restore a dropped passage."""
         row = self.selected
-        self._on_decision(row is not None and self._controller.drop(row))
+        self._on_decision(row is not None and self._controller.drop_or_restore(row))
 
     def action_shift(self, steps: int) -> None:
-        """Move the selected passage by so many rows."""
-        self._on_decision(self.selected_pack is not None and self._controller.shift(self.cursor, steps))
+        """Move the selected passage down by `steps` rows, up if negative."""
+        self._on_decision(self.selected_pack is not None and self._controller.move_pack(self.cursor, steps))
 
     def action_own_scope(self) -> None:
         """Use the next scope for the selected passage alone."""
@@ -154,10 +162,10 @@ class PackPanel(RowList):
 
     # --- drawing ------------------------------------------------------------------------------------------------------
 
-    def _title(self, contents: PanelContents | None) -> str:
+    def _format_border_title(self, contents: PackPanelContents | None) -> str:
         if contents is None or not contents.rows:
             return "pack · empty"
-        result, count = contents.packed.result, len(contents.packed.left_out)
+        result, count = contents.built_pack.result, len(contents.built_pack.left_out)
         tokens = f" · {format_count(result.tokens, 'token')} with sources" if result.packs else ""
         omitted = f" · {count} left out" if count else ""
         order = f" · {contents.order}" if contents.order else ""
@@ -173,43 +181,43 @@ class PackPanel(RowList):
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
         assert self.contents is not None
         content = self.contents.rows[row]
-        bar: FragmentInfo = ("▌" if selected else " ", self.style_of("row--bar"))
+        bar: StyledPart = ("▌" if selected else " ", self.style_of("row--bar"))
         left, right = (
             self._draw_pack(row, content, width) if isinstance(content, Pack) else self._draw_left_out(content)
         )
         return (line([bar, *left], right, width, base),)
 
-    def _draw_pack(self, row: int, pack: Pack, width: int) -> tuple[list[FragmentInfo], list[FragmentInfo]]:
+    def _draw_pack(self, row: int, pack: Pack, width: int) -> tuple[list[StyledPart], list[StyledPart]]:
         assert self.contents is not None
-        left: list[FragmentInfo] = [
+        left: list[StyledPart] = [
             (f"{row + 1:>2} ", self.style_of("pack--number")),
             (visible_line(pack.title), self.style_of("pack--title")),
         ]
-        path = path_below(pack.title, pack.heading_path)
+        path = join_headings(pack.title, pack.heading_path)
         left.append((f" › {path}" if path else "", self.style_of("pack--heading")))
-        right: list[FragmentInfo] = []
+        right: list[StyledPart] = []
         columns = zip(self._column_texts(pack), self._column_widths(width), _COLUMN_STYLES, strict=True)
         for text, cells, name in columns:
             if cells:
                 pad = " " * (cells - cell_len(text))
                 right.append((f"  {pad}{text}" if name == "row--faint" else f"  {text}{pad}", self.style_of(name)))
-        right.append(self._draw_tokens(self.contents.packed.result.costs[row]))
+        right.append(self._draw_tokens(self.contents.built_pack.result.costs[row]))
         return left, right
 
     def _column_texts(self, pack: Pack) -> tuple[str, str, str]:
-        """Return the lines, the scope and the reason of a pack. A memory has neither lines nor scope."""
+        """Return the lines, the scope and the reason of a passage; a memory has "" for lines and scope."""
         if memory_id_of(pack.path) is not None:
-            return "", "", self._reason(pack)
+            return "", "", self._pack_reason(pack)
         cut = " […]" if pack.cut_above or pack.cut_below else ""
         lines = line_range(pack.line_start, pack.line_end, "–")
         if pack.place:
             lines = visible_line(format_location(pack.place, pack.line_start, pack.line_end, "–"))
-        return lines, pack.scope + cut, self._reason(pack)
+        return lines, pack.scope + cut, self._pack_reason(pack)
 
     def _column_widths(self, width: int) -> tuple[int, int, int]:
         """Return the width of each column in cells: its widest cell, or 0 where names would get no room."""
         assert self.contents is not None
-        texts = [self._column_texts(pack) for pack in self.contents.packed.result.packs]
+        texts = [self._column_texts(pack) for pack in self.contents.built_pack.result.packs]
         lines, scope, why = (max(map(cell_len, column)) for column in zip(*texts, strict=True))
         room = width - 4 - 9 - (lines + scope + why + 6)
         is_uniform = len({scope for _, scope, _ in texts if scope}) == 1
@@ -217,10 +225,10 @@ class PackPanel(RowList):
             room, scope = room + scope + 2, 0
         return lines, scope, why if room >= _MIN_NAME_CELLS else 0
 
-    def _reason(self, pack: Pack) -> str:
-        """Return the reason for a pack, with its number of marks or further hits: `marked`, `2 marks`, `hit 3 +1`."""
+    def _pack_reason(self, pack: Pack) -> str:
+        """Return why a passage is in the pack: `marked`, `2 marks`, `hit 3`, or `hit 3 +1` (hit 3 and one more)."""
         assert self.contents is not None
-        marks = len(self.contents.marked.intersection(pack.fragment_ids))
+        marks = len(self.contents.marked_ids.intersection(pack.fragment_ids))
         if marks:
             return "marked" if marks == 1 else format_count(marks, "mark")
         ranks = sorted(self.contents.ranks[each] for each in pack.fragment_ids if each in self.contents.ranks)
@@ -228,8 +236,8 @@ class PackPanel(RowList):
             return ""
         return f"hit {ranks[0]}" if len(ranks) == 1 else f"hit {ranks[0]} +{len(ranks) - 1}"
 
-    def _draw_left_out(self, row: LeftOutRow) -> tuple[list[FragmentInfo], list[FragmentInfo]]:
-        parts: list[FragmentInfo] = [
+    def _draw_left_out(self, row: LeftOutRow) -> tuple[list[StyledPart], list[StyledPart]]:
+        parts: list[StyledPart] = [
             (" – ", self.style_of("pack--number")),
             (visible_line(row.reason), self.style_of("pack--out")),
             (f" · {visible_line(row.path)}", self.style_of("pack--heading")),
@@ -237,40 +245,43 @@ class PackPanel(RowList):
         lines = line_range(row.line_start, row.line_end, "–") if row.line_start else ""
         return parts, [(f"{lines:>9}", self.style_of("row--faint")), self._draw_tokens(row.tokens)]
 
-    def _draw_tokens(self, tokens: int) -> FragmentInfo:
+    def _draw_tokens(self, tokens: int) -> StyledPart:
         text = f"{tokens:,}t"
         return f"{' ' * max(1, 8 - cell_len(text))}{text} ", self.style_of("row--faint")
 
 
-def pack_disabled(action: str, selection: PanelSelection, parameters: tuple[object, ...] = ()) -> str:
-    """Return why an action of the pack panel is disabled; "" if it is enabled."""
+def pack_disabled_reason(action: str, selection: PackPanelSelection, parameters: tuple[object, ...] = ()) -> str:
+    """Return why an action of the pack panel is disabled, as a sentence; "" if the action is enabled.
+
+    `parameters` are those of the action, as Textual passes them.
+    """
     if action == "drop":
-        return "" if selection.rows else "The pack is empty."
+        return "" if selection.row_count else "The pack is empty."
     if action == "own_scope":
         return "" if selection.is_passage else "Only a passage that is in the pack has its own scope."
-    return _shift_disabled(selection, parameters) if action == "shift" else ""
+    return _shift_disabled_reason(selection, parameters) if action == "shift" else ""
 
 
-def _shift_disabled(selection: PanelSelection, parameters: tuple[object, ...]) -> str:
+def _shift_disabled_reason(selection: PackPanelSelection, parameters: tuple[object, ...]) -> str:
     if not selection.is_passage:
         return "Only a passage that is in the pack can be moved."
-    if selection.passages == 1:
+    if selection.passage_count == 1:
         return "A pack of one passage has no other order."
     end = "last" if parameters == (1,) else "first"
-    at_end = selection.row == (selection.passages - 1 if end == "last" else 0)
-    return f"It is already the {end} passage of the pack." if at_end else ""
+    at_end = selection.row == (selection.passage_count - 1 if end == "last" else 0)
+    return f"The passage is the {end} one of the pack already." if at_end else ""
 
 
 @dataclass(frozen=True, slots=True)
-class TypedBudget:
-    """The typed number of tokens. `copying` says whether to copy the pack with it."""
+class BudgetDialogResult:
+    """The result of the budget dialog: the number of tokens, and whether to copy the pack with that budget."""
 
-    budget: int
-    copying: bool
+    budget_tokens: int
+    copies_pack: bool
 
 
-class BudgetDialog(Dialog[TypedBudget]):
-    """Dialog for the token budget. Its result is what was typed."""
+class BudgetDialog(Dialog[BudgetDialogResult]):
+    """A dialog in which the user types the token budget of the pack."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("The budget")
 
@@ -287,21 +298,21 @@ class BudgetDialog(Dialog[TypedBudget]):
         self._budget = budget
 
     def compose(self) -> ComposeResult:
-        with Box() as box:
+        with DialogBox() as box:
             box.border_title = Content("Token budget of the pack")
-            box.hint(
+            box.set_hints(
                 f"{key_sign('budget-take')} take",
                 f"{key_sign('budget-copy')} set and copy the pack",
                 f"{key_sign('dialog-leave')} close",
             )
             yield Field(str(self._budget), select_on_focus=True)
-            yield Static(Content("A number of tokens, such as 4000 or 4k."), id="message")
+            yield Static(Content("Type a number of tokens, such as 4000 or 4k."), id="message")
 
-    def action_take(self, copying: bool) -> None:
-        """Close the dialog with the typed budget, or show why it is not valid."""
-        typed = typed_budget(self.query_one(Field).value)
+    def action_take(self, copies_pack: bool) -> None:
+        """Close the dialog with the budget typed, or show why that budget is invalid."""
+        typed = parse_budget(self.query_one(Field).value)
         if isinstance(typed, int):
-            self.dismiss(TypedBudget(typed, copying))
+            self.dismiss(BudgetDialogResult(typed, copies_pack))
         else:
             message = self.query_one("#message", Static)
             message.set_class(True, "-wrong")

@@ -1,4 +1,4 @@
-"""Reasons why an action of the Search tab is disabled, from the state of its list, preview and panels."""
+"""Why an action of the Search tab is disabled, derived from the state of the tab's list, preview and panels."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from excerpt.tui.key_table import ABOUT_HIT
 
 if TYPE_CHECKING:
-    from excerpt.tui.pack.panel import PanelSelection
+    from excerpt.tui.pack.panel import PackPanelSelection
 
 
-class SelectedRow(Enum):
-    """Kind of the row selected in the list of hits."""
+class SelectedRowKind(Enum):
+    """Kind of the hit that keys of the Search tab apply to: none, a fragment or a memory."""
 
     NOTHING = "nothing"
     FRAGMENT = "fragment"
@@ -25,49 +25,56 @@ class SearchState:
     """The state of the Search tab that decides which actions are enabled.
 
     `has_query`: the query is not empty. `has_result`: a result is shown. `is_side_visible`: the side panel is visible.
-    `is_on_name`: it has the focus, on the name of a note and not on a passage. `has_pack`: there is a pack to copy, or
-    one is being built. `can_undo` and `can_redo`: there is something to undo, or to redo. `has_earlier_marks`: marks
-    exist that are not in the list. `is_in_panel`: the pack panel has the focus, and has rows.
+    `is_on_name`: the side panel has the focus, and the name of a note is selected there instead of a passage.
+    `row_kind`: kind of the hit that keys apply to. `has_marks`: a fragment is marked for the pack. `has_pack`: there is
+    a pack to copy, or one is being built. `can_undo` and `can_redo`: a choice for the pack can be undone or redone.
+    `has_earlier_marks`: there are marks of fragments that are not listed. `is_in_panel`: the pack panel has the focus
+    and has rows.
     """
 
     has_query: bool = False
     has_result: bool = False
     is_side_visible: bool = False
     is_on_name: bool = False
-    row: SelectedRow = SelectedRow.NOTHING
+    row_kind: SelectedRowKind = SelectedRowKind.NOTHING
     has_marks: bool = False
     has_pack: bool = False
     can_undo: bool = False
     can_redo: bool = False
     has_earlier_marks: bool = False
     is_in_panel: bool = False
-    selection: PanelSelection | None = None
+    selection: PackPanelSelection | None = None
     """The selected row of the pack panel."""
     has_correction: bool = False
-    """Whether a corrected query is suggested."""
+    """Whether a corrected spelling of the query is suggested."""
     has_files: bool = True
     """Whether the notes are files on this computer, and not in a store."""
 
 
-NO_FILES = "The notes are in a store: there is no file to open."
+NO_FILES = "The notes are in a store. There is no file to open."
 _PANEL_ACTIONS = frozenset({"mark", "edit"})
 
 
-def search_disabled(action: str, state: SearchState, parameters: tuple[object, ...] = ()) -> str:
-    """Return why the Search tab cannot do an action now; "" if it can."""
+def search_disabled_reason(action: str, state: SearchState, parameters: tuple[object, ...] = ()) -> str:
+    """Return why an action of the Search tab is disabled, as a sentence; "" if the action is enabled.
+
+    `parameters` are those of the action, as Textual passes them.
+    """
     if state.is_on_name and action in ABOUT_HIT:
-        return "" if action == "edit" else "That is a name, not a passage."
+        return "" if action == "edit" else "The name of a note is selected, not a passage."
     applies_elsewhere = (state.is_in_panel and action in _PANEL_ACTIONS) or (state.has_correction and action == "edit")
     needs_row = action in ABOUT_HIT or parameters == ("why",)
-    if needs_row and state.row is SelectedRow.NOTHING and not applies_elsewhere:
-        return "This query finds nothing." if state.has_query else "Nothing is listed yet: type a query first."
-    if action in ("edit", "obsidian") and not (state.has_files or applies_elsewhere or state.row is SelectedRow.MEMORY):
+    if needs_row and state.row_kind is SelectedRowKind.NOTHING and not applies_elsewhere:
+        return "This query has no hits." if state.has_query else "Nothing is listed yet: type a query first."
+    if action in ("edit", "obsidian") and not (
+        state.has_files or applies_elsewhere or state.row_kind is SelectedRowKind.MEMORY
+    ):
         return NO_FILES
-    if action == "obsidian" and state.row is SelectedRow.MEMORY:
+    if action == "obsidian" and state.row_kind is SelectedRowKind.MEMORY:
         return "A memory is not a note of the vault."
     on_passage = state.selection is not None and state.selection.is_passage
     is_enabled, reason = {
-        "scroll_view": (state.is_side_visible, "There is nothing to scroll."),
+        "scroll_view": (state.is_side_visible, "The side panel is hidden: there is nothing to scroll."),
         "compare": (state.has_result, "Type a query first, to compare strategies by their hits."),
         "why_not": (state.has_result, "Type a query first, to compare a note with its hits."),
         "copy_pack": (state.has_pack, "Nothing to copy: the pack is empty."),
@@ -76,8 +83,8 @@ def search_disabled(action: str, state: SearchState, parameters: tuple[object, .
         "clear_marks": (state.has_marks, "Nothing is marked."),
         "undo": (state.can_undo, "Nothing to undo."),
         "redo": (state.can_redo, "Nothing to redo."),
-        "show_earlier": (state.has_earlier_marks, "No earlier marks are outside the list."),
-        "drop_earlier": (state.has_earlier_marks, "No earlier marks are outside the list."),
+        "show_earlier": (state.has_earlier_marks, "No fragment is marked outside of the list."),
+        "drop_earlier": (state.has_earlier_marks, "No fragment is marked outside of the list."),
         "remember": (on_passage or not state.is_in_panel, "Only a passage that is in the pack can be remembered here."),
     }.get(action, (True, ""))
     return "" if is_enabled else reason

@@ -1,4 +1,4 @@
-"""The ranked list: hits, best first, the fragments of a note grouped, with memories among them."""
+"""The ranked list of hits, best first, in which the fragments of a note are grouped, with memories among the hits."""
 
 from __future__ import annotations
 
@@ -18,44 +18,45 @@ from textual.strip import Strip
 
 from excerpt.text.display import format_age, visible_line
 from excerpt.tui.active_keys import bindings
-from excerpt.tui.common.row_list import BETWEEN, RowList, elide_middle, name_parts, names_of
-from excerpt.tui.common.strips import FragmentInfo, cells_of, height_bar, line, parts_with_matches
+from excerpt.tui.common.row_list import NAME_SEPARATOR, RowList, elide_middle, list_names, name_parts
+from excerpt.tui.common.strips import StyledPart, line, parts_with_matches, total_cells, vertical_bar
 from excerpt.tui.memory.controller import is_memory
 
 if TYPE_CHECKING:
     from excerpt.model import Fragment, Hit, Span
 
-BELOW = 2
-"""Fragments of a note listed below its best one; the others are folded."""
+MAX_ROWS_BELOW_BEST = 2
+"""Maximum fragments of a note listed below its best fragment; the others are folded."""
 
 _INDENT = 6
-"""Cells before the title: cursor, rank, sign."""
-_BELOW_INDENT = 2
+"""Cells before the title: the bar of the selected row, the rank and a sign."""
+_BELOW_BEST_INDENT = 2
 """Extra indent, in cells, of a fragment below the best one of its note."""
 _MIN_CELLS_FOR_AGES = 40
-"""Narrowest row, in cells, that shows ages."""
+"""Minimum width in cells of a row that shows the age of its note."""
 
 
 @dataclass(frozen=True, slots=True)
 class HitRow:
-    """A row of the list: a hit with its rank, 1-based; 0 for a memory.
+    """A row of the list: a hit with its rank, from 1; a memory has rank 0.
 
-    `below`: it is listed below the best fragment of its note. `more`: number of fragments folded behind it. `folder`
-    distinguishes its note from others of the same title; "" if no other is listed.
+    `is_below_best`: the hit is listed below the best fragment of its note. `folded_count`: number of fragments of the
+    note that are folded (not listed) after this row. `folder` distinguishes the note from other listed notes of the
+    same title; "" if there are none.
     """
 
     hit: Hit
     rank: int
-    below: bool = False
-    more: int = 0
+    is_below_best: bool = False
+    folded_count: int = 0
     folder: str = ""
 
 
-def group_hits(hits: Sequence[Hit], unfolded: Collection[str] = ()) -> tuple[HitRow, ...]:
-    """Return hits and memories as rows, with the fragments of a note grouped under its best one.
+def group_hits(hits: Sequence[Hit], unfolded_paths: Collection[str] = ()) -> tuple[HitRow, ...]:
+    """Return hits and memories as rows, with the fragments of a note grouped under its best fragment.
 
-    At most `BELOW` fragments are listed under the best one, or all if the path of the note is in `unfolded`. Notes are
-    in the order of their best hits.
+    At most `MAX_ROWS_BELOW_BEST` fragments are listed under the best one, or all if the path of the note is in
+    `unfolded_paths`. Notes are in the order of their best hits.
     """
     groups: dict[str, list[tuple[Hit, int]]] = {}
     rank = 0
@@ -66,7 +67,7 @@ def group_hits(hits: Sequence[Hit], unfolded: Collection[str] = ()) -> tuple[Hit
     folders = distinguishing_folders(hits)
     rows: list[HitRow] = []
     for path, group in groups.items():
-        listed = group if path in unfolded else group[: 1 + BELOW]
+        listed = group if path in unfolded_paths else group[: 1 + MAX_ROWS_BELOW_BEST]
         for position, (hit, hit_rank) in enumerate(listed, start=1):
             folded = len(group) - position if position == len(listed) else 0
             rows.append(HitRow(hit, hit_rank, position > 1, folded, folders.get(path, "")))
@@ -74,9 +75,10 @@ def group_hits(hits: Sequence[Hit], unfolded: Collection[str] = ()) -> tuple[Hit
 
 
 def distinguishing_folders(hits: Sequence[Hit]) -> Mapping[str, str]:
-    """Return, by path, the names that distinguish listed notes of the same title.
+    """Return, by path of a note, a name that distinguishes the note from other listed notes of the same title.
 
-    The name is the folder, or the path if two of them are in the same folder.
+    The name is the note's folder, or its path if another of these notes is in the same folder. Notes whose title is
+    unique are left out.
     """
     folders_by_title: dict[str, dict[str, str]] = {}
     for hit in hits:
@@ -92,7 +94,10 @@ def distinguishing_folders(hits: Sequence[Hit]) -> Mapping[str, str]:
 
 
 def matched_stop_words(hits: Sequence[Hit]) -> frozenset[str]:
-    """Return the stop words among the matched words; none if only stop words matched."""
+    """Return the stop words (such as "the") among the matched words of `hits`, ignoring case.
+
+    Returns an empty set if all matched words are stop words, so that these are highlighted then.
+    """
     if not hits:
         return frozenset()
     from excerpt.text.words import detect_language, select_stop_words  # takes 20 ms: not before the first frame
@@ -108,9 +113,9 @@ def matched_stop_words(hits: Sequence[Hit]) -> frozenset[str]:
 
 
 def find_successor(selected: Hit, hits: Sequence[Hit]) -> Hit | None:
-    """Return the hit of the fragment that was selected, else the nearest one of its note, else None.
+    """Return the hit in `hits` that replaces the selected one: the same fragment, else the nearest one of its note.
 
-    An edited fragment has another id, so it is found by its line.
+    An edited fragment has another id, so that fragment is found by its first line. Returns None if the note has no hit.
     """
     fragment = selected.fragment
     for hit in hits:
@@ -121,9 +126,9 @@ def find_successor(selected: Hit, hits: Sequence[Hit]) -> Hit | None:
 
 
 class HitList(RowList):
-    """The list of hits, best first, with memories among them.
+    """The list of hits, best first, with memories among the hits.
 
-    A row has two lines, and a third if other fragments are folded behind it.
+    A row has two lines, and a third one if other fragments of the note are folded.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with the list focused")
@@ -150,12 +155,12 @@ class HitList(RowList):
     }
     """
 
-    marked: reactive[frozenset[str]] = reactive(frozenset(), init=False)
+    marked_ids: reactive[frozenset[str]] = reactive(frozenset(), init=False)
     """Ids of the marked fragments."""
-    packed: reactive[frozenset[str]] = reactive(frozenset(), init=False)
+    packed_ids: reactive[frozenset[str]] = reactive(frozenset(), init=False)
     """Ids of the fragments in the pack, marked or not."""
-    badges: reactive[frozenset[str]] = reactive(frozenset(), init=False)
-    """Ids of the fragments that a memory refers to."""
+    remembered_ids: reactive[frozenset[str]] = reactive(frozenset(), init=False)
+    """Ids of the fragments that are the source of a memory."""
 
     class MarkClicked(Message):
         """Sent when the mark of a row is clicked."""
@@ -168,22 +173,22 @@ class HitList(RowList):
         self.hits: tuple[Hit, ...] = ()
         """All hits, folded or not, in the order of their ranks."""
         self.rows: tuple[HitRow, ...] = ()
-        self._tops: list[int] = [0]
+        self._first_lines: list[int] = [0]
         self._top_score = 0.0
         self._stop_words: frozenset[str] = frozenset()
-        self._unfolded: frozenset[str] = frozenset()
+        self._unfolded_paths: frozenset[str] = frozenset()
         # Until the user moves, the best hit is selected, also when it changes.
-        self._has_moved = False
+        self._has_user_moved = False
 
     @property
     def row_count(self) -> int:
         return len(self.rows)
 
-    def top_of(self, row: int) -> int:
-        return self._tops[min(row, len(self.rows))]
+    def first_line_of(self, row: int) -> int:
+        return self._first_lines[min(row, len(self.rows))]
 
-    def row_at(self, line: int) -> int:
-        return bisect_right(self._tops, line) - 1
+    def row_at_line(self, line: int) -> int:
+        return bisect_right(self._first_lines, line) - 1
 
     @property
     def selected(self) -> Hit | None:
@@ -192,41 +197,38 @@ class HitList(RowList):
     # --- rows and folding ---------------------------------------------------------------------------------------------
 
     def show(self, hits: tuple[Hit, ...], *, is_repeat: bool) -> None:
-        """Show these hits; `is_repeat` says that they answer the same query as the ones before.
+        """List the hits. `is_repeat` says that the hits shown before answered the same query.
 
-        Then a hit that the user selected stays selected at the same place on the screen; if it is gone, the nearest
-        fragment of its note is selected, else the same row. If the user has not moved, the new best hit is selected.
+        If so, a hit that the user selected stays selected, at the same place on the screen. If that hit is gone, the
+        nearest fragment of its note is selected, else the same row. In all other cases the best hit is selected.
         """
-        self._has_moved = self._has_moved and is_repeat
-        self._unfolded = self._unfolded if is_repeat else frozenset()
+        self._has_user_moved = self._has_user_moved and is_repeat
+        self._unfolded_paths = self._unfolded_paths if is_repeat else frozenset()
         self.hits, self._stop_words = hits, matched_stop_words(hits)
         selected = self.selected
-        if selected is not None and self._has_moved:
+        if selected is not None and self._has_user_moved:
             hit = find_successor(selected, hits)
             if hit is not None:
                 self._list_fragment(hit.fragment.id)
             else:
-                self._list_rows(group_hits(hits, self._unfolded), self.cursor)
+                self._list_rows(group_hits(hits, self._unfolded_paths), self.cursor)
             return
-        rows = group_hits(hits, self._unfolded)
+        rows = group_hits(hits, self._unfolded_paths)
         self._list_rows(rows, next((index for index, row in enumerate(rows) if row.rank), 0))
         self.scroll_to(y=0, animate=False, force=True)
 
     def _list_fragment(self, fragment_id: str) -> None:
-        """List the rows with the current folding, and select a fragment.
-
-        If the fragment is folded, its note is unfolded.
-        """
-        rows = group_hits(self.hits, self._unfolded)
+        """List the rows with the current folding, and select a fragment, unfolding its note if necessary."""
+        rows = group_hits(self.hits, self._unfolded_paths)
         index = next((number for number, row in enumerate(rows) if row.hit.fragment.id == fragment_id), None)
         if index is None:
-            self._unfolded |= {hit.fragment.path for hit in self.hits if hit.fragment.id == fragment_id}
-            rows = group_hits(self.hits, self._unfolded)
+            self._unfolded_paths |= {hit.fragment.path for hit in self.hits if hit.fragment.id == fragment_id}
+            rows = group_hits(self.hits, self._unfolded_paths)
             index = next(number for number, row in enumerate(rows) if row.hit.fragment.id == fragment_id)
         self._list_rows(rows, index)
 
     def _list_rows(self, rows: tuple[HitRow, ...], cursor: int) -> None:
-        in_view = self.top_of(self.cursor) - self.scroll_offset.y
+        in_view = self.first_line_of(self.cursor) - self.scroll_offset.y
         top_score = max((row.hit.score for row in rows if row.rank), default=0.0)
         unchanged = 0
         if top_score == self._top_score:
@@ -234,33 +236,33 @@ class HitList(RowList):
                 1 for _ in takewhile(lambda pair: _is_drawn_alike(*pair), zip(self.rows, rows, strict=False))
             )
         self.rows, self._top_score = rows, top_score
-        self._tops = list(accumulate((3 if row.more else 2 for row in rows), initial=0))
-        self.rows_changed(cursor, unchanged)
-        if self._has_moved and self.top_of(self.cursor) - self.scroll_offset.y != in_view:
-            self.scroll_to(y=self.top_of(self.cursor) - in_view, animate=False, force=True)
+        self._first_lines = list(accumulate((3 if row.folded_count else 2 for row in rows), initial=0))
+        self.redraw_rows(cursor, unchanged)
+        if self._has_user_moved and self.first_line_of(self.cursor) - self.scroll_offset.y != in_view:
+            self.scroll_to(y=self.first_line_of(self.cursor) - in_view, animate=False, force=True)
 
     def watch_cursor(self, old: int, new: int) -> None:
-        self._has_moved = True
+        self._has_user_moved = True
         super().watch_cursor(old, new)
         if new == self.row_count - 1:
             self.post_message(self.EndReached())
 
-    def watch_marked(self, old: frozenset[str], new: frozenset[str]) -> None:
+    def watch_marked_ids(self, old: frozenset[str], new: frozenset[str]) -> None:
         changed = old ^ new
         for index, row in enumerate(self.rows):
             if row.hit.fragment.id in changed:
                 self.redraw_row(index)
 
-    def watch_packed(self, old: frozenset[str], new: frozenset[str]) -> None:
-        self.watch_marked(old, new)
+    def watch_packed_ids(self, old: frozenset[str], new: frozenset[str]) -> None:
+        self.watch_marked_ids(old, new)
 
-    def watch_badges(self, old: frozenset[str], new: frozenset[str]) -> None:
-        self.watch_marked(old, new)
+    def watch_remembered_ids(self, old: frozenset[str], new: frozenset[str]) -> None:
+        self.watch_marked_ids(old, new)
 
     # --- selection, keys, mouse ---------------------------------------------------------------------------------------
 
     def select_fragment(self, fragment_id: str) -> None:
-        """Select a fragment if it is in the list, folded or not."""
+        """Select a fragment, unfolding its note if necessary; do nothing if the fragment is not among the hits."""
         index = next((index for index, row in enumerate(self.rows) if row.hit.fragment.id == fragment_id), None)
         if index is not None:
             self.cursor = index
@@ -269,8 +271,8 @@ class HitList(RowList):
             self._post_moved(self.cursor)
 
     def _post_moved(self, row: int) -> None:
-        """Post `Moved` for a selection after the rows have changed, when the row number may be the same as before."""
-        self._has_moved = True
+        """Post `Moved` after the rows have changed: the number of the selected row may be the same as before."""
+        self._has_user_moved = True
         self.post_message(self.Moved(self, row))
 
     def action_unfold(self) -> None:
@@ -279,31 +281,34 @@ class HitList(RowList):
             self._unfold(self.cursor)
 
     def _unfold(self, row: int) -> None:
-        self._unfolded |= {self.rows[row].hit.fragment.path}
+        self._unfolded_paths |= {self.rows[row].hit.fragment.path}
         self._list_fragment(self.rows[self.cursor].hit.fragment.id)
 
     def action_fold(self) -> None:
-        """Fold the fragments of the selected note; if they are folded already, select its best one."""
+        """Fold the fragments of the selected note; if the note is folded already, select its best fragment."""
         if not self.rows:
             return
         best, path = self.cursor, self.rows[self.cursor].hit.fragment.path
-        while self.rows[best].below:
+        while self.rows[best].is_below_best:
             best -= 1
-        if path not in self._unfolded:
+        if path not in self._unfolded_paths:
             self.cursor = best
             return
-        self._unfolded -= {path}
-        if self.cursor - best <= BELOW:
+        self._unfolded_paths -= {path}
+        if self.cursor - best <= MAX_ROWS_BELOW_BEST:
             self._list_fragment(self.rows[self.cursor].hit.fragment.id)
         else:
             self._list_fragment(self.rows[best].hit.fragment.id)
             self._post_moved(best)
 
     def on_click(self, event: events.Click) -> None:
-        """Select the row; on the mark toggle it, on a "more" line unfold, on a double click open the editor."""
+        """Select the clicked row. A click on the mark also toggles the mark, a double click opens the editor.
+
+        A click on the line "▸ 3 more in this note" unfolds the note instead.
+        """
         line_number = event.y + self.scroll_offset.y
-        row = self.row_at(line_number)
-        if row < self.row_count and line_number - self.top_of(row) == self.ROW_HEIGHT:
+        row = self.row_at_line(line_number)
+        if row < self.row_count and line_number - self.first_line_of(row) == self.ROW_HEIGHT:
             self._unfold(row)
             return
         super().on_click(event)
@@ -317,101 +322,108 @@ class HitList(RowList):
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
         hit_row = self.rows[row]
         hit = hit_row.hit
-        bar: FragmentInfo = ("▌" if selected else " ", self.style_of("row--bar"))
-        indent = _INDENT + (_BELOW_INDENT if hit_row.below else 0)
+        bar: StyledPart = ("▌" if selected else " ", self.style_of("row--bar"))
+        indent = _INDENT + (_BELOW_BEST_INDENT if hit_row.is_below_best else 0)
         right = self._draw_figures(hit_row, width)
         left = [bar, *self._draw_rank(hit_row), (" " * (indent - _INDENT), Style.null())]
-        left += self._draw_names(hit_row, width - cells_of(left) - cells_of(right) - 1)
-        text, matches = _snippet(hit, self._highlighted(hit.fragment.text, hit.spans), width - indent)
-        second: list[FragmentInfo] = [bar, (" " * (indent - 1), Style.null())]
+        left += self._draw_names(hit_row, width - total_cells(left) - total_cells(right) - 1)
+        text, matches = _cut_snippet(hit, self._spans_to_highlight(hit.fragment.text, hit.spans), width - indent)
+        second: list[StyledPart] = [bar, (" " * (indent - 1), Style.null())]
         second.extend(parts_with_matches(text, matches, self.style_of("hit--heading"), self.style_of("row--match")))
         lines = [line(left, right, width, base), line(second, (), width, base)]
-        if hit_row.more:
+        if hit_row.folded_count:
             folded = (
-                f"{' ' * (_INDENT + _BELOW_INDENT)}▸ {hit_row.more} more in this note",
+                f"{' ' * (_INDENT + _BELOW_BEST_INDENT)}▸ {hit_row.folded_count} more in this note",
                 self.style_of("row--faint"),
             )
             lines.append(line((folded,), (), width, self.base_style))
         return lines
 
-    def _draw_rank(self, row: HitRow) -> list[FragmentInfo]:
-        """Return the rank, or the sign of a memory, and the sign for marked, packed or remembered."""
+    def _draw_rank(self, row: HitRow) -> list[StyledPart]:
+        """Return the rank (for a memory its sign), then the sign for marked, in the pack, or source of a memory."""
         fragment_id = row.hit.fragment.id
         memory = ("◆", self.style_of("hit--memory"))
         sign = (" ", Style.null())
-        if fragment_id in self.marked:
+        if fragment_id in self.marked_ids:
             sign = ("●", self.style_of("hit--mark"))
-        elif fragment_id in self.packed:
+        elif fragment_id in self.packed_ids:
             sign = ("○", self.style_of("hit--packed"))
-        elif fragment_id in self.badges:
+        elif fragment_id in self.remembered_ids:
             sign = memory
         rank = (f"{row.rank:>2} ", self.style_of("hit--rank")) if row.rank else (f"{memory[0]:>2} ", memory[1])
         return [rank, sign, (" ", Style.null())]
 
-    def _draw_names(self, row: HitRow, cells: int) -> list[FragmentInfo]:
-        """Return the kind of an attachment and the names of the hit; for a memory its title and source."""
+    def _draw_names(self, row: HitRow, cells: int) -> list[StyledPart]:
+        """Return the title and headings of a hit, for an attachment after its kind; for a memory, title and source."""
         hit = row.hit
         if is_memory(hit):
-            parts = (visible_line(hit.fragment.title), "hit--title"), (_memory_source(hit.fragment), "hit--heading")
+            parts = (
+                (visible_line(hit.fragment.title), "hit--title"),
+                (_format_memory_source(hit.fragment), "hit--heading"),
+            )
             return [(text, self.style_of(name)) for text, name in parts]
-        names = [(text, self._highlighted(text, spans)) for text, spans in names_of(hit)]
-        if hit.fragment.kind and not row.below:
+        names = [(text, self._spans_to_highlight(text, spans)) for text, spans in list_names(hit)]
+        if hit.fragment.kind and not row.is_below_best:
             kind = (f"{visible_line(hit.fragment.kind)} ", self.style_of("hit--memory"))
-            return [kind, *self._draw_note_names(row, names, cells - cells_of([kind]))]
+            return [kind, *self._draw_note_names(row, names, cells - total_cells([kind]))]
         return self._draw_note_names(row, names, cells)
 
-    def _draw_note_names(self, row: HitRow, names: list[tuple[str, list[Span]]], cells: int) -> list[FragmentInfo]:
-        """Return the title, the folder if needed to distinguish the note, and the headings.
+    def _draw_note_names(self, row: HitRow, names: list[tuple[str, list[Span]]], cells: int) -> list[StyledPart]:
+        """Return the title, the folder if it distinguishes the note, and the headings, in at most `cells` cells.
 
-        A row below the best one of its note shows only the headings.
+        A row below the best fragment of its note shows only the headings.
         """
         title, soft = self.style_of("hit--title"), self.style_of("hit--heading")
         match = self.style_of("row--match")
-        if row.below and len(names) > 1:
+        if row.is_below_best and len(names) > 1:
             return name_parts(names[1:], cells, soft, soft, match)
-        if row.below or not row.folder:
+        if row.is_below_best or not row.folder:
             return name_parts(names, cells, title, soft, match)
         folder = [(f" in {elide_middle((visible_line(row.folder), ()), cells // 3)[0]}", soft)]
         if len(names) == 1:
-            return [*name_parts(names, cells - cells_of(folder), title, soft, match), *folder]
-        parts = [*name_parts(names[:1], (cells - cells_of(folder)) // 2, title, soft, match), *folder, (BETWEEN, soft)]
-        return [*parts, *name_parts(names[1:], cells - cells_of(parts), soft, soft, match)]
+            return [*name_parts(names, cells - total_cells(folder), title, soft, match), *folder]
+        parts = [
+            *name_parts(names[:1], (cells - total_cells(folder)) // 2, title, soft, match),
+            *folder,
+            (NAME_SEPARATOR, soft),
+        ]
+        return [*parts, *name_parts(names[1:], cells - total_cells(parts), soft, soft, match)]
 
-    def _draw_figures(self, row: HitRow, width: int) -> list[FragmentInfo]:
-        """Return the score as a bar relative to the top score, the token count and the age of the note."""
+    def _draw_figures(self, row: HitRow, width: int) -> list[StyledPart]:
+        """Return a bar for the score relative to the best hit's, the token count, and the age of the note."""
         hit, faint = row.hit, self.style_of("row--faint")
         # A query of filters alone ranks nothing, so no hit has a share.
         share = hit.score / self._top_score if row.rank and hit.confidence is not None and self._top_score else 0.0
-        figures: list[FragmentInfo] = [(f" {height_bar(share)}", self.style_of("hit--score"))]
+        figures: list[StyledPart] = [(f" {vertical_bar(share)}", self.style_of("hit--score"))]
         figures.append((f" {hit.fragment.tokens:>4,}t", faint))
         if width >= _MIN_CELLS_FOR_AGES:
             figures.append((f" {format_age(hit.modified, time.time()) if hit.modified else '':>4} ", faint))
         return figures
 
-    def _highlighted(self, text: str, spans: Sequence[Span]) -> list[Span]:
-        """Return the matched spans to highlight: those that are not stop words."""
+    def _spans_to_highlight(self, text: str, spans: Sequence[Span]) -> list[Span]:
+        """Return the spans of `text` to highlight: matched words except stop words."""
         return [span for span in spans if text[span.start : span.end].casefold() not in self._stop_words]
 
 
 def _is_drawn_alike(old: HitRow, new: HitRow) -> bool:
-    """Return whether a row is drawn as before; hits are compared by identity, as their texts are long."""
-    return old.hit is new.hit and (old.rank, old.below, old.more, old.folder) == (
+    """Return whether two rows look the same; hits are compared by identity, because their texts are long."""
+    return old.hit is new.hit and (old.rank, old.is_below_best, old.folded_count, old.folder) == (
         new.rank,
-        new.below,
-        new.more,
+        new.is_below_best,
+        new.folded_count,
         new.folder,
     )
 
 
-def _memory_source(fragment: Fragment) -> str:
-    """Return the source of a memory, without folders, and why it was kept."""
+def _format_memory_source(fragment: Fragment) -> str:
+    """Return the file name of a memory's source, and the reason why the memory was kept; "" if it has neither."""
     if not fragment.heading_path:
         return ""
     source, *reasons = fragment.heading_path
-    return BETWEEN + " · ".join((source.rpartition("/")[2], *reasons))
+    return NAME_SEPARATOR + " · ".join((source.rpartition("/")[2], *reasons))
 
 
-def _snippet(hit: Hit, spans: Sequence[Span], cells: int) -> tuple[str, list[tuple[int, int]]]:
+def _cut_snippet(hit: Hit, spans: Sequence[Span], cells: int) -> tuple[str, list[tuple[int, int]]]:
     from excerpt.text.snippet import snippet  # imports the Markdown reader, which an empty list does not need
 
     return snippet(hit.fragment.text, spans, cells)

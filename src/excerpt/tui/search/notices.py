@@ -1,4 +1,4 @@
-"""Texts shown in place of the hits, and in the title of their list."""
+"""Texts shown in place of the list of hits, and the title of that list."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from excerpt.tui.keymap import key_sign
 if TYPE_CHECKING:
     from excerpt.model import Result
 
-_GAUGE = 30
+_GAUGE_CELLS = 30
 
 
-_NO_INDEX = EmptyState("Opening the index", "A moment.")
+_OPENING_NOTICE = EmptyState("Opening the index", "The search is ready in a moment.")
 
 
 def search_notice(index: IndexState, vault: Path, *, first: bool = False) -> EmptyState:
     """Return the text shown in place of the list while there is no query.
 
-    `first` adds instructions for a user who has not opened a vault of their own before.
+    `index` is the state of the index, `vault` the vault's folder. `first` adds instructions for a user who has never
+    opened a vault before, except the demo.
     """
     if index.status is not None and index.status.notes:
         title = f"Search {format_count(index.status.notes, 'note')}"
@@ -39,15 +40,15 @@ def search_notice(index: IndexState, vault: Path, *, first: bool = False) -> Emp
             )
         return EmptyState(title, "Filters such as tag:work, path:trips or title:plan narrow it.", keys)
     if index.progress is not None:
-        return _reading(index)
+        return _reading_notice(index)
     if index.failure is not None and not index.is_locked:
         return index.failure
     if index.is_locked:
         return EmptyState("Another excerpt is indexing this vault", "Its progress appears here.")
-    return _NO_INDEX if index.status is None or index.watch is Watch.NOT_YET else _no_notes(vault)
+    return _OPENING_NOTICE if index.status is None or index.watch is Watch.NOT_YET else _no_notes_notice(vault)
 
 
-def _no_notes(vault: Path) -> EmptyState:
+def _no_notes_notice(vault: Path) -> EmptyState:
     return EmptyState(
         "No notes found",
         f"{vault} has no Markdown file that excerpt can read.",
@@ -55,11 +56,11 @@ def _no_notes(vault: Path) -> EmptyState:
     )
 
 
-def _reading(index: IndexState) -> EmptyState:
+def _reading_notice(index: IndexState) -> EmptyState:
     progress = index.progress
     assert progress is not None
-    filled = round(share_done(progress) * _GAUGE)
-    gauge = "█" * filled + "░" * (_GAUGE - filled)
+    filled = round(share_done(progress) * _GAUGE_CELLS)
+    gauge = "█" * filled + "░" * (_GAUGE_CELLS - filled)
     files = f"{progress.notes_done:,} of {format_count(progress.notes_total, 'file')}"
     if index.paused:
         continues = f"“The index” among the commands ({key_sign('palette')}) continues it."
@@ -71,14 +72,14 @@ def _reading(index: IndexState) -> EmptyState:
 
 
 def is_unanswered(result: Result | None) -> bool:
-    """Return whether there are hits but none of them is likely to answer the query."""
+    """Return whether the result has hits, but none of them is likely to answer the query."""
     return result is not None and bool(result.hits) and result.confidence is Confidence.NOTHING
 
 
 def list_title(result: Result | None, correction: str, *, is_lower_bound: bool = False) -> str:
-    """Return the title of the list, with the number of hits shown if more fragments match.
+    """Return the title of the list of hits, with the number of hits if more fragments match than are listed.
 
-    `is_lower_bound` marks the number of matches as a lower bound. `correction` is the suggested query, or "".
+    `is_lower_bound` says that more fragments may match than counted. `correction` is the suggested query, or "".
     """
     if result is None or not result.hits:
         return ""
@@ -94,20 +95,20 @@ def list_title(result: Result | None, correction: str, *, is_lower_bound: bool =
     return f"{title} · {result.requested_strategy} found nothing" if is_fallback else title
 
 
-def no_hits_notice(result: Result, building: str, correction: str) -> EmptyState:
+def no_hits_notice(result: Result, build_progress: str, correction: str) -> EmptyState:
     """Return the text shown in place of the list if a search found nothing.
 
-    `building` is the progress of an index build, or "". `correction` is the suggested query, or "".
+    `build_progress` is the progress of an index build, or "". `correction` is the suggested query, or "".
     """
     # Whatever strategy is requested, the engine tries the others before it finds nothing.
-    attempts = "excerpt searched by words, proximity and meaning."
-    build_note = f" The index is still being built: {building}." if building else ""
+    searched_by = "excerpt searched by words, proximity and meaning."
+    build_note = f" The index is still being built: {build_progress}." if build_progress else ""
     hint = "Try fewer or other words."
     if any(sign in result.query for sign in ':"#-'):
         hint = f"“Narrower and wider queries” among the commands ({key_sign('palette')}) has queries without it."
     title = f"Nothing found for {result.query}"
     if correction:
         return EmptyState(
-            f"Did you mean {correction}? {key_sign('edit')} takes it.", f"{title}. {attempts}{build_note}", hint
+            f"Did you mean {correction}? {key_sign('edit')} takes it.", f"{title}. {searched_by}{build_note}", hint
         )
-    return EmptyState(title, attempts + build_note, hint)
+    return EmptyState(title, searched_by + build_note, hint)

@@ -1,4 +1,4 @@
-"""The Search tab: query, ranked list, side panel and pack. It asks the engine and passes the answers to its parts."""
+"""The Search tab: query, ranked list, side panel and pack. The tab asks the engine and shows the answers."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from textual.widgets import Input, Static
 from excerpt.kinds import Format, Scope, Strategy, next_in_cycle
 from excerpt.pack.selection import SavedMarks
 from excerpt.settings import Settings
-from excerpt.text.display import format_lines
+from excerpt.text.display import format_count, format_lines
 from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.debouncer import Debouncer
 from excerpt.tui.common.notice import EmptyState, Notice
 from excerpt.tui.common.row_list import RowList
-from excerpt.tui.common.split import SHARE, Split
+from excerpt.tui.common.split import DEFAULT_LIST_SHARE, Split
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.key_table import ABOUT_HIT
 from excerpt.tui.keymap import key_sign
@@ -38,7 +38,7 @@ from excerpt.tui.messages import (
 )
 from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.pack.controller import PackController, mark_hit, next_budget
-from excerpt.tui.search.disabled import SearchState, SelectedRow, search_disabled
+from excerpt.tui.search.disabled import SearchState, SelectedRowKind, search_disabled_reason
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.notices import is_unanswered, list_title, no_hits_notice
 from excerpt.tui.search.query_bar import AnswerStatus, QueryBar, QueryMenu
@@ -48,31 +48,34 @@ if TYPE_CHECKING:
     from excerpt.model import Hit, Memory, Result
     from excerpt.tui.memory.worker import FoundMemories, MemoryWorker
     from excerpt.tui.pack.packer import Packer
-    from excerpt.tui.pack.panel import PackPanel, TypedBudget
+    from excerpt.tui.pack.panel import BudgetDialogResult, PackPanel
     from excerpt.tui.search.side_panel import SidePanel
-    from excerpt.tui.search.strategies import Choice
+    from excerpt.tui.search.strategies import StrategyChoice
 
 _HIT_ACTIONS = ABOUT_HIT | {"move", "remember", "show_view"}
-"""Actions on hits: pressed right after a letter, they wait for the answer to the whole query."""
+"""Actions that apply to a hit. While a search is pending, they are delayed until its hits are listed."""
 _BUSY_AFTER_SECONDS = 0.5
-"""Seconds before a pending search is shown as such."""
+"""Seconds after which the status of the query bar says that a search is still running."""
 
 _LIST_ACTIONS = frozenset({"copy_fragment", "obsidian", "next_view", "enter_side"})
-"""Actions whose keys do nothing in the pack panel: they apply to the list and the side panel."""
+"""Actions on the list or the side panel, whose keys are disabled while the pack panel has the focus."""
 
 _MENU_ACTIONS = frozenset({"move", "mark", "edit", "back"})
-"""Actions whose keys belong to the menu while it is open."""
+"""Actions whose keys control the menu of the query bar instead while that menu is open."""
 
 
-_MIN_SIDE_SHARE = 0.65
-"""Least share of the height for the side panel when it is below the list and shows no passage."""
+_MIN_SIDE_HEIGHT_SHARE = 0.65
+"""Minimum share of the height, 0 to 1, for the side panel below the list.
+
+It applies to the views why, related notes and map, which need more room than a passage.
+"""
 
 
 class SearchPane(Vertical):
     """The Search tab.
 
-    State: the strategy, the result shown, and which panels are visible. All other state belongs to the controllers: the
-    pane passes keys on to them and shows their answers.
+    The pane holds the strategy, the result shown, and which panels are visible. Controllers hold all other state: the
+    pane passes keys on to the controllers and shows their answers.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Search")
@@ -106,13 +109,13 @@ class SearchPane(Vertical):
     result: var[Result | None] = var(None, init=False)
     placeholder: var[EmptyState] = var(EmptyState("Type to search."), init=False)
     """Text shown in place of the list while there is no query."""
-    share = SHARE
-    """The list's share of the body, the same in all tabs."""
+    share = DEFAULT_LIST_SHARE
+    """Share of the width or height for the list, 0 to 1, the same in all tabs."""
     progress: var[str] = var("", init=False)
     """Progress of the index build; "" while none is running."""
 
     is_populated = False
-    """Whether the panels are mounted, which happens after the first frame."""
+    """Whether the side panel and the pack panel are mounted, which happens after the first frame."""
     side: SidePanel
     pack_panel: PackPanel
 
@@ -120,7 +123,7 @@ class SearchPane(Vertical):
         self,
         settings: Settings,
         engine: EngineWorker,
-        memories: MemoryWorker,
+        memory_worker: MemoryWorker,
         open_packer: Callable[[], Packer],
         *,
         has_files: bool = True,
@@ -131,9 +134,9 @@ class SearchPane(Vertical):
         self.set_reactive(SearchPane.strategy, settings.search.strategy)
         self.memories = RecallController(
             engine,
-            memories,
+            memory_worker,
             settings.memory,
-            on_found=self._memories_found,
+            on_found=self._handle_memories,
             on_change=self._show_badges,
         )
         self.pack = PackController(
@@ -141,22 +144,25 @@ class SearchPane(Vertical):
             open_packer,
             self.set_timer,
             settings.pack,
-            selected=lambda: self.selected,
-            memories=self.memories.marked_memories,
+            selected_hit=lambda: self.selected,
+            marked_memories=self.memories.marked_memories,
             on_change=self._show_pack,
-            on_build=self._pack_built,
-            on_failure=self._pack_failed,
+            on_build=self._handle_built_pack,
+            on_failure=self._cancel_copy,
             on_save=lambda marks: self.post_message(MarksChanged(marks)),
         )
         self._settings = settings
         self._engine = engine
-        self._limit = settings.search.limit
+        self._hit_limit = settings.search.limit
         self._pending_actions: list[Callable[[], Awaitable[object]]] = []
+        """Actions to run when the newest query is answered, in order."""
         self._search_error: EmptyState | None = None
-        self._busy = Debouncer(self.set_timer)
-        self._pending_selection = ""
-        self._correction = ""
-        self._pending_copy: bool | None = None
+        self._busy_timer = Debouncer(self.set_timer)
+        self._pending_selection_id = ""
+        """Id of the fragment to select in the next result; "" for none."""
+        self._corrected_query = ""
+        self._pending_copy_to_file: bool | None = None
+        """Whether the copy of the pack that waits for an answer goes to a file; None if no copy waits."""
         self._last_state = SearchState()
 
     def compose(self) -> ComposeResult:
@@ -176,11 +182,11 @@ class SearchPane(Vertical):
         self._show_result()
 
     async def mount_panels(self) -> None:
-        """Mount what the first frame does not show: the side panel and the pack panel."""
+        """Mount the side panel and the pack panel, which the first frame does not show, and search."""
         from excerpt.tui.pack.panel import PackPanel
         from excerpt.tui.search.side_panel import SidePanel
 
-        self.side = SidePanel(self._engine, query=lambda: self.query_text, put=self._bar.put, id="side")
+        self.side = SidePanel(self._engine, query=lambda: self.query_text, set_query=self._bar.set_query, id="side")
         self.pack_panel = PackPanel(self.pack, self._apply_decision, id="packed", classes="panel")
         await self.query_one("#aside").mount(self.side, self.pack_panel)
         self.query_one(Split).show_context()
@@ -204,6 +210,7 @@ class SearchPane(Vertical):
 
     @property
     def query_text(self) -> str:
+        """The query as typed."""
         return self._bar.text
 
     @property
@@ -213,7 +220,7 @@ class SearchPane(Vertical):
 
     @property
     def _target_hit(self) -> Hit | None:
-        """The hit that keys apply to: the passage in the side panel while that has the focus, else the selected hit."""
+        """The hit that keys apply to: the side panel's passage if that panel has the focus, else the selected hit."""
         return self.side.passage if self.is_populated and self.side.has_focus_within else self.selected
 
     @property
@@ -227,44 +234,44 @@ class SearchPane(Vertical):
 
     @property
     def is_up_to_date(self) -> bool:
-        """Whether list and pack are up to date with the last requests."""
+        """Whether the list and the pack show the answers to the newest requests."""
         return not self._is_searching and self.pack.is_answered
 
     # --- calls from the main screen -----------------------------------------------------------------------------------
 
-    def use_settings(self, settings: Settings) -> None:
-        """Use other settings from now on; only changed ones take effect, at once."""
+    def apply_settings(self, settings: Settings) -> None:
+        """Apply `settings`. A value that the user has set by a key stays if its setting has not changed."""
         old, self._settings = self._settings, settings
         if old.search.strategy is not settings.search.strategy:
             self.strategy = settings.search.strategy
-        self._apply_decision(self.pack.use(settings.pack))
+        self._apply_decision(self.pack.apply_settings(settings.pack))
         if self.memories.use(settings.memory):
-            self._showing_changed()
+            self._refresh_memories()
 
-    def restore(self, saved_marks: SavedMarks) -> None:
-        """Add the marks of an earlier session."""
-        self.pack.restore(saved_marks)
+    def load_saved_marks(self, saved_marks: SavedMarks) -> None:
+        """Load the marks of an earlier session, which the pack does not include until the user restores them."""
+        self.pack.load_saved_marks(saved_marks)
         self._show_choices()
 
     async def open_query_store(self, store: QueryStore) -> None:
-        """Store queries from now on, and load the history."""
+        """Store queries in `store` from now on, and load the history from it."""
         await self._bar.queries.open_store(store)
 
-    def index_changed(self) -> None:
-        """Repeat the requests for all that is shown, because there is a newer index."""
+    def repeat_requests(self) -> None:
+        """Repeat the requests for the hits and the pack, because the index has changed."""
         if self.query_text.strip():
-            self._bar.read()
+            self._bar.ask_interpretation()
             self.search()
         elif self.pack.choices.marks:
             self._ask_pack()
 
-    def refresh_missing_marks(self) -> None:
-        """Request marked fragments again that were missing: they may have been found elsewhere."""
-        if self.pack.packed is not None and self.pack.packed.missing:
+    def retry_missing_marks(self) -> None:
+        """Request the pack again if marked fragments were missing: they may have been found at another place."""
+        if self.pack.newest_pack is not None and self.pack.newest_pack.missing:
             self._ask_pack()
 
-    def recall(self) -> None:
-        """Request the memories that match the answered query."""
+    def ask_memories(self) -> None:
+        """Request the memories that match the query of the result shown."""
         self.memories.ask(self._answered_query, self.pack.choices.marks)
 
     @property
@@ -300,18 +307,18 @@ class SearchPane(Vertical):
     # --- searching ----------------------------------------------------------------------------------------------------
 
     @on(Input.Changed, "#query")
-    def _query_changed(self, event: Input.Changed) -> None:
+    def _search_changed_query(self, event: Input.Changed) -> None:
         event.stop()
-        self._limit = self._settings.search.limit
+        self._hit_limit = self._settings.search.limit
         self.search()
 
     def watch_strategy(self) -> None:
         self._bar.status.strategy = self.strategy
-        self._limit = self._settings.search.limit
+        self._hit_limit = self._settings.search.limit
         self.search()
 
     def search(self) -> None:
-        """Search for the current query; called again when there is a newer index."""
+        """Request the hits of the current query, and show when they arrive; clear the list if the query is empty."""
         if not self.is_populated:
             return
         query = self.query_text.strip()
@@ -322,19 +329,21 @@ class SearchPane(Vertical):
             self.result = None
             self._ask_pack()
             return
-        in_sight = self.size.height // self._hits.ROW_HEIGHT
+        visible_rows = self.size.height // self._hits.ROW_HEIGHT
         from excerpt.tui.questions import AskSearch
 
-        question = AskSearch(query, self.strategy, self._limit, in_sight)
-        self._engine.ask(question, partial(self._search_done, in_sight), self._search_failed, is_interim=True)
-        if not self._busy.is_pending and not self._bar.status.busy:
-            self._busy.schedule(_BUSY_AFTER_SECONDS, self._show_busy)
+        question = AskSearch(query, self.strategy, self._hit_limit, visible_rows)
+        self._engine.ask(
+            question, partial(self._handle_result, visible_rows), self._handle_search_failure, is_interim=True
+        )
+        if not self._busy_timer.is_pending and not self._bar.status.busy:
+            self._busy_timer.schedule(_BUSY_AFTER_SECONDS, self._show_busy)
 
     def _show_busy(self) -> None:
         self._bar.status.busy = "searching…"
 
     def _stop_waiting(self) -> None:
-        self._busy.stop()
+        self._busy_timer.stop()
         self._bar.status.busy = ""
 
     def _end_search(self, error: EmptyState | None = None) -> None:
@@ -342,21 +351,24 @@ class SearchPane(Vertical):
         self._pending_actions.clear()
         self._search_error = error
 
-    def _search_done(self, in_sight: int, result: Result) -> None:
-        """Show an answer, even if a newer query is pending, and request the matches of hits below the visible rows."""
+    def _handle_result(self, visible_rows: int, result: Result) -> None:
+        """Show the result, even if a newer query is pending, and request the matched words of the hits not yet visible.
+
+        `visible_rows` is the number of visible rows of the list: for these the result has the matched words already.
+        """
         if not self._is_searching:
             self._stop_waiting()
         self._search_error = None
         self.result = result
         self.call_after_refresh(self._engine.mark_drawn, self._engine.last_delivered)
-        if len(result.hits) > in_sight:
+        if len(result.hits) > visible_rows:
             from excerpt.tui.questions import AskSpans
 
-            self._engine.ask(AskSpans(result), self._show_all_matches)
+            self._engine.ask(AskSpans(result), self._handle_all_matches)
         if not self._is_searching and self._pending_actions:
-            self.app.call_later(self._act_on_answer)
+            self.app.call_later(self._run_pending_actions)
 
-    def _search_failed(self, failure: Failure) -> None:
+    def _handle_search_failure(self, failure: Failure) -> None:
         """Show the error in place of the hits."""
         self._end_search(EmptyState.of_failure(failure))
         self.result = None
@@ -367,7 +379,7 @@ class SearchPane(Vertical):
         return self._engine.is_waiting("search")
 
     def has_to_wait(self, action: str) -> bool:
-        """Return whether the action has to wait for hits that are not there yet."""
+        """Return whether the action applies to a hit and has to wait because a search is pending."""
         moves_elsewhere = action == "move" and (
             self.query_one("#aside").has_focus_within or self._bar.queries.is_in_history
         )
@@ -377,67 +389,66 @@ class SearchPane(Vertical):
 
     @property
     def is_opening(self) -> bool:
-        """Whether actions wait for an answer, or the query menu for its rows."""
+        """Whether actions wait for the hits of a query, or the query menu waits for its rows."""
         return bool(self._pending_actions) or self._engine.is_waiting("suggest")
 
     def run_when_answered(self, action: Callable[[], Awaitable[object]]) -> None:
-        """Call `action` when the newest query is answered."""
+        """Run `action` when the newest query is answered, after the actions that wait already."""
         self._pending_actions.append(action)
 
-    async def _act_on_answer(self) -> None:
+    async def _run_pending_actions(self) -> None:
         actions, self._pending_actions = self._pending_actions, []
         for action in actions:
             await action()
 
-    def _show_all_matches(self, result: Result) -> None:
-        """Redraw the rows with the matches of all hits, and request the pack again.
+    def _handle_all_matches(self, result: Result) -> None:
+        """Redraw the list with the matched words of all hits in `result`, and request the pack again.
 
-        Of the visible rows, only fragments below the best one of their note change. A passage too long for the pack is
-        cut to its matches, so the pack may change.
+        The pack may change because a passage that is too long for it is cut to the lines with matches.
         """
         self.set_reactive(SearchPane.result, result)
         self._show_rows(is_repeat=True)
         self._ask_pack()
 
     def watch_result(self, old: Result | None, new: Result | None) -> None:
-        """Show the result, then update what depends on it."""
+        """Show the result, then update what depends on the result: selection, memories, pack and keys."""
         is_repeat = old is not None and new is not None and old.query == new.query
         self._ask_correction()
         self._show_result()
         self._show_rows(is_repeat=is_repeat)
-        self._apply_pending_selection()
-        self.recall()
+        self._select_pending_fragment()
+        self.ask_memories()
         self._ask_pack()
-        self._selection_changed(is_repeat=is_repeat)
+        self._show_selection(is_repeat=is_repeat)
 
     def _ask_correction(self) -> None:
-        """Request a corrected query if nothing answers this one, or if it looks as if it had a filter."""
+        """Request a corrected query if no hit answers the query, or if a word of the query looks like a filter."""
         from excerpt.tui.questions import AskCorrection
 
-        result, self._correction = self.result, ""
+        result, self._corrected_query = self.result, ""
         if result is not None and (result.hints or not result.hits or is_unanswered(result)):
             self._engine.ask(AskCorrection(result.query), partial(self._show_correction, result))
 
     def _show_correction(self, result: Result, correction: str) -> None:
         if correction and self.result is not None and self.result.query == result.query:
-            self._correction = correction
+            self._corrected_query = correction
             self._show_result()
             self._refresh_keys()
 
     def _show_result(self) -> None:
-        """Show the outcome of the query in its bar and in the title of the list.
+        """Show the number and confidence of the hits in the query bar and in the title of the list.
 
-        If there are no hits, also show it in place of the list.
+        If there are no hits, a notice that says so replaces the list.
         """
         result, bar = self.result, self._bar
         notice = self.query_one("#notice", Notice)
         self._hits.display = bool(result and result.hits)
-        self._show_earlier()
+        self._show_earlier_count()
         notice.display = not self._hits.display
         self._show_side()
         frame = self.query_one("#found")
         frame.set_class(is_unanswered(result), "-unanswered")
-        title = list_title(result, self._correction, is_lower_bound=not self._has_files)
+        title = list_title(result, self._corrected_query, is_lower_bound=not self._has_files)
         if frame.border_title != title:
             # Setting the title redraws the whole pane.
             frame.border_title = title
@@ -451,10 +462,10 @@ class SearchPane(Vertical):
             primary, max(result.matched, len(result.hits)), result.confidence, is_lower_bound=not self._has_files
         )
         if not result.hits:
-            notice.empty_state = no_hits_notice(result, self.progress, self._correction)
+            notice.empty_state = no_hits_notice(result, self.progress, self._corrected_query)
 
     def _show_side(self) -> None:
-        """Show the side panel if it has content; a map needs no query."""
+        """Show the side panel if there are hits, or if its view is the map, which needs no query."""
         shows_map = self.is_populated and self.side.view == "map" and self._split.context
         self._split.context = bool(self._result_hits) or shows_map
 
@@ -463,7 +474,7 @@ class SearchPane(Vertical):
         return self.result.hits if self.result is not None else ()
 
     def _show_rows(self, *, is_repeat: bool) -> None:
-        """List the hits, with memories among them."""
+        """List the hits, with memories among them; `is_repeat` says that the same query was answered again."""
         if self.result is None:
             self.memories.clear()
         self._hits.show(self.memories.rows(self._result_hits), is_repeat=is_repeat)
@@ -471,25 +482,28 @@ class SearchPane(Vertical):
     # --- the selection ------------------------------------------------------------------------------------------------
 
     @on(HitList.EndReached)
-    def _end_reached(self, event: HitList.EndReached) -> None:
-        """Request more hits, if there are more."""
+    def _request_more_hits(self, event: HitList.EndReached) -> None:
+        """Request more hits if the cursor reaches the last row and more fragments match."""
         event.stop()
         result = self.result
-        if result is not None and len(result.hits) == self._limit < result.matched and not self._is_searching:
-            self._limit += self._settings.search.limit
+        if result is not None and len(result.hits) == self._hit_limit < result.matched and not self._is_searching:
+            self._hit_limit += self._settings.search.limit
             self.search()
 
     @on(RowList.Moved)
-    def _moved(self, event: RowList.Moved) -> None:
+    def _handle_cursor_move(self, event: RowList.Moved) -> None:
         if event.control is self._hits:
             event.stop()
-            self._selection_changed()
+            self._show_selection()
         elif self.is_populated and event.control is self.pack_panel:
             event.stop()
             self._refresh_keys()
 
-    def _selection_changed(self, *, is_repeat: bool = False) -> None:
-        """Update what depends on the selected hit; `is_repeat` says that the same query was answered again."""
+    def _show_selection(self, *, is_repeat: bool = False) -> None:
+        """Show the selected hit in the side panel, the cost of marking it, and the keys that apply to it.
+
+        `is_repeat` says that the same query was answered again.
+        """
         if self.is_populated:
             self._select_in_side(is_repeat=is_repeat)
         self.show_cost()
@@ -497,9 +511,9 @@ class SearchPane(Vertical):
 
     def _select_in_side(self, *, is_repeat: bool = False) -> None:
         hit = self.selected
-        self.side.select(hit, self.result, window_of_memory(hit), is_repeat=is_repeat)
+        self.side.show_selection(hit, self.result, window_of_memory(hit), is_repeat=is_repeat)
 
-    def _memories_found(self, answer: FoundMemories) -> None:
+    def _handle_memories(self, answer: FoundMemories) -> None:
         listed = self.result is not None
         changes = listed and bool(answer.hits or self.memories.has_memories)
         self.memories.store_answer(answer, has_list=listed)
@@ -507,28 +521,28 @@ class SearchPane(Vertical):
             selected = self.selected
             self._show_rows(is_repeat=True)
             if self.selected is not selected:
-                self._selection_changed()
+                self._show_selection()
         self.memories.ask_badges(self._result_hits)
         if self.pack.lacks_memories:
             self._ask_pack()
 
-    def _showing_changed(self) -> None:
+    def _refresh_memories(self) -> None:
         self._show_rows(is_repeat=True)
         self.memories.ask_badges(self._result_hits)
-        self.recall()
-        self._selection_changed()
+        self.ask_memories()
+        self._show_selection()
 
     def _show_badges(self) -> None:
-        self._hits.badges = self.memories.badges
+        self._hits.remembered_ids = self.memories.badges
 
     # --- the pack -----------------------------------------------------------------------------------------------------
 
     def _ask_pack(self) -> None:
-        self.pack.ask(self.result, self.strategy)
-        self._show_earlier()
+        self.pack.ask_pack(self.result, self.strategy)
+        self._show_earlier_count()
 
     def _apply_decision(self, is_changed: bool) -> None:
-        """Show a changed decision about the pack, if `is_changed`, and request the pack again."""
+        """If `is_changed`, show the user's changed choices for the pack, and request the pack again."""
         if is_changed:
             self._show_choices()
             self._ask_pack()
@@ -536,81 +550,85 @@ class SearchPane(Vertical):
     def _show_choices(self) -> None:
         """Show the marks, and the format, scope and budget of the pack."""
         bar, choices = self.query_one(PackBar), self.pack.choices
-        self._hits.marked = choices.marked
-        self._hits.packed = self.pack.packed_fragments
-        self._show_earlier()
+        self._hits.marked_ids = choices.marked_ids
+        self._hits.packed_ids = self.pack.packed_fragments
+        self._show_earlier_count()
         if self.is_populated:
-            self.side.related.rows.marked = choices.marked
-        bar.pack_settings, bar.marked, bar.order = self.pack.pack_settings, len(choices.marks), self.pack.order
+            self.side.related.rows.marked = choices.marked_ids
+        bar.pack_settings, bar.mark_count, bar.order_name = self.pack.pack_settings, len(choices.marks), self.pack.order
 
-    def _show_earlier(self) -> None:
-        """Show above the list how many marked fragments are not in it."""
-        line, count = self.query_one("#before", Static), len(self.pack.earlier)
+    def _show_earlier_count(self) -> None:
+        """Show above the list how many marked fragments are not listed."""
+        line, count = self.query_one("#before", Static), len(self.pack.earlier_or_unlisted_marks)
         line.display = count > 0 and self._hits.display
         if count:
             shows, drops = key_sign("show-earlier"), key_sign("drop-earlier")
-            text = f"● {count:,} marked earlier: {shows} shows, {drops} drops"
+            marks = format_count(count, "earlier mark")
+            them = "it" if count == 1 else "them"
+            text = f"● {marks} not in this list: {shows} shows {them}, {drops} drops {them}"
             if line.content != text:
                 line.update(text)
 
     def show_cost(self) -> None:
-        """Show the estimated cost of adding the selected fragment; the exact cost follows."""
-        self.pack.show_cost()
+        """Show how many tokens marking the selected fragment would add: an estimate now, the exact number later."""
+        self.pack.update_cost()
         self.query_one(PackBar).cost = self.pack.cost
 
     def _show_pack(self) -> None:
-        """Show the current pack in its bar, in the margin of the preview and in its panel."""
-        packed, bar = self.pack.packed, self.query_one(PackBar)
+        """Show the newest pack in the pack bar, in the margin of the preview and in the pack panel."""
+        packed, bar = self.pack.newest_pack, self.query_one(PackBar)
         self._show_choices()
         bar.pack, bar.cost = packed.result if packed is not None else None, self.pack.cost
         if self.is_populated:
             packs = packed.result.packs if packed is not None else ()
-            self.side.show_packed(tuple((pack.path, pack.line_start, pack.line_end) for pack in packs))
+            self.side.mark_packed_passages(tuple((pack.path, pack.line_start, pack.line_end) for pack in packs))
             if self.pack_panel.display:
-                self._show_contents()
+                self._fill_pack_panel()
         self._refresh_keys()
 
-    def _show_contents(self) -> None:
-        from excerpt.tui.pack.panel import PanelContents
+    def _fill_pack_panel(self) -> None:
+        from excerpt.tui.pack.panel import PackPanelContents
 
         pack, hits = self.pack, self.result.hits if self.result is not None else ()
         ranks = {hit.fragment.id: rank for rank, hit in enumerate(hits, start=1)}
         contents = (
-            PanelContents(pack.packed, pack.choices.marked, ranks, pack.order) if pack.packed is not None else None
+            PackPanelContents(pack.newest_pack, pack.choices.marked_ids, ranks, pack.order)
+            if pack.newest_pack is not None
+            else None
         )
         self.pack_panel.contents = contents
 
-    def _pack_built(self) -> None:
-        if self._pending_copy is not None and not self._is_searching:
-            self._copy(to_file=self._pending_copy)
-        if count := self.pack.newly_missing():
+    def _handle_built_pack(self) -> None:
+        if self._pending_copy_to_file is not None and not self._is_searching:
+            self._copy(to_file=self._pending_copy_to_file)
+        if count := self.pack.count_newly_missing():
             self.notify(f"{count} marked fragment{' is' if count == 1 else 's are'} no longer in the vault.")
 
-    def _pack_failed(self) -> None:
-        self._pending_copy = None
+    def _cancel_copy(self) -> None:
+        self._pending_copy_to_file = None
 
     @on(HitList.MarkClicked)
-    def _mark_clicked(self, event: HitList.MarkClicked) -> None:
+    def _toggle_clicked_mark(self, event: HitList.MarkClicked) -> None:
         event.stop()
-        self._toggle_selected(0)
+        self._toggle_mark_and_move(0)
 
-    def _toggle_selected(self, rows: int) -> None:
+    def _toggle_mark_and_move(self, rows: int) -> None:
         hit = self.selected
         if hit is not None:
-            self._apply_decision(self.pack.toggle(mark_hit(hit)))
+            self._apply_decision(self.pack.toggle_mark(mark_hit(hit)))
             self._hits.move(rows)
 
     def action_mark(self) -> None:
-        """Toggle the mark of the current passage; in lists the cursor moves on."""
+        """Toggle the mark of the selected hit or the side panel's passage; in a list, select the next row."""
         if not self.side.has_focus_within:
-            self._toggle_selected(1)
+            self._toggle_mark_and_move(1)
         elif (hit := self.side.passage) is not None:
-            self._apply_decision(self.pack.toggle(mark_hit(hit)))
+            self._apply_decision(self.pack.toggle_mark(mark_hit(hit)))
             if self.side.view == "related":
                 self.side.move(1)
 
     def action_clear_marks(self) -> None:
-        self._apply_decision(self.pack.decide(self.pack.choices.without_marks()))
+        self._apply_decision(self.pack.replace_choices(self.pack.choices.without_marks()))
 
     def action_undo(self) -> None:
         if not self.pack.can_undo:
@@ -623,33 +641,33 @@ class SearchPane(Vertical):
         self._apply_decision(self.pack.redo())
 
     def action_show_earlier(self) -> None:
-        """Mark again what was marked in an earlier session, and show the pack."""
-        if not self.pack.earlier:
-            self.notify("No earlier marks are outside the list.")
+        """Restore the marks of an earlier session, and open the pack panel."""
+        if not self.pack.earlier_or_unlisted_marks:
+            self.notify("No fragment is marked outside of the list.")
             return
         self._apply_decision(self.pack.restore_marks())
         if not self.pack_panel.has_focus:
             self.action_panel()
 
     def action_drop_earlier(self) -> None:
-        if not self.pack.earlier:
-            self.notify("No earlier marks are outside the list.")
+        if not self.pack.earlier_or_unlisted_marks:
+            self.notify("No fragment is marked outside of the list.")
         self._apply_decision(self.pack.drop_earlier())
 
     def action_type_budget(self) -> None:
-        """Open a dialog to type the budget."""
+        """Open a dialog to type the token budget; copy the pack afterwards if the user asks for that."""
         from excerpt.tui.pack.panel import BudgetDialog
 
-        def answered(typed: TypedBudget | None) -> None:
+        def answered(typed: BudgetDialogResult | None) -> None:
             if typed is not None:
-                self.budget = typed.budget
-                if typed.copying:
+                self.budget = typed.budget_tokens
+                if typed.copies_pack:
                     self.action_copy_pack()
 
         self.app.push_screen(BudgetDialog(self.budget), answered)
 
     def action_order(self) -> None:
-        self._apply_decision(self.pack.decide(self.pack.choices.with_next_order(self.pack.query)))
+        self._apply_decision(self.pack.replace_choices(self.pack.choices.with_next_order(self.pack.query)))
 
     def action_scope(self) -> None:
         self._apply_decision(self.pack.next_scope())
@@ -661,15 +679,15 @@ class SearchPane(Vertical):
         self._apply_decision(self.pack.change_settings(budget=next_budget(self.budget, steps)))
 
     def action_copy_pack(self) -> None:
-        """Copy the pack of the newest query; if it is still being built, as soon as it is ready."""
+        """Copy the pack of the newest query; wait if that pack is still being built."""
         self._copy(to_file=False)
 
     def action_save_pack(self) -> None:
         self._copy(to_file=True)
 
     def _copy(self, *, to_file: bool) -> None:
-        self._pending_copy = None if self.is_up_to_date else to_file
-        if self._pending_copy is not None:
+        self._pending_copy_to_file = None if self.is_up_to_date else to_file
+        if self._pending_copy_to_file is not None:
             return
         request = self.pack.copy_request(to_file=to_file)
         if request is None:
@@ -678,27 +696,27 @@ class SearchPane(Vertical):
             self.post_message(request)
 
     def action_remember_pack(self) -> None:
-        """Remember the pack as it would be copied; it names its sources itself."""
-        if self.pack.packed is None or self.pack.is_empty:
+        """Store the text of the pack as a memory. The text names its sources, so the memory has none."""
+        if self.pack.newest_pack is None or self.pack.is_empty:
             self.notify("Nothing to remember: the pack is empty.", severity="warning")
         else:
-            self.post_message(RememberRequested(None, self.pack.query, self.pack.packed.text))
+            self.post_message(RememberRequested(None, self.pack.query, self.pack.newest_pack.text))
 
     # --- the pack's panel ---------------------------------------------------------------------------------------------
 
     def action_panel(self) -> None:
-        """Open the pack panel and focus it; if it has the focus, close it."""
+        """Open the pack panel and focus it, or close the panel if it has the focus already."""
         panel = self.pack_panel
         if panel.has_focus:
             self._close_pack()
             return
         panel.add_class("-open")
         self._split.panel = True
-        self._show_contents()
+        self._fill_pack_panel()
         panel.focus()
 
     def _close_pack(self) -> bool:
-        """Close the pack panel and give its focus to the list; return False if it was closed already."""
+        """Close the pack panel; return False if the panel was closed already. Its focus moves to the list."""
         was_open, had_focus = self._split.panel, self.pack_panel.has_focus
         self.pack_panel.remove_class("-open")
         self._split.panel = False
@@ -707,14 +725,18 @@ class SearchPane(Vertical):
         return was_open
 
     def _preview_panel_row(self) -> None:
-        """Show the fragment of the panel's row in the preview, in place of the panel if there is no room for both."""
+        """Show the fragment of the pack panel's selected row in the preview.
+
+        The preview replaces the pack panel if there is no room for both.
+        """
         panel, rows = self.pack_panel, self._hits
         row, pack = panel.selected, panel.selected_pack
         if row is None:
             return
         fragment_ids = (pack.entry.fragment_id,) if pack is not None else row.fragment_ids
         if not fragment_ids or not row.line_start:
-            self.notify("That text is no longer in the vault." if fragment_ids else "It is no longer among the hits.")
+            where = "in the vault" if fragment_ids else "among the hits"
+            self.notify(f"That text is no longer {where}.")
             return
         spans = {mark.fragment_id: mark.spans for mark in self.pack.choices.marks}
         spans.update((hit.fragment.id, hit.spans) for hit in rows.hits)
@@ -730,7 +752,10 @@ class SearchPane(Vertical):
             self._focus_side()
 
     def _remember_passage(self) -> None:
-        """Remember the passage selected in the pack panel, with the text that the scope added."""
+        """Store the passage selected in the pack panel as a memory, with the context that the scope added.
+
+        If the passage is a memory already, open that memory in the form.
+        """
         from excerpt.model import Source
 
         row = self.pack_panel.selected_pack
@@ -744,9 +769,10 @@ class SearchPane(Vertical):
     # --- the side panel -----------------------------------------------------------------------------------------------
 
     def action_show_view(self, view: str) -> None:
-        """Show a view of the selected hit; if it is shown already, show the passage, or the list if it took its place.
+        """Show a view of the side panel by its name, such as "why"; at the second call, show the passage instead.
 
-        Related notes and map get the focus, as the user selects something in them.
+        If the side panel replaces the list, the second call shows the list. Related notes and the map get the focus,
+        because the user selects something in them.
         """
         from excerpt.tui.search.side_panel import PanelView
 
@@ -763,7 +789,7 @@ class SearchPane(Vertical):
             self.screen.set_focus(self.side.focus_target)
 
     def action_next_view(self) -> None:
-        """Show the next view. If the side panel is hidden, show it, in place of the list if necessary."""
+        """Show the next view of the side panel. If the panel is hidden, show it, replacing the list if necessary."""
         if self.side.display:
             self.side.next_view()
         else:
@@ -771,7 +797,7 @@ class SearchPane(Vertical):
             self._focus_side()
 
     def action_enter_side(self) -> None:
-        """Focus the side panel; if it shows the passage, move to the next link."""
+        """Focus the side panel; in the passage view, also put the cursor on the next link."""
         self._focus_side()
         if self.side.view == "passage":
             self.side.preview.action_next_link()
@@ -784,10 +810,10 @@ class SearchPane(Vertical):
     @property
     def _replaces_list(self) -> bool:
         """Whether the side panel is shown in place of the list."""
-        return self._split.arrangement.context and not self._split.arrangement.first
+        return self._split.arrangement.has_context and not self._split.arrangement.list_cells
 
     def _return_to_list(self) -> None:
-        """Focus the list, and show it again if the side panel took its place."""
+        """Focus the list, after showing it again if the side panel replaces it."""
         self._split.prefers_context = False
         self._focus_list()
 
@@ -798,9 +824,9 @@ class SearchPane(Vertical):
         self.side.scroll_pages(pages)
 
     def on_side_panel_content_changed(self) -> None:
-        """Update the layout and the keys for the passage or view that the side panel shows now."""
+        """Update the minimum height and the keys for the passage or view that the side panel shows now."""
         # Why, related notes and map need more room below the list than a passage.
-        self._split.min_second_share = 0.0 if self.side.view == "passage" else _MIN_SIDE_SHARE
+        self._split.min_second_share = 0.0 if self.side.view == "passage" else _MIN_SIDE_HEIGHT_SHARE
         self._refresh_keys()
 
     # --- one fragment or memory ---------------------------------------------------------------------------------------
@@ -808,12 +834,12 @@ class SearchPane(Vertical):
     @on(EditRequested)
     @on(CopyRequested)
     @on(RememberRequested)
-    def _note_used_query(self) -> None:
+    def _add_used_query_to_history(self) -> None:
         """Add the query to the history, because its hits were used."""
-        self._bar.note_query()
+        self._bar.add_to_history()
 
     def action_copy_fragment(self) -> None:
-        """Copy the current passage, or the lines picked in it."""
+        """Copy the lines picked in the preview, else the selected hit or the side panel's passage."""
         hit = self._target_hit
         lines = self.side.pop_picked_lines() if self.side.has_focus_within else None
         if lines is not None and hit is not None:
@@ -825,11 +851,14 @@ class SearchPane(Vertical):
             self.post_message(CopyRequested(fragment.text, "Fragment", fragment.tokens, notes))
 
     def action_edit(self) -> None:
-        """Do what enter does in the focused panel, else open the current note, or use the corrected query."""
+        """Handle enter: pass it to the focused panel, else open the note in the editor.
+
+        For a memory, its source is opened. Without hits, the corrected query is used.
+        """
         hit, memory = self._target_hit, self._target_memory
         if self.pack_panel.has_focus:
             self._preview_panel_row()
-        elif self.side.has_focus_within and self.side.enter():
+        elif self.side.has_focus_within and self.side.handle_enter():
             return
         elif memory is not None:
             if memory.source is None:
@@ -841,18 +870,21 @@ class SearchPane(Vertical):
             picked_lines = self.side.preview.picked_lines if self.side.has_focus_within else None
             line = picked_lines.first if picked_lines is not None else hit.fragment.line_start
             self.post_message(EditRequested(hit.fragment.path, line, hit.fragment.id, place=hit.fragment.place))
-        elif self._correction:
-            self._bar.put(self._correction)
+        elif self._corrected_query:
+            self._bar.set_query(self._corrected_query)
 
     def action_obsidian(self) -> None:
-        """Open the current note in Obsidian."""
+        """Open the note of the selected hit or of the side panel's passage in Obsidian."""
         hit = self._target_hit
         if hit is not None:
             fragment = hit.fragment
             self.post_message(ObsidianRequested(fragment.path, fragment.heading_path, fragment.id))
 
     def action_remember(self) -> None:
-        """Remember the passage of the pack panel, or the current one; open a memory in the form."""
+        """Store the focused passage as a memory: of the pack panel, the picked lines, the side panel or the list.
+
+        If that passage is a memory already, open the memory in the form.
+        """
         if self.pack_panel.has_focus and self.pack_panel.row_count:
             self._remember_passage()
         elif (memory := self._target_memory) is not None:
@@ -865,12 +897,12 @@ class SearchPane(Vertical):
             self.post_message(RememberRequested(hit, self.query_text.strip()))
 
     def action_memories(self) -> None:
-        """Switch between memories among the hits, before them, or not shown."""
+        """Switch the placement of memories: among the hits, before the hits, or not shown."""
         self.memories.next_placement()
         placement = self.memories.placement
         is_off = placement is MemoryPlacement.OFF
         self.notify("Memories are not shown in the search." if is_off else f"Memories are shown {placement}.")
-        self._showing_changed()
+        self._refresh_memories()
 
     # --- why, and other strategies ------------------------------------------------------------------------------------
 
@@ -878,7 +910,7 @@ class SearchPane(Vertical):
         self.strategy = next_in_cycle(list(Strategy), self.strategy)
 
     def action_why_not(self) -> None:
-        """Ask for a note by its name why it is not ranked higher, whether or not anything is listed."""
+        """Open a dialog that explains for a note, typed by name, why it is not ranked higher."""
         from excerpt.tui.search.why_view import WhyNot
 
         if self.result is not None:
@@ -893,38 +925,38 @@ class SearchPane(Vertical):
             screen = StrategiesScreen(result.query, result.requested_strategy, fragment, self._engine.ask)
             self.app.push_screen(screen, self._use_strategy)
 
-    def _use_strategy(self, choice: Choice | None) -> None:
+    def _use_strategy(self, choice: StrategyChoice | None) -> None:
         result = self.result
         if choice is None:
             return
         if result is not None and result.requested_strategy is not self.strategy:
-            self.notify(f"The query sets the strategy {result.requested_strategy}: remove its ! to choose another.")
+            self.notify(f"The query sets the strategy {result.requested_strategy}. Remove the ! to choose another.")
         elif choice.strategy is self.strategy:
-            self._hits.select_fragment(choice.fragment)
+            self._hits.select_fragment(choice.fragment_id)
         else:
-            self._pending_selection = choice.fragment
+            self._pending_selection_id = choice.fragment_id
             self.strategy = choice.strategy
 
-    def _apply_pending_selection(self) -> None:
-        """Select the fragment that was chosen with a strategy, once the hits are listed."""
-        fragment, self._pending_selection = self._pending_selection, ""
+    def _select_pending_fragment(self) -> None:
+        """Select the fragment that the user chose in the comparison of strategies, once the hits are listed."""
+        fragment, self._pending_selection_id = self._pending_selection_id, ""
         if fragment:
             self._hits.select_fragment(fragment)
 
     # --- the query's menu ---------------------------------------------------------------------------------------------
 
     def action_complete(self) -> None:
-        """Use the corrected query if one is suggested, else complete the word."""
-        if self._correction:
-            self._bar.put(self._correction)
+        """Use the corrected query if one is suggested, else open completions of the word at the cursor."""
+        if self._corrected_query:
+            self._bar.set_query(self._corrected_query)
         else:
-            self._bar.complete()
+            self._bar.open_completions()
 
     def action_suggest(self) -> None:
-        self._bar.suggest()
+        self._bar.open_suggestions()
 
     async def action_saved(self) -> None:
-        await self._bar.open_saved()
+        await self._bar.open_saved_queries()
 
     async def action_save_query(self) -> None:
         await self._bar.save_query()
@@ -956,18 +988,18 @@ class SearchPane(Vertical):
             self.screen.set_focus(panes[(index + 1) % len(panes)])
 
     def action_back(self) -> None:
-        """Close the picked lines, the pack panel, or the side panel in place of the list; else focus the list.
+        """Close one thing per call: picked lines, then the pack panel, then a side panel that replaces the list.
 
-        Each call closes one of them. Without hits, the query gets the focus.
+        If none of these is open, focus the list, or the query if there are no hits.
         """
         field = self._bar.field
-        if self.side.leave() or self._close_pack():
+        if self.side.stop_picking() or self._close_pack():
             return
         if self._replaces_list:
             self._return_to_list()
         elif self._hits.display:
             if field.has_focus and self._bar.answered_query == self.query_text.strip():
-                self._bar.note_query()
+                self._bar.add_to_history()
             self._hits.focus()
         else:
             field.focus()
@@ -975,7 +1007,7 @@ class SearchPane(Vertical):
     # --- which keys work ----------------------------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return False for actions whose keys belong to the open query menu, or do not apply to the focused widget."""
+        """Return False for an action whose key belongs to the open query menu or not to the focused panel."""
         if action in _MENU_ACTIONS and any(menu.is_open for menu in self.query(QueryMenu)):
             return False
         if action in _LIST_ACTIONS and self.is_populated:
@@ -986,10 +1018,10 @@ class SearchPane(Vertical):
 
     def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:
         """Return why an action cannot be done now; "" if it can."""
-        return search_disabled(action, self._search_state(), parameters)
+        return search_disabled_reason(action, self._search_state(), parameters)
 
     def _refresh_keys(self) -> None:
-        """Update the keys shown, if other ones work now."""
+        """Update the keys in the footer if other actions are enabled now."""
         state = self._search_state()
         if state != self._last_state:
             self._last_state = state
@@ -1001,19 +1033,22 @@ class SearchPane(Vertical):
             return SearchState(has_query=typed, has_files=self._has_files)
         hit, panel = self._target_hit, self.pack_panel
         on_name = self.side.has_focus_within and self.side.view == "related" and self.side.related.reason is not None
+        kind = SelectedRowKind.NOTHING
+        if hit is not None:
+            kind = SelectedRowKind.MEMORY if is_memory(hit) else SelectedRowKind.FRAGMENT
         return SearchState(
             has_query=typed,
             has_result=self.result is not None,
             has_files=self._has_files,
             is_side_visible=self.side.display,
             is_on_name=on_name and hit is None,
-            row=SelectedRow.NOTHING if hit is None else SelectedRow.MEMORY if is_memory(hit) else SelectedRow.FRAGMENT,
+            row_kind=kind,
             has_marks=bool(self.pack.choices.marks),
             has_pack=not self.is_up_to_date or not self.pack.is_empty,
             can_undo=self.pack.can_undo,
             can_redo=self.pack.can_redo,
-            has_earlier_marks=bool(self.pack.earlier),
+            has_earlier_marks=bool(self.pack.earlier_or_unlisted_marks),
             is_in_panel=panel.has_focus and panel.row_count > 0,
             selection=panel.selection,
-            has_correction=bool(self._correction),
+            has_correction=bool(self._corrected_query),
         )

@@ -1,4 +1,4 @@
-"""The passage of the selected fragment in its note: numbered lines, the fragment marked, links to follow."""
+"""The preview: numbered lines of a note around a fragment, which is marked in the margin, with links to follow."""
 
 from __future__ import annotations
 
@@ -21,7 +21,15 @@ from excerpt.model import Section
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.text.display import format_count, format_lines, visible_line
 from excerpt.tui.active_keys import bindings
-from excerpt.tui.common.line_drawing import TEXT_STYLE_CSS, TEXT_STYLES, DrawnLine, LinkTo, StyledRun, TextStyle, wrap
+from excerpt.tui.common.line_drawing import (
+    STYLE_CLASSES,
+    TEXT_STYLE_CSS,
+    DrawnLine,
+    StyledRun,
+    TextStyle,
+    WrittenLink,
+    wrap,
+)
 from excerpt.tui.common.line_view import LineView
 from excerpt.tui.common.strips import fit
 from excerpt.tui.keymap import key_sign
@@ -31,15 +39,15 @@ _CONTEXT_LINES = 2
 """Lines of context above the fragment when it is scrolled into view."""
 
 
-def _window_location(window: NoteWindow | None) -> tuple[str, int] | None:
-    """Return the path and first line of the fragment, which an edit leaves the same while the id changes."""
+def _fragment_location(window: NoteWindow | None) -> tuple[str, int] | None:
+    """Return the path and first line of the window's fragment. An edit of its text keeps both but changes its id."""
     return (window.fragment.path, window.fragment.line_start) if window is not None else None
 
 
 class Preview(LineView):
-    """A window of a note, wrapped to the width available.
+    """A widget that shows a window (a range of lines) of a note, wrapped to the width available.
 
-    State: the match that was jumped to, the picked lines, the link under the cursor.
+    Its state are the match that the user jumped to, the picked lines, and the link under the cursor.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with the passage focused")
@@ -51,7 +59,7 @@ class Preview(LineView):
         "line--neighbour",
         "line--picked",
         "line--link",
-        *TEXT_STYLES.values(),
+        *STYLE_CLASSES.values(),
     }
 
     DEFAULT_CSS = f"""
@@ -67,18 +75,18 @@ class Preview(LineView):
     """
 
     window: reactive[NoteWindow | None] = reactive(None, init=False)
-    packed: reactive[tuple[tuple[int, int], ...]] = reactive((), init=False)
-    """First and last line of each passage of this note that is in the pack."""
-    picked_lines: reactive[PickedLines | None] = reactive(None, init=False)
+    packed_line_ranges: reactive[tuple[tuple[int, int], ...]] = reactive((), init=False)
+    """Lines of this note that are in the pack: the first and last line of each passage."""
+    picked_lines: reactive[PickedLineRange | None] = reactive(None, init=False)
     is_linked_passage: reactive[bool] = reactive(False, init=False)
     """Whether the passage shown was reached by a link and is not the selected hit."""
-    link: reactive[LinkSpot | None] = reactive(None, init=False)
-    """The link under the cursor."""
+    cursor_link: reactive[LinkPosition | None] = reactive(None, init=False)
+    """The link under the cursor; None if the cursor is on no link."""
 
     class LinkFollowed(Message):
-        """Sent when a link is clicked, or chosen with the cursor."""
+        """Sent when the user clicks a link, or presses enter on the link under the cursor."""
 
-        def __init__(self, link: LinkTo) -> None:
+        def __init__(self, link: WrittenLink) -> None:
             super().__init__()
             self.link = link
 
@@ -90,49 +98,50 @@ class Preview(LineView):
             self.line = line
 
     class ReturnRequested(Message):
-        """Sent to return to what was shown before the last link."""
+        """Sent to return to the passage that was shown before a link was followed."""
 
     class WholeNoteRequested(Message):
         """Sent to switch between the whole note and the lines around the fragment."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id, classes=classes)
-        self._rows: list[ContextRow] = []
+        self._rows: list[WrappedRow] = []
         self._strips: dict[int, Strip] = {}
-        self._match: int | None = None
+        self._current_match_row: int | None = None
+        """Index in `_rows` of the match that the user jumped to."""
         self._scroll_pending = False
-        self._height = 0
-        self._lines_before_resize: tuple[int | None, int | None] = None, None
-        """The line at the top, and the line to keep visible, when the window last had rows."""
-        self._style_for = lru_cache(maxsize=512)(self._combined_style)
+        self._last_height = 0
+        self._lines_to_keep: tuple[int | None, int | None] = None, None
+        """The line at the top and the line to keep visible before the widget was resized, as line numbers."""
+        self._cached_style = lru_cache(maxsize=512)(self._combine_styles)
 
     # --- window and layout --------------------------------------------------------------------------------------------
 
     def watch_window(self, old: NoteWindow | None, new: NoteWindow | None) -> None:
-        self.border_title = self._title(new)
+        self.border_title = self._format_border_title(new)
         top = self.line_at_top
-        self._match = None
+        self._current_match_row = None
         self.set_reactive(Preview.picked_lines, None)
         self._wrap()
         self._scroll_pending = not self.scrollable_content_region.height
         if new is not None and new.line is not None:
-            self._scroll_to_row(self._row_of_line(new.line))
-        elif _window_location(old) != _window_location(new):
+            self._scroll_to_row(self._first_row_of_line(new.line))
+        elif _fragment_location(old) != _fragment_location(new):
             self._scroll_to_row(self._first_row_of_fragment())
         elif old is not None and new is not None and old.above != new.above and top is not None:
-            self._scroll_to_row(self._row_of_line(top))
+            self._scroll_to_row(self._first_row_of_line(top))
 
-    def watch_packed(self) -> None:
+    def watch_packed_line_ranges(self) -> None:
         self._redraw()
 
     def watch_picked_lines(self) -> None:
-        self.border_title = self._title(self.window)
+        self.border_title = self._format_border_title(self.window)
         self._redraw()
 
     def watch_is_linked_passage(self) -> None:
-        self.border_title = self._title(self.window)
+        self.border_title = self._format_border_title(self.window)
 
-    def watch_link(self) -> None:
+    def watch_cursor_link(self) -> None:
         self._redraw()
 
     def _redraw(self) -> None:
@@ -141,50 +150,50 @@ class Preview(LineView):
 
     def on_resize(self) -> None:
         height = self.scrollable_content_region.height
-        if self._height:
+        if self._last_height:
             # The rows are still wrapped to the old width. If the view has grown, Textual has scrolled already.
-            self._lines_before_resize = self.line_at_top, self._line_in_sight(max(height, self._height))
-        self._height = height
-        top_line, visible_line_number = self._lines_before_resize
+            self._lines_to_keep = self.line_at_top, self._line_to_keep_visible(max(height, self._last_height))
+        self._last_height = height
+        top_line, visible_line_number = self._lines_to_keep
         self._wrap()
-        self.border_title = self._title(self.window)
+        self.border_title = self._format_border_title(self.window)
         if self._scroll_pending and self.window is not None:
             # While hidden, the view could not be scrolled.
             self._scroll_pending = not self.scrollable_content_region.height
             line = self.window.line
-            self._scroll_to_row(self._first_row_of_fragment() if line is None else self._row_of_line(line))
+            self._scroll_to_row(self._first_row_of_fragment() if line is None else self._first_row_of_line(line))
         elif self.window is not None and top_line is not None and height:
-            top = self._row_of_line(top_line)
-            row = self._row_in_sight(visible_line_number) if visible_line_number is not None else top
+            top = self._first_row_of_line(top_line)
+            row = self._match_row_of_line(visible_line_number) if visible_line_number is not None else top
             context = _CONTEXT_LINES if height > 6 else 0
             self._scroll_to_row(top if top <= row < top + height else max(0, row - context))
 
-    def _line_in_sight(self, height: int) -> int | None:
-        """Return the number of the line to keep visible, or None.
+    def _line_to_keep_visible(self, height: int) -> int | None:
+        """Return the number of the line to keep visible when the widget is resized; None if there is no such line.
 
-        It is the first visible line of the passage with a match, else its first visible line, else the first visible
-        match.
+        Of the `height` visible rows, that is the first row of the fragment with a match, else the first row of the
+        fragment, else the first row with a match.
         """
         if self.window is None:
             return None
-        fragment, top = self.window.fragment, max(0, self.scroll_offset.y - self._above)
+        fragment, top = self.window.fragment, max(0, self.scroll_offset.y - self._rows_above)
         visible = self._rows[top : top + height]
         inside = [row for row in visible if fragment.line_start <= row.line.number <= fragment.line_end]
         matched = [row for row in inside if row.has_match] or inside or [row for row in visible if row.has_match]
         return matched[0].line.number if matched else None
 
-    def _row_in_sight(self, number: int) -> int:
-        """Return the first row of a line that has a match, else the first row of the line."""
+    def _match_row_of_line(self, number: int) -> int:
+        """Return the row of line `number` that has its first match; the line's first row if it has no match."""
         rows = (row for row, each in enumerate(self._rows) if each.line.number == number and each.has_match)
         row = next(rows, None)
-        return self._row_of_line(number) if row is None else row + self._above
+        return self._first_row_of_line(number) if row is None else row + self._rows_above
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
-        self._style_for.cache_clear()
+        self._cached_style.cache_clear()
         self._strips.clear()
 
-    def _title(self, window: NoteWindow | None) -> str:
+    def _format_border_title(self, window: NoteWindow | None) -> str:
         """Return the border title, escaped because Textual reads a border title as markup."""
         if window is None:
             return ""
@@ -210,9 +219,9 @@ class Preview(LineView):
         width = max(10, self.scrollable_content_region.width - self._gutter)
         self._rows = wrap_lines(window.lines, width) if window is not None else []
         self._strips.clear()
-        self._match = None
-        self.set_reactive(Preview.link, None)
-        self.set_line_count(len(self._rows) + self._above + self._below)
+        self._current_match_row = None
+        self.set_reactive(Preview.cursor_link, None)
+        self.set_line_count(len(self._rows) + self._rows_above + self._rows_below)
 
     @property
     def _gutter(self) -> int:
@@ -220,33 +229,33 @@ class Preview(LineView):
         return len(str(last)) + 4
 
     @property
-    def _above(self) -> int:
+    def _rows_above(self) -> int:
         return 1 if self.window is not None and self.window.above else 0
 
     @property
-    def _below(self) -> int:
+    def _rows_below(self) -> int:
         return 1 if self.window is not None and self.window.below else 0
 
-    def _row_of_line(self, number: int) -> int:
+    def _first_row_of_line(self, number: int) -> int:
         rows = (row for row, each in enumerate(self._rows) if each.line.number >= number)
-        return next(rows, 0) + self._above
+        return next(rows, 0) + self._rows_above
 
     def _first_row_of_fragment(self) -> int:
         if self.window is None:
             return 0
         context = _CONTEXT_LINES if self.scrollable_content_region.height > 6 else 0
-        return max(0, self._row_of_line(self.window.fragment.line_start) - context)
+        return max(0, self._first_row_of_line(self.window.fragment.line_start) - context)
 
     @property
     def line_at_top(self) -> int | None:
         """The first visible line of the note."""
-        row = max(0, self.scroll_offset.y - self._above)
+        row = max(0, self.scroll_offset.y - self._rows_above)
         return self._rows[row].line.number if row < len(self._rows) else None
 
     # --- moving -------------------------------------------------------------------------------------------------------
 
     def scroll_pages(self, pages: float) -> None:
-        """Scroll by pages, less one line, which stays visible."""
+        """Scroll down by a number of pages, up if negative. A page is the height less one line, which stays visible."""
         step = max(1, self.scrollable_content_region.height - 1)
         self.move(round(pages * step))
 
@@ -270,89 +279,98 @@ class Preview(LineView):
             self.show_line(self.window.line_count)
 
     def show_line(self, number: int) -> None:
-        """Scroll to a line of the note; request it if it is not in the window."""
+        """Scroll to line `number` of the note; if the window does not contain the line, request that line."""
         if self.window is None:
             return
         if not self.window.contains(number):
             self.post_message(self.LineRequested(number))
         else:
-            self._scroll_to_row(self._row_of_line(number) if number > 1 else 0)
+            self._scroll_to_row(self._first_row_of_line(number) if number > 1 else 0)
 
     def action_heading(self, step: int) -> None:
-        """Scroll to the next heading, or the previous one."""
+        """Scroll to the next heading (`step` 1) or the previous one (-1)."""
         line = self.line_at_top
         if self.window is None or line is None:
             return
         heading = next_heading(self.window.headings, line, step)
         if heading is None:
-            self.notify("No heading follows." if step > 0 else "No heading comes before this.")
+            self.notify("There is no heading below." if step > 0 else "There is no heading above.")
         else:
             self.show_line(heading.line_start)
 
     def action_match(self, step: int) -> None:
-        """Scroll to the next row with a match, or the previous one; the last is followed by the first."""
+        """Scroll to the next row with a match (`step` 1) or the previous one (-1), around the ends of the window."""
         matches = [row for row, each in enumerate(self._rows) if each.has_match]
         if not matches:
-            self.notify("No word of the query is here.")
+            self.notify("The lines shown contain no word of the query.")
             return
-        top, height = self.scroll_offset.y - self._above, self.scrollable_content_region.height
-        row_before = self._match
+        top, height = self.scroll_offset.y - self._rows_above, self.scrollable_content_region.height
+        row_before = self._current_match_row
         if row_before is None or not top <= row_before < top + height:
             row_before = top - 1 if step > 0 else top + height
         following = [row for row in matches if (row > row_before if step > 0 else row < row_before)]
-        self._match = (following[0] if step > 0 else following[-1]) if following else matches[0 if step > 0 else -1]
-        if not top <= self._match < top + height:
-            self._scroll_to_row(max(0, self._match + self._above - height // 3))
+        self._current_match_row = (
+            (following[0] if step > 0 else following[-1]) if following else matches[0 if step > 0 else -1]
+        )
+        if not top <= self._current_match_row < top + height:
+            self._scroll_to_row(max(0, self._current_match_row + self._rows_above - height // 3))
         self._redraw()
 
     # --- picking lines ------------------------------------------------------------------------------------------------
 
     def action_pick(self, step: int) -> None:
-        """Start picking lines, at the fragment's first line if visible; then add or remove a line at the end."""
+        """Pick a line; if lines are picked already, move the end of the picked lines down (`step` 1) or up (-1).
+
+        The first line picked is the first one of the fragment if visible, else the first visible line.
+        """
         if self.window is None or not self._rows:
             return
         if self.picked_lines is None:
             in_sight = [each.line.number for each in self._rows_in_sight]
             start = self.window.fragment.line_start
             line = start if start in in_sight else in_sight[0]
-            self.picked_lines = PickedLines(line, line)
+            self.picked_lines = PickedLineRange(line, line)
             return
         end = max(self.window.above + 1, min(self.picked_lines.end + step, self.window.line_count - self.window.below))
         self.picked_lines = self.picked_lines.with_end(end)
-        row, height = self._row_of_line(end), self.scrollable_content_region.height
+        row, height = self._first_row_of_line(end), self.scrollable_content_region.height
         if not self.scroll_offset.y <= row < self.scroll_offset.y + height:
             self._scroll_to_row(max(0, row - (0 if row < self.scroll_offset.y else height - 1)))
 
     @property
-    def _rows_in_sight(self) -> list[ContextRow]:
-        top = max(0, self.scroll_offset.y - self._above)
+    def _rows_in_sight(self) -> list[WrappedRow]:
+        top = max(0, self.scroll_offset.y - self._rows_above)
         return self._rows[top : top + self.scrollable_content_region.height]
 
     # --- links --------------------------------------------------------------------------------------------------------
 
     def action_next_link(self) -> None:
-        """Put the cursor on the next visible link; the last is followed by the first."""
-        top = self.scroll_offset.y - self._above
+        """Put the cursor on the next visible link; after the last link, on the first one."""
+        top = self.scroll_offset.y - self._rows_above
         spots = list(find_links(self._rows, top, top + self.scrollable_content_region.height))
         if not spots:
             self.notify("No link is visible.")
             return
-        self.link = spots[(spots.index(self.link) + 1) % len(spots) if self.link in spots else 0]
+        self.cursor_link = spots[(spots.index(self.cursor_link) + 1) % len(spots) if self.cursor_link in spots else 0]
 
-    def follow(self) -> bool:
-        """Follow the link under the cursor; return False if the cursor is on no visible link."""
-        top = self.scroll_offset.y - self._above
-        if self.link is None or not top <= self.link.row < top + self.scrollable_content_region.height:
+    def follow_cursor_link(self) -> bool:
+        """Send `LinkFollowed` for the link under the cursor; return False if the cursor is on no visible link."""
+        top = self.scroll_offset.y - self._rows_above
+        if self.cursor_link is None or not top <= self.cursor_link.row < top + self.scrollable_content_region.height:
             return False
-        self.post_message(self.LinkFollowed(self.link.target))
+        self.post_message(self.LinkFollowed(self.cursor_link.link))
         return True
 
     def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `HasDisabledReason`'s name
         """Return why an action cannot be done now; "" if it can."""
-        return "You did not follow a link to get here." if action == "come_back" and not self.is_linked_passage else ""
+        return (
+            "There is no passage to return to: no link was followed."
+            if action == "come_back" and not self.is_linked_passage
+            else ""
+        )
 
     def action_come_back(self) -> None:
-        """Request what was shown before the last link."""
+        """Request the passage that was shown before a link was followed."""
         self.post_message(self.ReturnRequested())
 
     def action_read_whole(self) -> None:
@@ -360,7 +378,7 @@ class Preview(LineView):
 
     def on_click(self, event: events.Click) -> None:
         offset = event.get_content_offset(self)
-        row = (offset.y if offset is not None else -1) + self.scroll_offset.y - self._above
+        row = (offset.y if offset is not None else -1) + self.scroll_offset.y - self._rows_above
         if offset is not None and 0 <= row < len(self._rows):
             link = link_at(self._rows[row], offset.x - self._gutter)
             if link is not None:
@@ -374,76 +392,76 @@ class Preview(LineView):
 
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
-        row = y + self.scroll_offset.y - self._above
+        row = y + self.scroll_offset.y - self._rows_above
         window = self.window
         if window is None or row < -1 or row > len(self._rows):
             return Strip.blank(width, self.base_style)
         if row == -1:
-            return self._draw_rest(f"⋯ {format_count(window.above, 'line')} above", width)
+            return self._draw_omission(f"⋯ {format_count(window.above, 'line')} above", width)
         if row == len(self._rows):
-            return self._draw_rest(f"⋯ {format_count(window.below, 'line')} below" if window.below else "", width)
+            return self._draw_omission(f"⋯ {format_count(window.below, 'line')} below" if window.below else "", width)
         strip = self._strips.get(row)
         if strip is None or strip.cell_length != width:
-            strip = self._strips[row] = self._draw(window, row, width)
+            strip = self._strips[row] = self._draw_row(window, row, width)
         return strip
 
-    def _draw(self, window: NoteWindow, row: int, width: int) -> Strip:
+    def _draw_row(self, window: NoteWindow, row: int, width: int) -> Strip:
         context_row = self._rows[row]
         number = context_row.line.number
         is_inside = window.fragment.line_start <= number <= window.fragment.line_end
         is_picked = self.picked_lines is not None and self.picked_lines.first <= number <= self.picked_lines.last
         is_near = any(TextStyle.NEAR in run.text_style for run in context_row.runs)
-        label = window.margin_label(number) if context_row.part == 0 else ""
+        label = window.margin_label(number) if context_row.row_in_line == 0 else ""
         label = f"{label:>{self._gutter - 4}}"
-        sign = "›" if row == self._match else "≈" if is_near else " "
+        sign = "›" if row == self._current_match_row else "≈" if is_near else " "
         bar = "▌" if is_picked else "▎" if is_inside else " "
-        is_packed = any(first <= number <= last for first, last in self.packed)
+        is_packed = any(first <= number <= last for first, last in self.packed_line_ranges)
         segments = [
             Segment(label, self.get_component_rich_style("line--number")),
             Segment(sign, self.get_component_rich_style("line--margin")),
             Segment("┃" if is_packed else " ", self.get_component_rich_style("line--packed")),
             Segment(bar, self.get_component_rich_style("line--margin")),
-            Segment(" " * (1 + context_row.indent), self._style_for(TextStyle.PLAIN, is_inside, is_picked)),
+            Segment(" " * (1 + context_row.indent), self._cached_style(TextStyle.PLAIN, is_inside, is_picked)),
         ]
         is_bright = is_inside or window.whole
-        link = self.link.target if self.link is not None else None
+        link = self.cursor_link.link if self.cursor_link is not None else None
         link_style = self.get_component_rich_style("line--link")
         for run in context_row.runs:
-            is_under_cursor = link is not None and run.to is link
+            is_under_cursor = link is not None and run.link is link
             segments.append(
                 Segment(
                     run.text,
-                    link_style if is_under_cursor else self._style_for(run.text_style, is_bright, is_picked),
+                    link_style if is_under_cursor else self._cached_style(run.text_style, is_bright, is_picked),
                 )
             )
         strip = Strip(segments, sum(cell_len(segment.text) for segment in segments))
-        return strip.adjust_cell_length(width, self._style_for(TextStyle.PLAIN, is_inside, is_picked))
+        return strip.adjust_cell_length(width, self._cached_style(TextStyle.PLAIN, is_inside, is_picked))
 
-    def _draw_rest(self, text: str, width: int) -> Strip:
+    def _draw_omission(self, text: str, width: int) -> Strip:
         style = self.get_component_rich_style("line--number")
         return Strip([Segment(" " * self._gutter + text, style)]).adjust_cell_length(width, self.base_style)
 
-    def _combined_style(self, text_style: TextStyle, is_bright: bool, is_picked: bool) -> Style:
-        """Return the style of a run of text.
+    def _combine_styles(self, text_style: TextStyle, is_bright: bool, is_picked: bool) -> Style:
+        """Return the terminal style of a run of text.
 
-        A `is_bright` run, one in the fragment or in a note shown whole, has its colours. Elsewhere a run has only
-        attributes such as bold, except that matches keep their colours.
+        With `is_bright`, for text of the fragment or of a note shown whole, the run has colours. Other text has only
+        attributes such as bold, and colours for matches alone. `is_picked` adds the background of picked lines.
         """
         style = self.base_style if is_bright else self.get_component_rich_style("line--neighbour")
         if is_picked:
             style += Style(bgcolor=self.get_component_rich_style("line--picked").bgcolor)
-        for attribute, name in TEXT_STYLES.items():
+        for attribute, name in STYLE_CLASSES.items():
             if attribute in text_style:
                 colours = self.get_component_rich_style(name, partial=True)
                 style += colours if is_bright or attribute is TextStyle.MATCH else colours.without_color
         return style
 
 
-class ContextRow(NamedTuple):
-    """One row of the window: the `part`-th row of a wrapped line, indented by `indent` cells."""
+class WrappedRow(NamedTuple):
+    """One row of a wrapped line. `row_in_line` counts the rows of `line` from 0; `indent` is in cells."""
 
     line: DrawnLine
-    part: int
+    row_in_line: int
     indent: int
     runs: Sequence[StyledRun]
 
@@ -452,25 +470,25 @@ class ContextRow(NamedTuple):
         return any(TextStyle.MATCH in run.text_style for run in self.runs)
 
 
-def wrap_lines(lines: Iterable[DrawnLine], width: int) -> list[ContextRow]:
-    """Return the rows of lines wrapped to `width` cells; a line with aligned columns is drawn aligned if it fits."""
-    rows: list[ContextRow] = []
+def wrap_lines(lines: Iterable[DrawnLine], width: int) -> list[WrappedRow]:
+    """Return the rows of `lines` wrapped to `width` cells. A table row that fits is shown with aligned columns."""
+    rows: list[WrappedRow] = []
     for line in lines:
         is_aligned = bool(line.aligned) and sum(cell_len(run.text) for run in line.aligned) <= width
         hanging_indent = 0 if is_aligned else line.hanging_indent
         indent = min(hanging_indent, width // 2)
-        bars = _bars(line.runs, indent)
-        for part, runs in enumerate(wrap(line.aligned if is_aligned else line.runs, width, hanging_indent)):
+        bars = _quote_bars(line.runs, indent)
+        for row_in_line, runs in enumerate(wrap(line.aligned if is_aligned else line.runs, width, hanging_indent)):
             rows.append(
-                ContextRow(line, part, 0, (*bars, *runs))
-                if part and bars
-                else ContextRow(line, part, indent * (part > 0), runs)
+                WrappedRow(line, row_in_line, 0, (*bars, *runs))
+                if row_in_line and bars
+                else WrappedRow(line, row_in_line, indent * (row_in_line > 0), runs)
             )
     return rows
 
 
-def _bars(runs: Sequence[StyledRun], indent: int) -> tuple[StyledRun, ...]:
-    """Return the quote bars that start a continuation row of a line, `indent` cells wide; nothing outside of quotes."""
+def _quote_bars(runs: Sequence[StyledRun], indent: int) -> tuple[StyledRun, ...]:
+    """Return the bars that mark a quote at the start of a continuation row, `indent` cells wide; () for other lines."""
     if not runs or not runs[0].text.startswith("▎"):
         return ()
     indented = runs[0].text[:indent]
@@ -479,42 +497,42 @@ def _bars(runs: Sequence[StyledRun], indent: int) -> tuple[StyledRun, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkSpot:
-    """The position of a drawn link: the row and cell where it begins (without the gutter), and its target."""
+class LinkPosition:
+    """The position of a drawn link: the row and cell where the link begins, without the gutter, and the link."""
 
     row: int
     column: int
-    target: LinkTo
+    link: WrittenLink
 
 
-def find_links(rows: Sequence[ContextRow], first: int, last: int) -> Iterator[LinkSpot]:
-    """Yield the links that begin on rows `first` to `last` (exclusive), in order."""
-    line_links: list[LinkTo] = []
+def find_links(rows: Sequence[WrappedRow], first: int, last: int) -> Iterator[LinkPosition]:
+    """Yield the positions of the links that begin on rows `first` to `last` (exclusive), in order."""
+    line_links: list[WrittenLink] = []
     for number in range(max(first, 0), min(last, len(rows))):
         row = rows[number]
-        if not row.part:
+        if not row.row_in_line:
             line_links = []
         column = row.indent
         for run in row.runs:
-            if run.to is not None and not any(run.to is link for link in line_links):
-                line_links.append(run.to)
-                yield LinkSpot(number, column, run.to)
+            if run.link is not None and not any(run.link is link for link in line_links):
+                line_links.append(run.link)
+                yield LinkPosition(number, column, run.link)
             column += cell_len(run.text)
 
 
-def link_at(row: ContextRow, column: int) -> LinkTo | None:
-    """Return the link at a cell of a row, counted without the gutter."""
+def link_at(row: WrappedRow, column: int) -> WrittenLink | None:
+    """Return the link at cell `column` of a row, not counting the gutter; None if there is no link."""
     start = row.indent
     for run in row.runs:
         end = start + cell_len(run.text)
         if start <= column < end:
-            return run.to
+            return run.link
         start = end
     return None
 
 
 def next_heading(headings: Sequence[Section], line: int, step: int) -> Section | None:
-    """Return the next heading below `line`, or the nearest one above it if `step` is negative."""
+    """Return the next heading below `line`, or with a negative `step` the nearest one above; None if there is none."""
     sections = [section for section in headings if section.level]
     if step > 0:
         return next((section for section in sections if section.line_start > line), None)
@@ -522,13 +540,13 @@ def next_heading(headings: Sequence[Section], line: int, step: int) -> Section |
 
 
 def heading_path_at(headings: Sequence[Section], line: int) -> tuple[str, ...]:
-    """Return the headings that a line of a note is under, the outermost first."""
+    """Return the headings of the section that contains line `line`, the outermost heading first."""
     return next((section.heading_path for section in reversed(headings) if section.line_start <= line), ())
 
 
 @dataclass(frozen=True, slots=True)
-class PickedLines:
-    """Picked lines: from `anchor`, where picking started, to `end`, which moves."""
+class PickedLineRange:
+    """The picked lines: from `anchor`, the line picked first, to `end` (inclusive), which may be above `anchor`."""
 
     anchor: int
     end: int
@@ -541,5 +559,5 @@ class PickedLines:
     def last(self) -> int:
         return max(self.anchor, self.end)
 
-    def with_end(self, line: int) -> PickedLines:
+    def with_end(self, line: int) -> PickedLineRange:
         return replace(self, end=line)

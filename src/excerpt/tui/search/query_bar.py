@@ -30,7 +30,7 @@ from excerpt.text.display import format_count, visible_line
 from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.field import Field
 from excerpt.tui.common.row_list import RowList
-from excerpt.tui.common.strips import FragmentInfo, line, parts_with_matches
+from excerpt.tui.common.strips import StyledPart, line, parts_with_matches
 from excerpt.tui.engine_worker import QuestionQueue
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.search.query_controller import QueryController
@@ -41,31 +41,31 @@ if TYPE_CHECKING:
     from excerpt.search.interpretation import QueryInterpretation
     from excerpt.tui.search.saved_queries import SavedQueries
 
-MAX_ROWS, MAX_ROWS_TALL = 8, 12
-"""Most rows visible, so that the list below stays visible too; and the same on a screen of 30 lines or more."""
+MAX_MENU_ROWS, MAX_MENU_ROWS_TALL = 8, 12
+"""Maximum visible rows of the menu, on a screen of under 30 lines and on a taller one: hits stay visible below it."""
 _MIN_MENU_CELLS, _MAX_MENU_CELLS = 26, 76
 _BORDER_CELLS = 6
-"""Cells of the border beside its title, both ends together."""
+"""Cells of the menu's border that its title and keys cannot use, both ends together."""
 
 
 @dataclass(frozen=True, slots=True)
 class MenuChoice:
     """A row of the menu: choosing it sets the query to `query`, with the cursor at `cursor` (-1: at the end).
 
-    `kind` is drawn before `label` and `detail` at the right, both faint. The first match of `typed` in the label is
-    highlighted.
+    `prefix`, such as "narrower", is drawn before `label`, and `detail`, such as "14 hits", at the right. The first
+    occurrence of `match_text` in the label is highlighted.
     """
 
     label: str
     query: str
     cursor: int = -1
     detail: str = ""
-    kind: str = ""
-    typed: str = ""
+    prefix: str = ""
+    match_text: str = ""
 
 
 class QueryMenu(RowList, can_focus=False):
-    """The menu below the query. It is open while it has choices."""
+    """The menu below the query, which is open while it has choices."""
 
     ROW_HEIGHT = 1
 
@@ -93,8 +93,11 @@ class QueryMenu(RowList, can_focus=False):
         super().__init__()
         self.choices: tuple[MenuChoice, ...] = ()
         self.kind = ""
-        self._kinds = 0
+        """What the menu lists: "history", "complete", "suggest" or "saved"."""
+        self._prefix_cells = 0
+        """Cells of the widest prefix among the choices."""
         self._geometry: tuple[int, int, Offset] | None = None
+        """Width, height and offset of the menu on the screen, in cells."""
 
     @property
     def row_count(self) -> int:
@@ -109,20 +112,21 @@ class QueryMenu(RowList, can_focus=False):
         return self.choices[self.cursor] if self.choices else None
 
     def open(self, kind: str, title: str, keys: str, choices: Sequence[MenuChoice], anchor: Offset) -> None:
-        """Show the choices below the cell `anchor` of the screen; close the menu if there are none.
+        """Show the choices below the cell `anchor` of the screen; close the menu if there are no choices.
 
-        `kind` is the kind of all choices. `keys` is a list of the menu's keys, shown in the border.
+        `kind` says what the menu lists, as the attribute does. `title` is shown in the upper border, `keys`, a text
+        that names the menu's keys, in the lower one.
         """
         if not choices:
             self.close()
             return
         self.kind = kind
         self.choices = tuple(choices)
-        self._kinds = max(cell_len(choice.kind) for choice in choices)
+        self._prefix_cells = max(cell_len(choice.prefix) for choice in choices)
         self.border_title = Content(title)
         self.border_subtitle = Content(keys)
         self._set_geometry(anchor, max(cell_len(title), cell_len(keys)) + _BORDER_CELLS)
-        self.rows_changed()
+        self.redraw_rows()
         if not self.has_class("-open"):
             self.add_class("-open")
             self.screen.refresh_bindings()
@@ -134,14 +138,14 @@ class QueryMenu(RowList, can_focus=False):
             self.screen.refresh_bindings()
 
     def _set_geometry(self, anchor: Offset, min_width: int) -> None:
-        """Set size and offset to fit the rows and the screen, only if they change, as this causes a layout."""
+        """Set the menu's size and offset to fit its rows and the screen; unchanged ones cause no layout."""
         screen = self.app.size
-        widest = max(cell_len(c.label) + cell_len(c.detail) + self._kinds + 4 for c in self.choices)
+        widest = max(cell_len(c.label) + cell_len(c.detail) + self._prefix_cells + 4 for c in self.choices)
         width = min(max(widest + 4, min_width, _MIN_MENU_CELLS), _MAX_MENU_CELLS, screen.width)
         height = (
             min(
                 len(self.choices),
-                MAX_ROWS_TALL if screen.height >= 30 else MAX_ROWS,
+                MAX_MENU_ROWS_TALL if screen.height >= 30 else MAX_MENU_ROWS,
                 max(screen.height - anchor.y - 3, 2),
             )
             + 2
@@ -155,14 +159,14 @@ class QueryMenu(RowList, can_focus=False):
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
         choice = self.choices[row]
         faint = self.style_of("row--faint")
-        left: list[FragmentInfo] = [("▌" if selected else " ", self.style_of("row--bar"))]
-        if self._kinds:
-            left.append((f"{choice.kind:<{self._kinds}} ", faint))
+        left: list[StyledPart] = [("▌" if selected else " ", self.style_of("row--bar"))]
+        if self._prefix_cells:
+            left.append((f"{choice.prefix:<{self._prefix_cells}} ", faint))
         label = visible_line(choice.label)
-        match = re.search(re.escape(choice.typed), label, re.IGNORECASE) if choice.typed else None
+        match = re.search(re.escape(choice.match_text), label, re.IGNORECASE) if choice.match_text else None
         spans = [match.span()] if match else []
         left += parts_with_matches(label, spans, Style(), self.style_of("row--match"))
-        right: list[FragmentInfo] = [(f"{choice.detail} ", faint)] if choice.detail else []
+        right: list[StyledPart] = [(f"{choice.detail} ", faint)] if choice.detail else []
         return [line(left, right, width, base)]
 
     def on_click(self, event: events.Click) -> None:
@@ -177,22 +181,23 @@ class QueryMenu(RowList, can_focus=False):
 class AnswerStatus:
     """The status of the newest search shown.
 
-    `primary` is the strategy that ranked the hits, or None for a query of filters alone, which is not ranked. A
-    `confidence` of None is not shown. With `is_lower_bound` more fragments may match, because not all of a store are
-    examined.
+    `primary_strategy` is the strategy that ranked the hits, or None for a query of filters alone, which is not ranked.
+    `match_count` is the number of matching fragments. A `confidence` of None is not shown. With `is_lower_bound` more
+    fragments may match, because not all fragments of a store are examined.
     """
 
-    primary: Strategy | None
-    matched: int
+    primary_strategy: Strategy | None
+    match_count: int
     confidence: Confidence | None = None
     is_lower_bound: bool = False
 
 
 _STATUS_CELLS = 48
-"""Cells of the status, unless that is more than `_SHARE` of the line."""
-_SHARE = 0.6
+"""Width of the status in cells, unless that is more than `_MAX_STATUS_SHARE` of the line."""
+_MAX_STATUS_SHARE = 0.6
+"""Maximum share of the line for the status, 0 to 1."""
 _TIGHT_STATUS_CELLS = 24
-"""Cells of the status if the query needs the room."""
+"""Width of the status in cells if the query needs the room."""
 
 _CONFIDENCE_LABELS = {
     Confidence.STRONG: "strong",
@@ -206,7 +211,8 @@ _CONFIDENCE_LABELS = {
 class QuerySpan:
     """A span of the query that is highlighted: a filter, or a part with a warning (`is_warning`).
 
-    `text` is the text of the span at the time it was read.
+    `start` and `end` (exclusive) are characters of the query. `text` is the text between them when the engine read the
+    query; a later change of the query may move or change that text.
     """
 
     start: int
@@ -216,7 +222,10 @@ class QuerySpan:
 
 
 class QueryStatus(Widget):
-    """`auto ▸ proximity · strong · 41 hits`, at the right; the width is fixed, as the text changes with every key."""
+    """The status of the answer, at the right of the query: `auto ▸ proximity · strong · 41 hits`.
+
+    The width is fixed, because the text changes with every key typed.
+    """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"status--sure", "status--unsure"}
 
@@ -236,24 +245,26 @@ class QueryStatus(Widget):
     strategy: reactive[Strategy] = reactive(Strategy.AUTO)
     answer: reactive[AnswerStatus | None] = reactive(None)
     busy: reactive[str] = reactive("")
-    """The operation in progress, once it has taken half a second."""
+    """Name of an operation that has taken half a second or more, such as "searching…"; "" if there is none."""
     warning: reactive[str] = reactive("")
-    """A short warning that a part of the query does not do what it looks like."""
+    """A short warning that a part of the query has another effect than its spelling suggests; "" for none."""
 
     def render(self) -> Text:
         parts = [Text(str(self.strategy))]
         answer = self.answer
-        if answer is not None and answer.primary is not self.strategy:
-            parts[0] = Text(f"{self.strategy} ▸ {answer.primary}" if answer.primary else "newest first")
+        if answer is not None and answer.primary_strategy is not self.strategy:
+            parts[0] = Text(
+                f"{self.strategy} ▸ {answer.primary_strategy}" if answer.primary_strategy else "newest first"
+            )
         if self.warning:
             parts[0] = Text(self.warning, self.get_component_rich_style("status--unsure", partial=True))
         if self.busy:
             parts.append(Text(self.busy))
         elif answer is not None:
-            if answer.confidence is not None and answer.matched:
+            if answer.confidence is not None and answer.match_count:
                 parts.append(self._confidence_label(answer.confidence))
-            hits = format_count(answer.matched, "hit")
-            parts.append(Text(hits.replace(" ", "+ ", 1) if answer.is_lower_bound and answer.matched else hits))
+            hits = format_count(answer.match_count, "hit")
+            parts.append(Text(hits.replace(" ", "+ ", 1) if answer.is_lower_bound and answer.match_count else hits))
         return self._fit_parts(parts)
 
     def _confidence_label(self, confidence: Confidence) -> Text:
@@ -263,7 +274,11 @@ class QueryStatus(Widget):
         return Text(_CONFIDENCE_LABELS[confidence], style)
 
     def _fit_parts(self, parts: list[Text]) -> Text:
-        """Join the first parts that fit; in little room the hits are dropped last."""
+        """Return the parts joined with " · ", dropping parts that do not fit.
+
+        Parts are dropped from the end. In a tight status without a warning they are dropped from the start, so that the
+        number of hits stays.
+        """
         room = self.content_size.width or _STATUS_CELLS
         candidates = [parts[:count] for count in range(len(parts), 0, -1)]
         if room < _TIGHT_STATUS_CELLS and not self.warning:
@@ -277,10 +292,10 @@ class QueryStatus(Widget):
 
 
 class QueryInput(Field):
-    """The input field: filters are drawn as chips, each with a cross that removes it."""
+    """The input field of the query, in which filters are drawn as chips (shaded words with a cross to remove them)."""
 
     query_spans: reactive[tuple[QuerySpan, ...]] = reactive(())
-    """Spans of the query to highlight. A span whose text has changed is not drawn."""
+    """Filters and warnings to highlight. A span is skipped if the query has another text there now."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"query--filter", "query--cross", "query--doubtful"}
 
@@ -305,7 +320,7 @@ class QueryInput(Field):
 
     @property
     def chips(self) -> list[QuerySpan]:
-        """The filters in the query, in order."""
+        """The spans of the filters in the query, in order."""
         return [span for span in self._current_spans if not span.is_warning]
 
     @property
@@ -333,14 +348,14 @@ class QueryInput(Field):
             self.post_message(self.FilterRemoved(chip))
 
     def action_delete_left(self) -> None:
-        """Delete to the left; at the very beginning, remove the last filter instead."""
+        """Delete the character to the left; at the start of the query, remove its last filter instead."""
         if self.cursor_at_start and self.selection.is_empty and (chips := self.chips):
             self.post_message(self.FilterRemoved(chips[-1]))
         else:
             super().action_delete_left()
 
     def action_delete_left_word(self) -> None:
-        """Delete the word to the left; a filter right before the cursor is removed as a whole."""
+        """Delete the word to the left of the cursor; a filter there is removed as a whole."""
         end = len(self.value[: self.cursor_position].rstrip())
         chip = next((span for span in self.chips if span.end == end), None)
         if chip is not None and self.selection.is_empty:
@@ -350,7 +365,7 @@ class QueryInput(Field):
 
 
 class QueryBar(Horizontal):
-    """One line with prompt, field and status, and the menu, which opens below."""
+    """One line with the prompt, the query's input field and its status, and the menu, which opens below the line."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("The query's menu")
 
@@ -379,41 +394,46 @@ class QueryBar(Horizontal):
         yield QueryMenu()
 
     def on_mount(self) -> None:
-        self.watch(self.query_one(QueryStatus), "warning", self._share_line, init=False)
+        self.watch(self.query_one(QueryStatus), "warning", self._fit_status_width, init=False)
 
     def on_resize(self) -> None:
         self.menu.close()
-        self._share_line()
+        self._fit_status_width()
 
     @on(Input.Changed)
-    def _share_line(self) -> None:
-        """Give the query the room of the status if needed, unless the status is a warning; lay out only on a change."""
+    def _fit_status_width(self) -> None:
+        """Make the status narrow if the query needs the room, unless the status shows a warning."""
         width = self.size.width
-        room = width - 3 - min(_STATUS_CELLS, int(width * _SHARE))
+        room = width - 3 - min(_STATUS_CELLS, int(width * _MAX_STATUS_SHARE))
         self.set_class(self.field.content_width > room and not self.query_one(QueryStatus).warning, "-tight")
 
     @on(Input.Changed)
-    def _query_changed(self, event: Input.Changed) -> None:
-        """Follow a change of the query, unless a newer change is already pending."""
-        self.queries.follow(event.value)
+    def _handle_query_change(self, event: Input.Changed) -> None:
+        """Request the interpretation of the changed query, and update or close the menu.
+
+        Nothing is requested if the field has a newer text already, whose own event is still to come.
+        """
+        self.queries.record_change(event.value)
         if event.value != self.text:
             return
-        self.read()
+        self.ask_interpretation()
         if self.queries.is_typing:
-            self._follow_typing()
+            self._update_menu_while_typing()
         else:
             self.menu.close()
 
-    def read(self) -> None:
-        """Request the interpretation of the query, because the query or the vault has changed."""
+    def ask_interpretation(self) -> None:
+        """Request the query's filters and warnings from the engine, because the query or the vault has changed."""
         self.status.warning = ""
         if not self.text.strip():
             self.field.query_spans = ()
-        self.queries.read(
-            self._show_reading, lambda: self.menu.is_open and self.menu.kind == "complete", self._note_settled_query
+        self.queries.ask_interpretation(
+            self._show_interpretation,
+            lambda: self.menu.is_open and self.menu.kind == "complete",
+            self._add_settled_query_to_history,
         )
 
-    def _show_reading(self, reading: QueryInterpretation) -> None:
+    def _show_interpretation(self, reading: QueryInterpretation) -> None:
         query = self.text
         # A condition that is still being typed at the end is not drawn as a filter yet.
         finished = [each for each in reading.conditions if not (each.open and self.queries.is_typing)]
@@ -442,14 +462,14 @@ class QueryBar(Horizontal):
     def field(self) -> QueryInput:
         return self.query_one(QueryInput)
 
-    def put(self, query: str, cursor: int = -1) -> None:
-        """Replace the query and move the cursor; -1 is the end."""
+    def set_query(self, query: str, cursor: int = -1) -> None:
+        """Replace the query, and move the cursor to the character `cursor`; -1 is the end."""
         self.field.value = query
         self.field.cursor_position = len(query) if cursor < 0 else cursor
         self.field.on_resize()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return False for the menu's actions while it is closed."""
+        """Return False for an action of the menu while the menu is closed."""
         if not action.startswith("menu_"):
             return super().check_action(action, parameters)
         menus = self.query(QueryMenu)
@@ -459,22 +479,22 @@ class QueryBar(Horizontal):
 
     # --- query history ------------------------------------------------------------------------------------------------
 
-    def _note_settled_query(self) -> None:
+    def _add_settled_query_to_history(self) -> None:
         if self.answered_query and self.answered_query == self.text.strip():
-            self.note_query()
+            self.add_to_history()
 
-    def note_query(self) -> None:
-        """Add the query to the history, because the user has read its hits or used them."""
-        self._run_in_background(self.queries.note())
+    def add_to_history(self) -> None:
+        """Add the query to the history, because the user has read or used its hits."""
+        self._run_history_change(self.queries.add_query_to_history())
 
-    def _run_in_background(self, coroutine: Coroutine[None, None, None] | None) -> None:
+    def _run_history_change(self, coroutine: Coroutine[None, None, None] | None) -> None:
         if coroutine is not None:
             self.run_worker(coroutine, group="history")
 
     def move_in_history(self, rows: int) -> bool:
-        """Handle up and down in an empty bar and while stepping through the history.
+        """Put an earlier (`rows` < 0) or later query into the bar, if it is empty or shows a query of the history.
 
-        Returns False if they move the list.
+        Returns False if the key is not used, so that it moves the cursor of the list.
         """
         field = self.field
         if not field.has_focus:
@@ -484,7 +504,7 @@ class QueryBar(Horizontal):
             rows, is_selected=field.selection == Selection(0, len(field.value))
         )
         if query is not None:
-            self.put(query)
+            self.set_query(query)
             # Selected, so that typing replaces it.
             field.selection = Selection(0, len(query))
         elif was_in_history and not self.queries.is_in_history:
@@ -492,7 +512,7 @@ class QueryBar(Horizontal):
         return is_handled
 
     async def open_history(self) -> None:
-        """Open the menu of earlier queries, those that contain what is typed."""
+        """Open the menu of the earlier queries that contain the words typed."""
         self.field.focus()
         await self.queries.reload_history()
         if not self.queries.history.queries:
@@ -506,7 +526,9 @@ class QueryBar(Horizontal):
         typed = field.value.strip() if is_edited else ""
         queries = self.queries.history.filter_by(typed)
         choices = [
-            MenuChoice(query, query, typed=typed if " " not in typed else "") for query in queries if query != typed
+            MenuChoice(query, query, match_text=typed if " " not in typed else "")
+            for query in queries
+            if query != typed
         ]
         self.menu.open(
             "history",
@@ -518,20 +540,20 @@ class QueryBar(Horizontal):
 
     # --- completion ---------------------------------------------------------------------------------------------------
 
-    def complete(self) -> None:
-        """Complete the word at the cursor, even if its menu was closed."""
+    def open_completions(self) -> None:
+        """Request completions of the word at the cursor and list them, even if the user has closed their menu."""
         self.field.focus()
-        self.queries.complete_at(self.field.cursor_position, partial(self._show_completions, by_key=True))
+        self.queries.ask_completions_at(self.field.cursor_position, partial(self._show_completions, by_key=True))
 
-    def _follow_typing(self) -> None:
-        """Update the menu while the user types; it opens by itself after the beginning of a filter."""
+    def _update_menu_while_typing(self) -> None:
+        """Update the menu while the user types; a filter's first characters open the menu of completions."""
         menu = self.menu
         if menu.kind == "history" and menu.is_open:
             self._show_history()
             return
         completes = menu.is_open and menu.kind == "complete"
         cursor = self.field.cursor_position
-        if not self.queries.follow_typing(cursor, self._show_completions, is_menu_open=completes):
+        if not self.queries.complete_while_typing(cursor, self._show_completions, is_menu_open=completes):
             menu.close()
 
     def _show_completions(self, completions: Sequence[Completion], *, by_key: bool = False) -> None:
@@ -543,14 +565,14 @@ class QueryBar(Horizontal):
                 completion.label,
                 *apply_completion(self.text, cursor_token, completion.text),
                 detail=format_count(completion.count, completion.unit) if completion.count else "",
-                typed=cursor_token.value,
+                match_text=cursor_token.value,
             )
             for completion in completions
         ]
         if [choice.label.casefold() for choice in choices] == [cursor_token.value.casefold()]:
             choices = []
         if by_key and not choices:
-            self.notify("No completions for this.", markup=False)
+            self.notify("No completions for this word.", markup=False)
         title = (
             f"{cursor_token.operator}:"
             if cursor_token.operator not in ("", "#")
@@ -560,26 +582,26 @@ class QueryBar(Horizontal):
 
     # --- suggestions and saved queries --------------------------------------------------------------------------------
 
-    def suggest(self) -> None:
-        """Open the menu of narrower and wider queries."""
+    def open_suggestions(self) -> None:
+        """Request narrower and wider queries, and list them in the menu."""
         self.field.focus()
-        self.queries.suggest(self._show_suggestions)
+        self.queries.ask_suggestions(self._show_suggestions)
 
     def _show_suggestions(self, suggestions: Sequence[Suggestion]) -> None:
         if not self.field.has_focus:
             return
         choices = [
-            MenuChoice(each.label, each.query, detail=format_count(each.hits, "hit"), kind=each.way)
+            MenuChoice(each.label, each.query, detail=format_count(each.hits, "hit"), prefix=each.way)
             for each in suggestions
         ]
         if not choices:
             self.notify("No narrower or wider queries.", markup=False)
         self.menu.open("suggest", "Narrower and wider", _menu_keys(), choices, self._menu_anchor(0))
 
-    async def open_saved(self) -> None:
+    async def open_saved_queries(self) -> None:
         """Open the menu of saved queries."""
         self.field.focus()
-        saved = await self._change_saved(lambda queries: queries)
+        saved = await self._change_saved_queries(lambda queries: queries)
         if saved is None:
             return
         if not saved.queries:
@@ -589,13 +611,16 @@ class QueryBar(Horizontal):
         self.menu.open("saved", "Saved queries", keys, choices, self._menu_anchor(0))
 
     async def save_query(self) -> None:
-        """Save the query, with itself as its name."""
+        """Add the query to the saved queries, with its own text as its name."""
         query = self.text.strip()
-        if query and await self._change_saved(lambda queries: queries.with_query(query, query)) is not None:
+        if query and await self._change_saved_queries(lambda queries: queries.with_query(query, query)) is not None:
             self.notify(f"Saved: {visible_line(query)}", markup=False)
 
-    async def _change_saved(self, change: Callable[[SavedQueries], SavedQueries]) -> SavedQueries | None:
-        """Change the saved queries and return them; show the error and return None if that fails."""
+    async def _change_saved_queries(self, change: Callable[[SavedQueries], SavedQueries]) -> SavedQueries | None:
+        """Change the file of saved queries with `change`, and return the new saved queries.
+
+        Returns None if no store is open or the file cannot be written; an error is shown.
+        """
         if self.queries.store is None:
             return None
         try:
@@ -607,7 +632,7 @@ class QueryBar(Horizontal):
     # --- the menu -----------------------------------------------------------------------------------------------------
 
     def _menu_anchor(self, index: int) -> Offset:
-        """Return the cell of the screen where a character of the query is drawn, less the border of the menu."""
+        """Return the screen cell for the menu's left edge, which puts its labels below character `index`."""
         field = self.field
         cell = field._position_to_cell(index) - field.scroll_offset.x
         return Offset(field.region.x + max(cell, 0) - 2, field.region.y)
@@ -620,43 +645,43 @@ class QueryBar(Horizontal):
             self._use_choice(choice)
 
     @on(QueryMenu.ChoiceClicked)
-    def _clicked(self, event: QueryMenu.ChoiceClicked) -> None:
+    def _use_clicked_choice(self, event: QueryMenu.ChoiceClicked) -> None:
         event.stop()
         self._use_choice(event.choice)
 
     def _use_choice(self, choice: MenuChoice) -> None:
         kind = self.menu.kind
         self.menu.close()
-        self.put(choice.query, choice.cursor)
+        self.set_query(choice.query, choice.cursor)
         if kind == "complete" and choice.query[: choice.cursor].endswith(":"):
-            self.queries.complete(token_at(choice.query, choice.cursor), self._show_completions)
+            self.queries.ask_completions(token_at(choice.query, choice.cursor), self._show_completions)
 
     async def action_menu_forget(self) -> None:
         choice, cursor = self.menu.selected_choice, self.menu.cursor
         if choice is None:
             return
         if self.menu.kind == "saved":
-            await self._change_saved(lambda queries: queries.without(choice.label))
-            await self.open_saved()
+            await self._change_saved_queries(lambda queries: queries.without(choice.label))
+            await self.open_saved_queries()
         else:
-            self._run_in_background(self.queries.forget(choice.query))
+            self._run_history_change(self.queries.forget(choice.query))
             self._show_history()
         self.menu.cursor = cursor
 
     def action_menu_leave(self) -> None:
         self.menu.close()
-        self.queries.leave_completion()
+        self.queries.dismiss_completions()
 
     @on(Input.Blurred)
-    def _blurred(self) -> None:
+    def _close_menu(self) -> None:
         self.menu.close()
 
     @on(QueryInput.FilterRemoved)
-    def _filter_removed(self, event: QueryInput.FilterRemoved) -> None:
+    def _remove_filter(self, event: QueryInput.FilterRemoved) -> None:
         event.stop()
         span, value = event.query_span, self.field.value
         if value[span.start : span.end] == span.text:
-            self.put(*remove_span(value, span.start, span.end))
+            self.set_query(*remove_span(value, span.start, span.end))
 
 
 def _menu_keys() -> str:

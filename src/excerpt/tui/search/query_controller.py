@@ -1,14 +1,14 @@
-"""Control what helps with a query: interpretation, completion, narrower and wider queries, and the history."""
+"""Control query editing: the interpretation, completions, narrower and wider queries, and the history."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from excerpt.tui.common.debouncer import Debouncer, Schedule
+from excerpt.tui.common.debouncer import Debouncer, StartTimer
 from excerpt.tui.engine_worker import QuestionQueue
 from excerpt.tui.search.query_history import HistoryCursor, QueryHistory, QueryStore
-from excerpt.tui.search.query_word import CursorToken, is_single_edit, token_at
+from excerpt.tui.search.query_word import CursorToken, is_one_letter_edit, token_at
 
 if TYPE_CHECKING:
     from excerpt.insight.suggest import Completion, Suggestion
@@ -16,92 +16,95 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
-_WARNING_SECONDS = 0.8
-"""Seconds without a change after which a query is checked for warnings: sooner, half of it may be missing."""
-_HISTORY_SECONDS = 2.0
-"""Seconds without a change after which a query with hits is added to the history: by then the user reads them."""
+_WARNING_CHECK_SECONDS = 0.8
+"""Seconds without a change after which a query is checked for warnings: it may be half typed before that."""
+_SETTLED_SECONDS = 2.0
+"""Seconds without a change after which a query with hits is added to the history: the user reads the hits then."""
 
 
 class QueryController:
-    """The state of query editing: the history and the position in it, the word being completed, and pending checks.
+    """The state of query editing: the history, the query of the history shown, the word being completed, and timers.
 
-    `query` returns the current query; answers about an earlier query are dropped.
+    `query` returns the current query; answers about an earlier query are dropped. `start_timer` runs a function once
+    after a number of seconds.
     """
 
-    def __init__(self, engine: QuestionQueue, after: Schedule, query: Callable[[], str]) -> None:
+    def __init__(self, engine: QuestionQueue, start_timer: StartTimer, query: Callable[[], str]) -> None:
         self.history = QueryHistory()
         self.store: QueryStore | None = None
-        """Stores asked and saved queries; None until their location is known."""
+        """The files of the history and of saved queries; None until a vault is open."""
         self.is_typing = False
-        """Whether the last change of the query typed or deleted one letter."""
+        """Whether the last change of the query inserted or deleted one letter."""
         self.cursor_token: CursorToken | None = None
-        """The word being completed."""
+        """The word being completed; None if there is none."""
         self._engine = engine
         self._query = query
         self._last_query = ""
         self._history_cursor: HistoryCursor | None = None
-        self._dismissed_start = -1
-        self._warning_timer = Debouncer(after)
-        self._settle_timer = Debouncer(after)
+        self._dismissed_word_start = -1
+        """Index in the query of the word whose completions the user has closed; -1 for none."""
+        self._warning_check_timer = Debouncer(start_timer)
+        self._settle_timer = Debouncer(start_timer)
 
     # --- interpretation -----------------------------------------------------------------------------------------------
 
-    def follow(self, query: str) -> None:
-        """Record a change of the query."""
-        self.is_typing, self._last_query = is_single_edit(self._last_query, query), query
+    def record_change(self, query: str) -> None:
+        """Record that the query has changed to `query`."""
+        self.is_typing, self._last_query = is_one_letter_edit(self._last_query, query), query
 
-    def read(
+    def ask_interpretation(
         self,
-        on_read: Callable[[QueryInterpretation], object],
-        is_menu_shown: Callable[[], bool],
+        on_answer: Callable[[QueryInterpretation], object],
+        is_menu_open: Callable[[], bool],
         on_settled: Callable[[], object],
     ) -> None:
-        """Request the interpretation of the query, without warnings now and with them after a pause.
+        """Request the query's filters now, and its warnings after a pause of `_WARNING_CHECK_SECONDS`.
 
-        Warnings wait while `is_menu_shown` returns true: the completion menu is open, and shows what is missing anyway.
-        `on_settled` is called once the query has not changed for `_HISTORY_SECONDS`: it can be added to the history.
+        Warnings are delayed while `is_menu_open` returns true, because the menu of completions shows what is missing.
+        `on_answer` is called with each answer, `on_settled` when the query has not changed for `_SETTLED_SECONDS`.
         """
-        self._warning_timer.stop()
+        self._warning_check_timer.stop()
         self._settle_timer.stop()
         if not self._query().strip():
             self._engine.forget("reading")
             return
-        self._ask_reading(on_read, is_thorough=False)
+        self._ask_interpretation(on_answer, is_thorough=False)
 
         def warning() -> None:
-            if is_menu_shown():
-                self._warning_timer.schedule(_WARNING_SECONDS, warning)
+            if is_menu_open():
+                self._warning_check_timer.schedule(_WARNING_CHECK_SECONDS, warning)
             else:
-                self._ask_reading(on_read, is_thorough=True)
+                self._ask_interpretation(on_answer, is_thorough=True)
 
-        self._warning_timer.schedule(_WARNING_SECONDS, warning)
-        self._settle_timer.schedule(_HISTORY_SECONDS, on_settled)
+        self._warning_check_timer.schedule(_WARNING_CHECK_SECONDS, warning)
+        self._settle_timer.schedule(_SETTLED_SECONDS, on_settled)
 
-    def _ask_reading(self, on_read: Callable[[QueryInterpretation], object], *, is_thorough: bool) -> None:
+    def _ask_interpretation(self, on_answer: Callable[[QueryInterpretation], object], *, is_thorough: bool) -> None:
         from excerpt.tui.questions import AskReading
 
         query = self._query()
-        self._engine.ask(AskReading(query, is_thorough), self._if_unchanged(query, on_read))
+        self._engine.ask(AskReading(query, is_thorough), self._ignore_if_query_changed(query, on_answer))
 
-    def _if_unchanged(self, query: str, on_answer: Callable[[Answer], object]) -> Callable[[Answer], object]:
+    def _ignore_if_query_changed(self, query: str, on_answer: Callable[[Answer], object]) -> Callable[[Answer], object]:
+        """Return a function that calls `on_answer` only if `query` is still the current query."""
         return lambda answer: on_answer(answer) if query == self._query() else None
 
     # --- query history ------------------------------------------------------------------------------------------------
 
     async def open_store(self, store: QueryStore) -> None:
-        """Store queries with `store` from now on, and load the history."""
+        """Store queries in `store` from now on, and load the history from it."""
         self.store = store
         await self.reload_history()
 
     async def reload_history(self) -> None:
-        """Load the history again, with the queries of other running instances."""
+        """Load the history again, because another instance of excerpt may have added queries."""
         if self.store is not None:
             self.history = await self.store.history()
 
-    def note(self) -> Coroutine[None, None, None] | None:
-        """Add the query to the history, because the user has read its hits or used them.
+    def add_query_to_history(self) -> Coroutine[None, None, None] | None:
+        """Add the query to the history, because the user has read or used its hits.
 
-        Returns the coroutine that stores it, or None if there is nothing to store.
+        Returns a coroutine that writes the query to its file, which the caller runs; None if nothing is to be written.
         """
         query = self._query().strip()
         if self.store is None or not query or query == next(iter(self.history.queries), ""):
@@ -110,15 +113,16 @@ class QueryController:
         return self.store.add(query)
 
     def forget(self, query: str) -> Coroutine[None, None, None] | None:
-        """Remove a query from the history; return the coroutine that stores this, as `note` does."""
+        """Remove a query from the history; return a coroutine that writes this to its file, as `note` does."""
         self.history = self.history.without(query)
         return self.store.forget(query) if self.store is not None else None
 
     def step_history(self, rows: int, *, is_selected: bool) -> tuple[str | None, bool]:
-        """Step through the history from an empty bar, up (older) for negative `rows`.
+        """Return the query to put into the bar for a key up (`rows` < 0, older) or down, and whether the key is used.
 
-        `is_selected` says that the query from the history is still selected as a whole. Returns the query to put into
-        the bar, or None, and whether the key is handled; if not, it moves in the list.
+        The first key up in an empty bar shows the newest query. `is_selected` says that the query in the bar is
+        selected as a whole, and so is not being edited. The query is None if the bar stays as it is. A key that is not
+        used moves the cursor of the list.
         """
         query = self._query()
         cursor = (
@@ -139,18 +143,20 @@ class QueryController:
 
     @property
     def is_in_history(self) -> bool:
-        """Whether the query was put by a step through the history and not changed since."""
+        """Whether the bar shows a query of the history that was not changed since."""
         return self._history_cursor is not None and self._query() == self._history_cursor.query
 
     # --- completion ---------------------------------------------------------------------------------------------------
 
-    def complete_at(self, cursor: int, on_answer: Callable[[Sequence[Completion]], object]) -> None:
-        """Request completions of the word at the cursor, even if the menu was closed for it."""
-        self._dismissed_start = -1
-        self.complete(token_at(self._query(), cursor), on_answer)
+    def ask_completions_at(self, cursor: int, on_answer: Callable[[Sequence[Completion]], object]) -> None:
+        """Request completions of the word at character `cursor`, even if the user has closed their menu before."""
+        self._dismissed_word_start = -1
+        self.ask_completions(token_at(self._query(), cursor), on_answer)
 
-    def complete(self, cursor_token: CursorToken | None, on_answer: Callable[[Sequence[Completion]], object]) -> None:
-        """Request completions of a word; None cancels the request."""
+    def ask_completions(
+        self, cursor_token: CursorToken | None, on_answer: Callable[[Sequence[Completion]], object]
+    ) -> None:
+        """Request completions of a word; with None, cancel the pending request."""
         self.cursor_token = cursor_token
         if cursor_token is None:
             self._engine.forget("complete")
@@ -159,35 +165,36 @@ class QueryController:
 
         self._engine.ask(AskCompletions(cursor_token.operator, cursor_token.value), on_answer)
 
-    def follow_typing(
+    def complete_while_typing(
         self, cursor: int, on_answer: Callable[[Sequence[Completion]], object], *, is_menu_open: bool
     ) -> bool:
-        """Request completions while the user types: in a filter, or if the menu is open already (`is_menu_open`).
+        """Request completions while the user types a filter, or any word if `is_menu_open`.
 
-        Returns False if the menu is to be closed. A word for which it was closed is not completed again.
+        Returns False if the menu of completions should be closed. A word whose menu the user has closed gets none.
+        `cursor` is the cursor's position in the query.
         """
         cursor_token = token_at(self._query(), cursor)
-        if cursor_token is None or cursor_token.start != self._dismissed_start:
-            self._dismissed_start = -1
+        if cursor_token is None or cursor_token.start != self._dismissed_word_start:
+            self._dismissed_word_start = -1
         follows = is_menu_open and self.cursor_token is not None and cursor_token is not None
         if (
             cursor_token is not None
             and (cursor_token.operator or (follows and cursor_token.value))
-            and self._dismissed_start < 0
+            and self._dismissed_word_start < 0
         ):
-            self.complete(cursor_token, on_answer)
+            self.ask_completions(cursor_token, on_answer)
             return True
         self._engine.forget("complete")
         return False
 
-    def leave_completion(self) -> None:
-        """Stop completing this word."""
+    def dismiss_completions(self) -> None:
+        """Cancel completions, and offer none for the current word, because the user has closed their menu."""
         self._engine.forget("complete")
-        self._dismissed_start = self.cursor_token.start if self.cursor_token is not None else -1
+        self._dismissed_word_start = self.cursor_token.start if self.cursor_token is not None else -1
 
-    def suggest(self, on_answer: Callable[[Sequence[Suggestion]], object]) -> None:
-        """Request narrower and wider queries."""
+    def ask_suggestions(self, on_answer: Callable[[Sequence[Suggestion]], object]) -> None:
+        """Request narrower and wider queries; `on_answer` is not called if the query has changed before."""
         from excerpt.tui.questions import AskSuggestions
 
         query = self._query()
-        self._engine.ask(AskSuggestions(query), self._if_unchanged(query, on_answer))
+        self._engine.ask(AskSuggestions(query), self._ignore_if_query_changed(query, on_answer))

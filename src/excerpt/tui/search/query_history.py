@@ -1,6 +1,6 @@
-"""Store the history of queries of a vault, and step back through it.
+"""Store the history of the queries of a vault, and step through that history.
 
-The file holds what was typed, so only its owner may read it, and it may be deleted at any time.
+The file has what the user typed, so only its owner may read the file. It may be deleted at any time.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from excerpt.state_files import append_lines, encode_line, exclusive_lock, parse
 from excerpt.tui.search.saved_queries import SavedQueries, change_saved
 
 MAX_QUERIES = 500
-"""Most queries kept for a vault."""
+"""Maximum queries kept for a vault; older ones are dropped."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryHistory:
-    """A history of queries: each occurs once, the newest first."""
+    """The queries of a history, newest first, each of them once."""
 
     queries: tuple[str, ...] = ()
 
     @staticmethod
     def from_queries(queries: Iterable[str]) -> QueryHistory:
-        """Return a history of queries given oldest first.
+        """Return the history of queries that are given oldest first.
 
-        A query is dropped if the next one begins with it: it was an intermediate step of typing.
+        A query is dropped if the following query begins with its text, because it was half typed then.
         """
         unique: dict[str, None] = {}
         previous = ""
@@ -47,14 +47,14 @@ class QueryHistory:
         return QueryHistory(tuple(each for each in self.queries if each != query))
 
     def filter_by(self, text: str) -> tuple[str, ...]:
-        """Return the queries that contain all of some words, ignoring case; all queries if there are no words."""
+        """Return the queries that contain every word of `text`, ignoring case; all queries if `text` has no words."""
         parts = text.casefold().split()
         return tuple(query for query in self.queries if all(word in query.casefold() for word in parts))
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryCursor:
-    """A position in the history: 0 is the newest query, -1 the empty bar before it."""
+    """A position in the history: index 0 is the newest query, -1 stands for the empty query bar."""
 
     history: QueryHistory
     index: int = -1
@@ -64,15 +64,15 @@ class HistoryCursor:
         return self.history.queries[self.index] if 0 <= self.index < len(self.history.queries) else ""
 
     def step(self, older: int) -> HistoryCursor | None:
-        """Return the position `older` queries further back; None past either end."""
+        """Return the position `older` queries further back, or forward if negative; None beyond either end."""
         index = self.index + older
         return HistoryCursor(self.history, index) if 0 <= index < len(self.history.queries) else None
 
 
-_COMPACT_BYTES = 200_000
-"""Size of the file, some 4,000 queries, above which it is rewritten with only the queries that are kept."""
-_MAX_CHARACTERS = 2_000
-"""Most characters of a query that is kept; longer ones are pasted texts."""
+_COMPACT_ABOVE_BYTES = 200_000
+"""Size of the file, some 4,000 queries, above which the file is rewritten with the newest `MAX_QUERIES` queries."""
+_MAX_QUERY_CHARACTERS = 2_000
+"""Maximum characters of a query that is stored; longer queries are pasted texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class _QueryLine:
 
 
 def read_history(file: Path) -> QueryHistory:
-    """Return the history; an empty one if there is no file. Lines that are not queries are skipped."""
+    """Return the history in `file`, or an empty one if the file cannot be read. Invalid lines are skipped."""
     try:
         lines = parse_lines(file.read_bytes(), _QueryLine)
         return QueryHistory.from_queries(line.query for line in lines if line.query.strip())
@@ -90,33 +90,33 @@ def read_history(file: Path) -> QueryHistory:
 
 
 def add_query(file: Path, query: str) -> None:
-    """Add a query as the newest. Raises OSError if the file cannot be written.
+    """Add a query to `file` as the newest. Raises OSError if the file cannot be written.
 
-    An empty query, or one longer than `_MAX_CHARACTERS`, is not added.
+    An empty query, or one longer than `_MAX_QUERY_CHARACTERS`, is not added.
     """
-    if not query.strip() or len(query) > _MAX_CHARACTERS:
+    if not query.strip() or len(query) > _MAX_QUERY_CHARACTERS:
         return
     with exclusive_lock(file):
-        if append_lines(file, [_QueryLine(query)]) > _COMPACT_BYTES:
-            _write(file, read_history(file).queries)
+        if append_lines(file, [_QueryLine(query)]) > _COMPACT_ABOVE_BYTES:
+            _replace_with(file, read_history(file).queries)
 
 
 def forget_query(file: Path, query: str) -> None:
     """Remove a query from the file. Raises OSError if the file cannot be written."""
     with exclusive_lock(file):
         if file.exists():
-            _write(file, read_history(file).without(query).queries)
+            _replace_with(file, read_history(file).without(query).queries)
 
 
-def _write(file: Path, newest_first: Sequence[str]) -> None:
+def _replace_with(file: Path, newest_first: Sequence[str]) -> None:
     replace_file(file, b"".join(encode_line(_QueryLine(query)) for query in reversed(newest_first)))
 
 
 class QueryStore:
-    """The query files of one vault: asked queries are in `history`, named ones in `saved`.
+    """The query files of one vault: the history is in file `history`, queries saved under a name are in file `saved`.
 
     `on_failure` is called with the reason the first time that the history cannot be written. The error is not raised,
-    as losing the history loses no work.
+    because losing the history loses no work.
     """
 
     def __init__(self, history: Path, saved: Path, on_failure: Callable[[str], None]) -> None:
@@ -126,7 +126,7 @@ class QueryStore:
         self._has_reported = False
 
     async def history(self) -> QueryHistory:
-        """Return the history, with the queries of other running instances."""
+        """Return the history in the file, to which other instances of excerpt may have added queries."""
         return await asyncio.to_thread(read_history, self._history)
 
     async def add(self, query: str) -> None:
@@ -136,7 +136,7 @@ class QueryStore:
         await self._store_change(forget_query, query)
 
     async def change(self, change: Callable[[SavedQueries], SavedQueries]) -> SavedQueries:
-        """Change the saved queries, and return them. Raises SavedQueriesError."""
+        """Apply `change` to the saved queries, and return the result. Raises SavedQueriesError if that fails."""
         return await asyncio.to_thread(change_saved, self._saved, change)
 
     async def _store_change(self, operation: Callable[[Path, str], None], query: str) -> None:

@@ -1,4 +1,4 @@
-"""Find the word of a query that the cursor is in, and put a completion in its place."""
+"""Find the word at the cursor in a query, and replace that word by a completion."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import re
 from dataclasses import dataclass
 
 _TOKEN = re.compile(r'-?[^\s":]+:"[^"]*"?|-?"[^"]*"?|\S+')
-_KEYED = re.compile(r'([^\s":]{1,100}):(?![:/\\\s])"?(.*)', re.DOTALL)
+_FILTER = re.compile(r'([^\s":]{1,100}):(?![:/\\\s])"?(.*)', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class CursorToken:
     """The word of a query at the cursor, from `start` to `end` (exclusive).
 
-    `operator` is the part of a filter before the colon, or "#"; "" for a plain word. `value` is the rest of the word up
-    to the cursor, the text to complete.
+    `operator` is the part of a filter before the colon, or "#"; "" for a plain word. `value` is the text to complete:
+    the rest of the word up to the cursor. `negated` says that the word begins with a minus sign.
     """
 
     start: int
@@ -25,7 +25,10 @@ class CursorToken:
 
 
 def token_at(text: str, cursor: int) -> CursorToken | None:
-    """Return the word at the cursor, to complete it; None within a phrase."""
+    """Return the word of the query `text` that contains character `cursor`; None inside a quoted phrase.
+
+    A cursor outside of words gives an empty word.
+    """
     match = next((token for token in _TOKEN.finditer(text) if token.start() < cursor <= token.end()), None)
     if match is None:
         return CursorToken(cursor, cursor, "", "")
@@ -36,22 +39,22 @@ def token_at(text: str, cursor: int) -> CursorToken | None:
         return None
     if bare.startswith("#"):
         return CursorToken(match.start(), match.end(), "#", bare[1:], negated)
-    if keyed := _KEYED.fullmatch(bare):
-        return CursorToken(match.start(), match.end(), keyed[1], keyed[2], negated)
+    if filter_match := _FILTER.fullmatch(bare):
+        return CursorToken(match.start(), match.end(), filter_match[1], filter_match[2], negated)
     return CursorToken(match.start(), match.end(), "", bare, negated)
 
 
 def apply_completion(text: str, token: CursorToken, completion: str) -> tuple[str, int]:
-    """Return the query with the word `token` replaced by `completion`, and the new cursor position.
+    """Return the query `text` with the word `token` replaced by `completion`, and the new cursor position.
 
-    A space follows the word, so that the next word can be typed. No space follows a colon, as a value comes next.
+    The new word ends with a space, so that the next word can be typed, unless the word ends with a colon.
     """
     inserted = f"{'-' if token.negated else ''}{completion}{'' if completion.endswith(':') else ' '}"
     return f"{text[: token.start]}{inserted}{text[token.end :].lstrip()}", token.start + len(inserted)
 
 
-def is_single_edit(old: str, new: str) -> bool:
-    """Return whether two texts differ by one typed or deleted letter, which is not so after a paste or a recall."""
+def is_one_letter_edit(old: str, new: str) -> bool:
+    """Return whether the user typed or deleted one letter to change `old` to `new`, and did not paste a text."""
     if len(new) == 1:
         return True
     if abs(len(new) - len(old)) != 1:
@@ -62,7 +65,7 @@ def is_single_edit(old: str, new: str) -> bool:
 
 
 def remove_span(text: str, start: int, end: int) -> tuple[str, int]:
-    """Return the query without the span from `start` to `end` (exclusive), and the new cursor position."""
+    """Return the query `text` without the span `start` to `end` (exclusive), and the new cursor position."""
     head, tail = text[:start].rstrip(), text[end:].lstrip()
     if head and tail:
         return f"{head} {tail}", len(head) + 1

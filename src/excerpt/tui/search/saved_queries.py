@@ -1,6 +1,6 @@
 """Read and change the file of queries saved under a name.
 
-The file belongs to the user: it is replaced as a whole or not at all, and an unreadable file is never overwritten.
+The user may edit the file. It is replaced as a whole or not at all, and an unreadable file is never overwritten.
 
     {"queries": [{"name": "open conflicts", "query": "conflict status:open"}]}
 """
@@ -23,6 +23,8 @@ class SavedQueriesError(ExcerptError):
 
 @dataclass(frozen=True, slots=True)
 class SavedQuery:
+    """A query saved under a name."""
+
     name: str
     query: str
 
@@ -34,17 +36,18 @@ class SavedQueries:
     queries: tuple[SavedQuery, ...] = ()
 
     def with_query(self, name: str, query: str) -> SavedQueries:
-        """Return a copy with a query saved under a name; it replaces one of the same name."""
+        """Return a copy in which `query` is saved under `name`, replacing a query of the same name, ignoring case."""
         name = " ".join(name.split())
         others = [each for each in self.queries if each.name.casefold() != name.casefold()]
         return SavedQueries(tuple(sorted((*others, SavedQuery(name, query)), key=lambda each: each.name.casefold())))
 
     def without(self, name: str) -> SavedQueries:
+        """Return a copy without the query of that name, ignoring case."""
         return SavedQueries(tuple(each for each in self.queries if each.name.casefold() != name.strip().casefold()))
 
 
 def read_saved(file: Path) -> SavedQueries:
-    """Return the saved queries; none if there is no file.
+    """Return the queries saved in `file`; no queries if there is no file.
 
     Raises SavedQueriesError if the file cannot be read or parsed.
     """
@@ -55,7 +58,7 @@ def read_saved(file: Path) -> SavedQueries:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise SavedQueriesError(
-            f"{file} cannot be read: {reason}.", "Correct it or move it away. excerpt leaves it unchanged."
+            f"{file} cannot be read: {reason}.", "Correct the file or move it away. excerpt leaves it unchanged."
         ) from error
     saved = SavedQueries()
     for each in content.queries:

@@ -1,4 +1,4 @@
-"""The panel beside the list: passage, why, related notes and map of the selected hit, one of them visible."""
+"""The panel beside the list, with four views of the selected hit: passage, why, related notes and map."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from excerpt.tui.insight.map import MapPanel
 from excerpt.tui.insight.related import RelatedPanel
 from excerpt.tui.keymap import format_key
 from excerpt.tui.messages import CopyRequested, EditRequested, Failure, Location
-from excerpt.tui.note.requests import LinkTarget
+from excerpt.tui.note.requests import ResolvedLink
 from excerpt.tui.note.window import NoteWindow
+from excerpt.tui.search.passage_controller import PassageController
 from excerpt.tui.search.preview import Preview, heading_path_at
-from excerpt.tui.search.reading_controller import ReadingController
 from excerpt.tui.search.why_view import WhyView
 
 if TYPE_CHECKING:
@@ -40,18 +40,18 @@ if TYPE_CHECKING:
     from excerpt.insight.related import RelatedNotes
 
 _MAX_ADDRESS_CELLS = 80
-"""Most cells of an address shown in a message."""
+"""Maximum width in cells of an address shown in a message."""
 
-_NOTHING_SELECTED = EmptyState("Nothing is selected", "Related notes of the selected fragment appear here.")
-_MEMORY_SELECTED = EmptyState("A memory is selected", "Select a fragment of a note to see what is related to it.")
-_NOT_SELECTED = EmptyState("Nothing is selected", "The reasons for the rank of the selected fragment appear here.")
-_NOT_RANKED = EmptyState("A memory is selected", "Memories are found separately and have no rank.")
+_RELATED_TO_NOTHING = EmptyState("Nothing is selected", "Related notes of the selected fragment appear here.")
+_RELATED_TO_MEMORY = EmptyState("A memory is selected", "Select a fragment of a note to see what is related to it.")
+_WHY_OF_NOTHING = EmptyState("Nothing is selected", "The reasons for the rank of the selected fragment appear here.")
+_WHY_OF_MEMORY = EmptyState("A memory is selected", "Memories are found separately and have no rank.")
 _LOADING_RELATED = EmptyState("Looking for related notes")
 _NOTE_MISSING = EmptyState("That note is no longer in the index")
 
 
 class PanelView(StrEnum):
-    """A view of the side panel."""
+    """Name of a view of the side panel."""
 
     PASSAGE = "passage"
     WHY = "why"
@@ -60,7 +60,7 @@ class PanelView(StrEnum):
 
 
 class ViewTabs(Widget):
-    """The names of the views in one line, and the key of the next view, which has no effect while typing."""
+    """One line with the names of the views, and the key that shows the next view (none while the user types)."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"views--shown"}
 
@@ -74,7 +74,7 @@ class ViewTabs(Widget):
 
     view: reactive[PanelView] = reactive(PanelView.PASSAGE)
     next_key: reactive[str] = reactive("")
-    """The label of the key that shows the next view; "" while none works."""
+    """Label of the key that shows the next view; "" while that key is disabled."""
 
     class Clicked(Message):
         """Sent when the name of a view is clicked."""
@@ -106,10 +106,10 @@ class ViewTabs(Widget):
 
 
 class SidePanel(Vertical):
-    """The side panel, with four views of the selected hit.
+    """The side panel, which shows one of four views of the selected hit.
 
-    State: the view shown. Why, related notes and map are requested only while visible. `query` returns the current
-    query, `put` replaces it.
+    Why, related notes and map are requested from the engine only while visible. `query` returns the current query,
+    `set_query` replaces the query.
     """
 
     DEFAULT_CSS = """
@@ -127,22 +127,22 @@ class SidePanel(Vertical):
     view: var[PanelView] = var(PanelView.PASSAGE, init=False)
 
     class ContentChanged(Message):
-        """Sent when another passage or view is shown, because the keys may apply to something else."""
+        """Sent when the panel shows another passage or view, to which other keys may apply."""
 
     def __init__(
         self,
         engine: QuestionQueue,
         *,
         query: Callable[[], str],
-        put: Callable[[str], object],
+        set_query: Callable[[str], object],
         id: str | None = None,  # noqa: A002 - Textual's name
     ) -> None:
         super().__init__(id=id, classes="context")
-        self.reading = ReadingController(
+        self.passages = PassageController(
             engine, line_at_top=lambda: self.preview.line_at_top, on_change=self._show_window
         )
         self.insight = InsightController(
-            engine, self.set_timer, query=query, set_query=put, on_change=self._handle_related_step
+            engine, self.set_timer, query=query, set_query=set_query, on_change=self._handle_related_step
         )
         self.preview = Preview(id="preview", classes="view")
         self.related = RelatedPanel(self.insight, id="related", classes="view")
@@ -152,8 +152,8 @@ class SidePanel(Vertical):
         self._query = query
         self._hit: Hit | None = None
         self._result: Result | None = None
-        self._outdated = set(PanelView)
-        self._packed: tuple[tuple[str, int, int], ...] = ()
+        self._outdated_views = set(PanelView)
+        self._packed_passages: tuple[tuple[str, int, int], ...] = ()
 
     def compose(self) -> ComposeResult:
         yield self.preview
@@ -168,43 +168,46 @@ class SidePanel(Vertical):
 
     # --- calls from the pane ------------------------------------------------------------------------------------------
 
-    def select(
+    def show_selection(
         self, hit: Hit | None, result: Result | None, memory: NoteWindow | None, *, is_repeat: bool = False
     ) -> None:
-        """Show the selected hit of `result`, a `memory`, or nothing.
+        """Show the selected hit: a fragment of `result`, a memory, or nothing.
 
-        With `is_repeat`, the same query was answered again, and a passage reached by a link stays.
+        `memory` is the drawn text of the hit if the hit is a memory. `is_repeat` says that the same query was answered
+        again: a passage reached by a link then stays.
         """
         self._hit, self._result = hit, result
-        if is_repeat and self.reading.is_linked_passage:
-            self.reading.ask()
+        if is_repeat and self.passages.is_linked_passage:
+            self.passages.ask_window()
         elif hit is None or memory is not None:
-            self.reading.show(memory)
+            self.passages.show_memory(memory)
         else:
-            self.reading.show_fragment(Location.of(hit), self._answered_query)
+            self.passages.show_fragment(Location.of(hit), self._answered_query)
         self.insight.clear_trail()
-        self._outdate()
+        self._mark_views_outdated()
 
     def show_location(self, location: Location) -> None:
-        """Show a fragment, selected in the list or not."""
+        """Show a fragment in the passage view, whether or not the list has that fragment selected."""
         self.view = PanelView.PASSAGE
-        self.reading.show_fragment(location, self._answered_query)
+        self.passages.show_fragment(location, self._answered_query)
 
     def show_memory(self, window: NoteWindow) -> None:
-        """Show a memory, selected in the list or not."""
+        """Show a drawn memory in the passage view, whether or not the list has that memory selected."""
         self.view = PanelView.PASSAGE
-        self.reading.show(window)
+        self.passages.show_memory(window)
 
-    def show_packed(self, passages: tuple[tuple[str, int, int], ...]) -> None:
-        """Mark the packed passages of the note in the margin; `passages` are (path, first line, last line)."""
-        self._packed = passages
-        window = self.reading.window
+    def mark_packed_passages(self, passages: tuple[tuple[str, int, int], ...]) -> None:
+        """Mark lines that are in the pack in the preview's margin; `passages` are (path, first line, last line)."""
+        self._packed_passages = passages
+        window = self.passages.window
         path = window.fragment.path if window is not None else ""
-        self.preview.packed = tuple((first, last) for path_packed, first, last in passages if path_packed == path)
+        self.preview.packed_line_ranges = tuple(
+            (first, last) for path_packed, first, last in passages if path_packed == path
+        )
 
     @property
     def is_answered(self) -> bool:
-        """Whether no answer for the view shown is pending."""
+        """Whether no request for the content of a view is pending."""
         return self.insight.is_answered and not self._engine.is_waiting("explain")
 
     @property
@@ -219,7 +222,7 @@ class SidePanel(Vertical):
 
     @property
     def focus_target(self) -> Widget:
-        """The widget of the view that takes the focus."""
+        """The widget that takes the focus in the current view."""
         return self.related.rows if self.view is PanelView.RELATED else self._current_view
 
     def watch_view(self) -> None:
@@ -229,46 +232,46 @@ class SidePanel(Vertical):
         self.query_one(ViewTabs).view = self.view
         if had_focus:
             self.screen.set_focus(self.focus_target)
-        self._ask()
+        self._request_current_view()
         self.post_message(self.ContentChanged())
 
     @on(RowList.Moved)
-    def _moved(self) -> None:
+    def _refresh_keys_after_move(self) -> None:
         self.refresh_bindings()
 
     @on(ViewTabs.Clicked)
-    def _tab_clicked(self, event: ViewTabs.Clicked) -> None:
+    def _show_clicked_view(self, event: ViewTabs.Clicked) -> None:
         event.stop()
         self.view = event.view
 
     def next_view(self) -> None:
-        """Show the next view; the map is followed by the passage."""
+        """Show the next view; after the last view, the map, show the passage."""
         views = list(PanelView)
         self.view = views[(views.index(self.view) + 1) % len(views)]
 
     def on_show(self) -> None:
-        self._ask()
+        self._request_current_view()
 
-    def _outdate(self) -> None:
-        """Mark all views but the passage as outdated; request the visible one when selection and query have settled."""
-        self._outdated = {PanelView.WHY, PanelView.RELATED, PanelView.MAP}
-        if self.view in self._outdated and self.display:
-            self.insight.call_when_settled(self._ask)
+    def _mark_views_outdated(self) -> None:
+        """Mark all views but the passage as outdated, and request the visible one after a pause in changes."""
+        self._outdated_views = {PanelView.WHY, PanelView.RELATED, PanelView.MAP}
+        if self.view in self._outdated_views and self.display:
+            self.insight.call_when_settled(self._request_current_view)
 
-    def _ask(self) -> None:
-        """Request the content of the view shown, unless it is up to date."""
+    def _request_current_view(self) -> None:
+        """Request the content of the current view, unless the view is up to date."""
         self.insight.stop_waiting()
-        if self.view not in self._outdated:
+        if self.view not in self._outdated_views:
             return
-        self._outdated.discard(self.view)
+        self._outdated_views.discard(self.view)
         if self.view is PanelView.WHY:
-            self._explain()
+            self._request_explanation()
         elif self.view is PanelView.MAP:
             query = self._result.query if self._result is not None else self._query()
             self.insight.ask_map(query, self._map_loaded, self._map_failed)
         elif self.view is PanelView.RELATED:
             if not self.insight.ask_related(self._hit, self._related_loaded, self._related_failed):
-                self.related.show_message(_NOTHING_SELECTED if self._hit is None else _MEMORY_SELECTED)
+                self.related.show_message(_RELATED_TO_NOTHING if self._hit is None else _RELATED_TO_MEMORY)
             elif self.related.related is None:
                 self.related.show_message(_LOADING_RELATED)
 
@@ -288,39 +291,39 @@ class SidePanel(Vertical):
         self.map.message = failure.message
         self.map.vault_map = None
 
-    def _explain(self) -> None:
+    def _request_explanation(self) -> None:
         hit, result = self._hit, self._result
         if hit is not None and result is not None and hit in result.hits:
             self.why.explain(result, hit)
         else:
-            self.why.show_text(_NOT_RANKED if hit is not None else _NOT_SELECTED)
+            self.why.show_text(_WHY_OF_MEMORY if hit is not None else _WHY_OF_NOTHING)
 
     def _handle_related_step(self) -> None:
-        """Request related notes for another fragment, and show that fragment in the passage view."""
+        """Show the fragment to which the user has moved among the related notes, and request its related notes."""
         location = self.insight.trail_end
         if location is not None:
-            self.reading.go_to(location)
-        elif self.reading.is_linked_passage and self._hit is not None:
-            self.reading.show_fragment(Location.of(self._hit), self._answered_query)
-        self._outdated.add(PanelView.RELATED)
-        self._ask()
+            self.passages.go_to(location)
+        elif self.passages.is_linked_passage and self._hit is not None:
+            self.passages.show_fragment(Location.of(self._hit), self._answered_query)
+        self._outdated_views.add(PanelView.RELATED)
+        self._request_current_view()
 
     # --- what keys apply to -------------------------------------------------------------------------------------------
 
     @property
     def passage(self) -> Hit | None:
-        """The passage that keys apply to while the panel has the focus."""
+        """The passage that keys apply to while the side panel has the focus, as a hit; None if there is none."""
         if self.view is PanelView.RELATED:
             reason = self.related.reason
             return Hit(reason.fragment, 0.0, spans=reason.spans) if reason and reason.fragment else None
-        location, window = self.reading.location, self.reading.window
+        location, window = self.passages.location, self.passages.window
         if self.view is PanelView.PASSAGE and location is not None and window is not None:
             return Hit(window.fragment, 0.0, spans=location.spans)
         return self._hit
 
     def pop_picked_lines(self) -> Fragment | None:
-        """Return the picked lines as a fragment, and unpick them; None if no lines are picked."""
-        window, picked_lines = self.reading.window, self.preview.picked_lines
+        """Return the picked lines as a fragment without an id, and unpick them; None if no lines are picked."""
+        window, picked_lines = self.passages.window, self.preview.picked_lines
         if self.view is not PanelView.PASSAGE or window is None or picked_lines is None:
             return None
         self.preview.picked_lines = None
@@ -335,11 +338,11 @@ class SidePanel(Vertical):
             digest=digest_of_text(text),
         )
 
-    def enter(self) -> bool:
-        """Handle enter in the view shown, unless it is to open the passage; return False if so.
+    def handle_enter(self) -> bool:
+        """Handle the enter key in the current view; return False if the caller should open the passage in the editor.
 
-        Follows the link under the cursor, folds or unfolds a branch of the map, or opens a related note that has no
-        passage.
+        Enter follows the link under the cursor, folds or unfolds a branch of the map, or opens a related note that has
+        no passage.
         """
         if self.view is PanelView.MAP:
             self.map.toggle()
@@ -347,16 +350,16 @@ class SidePanel(Vertical):
         if self.view is PanelView.RELATED and (reason := self.related.reason) is not None and reason.fragment is None:
             self.post_message(EditRequested(reason.path, reason.line))
             return True
-        return self.view is PanelView.PASSAGE and self.preview.follow()
+        return self.view is PanelView.PASSAGE and self.preview.follow_cursor_link()
 
-    def leave(self) -> bool:
-        """Stop picking lines; return False if none are picked."""
+    def stop_picking(self) -> bool:
+        """Unpick the picked lines; return False if no lines are picked."""
         had_picked_lines = self.preview.picked_lines is not None
         self.preview.picked_lines = None
         return had_picked_lines
 
     def move(self, rows: int) -> None:
-        """Move by rows in the view shown."""
+        """Move the cursor of the current view down by `rows`, up if negative; scroll a view without a cursor."""
         widget = self.focus_target
         if isinstance(widget, RowList | Preview):
             widget.move(rows)
@@ -364,7 +367,10 @@ class SidePanel(Vertical):
             widget.scroll_relative(y=rows, animate=False)
 
     def scroll_pages(self, pages: int) -> None:
-        """Scroll the view shown by pages, less one line, which stays visible; in the map, move the cursor."""
+        """Scroll the current view down by `pages`, up if negative; in the map, move the cursor instead.
+
+        A page is the height of the view less one line, which stays visible.
+        """
         widget = self.related.why if self.view is PanelView.RELATED else self._current_view
         step = pages * max(1, widget.scrollable_content_region.height - 1)
         if widget is self.map:
@@ -375,36 +381,36 @@ class SidePanel(Vertical):
     # --- the passage --------------------------------------------------------------------------------------------------
 
     def _show_window(self) -> None:
-        self.preview.is_linked_passage = self.reading.is_linked_passage
-        self.preview.window = self.reading.window
-        self.show_packed(self._packed)
+        self.preview.is_linked_passage = self.passages.is_linked_passage
+        self.preview.window = self.passages.window
+        self.mark_packed_passages(self._packed_passages)
         self.post_message(self.ContentChanged())
 
     @on(Preview.LineRequested)
     def _show_requested_line(self, message: Preview.LineRequested) -> None:
         message.stop()
-        self.reading.ask(message.line)
+        self.passages.ask_window(message.line)
 
     @on(Preview.WholeNoteRequested)
     def _toggle_whole_note(self, message: Preview.WholeNoteRequested) -> None:
         message.stop()
-        self.reading.toggle_whole()
+        self.passages.toggle_whole()
 
     @on(Preview.LinkFollowed)
-    def _link_followed(self, message: Preview.LinkFollowed) -> None:
+    def _request_link_target(self, message: Preview.LinkFollowed) -> None:
         message.stop()
-        self.reading.ask_link(message.link, self._handle_link_target)
+        self.passages.ask_link_target(message.link, self._handle_link_target)
 
-    def _handle_link_target(self, target: LinkTarget) -> None:
+    def _handle_link_target(self, target: ResolvedLink) -> None:
         if target.message:
             self.notify(target.message, markup=False)
         if target.address:
             address = fit(visible_line(target.address), _MAX_ADDRESS_CELLS)
             self.post_message(CopyRequested(target.address, f"The address {address}", None))
         elif target.location is not None:
-            self.reading.go_to(target.location)
+            self.passages.go_to(target.location)
 
     @on(Preview.ReturnRequested)
     def _go_back(self, message: Preview.ReturnRequested) -> None:
         message.stop()
-        self.reading.go_back()
+        self.passages.go_back()

@@ -17,8 +17,8 @@ from excerpt.kinds import Strategy
 from excerpt.model import Fragment, Result
 from excerpt.text.display import visible_line
 from excerpt.tui.active_keys import bindings
-from excerpt.tui.common.dialog import Box, Dialog
-from excerpt.tui.common.row_list import BETWEEN, path_below
+from excerpt.tui.common.dialog import Dialog, DialogBox
+from excerpt.tui.common.row_list import NAME_SEPARATOR, join_headings
 from excerpt.tui.common.strips import fit
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.request_thread import Priority
@@ -26,17 +26,18 @@ from excerpt.tui.request_thread import Priority
 if TYPE_CHECKING:
     from excerpt.search.engine import Engine
 
-DEPTH = 10
-"""Number of hits of each strategy that are compared."""
+MAX_COMPARED_RANK = 10
+"""Number of first hits of each strategy that are compared."""
 _CELL_PADDING = 2
 """Cells of padding that the table adds to each column."""
 
-Ask = Callable[["AskStrategies", Callable[[Sequence[Result]], object]], object]
+SendStrategiesRequest = Callable[["AskStrategies", Callable[[Sequence[Result]], object]], object]
+"""Sends a request to the engine, and calls the function given second with the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskStrategies:
-    """A request for the results of a query under each strategy."""
+    """A request for the results of a query, one for each strategy."""
 
     kind: ClassVar[str] = "strategies"
     priority: ClassVar[Priority] = Priority.TAB
@@ -45,47 +46,53 @@ class AskStrategies:
     def answer(self, engine: Engine) -> tuple[Result, ...]:
         from excerpt.search.engine import search_by_strategy
 
-        return search_by_strategy(engine, self.query, DEPTH)
+        return search_by_strategy(engine, self.query, MAX_COMPARED_RANK)
 
 
 @dataclass(frozen=True, slots=True)
 class RankComparison:
-    """A fragment and its rank under each strategy, in their order; None if it is not among the first `DEPTH`."""
+    """A fragment and its rank, from 1, under each strategy; None if the rank is above `MAX_COMPARED_RANK`."""
 
     fragment: Fragment
     ranks: tuple[int | None, ...]
 
     @property
     def difference(self) -> int:
-        """Difference between the best and the worst rank; a fragment that is not listed has rank `DEPTH` + 1."""
-        positions = [rank or DEPTH + 1 for rank in self.ranks]
+        """Difference between the best and the worst rank; None counts as `MAX_COMPARED_RANK` + 1."""
+        positions = [rank or MAX_COMPARED_RANK + 1 for rank in self.ranks]
         return max(positions) - min(positions)
 
     @property
-    def best(self) -> int:
+    def best_rank(self) -> int:
+        """The lowest number among the ranks."""
         return min(rank for rank in self.ranks if rank is not None)
 
     @property
     def name(self) -> str:
+        """Title of the note and headings of the fragment, on one line."""
         fragment = self.fragment
-        path = path_below(fragment.title, fragment.heading_path)
-        return visible_line(fragment.title) + (f"{BETWEEN}{path}" if path else "")
+        path = join_headings(fragment.title, fragment.heading_path)
+        return visible_line(fragment.title) + (f"{NAME_SEPARATOR}{path}" if path else "")
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """The strategy to switch to, and the fragment that was selected in the comparison."""
+class StrategyChoice:
+    """The user's choice in the comparison: the strategy to use, and the id of the fragment to select."""
 
     strategy: Strategy
-    fragment: str
+    fragment_id: str
 
 
 def compare_ranks(results: Sequence[Result]) -> list[RankComparison]:
-    """Return the first hits of all strategies; the largest difference in rank first, then the best rank."""
+    """Return the fragments among the first hits of any strategy, with their ranks.
+
+    `results` are the results of one query, one for each strategy. Fragments whose ranks differ most come first, then
+    those with the best rank.
+    """
     ranks: dict[str, dict[int, int]] = {}
     fragments: dict[str, Fragment] = {}
     for column, result in enumerate(results):
-        for rank, hit in enumerate(result.hits[:DEPTH], 1):
+        for rank, hit in enumerate(result.hits[:MAX_COMPARED_RANK], 1):
             fragments[hit.fragment.id] = hit.fragment
             ranks.setdefault(hit.fragment.id, {})[column] = rank
     columns = range(len(results))
@@ -93,23 +100,26 @@ def compare_ranks(results: Sequence[Result]) -> list[RankComparison]:
         RankComparison(fragments[id_], tuple(by_column.get(column) for column in columns))
         for id_, by_column in ranks.items()
     ]
-    return sorted(rows, key=lambda row: (-row.difference, row.best))
+    return sorted(rows, key=lambda row: (-row.difference, row.best_rank))
 
 
-def describe_equal_ranks(rows: Sequence[RankComparison]) -> str:
-    """Return a sentence that names the fragments with the same rank under all strategies."""
+def describe_unchanged_ranks(rows: Sequence[RankComparison]) -> str:
+    """Return a sentence that names the fragments whose rank is the same under all strategies."""
     same = [row for row in rows if not row.difference]
     if not rows:
         return "No strategy finds anything."
     if len(same) == len(rows):
         return "All strategies give the same list, in the same order."
     if not same:
-        return "No hit has the same rank in all."
-    return f"Same rank in all: {', '.join(f'{row.best}. {row.name}' for row in same)}"
+        return "No hit has the same rank under all strategies."
+    return f"Same rank under all strategies: {', '.join(f'{row.best_rank}. {row.name}' for row in same)}"
 
 
-class StrategiesScreen(Dialog[Choice]):
-    """A dialog that compares strategies; its result is the strategy that ranks the chosen fragment highest."""
+class StrategiesScreen(Dialog[StrategyChoice]):
+    """A dialog that compares the strategies for a query.
+
+    Its result is the chosen fragment, with the strategy that ranks that fragment highest.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Strategies")
 
@@ -128,20 +138,22 @@ class StrategiesScreen(Dialog[Choice]):
     }
     """
 
-    def __init__(self, query: str, in_use: Strategy, fragment: str, ask: Ask) -> None:
-        """Open with the row of `fragment` selected, the id of the selected hit; "" for none."""
+    def __init__(
+        self, query: str, current_strategy: Strategy, fragment_id: str, send_request: SendStrategiesRequest
+    ) -> None:
+        """Prepare the dialog. `fragment_id` is the fragment whose row is selected at first; "" for the first row."""
         super().__init__()
         self._query = query
-        self._in_use = in_use
-        self._fragment = fragment
-        self._ask = ask
+        self._current_strategy = current_strategy
+        self._fragment_id = fragment_id
+        self._send_request = send_request
         self._strategies: Sequence[Strategy] = ()
         self.rows: Sequence[RankComparison] = ()
 
     def compose(self) -> ComposeResult:
-        with Box() as box:
+        with DialogBox() as box:
             box.border_title = Content(f"Where strategies differ · {fit(visible_line(self._query), 40)}")
-            box.hint(
+            box.set_hints(
                 f"{key_sign('strategies-use')} use the strategy that ranks it highest",
                 f"{key_sign('strategies-up', 'strategies-down')} fragment",
                 f"{key_sign('dialog-leave')} close",
@@ -150,48 +162,50 @@ class StrategiesScreen(Dialog[Choice]):
             yield DataTable[Text](cursor_type="row")
 
     def on_mount(self) -> None:
-        self._ask(AskStrategies(self._query), self.handle)
+        self._send_request(AskStrategies(self._query), self.show_results)
 
     @property
     def is_opening(self) -> bool:
-        """Whether the answers are still pending."""
+        """Whether the results of the strategies are still pending."""
         return not self._strategies
 
     def on_resize(self) -> None:
-        self._fill()
+        self._fill_table()
 
-    def handle(self, results: Sequence[Result]) -> None:
-        """Show the differences between the answers, if the dialog is still open."""
+    def show_results(self, results: Sequence[Result]) -> None:
+        """List the fragments whose ranks differ between `results`; do nothing if the dialog is closed."""
         if not self.is_attached:
             return
         rows = compare_ranks(results)
         self._strategies = [result.requested_strategy for result in results]
         self.rows = [row for row in rows if row.difference]
-        self.query_one("#alike", Static).update(Content(describe_equal_ranks(rows)))
-        self._fill()
+        self.query_one("#alike", Static).update(Content(describe_unchanged_ranks(rows)))
+        self._fill_table()
 
-    def _fill(self) -> None:
-        """List the rows; a name wider than its column is wrapped."""
+    def _fill_table(self) -> None:
+        """Fill the table with `rows`; a name wider than its column is wrapped."""
         table = self.query_one(DataTable)
-        row_number = table.cursor_row if table.row_count else self._row_of(self._fragment)
+        row_number = table.cursor_row if table.row_count else self._row_of(self._fragment_id)
         table.clear(columns=True)
         if not self.rows:
             return
         ranks = sum(len(strategy) + _CELL_PADDING for strategy in self._strategies)
-        table.add_column("fragment", width=max(16, self.query_one(Box).content_size.width - ranks - 2 * _CELL_PADDING))
+        table.add_column(
+            "fragment", width=max(16, self.query_one(DialogBox).content_size.width - ranks - 2 * _CELL_PADDING)
+        )
         accent = f"bold {self.app.theme_variables['accent']}"
         for strategy in self._strategies:
-            table.add_column(Text(strategy, accent if strategy is self._in_use else ""), width=len(strategy))
+            table.add_column(Text(strategy, accent if strategy is self._current_strategy else ""), width=len(strategy))
         for row in self.rows:
             ranked = (
-                Text("–" if rank is None else str(rank), accent if rank == row.best else "", justify="right")
+                Text("–" if rank is None else str(rank), accent if rank == row.best_rank else "", justify="right")
                 for rank in row.ranks
             )
             table.add_row(Text(row.name), *ranked, height=None)
         table.move_cursor(row=row_number)
 
-    def _row_of(self, fragment: str) -> int:
-        return next((index for index, row in enumerate(self.rows) if row.fragment.id == fragment), 0)
+    def _row_of(self, fragment_id: str) -> int:
+        return next((index for index, row in enumerate(self.rows) if row.fragment.id == fragment_id), 0)
 
     def action_move(self, rows: int) -> None:
         if self.rows:
@@ -202,5 +216,9 @@ class StrategiesScreen(Dialog[Choice]):
     def action_choose(self) -> None:
         if self.rows:
             row = self.rows[self.query_one(DataTable).cursor_row]
-            best = [strategy for strategy, rank in zip(self._strategies, row.ranks, strict=True) if rank == row.best]
-            self.dismiss(Choice(self._in_use if self._in_use in best else best[0], row.fragment.id))
+            best = [
+                strategy for strategy, rank in zip(self._strategies, row.ranks, strict=True) if rank == row.best_rank
+            ]
+            self.dismiss(
+                StrategyChoice(self._current_strategy if self._current_strategy in best else best[0], row.fragment.id)
+            )

@@ -1,4 +1,4 @@
-"""Explain the rank of a hit, or why another note is not ranked higher: a sentence first, then the numbers.
+"""Explain the rank of a hit, or why a note is not ranked higher: a sentence first, then tables of numbers.
 
 The explanation is computed on the engine's thread. Vault text in it is never read as markup.
 """
@@ -26,7 +26,7 @@ from excerpt.model import Hit, Result, Signal
 from excerpt.search.verdict import format_ordinal
 from excerpt.text.columns import GAIN_CHARACTER, LOSS_CHARACTER
 from excerpt.text.display import format_count, format_percent, visible, visible_line
-from excerpt.tui.common.dialog import Box, Dialog
+from excerpt.tui.common.dialog import Dialog, DialogBox
 from excerpt.tui.common.field import Field
 from excerpt.tui.common.notice import EmptyState
 from excerpt.tui.keymap import format_key, key_sign
@@ -38,70 +38,71 @@ if TYPE_CHECKING:
     from excerpt.search.explain_note import NoteExplanation, StrategyRank
 
 Colours = Mapping[str, str]
-"""The theme's variables, name to colour."""
+"""The colours of the theme, by the name of their variable."""
 
-LEGEND: Mapping[str, str] = {
-    "words": "has your words, the rare ones above all",
-    "intro_words": "its note has your words at its start",
-    "proximity": "they are close together",
-    "meaning": "is about what your query is about",
+SIGNAL_LEGEND: Mapping[str, str] = {
+    "words": "it has your words, above all rare ones",
+    "intro_words": "your words are at the start of its note",
+    "proximity": "your words are close together in it",
+    "meaning": "it is about what your query is about",
     "title": "your words match a name of its note",
     "anchor": "links to its note have your words",
-    "heading": "they match its own heading",
-    "outline": "they are in the headings above it",
-    "note": "the rest of its note has them too",
-    "coverage": "has many of your different words",
+    "heading": "your words match its own heading",
+    "outline": "your words are in the headings above it",
+    "note": "your words are in the rest of its note too",
+    "coverage": "it has many of your different words",
     "intro_meaning": "the start of its note is about what your query is about",
-    "attachment": "it is an attachment: those count less",
-    "coherence": "the text next to it is about that too",
+    "attachment": "it is in an attachment, which counts less",
+    "coherence": "the text next to it is about what your query is about",
     "links": "many of the matching notes link to its note",
     "recency": "its note was changed recently",
     "use": "you opened or copied its note",
     "name": "your query is its note's title, file name or alias",
-    "listed": "filters let it through; newest first",
+    "listed": "it passes the filters; the newest come first",
 }
-"""Sentence for each signal: when it is high."""
-_SIGNAL_CELLS = max(map(len, LEGEND))
+"""For each signal (a number that adds to the score), a phrase that says when it is high."""
+_SIGNAL_CELLS = max(map(len, SIGNAL_LEGEND))
 _MAX_BAR_CELLS = 40
-"""Most cells of a bar in the table: a longer bar is no easier to read."""
+"""Maximum width in cells of a bar in a table: a longer bar is no easier to read."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskWhy:
-    """A request to explain the rank of a hit, or of the note with that name, in the answer to a query."""
+    """A request to explain a rank in the answer to a query: that of a hit, or of the note with a name."""
 
     kind: ClassVar[str] = "explain"
     priority: ClassVar[Priority] = Priority.PASSAGE
     query: str
     strategy: Strategy
-    about: Hit | str
+    hit_or_name: Hit | str
 
     def answer(self, engine: Engine) -> NoteExplanation:
         from excerpt.search.explain_note import explain_fragment, explain_note
 
-        if isinstance(self.about, str):
-            return explain_note(engine, self.query, self.about, self.strategy)
-        return explain_fragment(engine, self.query, self.about.fragment, self.strategy)
+        if isinstance(self.hit_or_name, str):
+            return explain_note(engine, self.query, self.hit_or_name, self.strategy)
+        return explain_fragment(engine, self.query, self.hit_or_name.fragment, self.strategy)
 
 
-Ask = Callable[[AskWhy, "Callable[[NoteExplanation], object]"], object]
+SendWhyRequest = Callable[[AskWhy, "Callable[[NoteExplanation], object]"], object]
+"""Sends a request to the engine, and calls the function given second with the answer."""
 
 
 class WhyView(VerticalScroll):
-    """A view that shows the signals of a hit at once, and the rest when the engine has answered."""
+    """A view that explains a rank: the signals of a hit at once, the full explanation when the engine has answered."""
 
     DEFAULT_CSS = "WhyView { padding: 0 1; & > Static { height: auto; } }"
 
     @dataclass
     class Answered(Message):
-        """Sent when the engine has answered."""
+        """Sent when the engine has answered and the explanation is shown."""
 
         answer: NoteExplanation
 
-    def __init__(self, ask: Ask, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
+    def __init__(self, send_request: SendWhyRequest, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(Static(), id=id, classes=classes)
-        self._ask = ask
-        self._about: Hit | str = ""
+        self._send_request = send_request
+        self._hit_or_name: Hit | str = ""
         self._draw_content: Callable[[Colours], RenderableType] = lambda _: ""
 
     def on_mount(self) -> None:
@@ -109,24 +110,26 @@ class WhyView(VerticalScroll):
         self._draw()
 
     def show_text(self, text: EmptyState) -> None:
-        """Show a text when there is nothing to explain."""
-        self._about = ""
+        """Show a text in place of an explanation, because there is nothing to explain."""
+        self._hit_or_name = ""
         lines = Text("\n\n".join(visible(line) for line in (text.title, text.sentence, text.hint) if line))
         self._show(lambda _: lines)
 
-    def explain(self, result: Result, about: Hit | str) -> None:
-        """Explain the rank of a hit of the result, or of the note with that name."""
-        is_repeat, self._about = about == self._about, about
-        if isinstance(about, Hit) and not is_repeat:
-            rank, top = result.hits.index(about) + 1, result.hits[0].score
+    def explain(self, result: Result, hit_or_name: Hit | str) -> None:
+        """Explain ` rank of a hit of ` result, or of ` note with a name."""
+        is_repeat, self._hit_or_name = hit_or_name == self._hit_or_name, hit_or_name
+        if isinstance(hit_or_name, Hit) and not is_repeat:
+            rank, top = result.hits.index(hit_or_name) + 1, result.hits[0].score
             heading = Text(f"{format_ordinal(rank)}.\n", "bold")
             self._show(
-                lambda colours: Group(heading, *render_hit(about, about.score / top if top > 0 else 0.0, colours))
+                lambda colours: Group(
+                    heading, *render_hit(hit_or_name, hit_or_name.score / top if top > 0 else 0.0, colours)
+                )
             )
-        self._ask(AskWhy(result.query, result.requested_strategy, about), self._handle_answer)
+        self._send_request(AskWhy(result.query, result.requested_strategy, hit_or_name), self._handle_answer)
 
     def _handle_answer(self, answer: NoteExplanation) -> None:
-        if self.is_attached and self._about:
+        if self.is_attached and self._hit_or_name:
             self._show(lambda colours: render_explanation(answer, colours))
             self.post_message(self.Answered(answer))
 
@@ -144,7 +147,7 @@ class WhyView(VerticalScroll):
 
 
 def render_explanation(answer: NoteExplanation, colours: Colours) -> RenderableType:
-    """Return the explanation of a fragment or note: the verdict, then the tables behind it."""
+    """Return the explanation of a rank for the terminal: a sentence, then the tables of numbers behind it."""
     explanation = answer.explanation
     parts: list[RenderableType] = [Text(f"{visible_line(answer.reason)}\n", "bold")]
     if explanation is not None:
@@ -161,22 +164,27 @@ def render_explanation(answer: NoteExplanation, colours: Colours) -> RenderableT
 
 
 def render_hit(hit: Hit, share: float, colours: Colours) -> Iterator[RenderableType]:
-    """Yield the path and lines of a hit, and a table of its signals that adds up to its score."""
+    """Yield the path and lines of a hit, and a table of its signals, whose parts add up to its score.
+
+    `share` is the hit's score relative to the first hit's, 0 to 1.
+    """
     fragment, soft = hit.fragment, colours["text-soft"]
     lines = format_location(fragment.place, fragment.line_start, fragment.line_end, "–")
     yield Text(f"{visible_line(fragment.path)}, {lines}\n", soft)
     table = _table(("signal", _SIGNAL_CELLS), ("value", -5), ("×", -5), ("= part", -6), ("", 0), colours=colours)
     signals = [signal for signal in sorted(hit.signals, key=lambda signal: -signal.part) if signal.part]
-    text_styles = (colours["primary"], colours["warning"])
-    for signal, step in zip(signals, waterfall_steps([signal.part for signal in signals], text_styles), strict=True):
-        table.add_row(signal.name, f"{signal.value:.2f}", f"{signal.weight:.2f}", f"{signal.part:.3f}", step)
+    bar_colours = (colours["primary"], colours["warning"])
+    for signal, bar in zip(signals, waterfall_bars([signal.part for signal in signals], bar_colours), strict=True):
+        table.add_row(signal.name, f"{signal.value:.2f}", f"{signal.weight:.2f}", f"{signal.part:.3f}", bar)
     strong = f"bold {colours['foreground']}"
-    table.add_row(Text("score", strong), "", "", Text(f"{hit.score:.3f}", strong), Step(0.0, 1.0, colours["accent"]))
+    table.add_row(
+        Text("score", strong), "", "", Text(f"{hit.score:.3f}", strong), WaterfallBar(0.0, 1.0, colours["accent"])
+    )
     yield table
     confidence = f" · {hit.confidence}" if hit.confidence else ""
     unused = [signal.name for signal in hit.signals if signal.weight and not signal.part]
-    unused_note = f" · nothing by {', '.join(unused)}" if unused else ""
-    yield Text(f"{format_percent(share)} of the first{confidence}{unused_note}", soft)
+    unused_note = f" · nothing from {', '.join(unused)}" if unused else ""
+    yield Text(f"{format_percent(share)} of the first hit{confidence}{unused_note}", soft)
 
 
 def _word_table(words: Sequence[WordContribution], colours: Colours) -> Table:
@@ -192,15 +200,15 @@ def _word_table(words: Sequence[WordContribution], colours: Colours) -> Table:
 
 
 def _gap_table(answer: NoteExplanation, colours: Colours) -> RenderableType:
-    reference = "the hit above it" if answer.compared == 1 else f"the mean of the {answer.compared} best above it"
+    reference = "the hit above it" if answer.compared == 1 else f"the mean of the {answer.compared} best hits above it"
     table = _table(("signal", _SIGNAL_CELLS), ("here", -5), ("above", -5), ("costs", -6), ("", 0), colours=colours)
     gaps = [gap for gap in answer.gaps if round(gap.cost, 3)]
-    text_styles = (colours["warning"], colours["success"])
-    for gap, step in zip(gaps, waterfall_steps([gap.cost for gap in gaps], text_styles, is_cost=True), strict=True):
-        table.add_row(gap.signal, f"{gap.value:.2f}", f"{gap.above:.2f}", f"{gap.cost:+.3f}", step)
+    bar_colours = (colours["warning"], colours["success"])
+    for gap, bar in zip(gaps, waterfall_bars([gap.cost for gap in gaps], bar_colours, is_cost=True), strict=True):
+        table.add_row(gap.signal, f"{gap.value:.2f}", f"{gap.above:.2f}", f"{gap.cost:+.3f}", bar)
     strong = f"bold {colours['foreground']}"
     table.add_row(Text("behind by", strong), "", "", Text(f"{sum(gap.cost for gap in gaps):.3f}", strong))
-    return Group(Text(f"Why not higher, beside {reference}:"), table)
+    return Group(Text(f"Why it ranks below {reference}:"), table)
 
 
 def _ranks_table(ranks: Sequence[StrategyRank], colours: Colours) -> Text:
@@ -216,12 +224,12 @@ def _legend_table(signals: Sequence[Signal], colours: Colours) -> Table:
     table = _table(("signal", _SIGNAL_CELLS), ("high when", 0), colours=colours)
     for signal in sorted(signals, key=lambda signal: -signal.part):
         if signal.weight:
-            table.add_row(signal.name, Text(LEGEND.get(signal.name, ""), colours["text-soft"]))
+            table.add_row(signal.name, Text(SIGNAL_LEGEND.get(signal.name, ""), colours["text-soft"]))
     return table
 
 
 def _table(*columns: tuple[str, int], colours: Colours) -> Table:
-    """Return a table with these headings and widths: negative for right-aligned, 0 for the remaining room."""
+    """Return a table with columns of (heading, width in cells): negative aligns right, 0 takes the remaining room."""
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style=f"not bold {colours['text-soft']}")
     for heading, width in columns:
         if width:
@@ -232,19 +240,19 @@ def _table(*columns: tuple[str, int], colours: Colours) -> Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """A bar of a waterfall chart, from `start` to `end` (0 to 1 of the width available).
+class WaterfallBar:
+    """A bar of a waterfall chart, from `start` to `end`, which are shares (0 to 1) of the width available.
 
     A loss is drawn with a lighter block, so that it differs from a gain without colours too.
     """
 
     start: float
     end: float
-    text_style: str
+    colour: str
     is_loss: bool = False
 
-    def cells(self, width: int) -> str:
-        """Return the bar in a line of `width` cells; at least one cell is filled."""
+    def draw_bar(self, width: int) -> str:
+        """Return the bar as text on a line of `width` cells; at least one cell is filled."""
         first = min(round(self.start * width), width - 1)
         return " " * first + (LOSS_CHARACTER if self.is_loss else GAIN_CHARACTER) * max(
             1, round(self.end * width) - first
@@ -252,25 +260,25 @@ class Step:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield Text(
-            self.cells(max(1, min(options.max_width, _MAX_BAR_CELLS))), self.text_style, no_wrap=True, overflow="crop"
+            self.draw_bar(max(1, min(options.max_width, _MAX_BAR_CELLS))), self.colour, no_wrap=True, overflow="crop"
         )
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         return Measurement(1, min(options.max_width, _MAX_BAR_CELLS))
 
 
-def waterfall_steps(parts: Sequence[float], text_styles: tuple[str, str], *, is_cost: bool = False) -> list[Step]:
-    """Return the bars of a waterfall chart of `parts`: each begins where the one before ends.
+def waterfall_bars(parts: Sequence[float], colours: tuple[str, str], *, is_cost: bool = False) -> list[WaterfallBar]:
+    """Return the bars of a waterfall chart of `parts`, in which each bar begins where the previous bar ends.
 
-    `text_styles` are the colours of positive and negative parts. A negative part is a loss; with `is_cost`, a
-    positive one.
+    `colours` are the colours of positive and of negative parts. Negative parts are drawn as losses, or with `is_cost`
+    the positive ones.
     """
     ends = list(accumulate(parts))
     low, high = min((0.0, *ends)), max((0.0, *ends))
     extent = high - low or 1.0
     positions = [(stop - low) / extent for stop in (0.0, *ends)]
     return [
-        Step(min(start, after), max(start, after), text_styles[part < 0], (part < 0) != is_cost)
+        WaterfallBar(min(start, after), max(start, after), colours[part < 0], (part < 0) != is_cost)
         for part, start, after in zip(parts, positions, positions[1:], strict=False)
     ]
 
@@ -279,7 +287,7 @@ def waterfall_steps(parts: Sequence[float], text_styles: tuple[str, str], *, is_
 
 
 class WhyNot(Dialog[None]):
-    """A dialog that explains the rank of a note given by its name."""
+    """A dialog that explains the rank of a note, whose name the user types."""
 
     AUTO_FOCUS = "#note"
 
@@ -294,22 +302,22 @@ class WhyNot(Dialog[None]):
     }
     """
 
-    def __init__(self, result: Result, ask: Ask) -> None:
+    def __init__(self, result: Result, send_request: SendWhyRequest) -> None:
         super().__init__()
         self._result = result
-        self._ask = ask
+        self._send_request = send_request
         self._closest_name = ""
         self._last_name = ""
 
     def compose(self) -> ComposeResult:
-        with Box() as box:
+        with DialogBox() as box:
             box.border_title = "Why not this note"
-            yield WhyView(self._ask)
+            yield WhyView(self._send_request)
             yield Field(placeholder="path, title, file name or alias", compact=True, id="note")
 
     def on_mount(self) -> None:
         self.add_class("-brief")
-        self.query_one(WhyView).show_text(EmptyState("Name a note that is missing, or should be higher."))
+        self.query_one(WhyView).show_text(EmptyState("Type the name of a note that is missing or should rank higher."))
 
     def on_descendant_focus(self) -> None:
         if not self.query_one(Field).has_focus:
@@ -318,11 +326,11 @@ class WhyNot(Dialog[None]):
             target = f" for {visible_line(self._closest_name)}" if self._closest_name else ""
             asks = f"{format_key('enter')} asks{target}"
             hints = (asks, f"{key_sign('dialog-next')} to the answer")
-        self.query_one(Box).hint(*hints, f"{key_sign('dialog-leave')} close")
+        self.query_one(DialogBox).set_hints(*hints, f"{key_sign('dialog-leave')} close")
 
     @on(Input.Submitted)
     def _ask_about_note(self, event: Input.Submitted) -> None:
-        """Request the explanation of the note; the same name submitted twice requests the closest existing name."""
+        """Request the explanation for the note typed; if one name is submitted twice, for the closest existing name."""
         event.stop()
         name = event.value.strip()
         if name and name == self._last_name and self._closest_name:
@@ -332,9 +340,9 @@ class WhyNot(Dialog[None]):
             self.query_one(WhyView).explain(self._result, name)
 
     @on(WhyView.Answered)
-    def _handle_answered(self, event: WhyView.Answered) -> None:
+    def _show_verdict_kind(self, event: WhyView.Answered) -> None:
         absence = event.answer.absence
-        self.query_one(Box).border_title = f"Why {'not higher' if absence is None else 'not found'}"
+        self.query_one(DialogBox).border_title = f"Why {'not higher' if absence is None else 'not found'}"
         self.set_class(absence is not None, "-brief")
         self._closest_name = absence.near[0] if absence is not None and absence.near else ""
         self.on_descendant_focus()

@@ -83,7 +83,7 @@ class ThemePicker(Dialog[str]):
     def on_mount(self) -> None:
         self._previous_theme = self.app.theme
         rows = self.query_one(ThemeList)
-        rows.rows_changed(self._names.index(self._previous_theme))
+        rows.redraw_rows(self._names.index(self._previous_theme))
         rows.focus()
 
     def _kind(self, name: str) -> str:

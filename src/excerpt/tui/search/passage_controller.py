@@ -1,4 +1,4 @@
-"""Control the passage view: the passage or whole note shown, the links followed from it, and the way back."""
+"""Control the passage view: the passage or whole note shown, and the history of the links followed."""
 
 from __future__ import annotations
 
@@ -10,37 +10,41 @@ from excerpt.tui.engine_worker import QuestionQueue
 from excerpt.tui.messages import Location
 
 if TYPE_CHECKING:
-    from excerpt.tui.common.line_drawing import LinkTo
-    from excerpt.tui.note.requests import LinkTarget
+    from excerpt.tui.common.line_drawing import WrittenLink
+    from excerpt.tui.note.requests import ResolvedLink
     from excerpt.tui.note.window import NoteWindow
 
 
-class ReadingController:
+class PassageController:
     """The state of the passage view: the location shown, whether its note is shown whole, and the links followed.
 
-    `line_at_top` returns the first visible line. `on_change` is called when something else is to be shown.
+    `line_at_top` returns the number of the first visible line. `on_change` is called when `window`, `location` or
+    `is_linked_passage` has changed.
     """
 
     def __init__(
         self, engine: QuestionQueue, *, line_at_top: Callable[[], int | None], on_change: Callable[[], object]
     ) -> None:
         self.window: NoteWindow | None = None
+        """The drawn lines to show."""
         self.location: Location | None = None
-        """The location shown; None if it is a memory, or nothing."""
+        """The location in the vault that is shown; None while a memory or nothing is shown."""
         self._engine = engine
         self._line_at_top = line_at_top
         self._on_change = on_change
         self._query = ""
         self._whole_note_path = ""
+        """Path of the note that is shown whole; "" for none."""
         self._back_stack: list[Location] = []
+        """Locations from which links were followed, the newest last."""
 
     @property
     def is_linked_passage(self) -> bool:
         """Whether the passage shown was reached by a link and is not the selected hit."""
         return bool(self._back_stack)
 
-    def show(self, window: NoteWindow | None) -> None:
-        """Show a memory, or nothing."""
+    def show_memory(self, window: NoteWindow | None) -> None:
+        """Show the drawn text of a memory, or nothing if None, and clear the history of links."""
         self._engine.forget("window")
         self._back_stack.clear()
         self.location, self.window = None, window
@@ -57,27 +61,27 @@ class ReadingController:
             self._whole_note_path = ""
         self.location = location
         self._on_change()
-        self.ask(location.top)
+        self.ask_window(location.top)
 
-    def ask(self, line: int | None = None) -> None:
-        """Request the window of the current location again, with `line` at the top, or the fragment if None."""
+    def ask_window(self, line: int | None = None) -> None:
+        """Request the lines around the current location, with line `line` at the top, or the fragment if None."""
         if self.location is None:
             return
         from excerpt.tui.note.requests import AskWindow
-        from excerpt.tui.note.window import NoteView
+        from excerpt.tui.note.window import WindowOptions
 
-        view = NoteView(whole=bool(self._whole_note_path), line=line)
-        self._engine.ask(AskWindow(self.location, self._query, view), self._window_loaded)
+        view = WindowOptions(whole=bool(self._whole_note_path), line=line)
+        self._engine.ask(AskWindow(self.location, self._query, view), self._handle_window)
 
     def toggle_whole(self) -> bool:
         """Switch between the whole note and the lines around the fragment; return False if no note is shown."""
         if self.location is None:
             return False
         self._whole_note_path = "" if self._whole_note_path else self.location.path
-        self.ask()
+        self.ask_window()
         return True
 
-    def _window_loaded(self, window: NoteWindow | None) -> None:
+    def _handle_window(self, window: NoteWindow | None) -> None:
         if window is None:
             return
         self.window, fragment = window, window.fragment
@@ -90,21 +94,21 @@ class ReadingController:
 
     # --- links and their history --------------------------------------------------------------------------------------
 
-    def ask_link(self, link: LinkTo, on_answer: Callable[[LinkTarget], object]) -> None:
-        """Request the target of a link in the note shown."""
+    def ask_link_target(self, link: WrittenLink, on_answer: Callable[[ResolvedLink], object]) -> None:
+        """Request the target of a link in the note shown; `on_answer` is called with the target."""
         if self.window is not None:
             from excerpt.tui.note.requests import AskLink
 
             self._engine.ask(AskLink(self.window.fragment.path, link), on_answer)
 
     def go_to(self, location: Location) -> None:
-        """Show the target of a link, and keep the current location in the history."""
+        """Show `location`, the target of a link, and add the current location to the history of links."""
         if self.location is not None:
             self._back_stack.append(replace(self.location, top=self._line_at_top()))
         self._show_location(location)
 
     def go_back(self) -> bool:
-        """Show what was shown before the last link; return False if no link was followed."""
+        """Show the location from which the last link was followed; return False if no link was followed."""
         if not self._back_stack:
             return False
         self._show_location(self._back_stack.pop())
