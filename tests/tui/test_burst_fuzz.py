@@ -25,7 +25,7 @@ from excerpt.tui.common.dialog import Confirm, Dialog, OverlayScreen
 from excerpt.tui.common.help import Help
 from excerpt.tui.index.dialog import IndexDialog
 from excerpt.tui.key_table import CONTEXTS
-from excerpt.tui.keymap import keys_of
+from excerpt.tui.keymap import binding_keys
 from excerpt.tui.memory.form import Remember
 from excerpt.tui.pack.panel import BudgetDialog
 from excerpt.tui.palette import Palette
@@ -41,7 +41,7 @@ LONG = 10_000
 """A number of keys that is enough to open every dialog."""
 SEEDS = (1, 2, 3) if "EXCERPT_FUZZ" in os.environ else (1,)
 
-PRESSED = sorted({key for rows in CONTEXTS.values() for row in rows for key in keys_of(row, {})} | {*"abcz 1:#é"})
+PRESSED = sorted({key for rows in CONTEXTS.values() for row in rows for key in binding_keys(row, {})} | {*"abcz 1:#é"})
 PRESSED += ["ctrl+end", "shift+left", "alt+b", "f6"]
 PRESSED += [f"unbound-{row.id}" for rows in CONTEXTS.values() for row in rows if not row.keys]
 OPENINGS = (

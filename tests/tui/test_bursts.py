@@ -20,7 +20,7 @@ from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import TabBar
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.index.controller import IndexController
-from excerpt.tui.key_table import CONTEXTS, FIELD
+from excerpt.tui.key_table import CONTEXTS, FIELD_KEYS
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.memory.form import OfferList, Remember
 from excerpt.tui.memory.pane import MemoryList
@@ -374,10 +374,14 @@ def test_a_character_with_alt_is_read_as_that_and_never_typed(scripted: Scripted
 
 
 def test_what_a_field_does_with_a_key_is_not_done_to_anything_outside_it() -> None:
-    edits = {key for binding in FIELD if "delete" in binding.action for key in binding.keys.split(",")} | {"ctrl+d"}
+    edits = {key for binding in FIELD_KEYS if "delete" in binding.action for key in binding.keys.split(",")} | {
+        "ctrl+d"
+    }
     assert edits >= {"ctrl+u", "ctrl+k", "ctrl+w"}
     for place in ("Search", "Overview", "Memory", "Opening a vault", "Remember", "Everywhere", "Always"):
-        taken = {key: binding.id for binding in CONTEXTS[place] if binding.first for key in binding.keys.split(",")}
+        taken = {
+            key: binding.id for binding in CONTEXTS[place] if binding.has_priority for key in binding.keys.split(",")
+        }
         assert not edits & taken.keys(), place
 
 

@@ -21,7 +21,7 @@ from excerpt.settings import Settings, load_settings, user_paths
 from excerpt.settings_file import begin_with, schema_text
 from excerpt.state_files import users_umask
 from excerpt.text.display import visible_line
-from excerpt.tui.keymap import bindable, validate_keymap
+from excerpt.tui.keymap import bindable_actions, validate_keymap
 
 _BARE = re.compile("[A-Za-z0-9_-]+")  # TOML's keys that need no quotation marks
 
@@ -45,7 +45,7 @@ def config_command(vault: Path | None, path: bool, check: bool, edit: bool, sche
     file, which overrides excerpt.toml, is beside it, not in the vault.
     """
     if schema:
-        print_line(schema_text(bindable()))
+        print_line(schema_text(bindable_actions()))
         return
     paths = user_paths()
     chosen = None if vault is None else chosen_vault(vault)
@@ -54,7 +54,7 @@ def config_command(vault: Path | None, path: bool, check: bool, edit: bool, sche
         print_line(for_stdout(str(file)))  # alone, for a script
         return
     if edit:
-        _edit(file, begin_with(paths, chosen, bindable()))
+        _edit(file, begin_with(paths, chosen, bindable_actions()))
     settings = load_settings(file) if chosen is None else load_settings(paths.settings_file, file)
     if check or edit:
         _check_patterns(settings, file)

@@ -64,10 +64,10 @@ def index_command(
 
 def _with_ocr(vault: Path, paths: Paths) -> Settings:
     """Turn on OCR in the vault's settings, print the file that was changed, and return the settings."""
-    from excerpt.tui.keymap import bindable
+    from excerpt.tui.keymap import bindable_actions
     from excerpt.vault.readers.ocr import switch_on
 
-    if file := switch_on(vault, paths, bindable()):
+    if file := switch_on(vault, paths, bindable_actions()):
         narrate(f'OCR is on for this vault: vault.attachments.ocr = "{Ocr.AUTO}" in {file}')
     return settings_of(vault, paths)
 

@@ -42,12 +42,12 @@ from excerpt.tui.active_keys import (
     disabled_reason,
     disabled_reasons,
     row_id,
-    textual_keymap,
+    to_textual_keymap,
 )
 from excerpt.tui.common.bars import TabBar
 from excerpt.tui.common.line_filters import AsciiFilter, ControlCharacterFilter
-from excerpt.tui.key_table import OPENING_IDS
-from excerpt.tui.keymap import use_keys, validate_keymap
+from excerpt.tui.key_table import DIALOG_BINDING_IDS
+from excerpt.tui.keymap import use_keymap, validate_keymap
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.session import NEW_SESSION, session_of
 from excerpt.tui.settings.themes import DARK_DEFAULTS, LIGHT_DEFAULTS, TEXTUAL_CSS, ThemeController, keep_theme
@@ -77,9 +77,9 @@ _THEME_POLL_SECONDS = 1.0
 
 
 def _key_commands() -> type[Provider]:
-    from excerpt.tui.palette import KeyCommands
+    from excerpt.tui.palette import KeyCommandProvider
 
-    return KeyCommands
+    return KeyCommandProvider
 
 
 class ExcerptApp(App[None], inherit_bindings=False):
@@ -137,8 +137,8 @@ class ExcerptApp(App[None], inherit_bindings=False):
         self._opened_count = 0
         self._session = NEW_SESSION if vault is None else session_of(vault, settings, user_paths)
         keymap, self._problems = validate_keymap(settings.screen.keys)
-        self.set_keymap(textual_keymap(keymap))
-        use_keys(keymap)
+        self.set_keymap(to_textual_keymap(keymap))
+        use_keymap(keymap)
         self._themes = ThemeController(user_paths.config / "themes")
         self._show_first_theme(settings.screen.theme)
         patch_alt_keys()
@@ -356,8 +356,8 @@ class ExcerptApp(App[None], inherit_bindings=False):
         self._settings = settings
         if old.keys != new.keys:
             keymap, problems = validate_keymap(new.keys)
-            self.set_keymap(textual_keymap(keymap))
-            use_keys(keymap)
+            self.set_keymap(to_textual_keymap(keymap))
+            use_keymap(keymap)
             self._problems += problems
             self._show_problems()
         if old.theme != new.theme and new.theme in self.available_themes:
@@ -445,7 +445,9 @@ class ExcerptApp(App[None], inherit_bindings=False):
             for _, bindings_map in screen._binding_chain
             for binding in bindings_map.key_to_bindings.get(event.key, ())
         )
-        return any(row_id(binding) in OPENING_IDS and (binding.priority or not is_typed) for binding in key_bindings)
+        return any(
+            row_id(binding) in DIALOG_BINDING_IDS and (binding.priority or not is_typed) for binding in key_bindings
+        )
 
     async def _release_held(self) -> None:
         """Wait until the dialog has the focus or none is expected, then replay the held keys."""

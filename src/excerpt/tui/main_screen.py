@@ -559,11 +559,11 @@ class MainScreen(PromptScreen):
 
     async def _read_images(self) -> None:
         """Turn the reading of images on, in the settings of the vault."""
-        from excerpt.tui.keymap import bindable
+        from excerpt.tui.keymap import bindable_actions
         from excerpt.vault.readers.ocr import switch_on
 
         try:
-            file = await asyncio.to_thread(switch_on, self.vault, self._user_paths, bindable())
+            file = await asyncio.to_thread(switch_on, self.vault, self._user_paths, bindable_actions())
         except ExcerptError as error:
             self.notify(str(error), title=error.title, severity="error", markup=False, timeout=12)
             return

@@ -85,7 +85,7 @@ class TabBar(Widget):
             self.post_message(self.StatePicked())
 
 
-_MOVES = frozenset(binding.id for keys in CONTEXTS.values() for binding in keys if binding.moves)
+_MOVES = frozenset(binding.id for keys in CONTEXTS.values() for binding in keys if binding.is_movement)
 _ALWAYS_SHOWN = ("help", "help-sign", "quit")
 """Ids of the keys that are always shown, at the end."""
 

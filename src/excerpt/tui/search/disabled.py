@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from excerpt.tui.key_table import ABOUT_HIT
+from excerpt.tui.key_table import HIT_ACTIONS
 
 if TYPE_CHECKING:
     from excerpt.tui.pack.panel import PanelSelection
@@ -55,10 +55,10 @@ _PANEL_ACTIONS = frozenset({"mark", "edit"})
 
 def search_disabled(action: str, state: SearchState, parameters: tuple[object, ...] = ()) -> str:
     """Return why the Search tab cannot do an action now; "" if it can."""
-    if state.is_on_name and action in ABOUT_HIT:
+    if state.is_on_name and action in HIT_ACTIONS:
         return "" if action == "edit" else "That is a name, not a passage."
     applies_elsewhere = (state.is_in_panel and action in _PANEL_ACTIONS) or (state.has_correction and action == "edit")
-    needs_row = action in ABOUT_HIT or parameters == ("why",)
+    needs_row = action in HIT_ACTIONS or parameters == ("why",)
     if needs_row and state.row is SelectedRow.NOTHING and not applies_elsewhere:
         return "This query finds nothing." if state.has_query else "Nothing is listed yet: type a query first."
     if action in ("edit", "obsidian") and not (state.has_files or applies_elsewhere or state.row is SelectedRow.MEMORY):

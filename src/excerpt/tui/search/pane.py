@@ -23,7 +23,7 @@ from excerpt.tui.common.notice import EmptyState, Notice
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.split import SHARE, Split
 from excerpt.tui.engine_worker import EngineWorker
-from excerpt.tui.key_table import ABOUT_HIT
+from excerpt.tui.key_table import HIT_ACTIONS
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.memory.controller import MemoryPlacement, RecallController, is_memory, window_of_memory
 from excerpt.tui.messages import (
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from excerpt.tui.search.side_panel import SidePanel
     from excerpt.tui.search.strategies import Choice
 
-_HIT_ACTIONS = ABOUT_HIT | {"move", "remember", "show_view"}
+_HIT_ACTIONS = HIT_ACTIONS | {"move", "remember", "show_view"}
 """Actions on hits: pressed right after a letter, they wait for the answer to the whole query."""
 _BUSY_AFTER_SECONDS = 0.5
 """Seconds before a pending search is shown as such."""

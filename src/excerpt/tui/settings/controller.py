@@ -57,12 +57,12 @@ class SettingsController:
     def make_file(self, file: Path) -> None:
         """Write a settings file that sets nothing, unless the file exists. Raises OSError."""
         from excerpt.settings_file import begin_with
-        from excerpt.tui.keymap import bindable
+        from excerpt.tui.keymap import bindable_actions
 
         of_vault = file != self._user_paths.settings_file
         if not file.exists():
             file.parent.mkdir(parents=True, exist_ok=True)
-            text = begin_with(self._user_paths, self._vault if of_vault else None, bindable())
+            text = begin_with(self._user_paths, self._vault if of_vault else None, bindable_actions())
             file.write_text(text, encoding="utf-8")
 
     def _read_stamps(self) -> Stamps:

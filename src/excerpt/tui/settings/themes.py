@@ -206,7 +206,7 @@ class ThemeController:
 def keep_theme(user_paths: Paths, vault: Path | None, name: str) -> Path:
     """Write the theme into the settings file it is read from: the vault's if that sets one. Raises SettingsError."""
     from excerpt.settings_file import begin_with, change_setting
-    from excerpt.tui.keymap import bindable
+    from excerpt.tui.keymap import bindable_actions
 
     file = user_paths.settings_file
     if vault is not None:
@@ -214,5 +214,5 @@ def keep_theme(user_paths: Paths, vault: Path | None, name: str) -> Path:
         with suppress(OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
             if "theme" in tomllib.loads(read_text(of_vault, MAX_SETTINGS_BYTES)).get("screen", {}):
                 file = of_vault
-    change_setting(file, "screen.theme", name, begin_with(user_paths, None, bindable()))
+    change_setting(file, "screen.theme", name, begin_with(user_paths, None, bindable_actions()))
     return file
