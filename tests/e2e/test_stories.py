@@ -451,11 +451,11 @@ def test_someone_goes_to_another_vault_and_back_each_with_its_own_query(
         copied = next_copy(app, "^y copy pack")
         assert passages(copied) == [("Soup.md:3-3", KITCHEN["Soup.md"].split("\n")[2])]
         run_by_name(app, "Open another vault")
-        app.wait_for("lately   Garden")
+        app.wait_for("recent   Garden")
         press(app, "⏎ open")
         app.wait_for("Garden · 5 notes", "❯ worms", "Compost › Worms")
         run_by_name(app, "Open another vault")
-        app.wait_for("lately   Kitchen")
+        app.wait_for("recent   Kitchen")
         press(app, "⏎ open")
         app.wait_for("Kitchen · 1 note", "❯ lentils", "Soup")
     assert read(kitchen) == KITCHEN
@@ -472,7 +472,7 @@ def test_someone_changes_the_theme_and_a_key(shell: Mapping[str, str], garden: P
         app.press("down")
         app.wait_for("▌ excerpt-light")
         press(app, "⏎ keep")
-        app.wait_for("excerpt-light is now the theme")
+        app.wait_for("The theme is now excerpt-light")
         run_by_name(app, "Settings: open the file")
         app.wait_until((editor.parent / "arguments").exists, "to run the editor")
         app.wait_back()

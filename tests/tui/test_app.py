@@ -63,7 +63,7 @@ async def test_what_is_taken_away_from_under_a_tab_by_leaving_is_no_defect(app: 
     async with app.run_test():
         app.exit()
         app._handle_exception(LookupError("its parts are gone"))
-    assert app.defect is None
+    assert app.fatal_exception is None
 
 
 async def test_what_a_thread_says_is_handed_on_in_the_event_loop(

@@ -82,10 +82,10 @@ MAX_ESCAPES = 12
 
 @pytest.fixture(autouse=True)
 def nothing_is_started_or_left(monkeypatch: pytest.MonkeyPatch, quiet_clipboard: None) -> None:
-    for name in ("_start", "_run_in_terminal"):
-        monkeypatch.setattr(f"excerpt.tui.programs.Programs.{name}", lambda _programs, _argv: None)
+    for name in ("_start_in_background", "_run_in_terminal"):
+        monkeypatch.setattr(f"excerpt.tui.programs.ProgramLauncher.{name}", lambda _programs, _argv: None)
     monkeypatch.setattr("excerpt.tui.programs.find_program", lambda _name: None)
-    monkeypatch.setattr(ExcerptApp, "_open_choice", lambda _app, _opening: None)
+    monkeypatch.setattr(ExcerptApp, "_handle_vault_choice", lambda _app, _opening: None)
     monkeypatch.setattr(ExcerptApp, "action_quit", AsyncMock())
 
 

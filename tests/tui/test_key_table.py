@@ -26,7 +26,7 @@ from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import KeyBar
 from excerpt.tui.common.help import Help
 from excerpt.tui.key_table import CONTEXTS
-from excerpt.tui.key_table import Key as Row
+from excerpt.tui.key_table import KeyBinding as Row
 from excerpt.tui.keymap import (
     AMBIGUOUS_KEYS,
     binding_keys,

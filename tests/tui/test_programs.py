@@ -12,7 +12,7 @@ from textual.app import SuspendNotSupported
 from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.messages import EditRequested
-from excerpt.tui.programs import Programs
+from excerpt.tui.programs import ProgramLauncher
 from tests.tui.driver import pane_of, screen_of, until
 
 
@@ -27,7 +27,7 @@ class Case:
         self.told: list[str] = []
         self.done: list[str] = []
         self.gives_way = True
-        self.programs = Programs(
+        self.programs = ProgramLauncher(
             self.vault,
             {"PATH": str(folder)},
             notify=lambda text, **_: self.told.append(text),
@@ -98,8 +98,8 @@ def test_an_editor_that_is_not_there_is_told(case: Case) -> None:
 def test_no_file_outside_of_the_vault_has_a_name(case: Case, tmp_path: Path, path: str) -> None:
     (tmp_path / "outside.md").write_text("secret")
     (case.vault / "Link.md").symlink_to(tmp_path / "outside.md")
-    assert case.programs.note_file("Note.md") == case.note
-    assert case.programs.note_file(path) is None
+    assert case.programs.find_note_file("Note.md") == case.note
+    assert case.programs.find_note_file(path) is None
     assert case.told == [f"{path} is not in the vault."]
 
 

@@ -93,7 +93,7 @@ def _commands_elsewhere(screen: MainScreen) -> Iterator[tuple[str, PaletteComman
         for binding in keys:
             detail = " · ".join(filter(None, (context, format_keys(current_keys(binding.id)))))
             if context in ("Always", "Everywhere") or context in _TABS:
-                run = screen.command_callback(tab, binding.action)
+                run = screen.palette_callback(tab, binding.action)
                 yield binding.id, PaletteCommand(binding.what, detail, False, run)
             elif context in _WIDGETS:
                 yield (

@@ -265,7 +265,7 @@ async def test_the_question_about_lost_notes_goes_when_they_are_back(app: Excerp
 async def test_the_question_about_lost_notes_waits_until_nobody_types(
     app: ExcerptApp, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("excerpt.tui.main_screen._IDLE_SECONDS", 0.2)
+    monkeypatch.setattr("excerpt.tui.main_screen._TYPING_PAUSE_SECONDS", 0.2)
     async with app.run_test() as pilot:
         await until_watched(pilot)
         for note in vault.rglob("*.md"):

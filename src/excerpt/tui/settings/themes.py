@@ -203,7 +203,7 @@ class ThemeController:
         return names if current in names else [*names, current], own
 
 
-def keep_theme(user_paths: Paths, vault: Path | None, name: str) -> Path:
+def save_theme(user_paths: Paths, vault: Path | None, name: str) -> Path:
     """Write the theme into the settings file it is read from: the vault's if that sets one. Raises SettingsError."""
     from excerpt.settings_file import begin_with, change_setting
     from excerpt.tui.keymap import bindable_actions
