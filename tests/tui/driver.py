@@ -49,16 +49,16 @@ from excerpt.tui.pack.packer import AskCost, AskPack
 from excerpt.tui.questions import (
     AskCompletions,
     AskCorrection,
-    AskDrill,
+    AskFilteredQuery,
+    AskHighlights,
     AskMap,
     AskMarkdown,
-    AskNarrowed,
+    AskNarrowedQuery,
     AskOverview,
     AskPassage,
     AskReading,
     AskRelated,
     AskSearch,
-    AskSpans,
     AskSuggestions,
 )
 from excerpt.tui.request_thread import Answer, EventLoop, Question, QueuedRequest, Request, RequestThread
@@ -271,8 +271,8 @@ def places_under(home: Path) -> Paths:
 class SynchronousRequests(RequestThread):
     """A request thread that answers each request at once, without a thread."""
 
-    def _put(self, asked: QueuedRequest) -> None:
-        self._do(asked)
+    def _enqueue(self, asked: QueuedRequest) -> None:
+        self._run_request(asked)
 
     def _wait_until_drawn(self, asked: QueuedRequest) -> None:
         """Do nothing: no request waits."""
@@ -322,7 +322,7 @@ class ScriptedEngine(EngineWorker):
         match question:
             case AskSearch(query=query, strategy=strategy):
                 return self.search(query, strategy)
-            case AskSpans(result=result):
+            case AskHighlights(result=result):
                 return result
             case AskPack(packer=packer, request=request):
                 return packer.pack(self.notes, request)
@@ -335,7 +335,7 @@ class ScriptedEngine(EngineWorker):
                 return make_related(near, path, line)
             case AskMap(query=query):
                 return make_map(query)
-            case AskNarrowed(query=query, filter=condition):
+            case AskNarrowedQuery(query=query, filter=condition):
                 return f"{condition} {query}"
             case AskBadges(memories=memories, fragments=fragments):
                 return badges_of(memories, fragments)
@@ -347,7 +347,7 @@ class ScriptedEngine(EngineWorker):
                 return replace(made, topic=topic), None
             case AskMarkdown(overview=overview):
                 return as_markdown(overview), 420
-            case AskDrill(query=query, filters=filters):
+            case AskFilteredQuery(query=query, filters=filters):
                 return " ".join((*filters, query))
             case AskLink(link=to):
                 return self._link_to(to.address)
@@ -513,7 +513,7 @@ class ManualEngine:
         self._on_answer[question.kind] = on_answer
         self._on_failure[question.kind] = on_failure
 
-    def forget(self, kind: str) -> None:
+    def cancel(self, kind: str) -> None:
         self.questions.pop(kind, None)
         self._on_answer.pop(kind, None)
 

@@ -94,7 +94,7 @@ def test_an_editor_that_is_not_installed_is_named() -> None:
 
 
 def test_an_unreadable_command_line_is_a_settings_error() -> None:
-    with pytest.raises(SettingsError, match="cannot be read"):
+    with pytest.raises(SettingsError, match="cannot be parsed"):
         editor_command('vim "', {}, everything, FILE, 1)
 
 

@@ -198,7 +198,7 @@ async def test_a_home_folder_is_opened_only_after_a_yes(user: Path, user_paths: 
         await pilot.press("~", "enter")
         await until(pilot, lambda: isinstance(app.screen, Confirm), "the question")
         await pilot.press("enter")
-        await until_trouble(pilot, await open_chooser(pilot), "Nothing was opened")
+        await until_trouble(pilot, await open_chooser(pilot), "No vault was opened")
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, Confirm), "the question")
         await pilot.press("y")

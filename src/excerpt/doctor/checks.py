@@ -25,7 +25,7 @@ from excerpt.processes import program_command
 from excerpt.settings import Paths, ScreenSettings, Settings, load_settings, open_vault
 from excerpt.state_files import open_to_others
 from excerpt.text.display import format_count
-from excerpt.tui.clipboard import OSC_LIMIT, plan
+from excerpt.tui.clipboard import OSC_LIMIT, plan_copy
 from excerpt.tui.keymap import find_unreliable_keys, validate_keymap
 from excerpt.tui.programs import editor_command
 from excerpt.vault.mounts import is_silent
@@ -526,7 +526,7 @@ _TOOLS = "Install a tool that fills the clipboard (wl-clipboard, xclip or xsel)"
 
 def clipboard(environment: Mapping[str, str], find: FindProgram, platform: str, copies: Path) -> Iterator[Finding]:
     """Check how copies reach the clipboard, up to which size, and where they are saved in any case."""
-    chosen = plan(environment, find, platform, 0)
+    chosen = plan_copy(environment, find, platform, 0)
     remote = "SSH_CONNECTION" in environment or "SSH_TTY" in environment
     for tool in chosen.tools:
         if tool.name == "tmux":

@@ -51,7 +51,7 @@ from excerpt.tui.keymap import use_keymap, validate_keymap
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.session import NEW_SESSION, load_session
 from excerpt.tui.settings.themes import DARK_DEFAULTS, LIGHT_DEFAULTS, TEXTUAL_CSS, ThemeController, save_theme
-from excerpt.tui.textual_patches import ChangedCells, SentParts, patch_alt_keys
+from excerpt.tui.textual_patches import ChangedCellsUpdate, TerminalContent, patch_alt_keys
 
 if TYPE_CHECKING:
     from excerpt.tui.vault_chooser import PreparedVault
@@ -144,7 +144,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
         self._themes = ThemeController(user_paths.config / "themes")
         self._show_first_theme(settings.screen.theme)
         patch_alt_keys()
-        self._terminal_content = SentParts()
+        self._terminal_content = TerminalContent()
         self._ascii_filter = AsciiFilter()
         self._control_filter = ControlCharacterFilter()
         self._last_reason_notice = ("", 0.0)  # the reason shown last, and the monotonic time until it is not repeated
@@ -553,7 +553,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
 
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
         if isinstance(renderable, ChopsUpdate | LayoutUpdate):
-            renderable = cast("RenderableType", ChangedCells(renderable, self._terminal_content))
+            renderable = cast("RenderableType", ChangedCellsUpdate(renderable, self._terminal_content))
         super()._display(screen, renderable)
 
     def action_redraw(self) -> None:

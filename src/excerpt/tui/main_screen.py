@@ -65,7 +65,7 @@ from excerpt.tui.session import (
 )
 from excerpt.tui.settings.controller import SettingsController
 from excerpt.tui.startup import FIRST_QUERY_MODULES, OTHER_MODULES, import_all
-from excerpt.tui.textual_patches import FRAME, PromptScreen
+from excerpt.tui.textual_patches import FRAME_SECONDS, LowLatencyScreen
 
 if TYPE_CHECKING:
     from excerpt.indexing_process import Command
@@ -101,7 +101,7 @@ _EMPTIED_TEXT = (
 )
 
 
-class MainScreen(PromptScreen):
+class MainScreen(LowLatencyScreen):
     """The screen with tabs and panes, which handles the requests of the panes.
 
     Controllers own the state of the index, the memories, the settings and the session. Other threads may call only
@@ -198,7 +198,7 @@ class MainScreen(PromptScreen):
         Textual calls back after a refresh, but draws nothing while the app handles its first messages.
         """
         if self.app._batch_count:
-            self.set_timer(FRAME, self._start_when_drawn)
+            self.set_timer(FRAME_SECONDS, self._start_when_drawn)
         else:
             self.refresh(layout=True)
             self.call_after_refresh(self._start_after_first_frame)

@@ -117,7 +117,7 @@ def test_the_generation_in_use_is_not_opened_again(case: Case) -> None:
     ("message", "otherwise"),
     [
         (IndexOpened(STATUS), False),
-        (IndexOpened(STATUS, is_repeat=True), True),
+        (IndexOpened(STATUS, has_new_settings=True), True),
         (IndexOpened(replace(STATUS, generation=8)), True),
     ],
 )

@@ -318,7 +318,7 @@ class IndexController:
         if changed:
             self._reported_message = ""
         self._apply(message)
-        return changed or message.is_repeat
+        return changed or message.has_new_settings
 
     def handle(self, message: Message) -> None:
         """Handle a message: update the state, act on it, and notify the user of the result."""

@@ -101,9 +101,9 @@ class InsightController:
         if self.trail_end is not None:
             location = self.trail_end
         elif selected is not None and not is_memory(selected):
-            location = Location.of(selected)
+            location = Location.from_hit(selected)
         else:
-            self._engine.forget("related")
+            self._engine.cancel("related")
             return False
         from excerpt.tui.questions import AskRelated
 
@@ -133,9 +133,9 @@ class InsightController:
         if has_filter(query, condition):
             self._set_query(remove_filter(query, condition))
             return
-        from excerpt.tui.questions import AskNarrowed
+        from excerpt.tui.questions import AskNarrowedQuery
 
-        self._engine.ask(AskNarrowed(query, condition), partial(self._handle_narrowed, query, condition))
+        self._engine.ask(AskNarrowedQuery(query, condition), partial(self._handle_narrowed, query, condition))
 
     def _handle_narrowed(self, query: str, condition: str, narrowed: str) -> None:
         if query == self._query():

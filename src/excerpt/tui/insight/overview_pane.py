@@ -33,7 +33,7 @@ from excerpt.tui.messages import (
     RememberRequested,
     SearchRequested,
 )
-from excerpt.tui.questions import AskDrill, AskMarkdown, AskOverview, AskPassage
+from excerpt.tui.questions import AskFilteredQuery, AskMarkdown, AskOverview, AskPassage
 from excerpt.tui.search.preview import Preview
 from excerpt.tui.search.query_bar import QueryInput
 
@@ -162,7 +162,7 @@ class OverviewPane(Vertical):
         """Request the overview of the current topic."""
         self._is_outdated = False
         if not self.topic:
-            self._engine.forget("overview")
+            self._engine.cancel("overview")
             self._passage_action = None
             self._stop_waiting()
             self.overview = None
@@ -243,7 +243,7 @@ class OverviewPane(Vertical):
     def _ask_passage(self) -> None:
         place = self._requested_location = self._selected_location
         if place is None:
-            self._engine.forget("passage")
+            self._engine.cancel("passage")
             self.query_one(Preview).window = None
         else:
             self._engine.ask(
@@ -309,7 +309,7 @@ class OverviewPane(Vertical):
             return
         query, filters = search_for(row, overview)
         if filters:
-            self._engine.ask(AskDrill(query, filters), self._request_search)
+            self._engine.ask(AskFilteredQuery(query, filters), self._request_search)
         else:
             self._request_search(query)
 

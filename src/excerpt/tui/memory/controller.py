@@ -238,7 +238,7 @@ class RecallController:
     def ask_badges(self, hits: Sequence[Hit]) -> None:
         """Request the badges of these hits."""
         if self.placement is MemoryPlacement.OFF or not hits or not any(memory.source for memory in self._all_memories):
-            self._engine.forget("badges")
+            self._engine.cancel("badges")
             self._store_badges({})
             return
         self._badge_store = self._badge_store or BadgeStore()

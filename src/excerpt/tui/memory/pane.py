@@ -351,7 +351,7 @@ class MemoryPane(Vertical):
         memories = [one.memory for one in self._listing.recalled] if self._listing is not None else []
         unknown = [each for each in memories if each.source is not None and each.id not in self._checked_ids]
         self._unchecked = unknown if self._filter.stale is not None else unknown[:_MAX_CHECKED]
-        self._engine.forget("source_checks")
+        self._engine.cancel("source_checks")
         self._check_next_sources()
 
     def vault_changed(self) -> None:

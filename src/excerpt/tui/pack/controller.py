@@ -415,7 +415,7 @@ class PackController:
         memories = self._memories(marks) if self._engine.is_open else None
         self._awaits_memories = bool(marks) and memories is None
         if memories is None or not (marks or hits):
-            self._engine.forget("pack")
+            self._engine.cancel("pack")
             if memories is not None:
                 self._request = None
                 self._replace_pack(None)
@@ -470,7 +470,7 @@ class PackController:
         """Show the estimated cost of the selected fragment. The exact cost is requested if it stays selected."""
         hit, packed = self._selected(), self.packed
         self._cost_timer.stop()
-        self._engine.forget("cost")
+        self._engine.cancel("cost")
         if hit is None or packed is None or hit.fragment.id in self.choices.marked:
             self.cost = None
             return

@@ -316,17 +316,17 @@ class SearchPane(Vertical):
             return
         query = self.query_text.strip()
         if not query:
-            self._engine.forget("search")
-            self._engine.forget("marks")
+            self._engine.cancel("search")
+            self._engine.cancel("marks")
             self._end_search()
             self.result = None
             self._ask_pack()
             return
-        in_sight = self.size.height // self._hits.ROW_HEIGHT
+        visible_hits = self.size.height // self._hits.ROW_HEIGHT
         from excerpt.tui.questions import AskSearch
 
-        question = AskSearch(query, self.strategy, self._limit, in_sight)
-        self._engine.ask(question, partial(self._search_done, in_sight), self._search_failed, is_interim=True)
+        question = AskSearch(query, self.strategy, self._limit, visible_hits)
+        self._engine.ask(question, partial(self._search_done, visible_hits), self._search_failed, is_interim=True)
         if not self._busy.is_pending and not self._bar.status.busy:
             self._busy.schedule(_BUSY_AFTER_SECONDS, self._show_busy)
 
@@ -342,17 +342,17 @@ class SearchPane(Vertical):
         self._pending_actions.clear()
         self._search_error = error
 
-    def _search_done(self, in_sight: int, result: Result) -> None:
+    def _search_done(self, visible_hits: int, result: Result) -> None:
         """Show an answer, even if a newer query is pending, and request the matches of hits below the visible rows."""
         if not self._is_searching:
             self._stop_waiting()
         self._search_error = None
         self.result = result
-        self.call_after_refresh(self._engine.mark_drawn, self._engine.last_delivered)
-        if len(result.hits) > in_sight:
-            from excerpt.tui.questions import AskSpans
+        self.call_after_refresh(self._engine.mark_drawn, self._engine.last_delivered_number)
+        if len(result.hits) > visible_hits:
+            from excerpt.tui.questions import AskHighlights
 
-            self._engine.ask(AskSpans(result), self._show_all_matches)
+            self._engine.ask(AskHighlights(result), self._show_all_matches)
         if not self._is_searching and self._pending_actions:
             self.app.call_later(self._act_on_answer)
 

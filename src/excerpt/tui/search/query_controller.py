@@ -64,7 +64,7 @@ class QueryController:
         self._warning_timer.stop()
         self._settle_timer.stop()
         if not self._query().strip():
-            self._engine.forget("reading")
+            self._engine.cancel("reading")
             return
         self._ask_reading(on_read, is_thorough=False)
 
@@ -153,7 +153,7 @@ class QueryController:
         """Request completions of a word; None cancels the request."""
         self.cursor_token = cursor_token
         if cursor_token is None:
-            self._engine.forget("complete")
+            self._engine.cancel("complete")
             return
         from excerpt.tui.questions import AskCompletions
 
@@ -177,12 +177,12 @@ class QueryController:
         ):
             self.complete(cursor_token, on_answer)
             return True
-        self._engine.forget("complete")
+        self._engine.cancel("complete")
         return False
 
     def leave_completion(self) -> None:
         """Stop completing this word."""
-        self._engine.forget("complete")
+        self._engine.cancel("complete")
         self._dismissed_start = self.cursor_token.start if self.cursor_token is not None else -1
 
     def suggest(self, on_answer: Callable[[Sequence[Suggestion]], object]) -> None:

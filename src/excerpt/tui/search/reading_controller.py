@@ -41,7 +41,7 @@ class ReadingController:
 
     def show(self, window: NoteWindow | None) -> None:
         """Show a memory, or nothing."""
-        self._engine.forget("window")
+        self._engine.cancel("window")
         self._back_stack.clear()
         self.location, self.window = None, window
         self._on_change()

@@ -181,7 +181,7 @@ class SidePanel(Vertical):
         elif hit is None or memory is not None:
             self.reading.show(memory)
         else:
-            self.reading.show_fragment(Location.of(hit), self._answered_query)
+            self.reading.show_fragment(Location.from_hit(hit), self._answered_query)
         self.insight.clear_trail()
         self._outdate()
 
@@ -301,7 +301,7 @@ class SidePanel(Vertical):
         if location is not None:
             self.reading.go_to(location)
         elif self.reading.is_linked_passage and self._hit is not None:
-            self.reading.show_fragment(Location.of(self._hit), self._answered_query)
+            self.reading.show_fragment(Location.from_hit(self._hit), self._answered_query)
         self._outdated.add(PanelView.RELATED)
         self._ask()
 
