@@ -85,7 +85,7 @@ def packer(indexed: tuple[Path, Paths]) -> Packer:
 
 
 def test_other_settings_hold_from_the_next_answer_on(opened: Worker) -> None:
-    opened.use(Settings(search=SearchSettings(limit=1)))
+    opened.use_settings(Settings(search=SearchSettings(limit=1)))
     told = opened.next()
     assert isinstance(told, IndexOpened)
     assert told.has_new_settings

@@ -263,7 +263,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
 
     def _show_first_theme(self, name: str) -> None:
         """Load and set the theme that the first frame needs."""
-        theme, problems = self._themes.first(name, self.available_themes)
+        theme, problems = self._themes.load_first(name, self.available_themes)
         self._settings_problems += problems
         self.register_theme(theme)
         # Without the watcher, which would parse again all CSS parsed before the first frame.
@@ -274,7 +274,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
 
     async def _load_themes(self) -> None:
         """Load all other themes, show the problems in one toast, and begin to watch the current theme's file."""
-        themes, problems = await asyncio.to_thread(self._themes.others, frozenset(self.available_themes))
+        themes, problems = await asyncio.to_thread(self._themes.load_others, frozenset(self.available_themes))
         for theme in themes:
             self.register_theme(theme)
         self._settings_problems += [problem for problem in problems if problem not in self._settings_problems]
@@ -291,7 +291,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
     def reload_changed_theme(self) -> None:
         """Show the user's own theme again if its file has changed, so that its author sees each saved change."""
         try:
-            theme = self._themes.changed(self.theme)
+            theme = self._themes.load_if_changed(self.theme)
         except SettingsError as error:
             self.notify(str(error), title="Theme", severity="warning", markup=False)
             return
@@ -303,7 +303,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
         from excerpt.tui.settings.theme_picker import ThemePicker
 
         if not isinstance(self.screen, ThemePicker):
-            names, own = self._themes.list_choices(self.available_themes, self.theme)
+            names, own = self._themes.list_theme_names(self.available_themes, self.theme)
             self.push_screen(ThemePicker(names, own), self._handle_theme_choice)
 
     def _handle_theme_choice(self, name: str | None) -> None:

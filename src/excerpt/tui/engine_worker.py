@@ -110,7 +110,7 @@ class EngineWorker:
             self._generation_thread.join(wait)
         self._requests.close(max(until - time.monotonic(), 0))
 
-    def use(self, settings: Settings) -> None:
+    def use_settings(self, settings: Settings) -> None:
         """Use other settings from the moment when an engine with these settings is ready."""
         with self._condition:
             self._settings = settings

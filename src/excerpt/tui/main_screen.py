@@ -25,7 +25,7 @@ from excerpt.text.display import format_count, visible_line
 from excerpt.tui.active_keys import OpensDialogs, bindings
 from excerpt.tui.common.bars import TABS, KeyBar, TabBar
 from excerpt.tui.common.split import Split
-from excerpt.tui.index.controller import IndexController, bar_state, progress_words
+from excerpt.tui.index.controller import IndexController, format_bar_state, format_progress
 from excerpt.tui.memory.controller import MemoryController
 from excerpt.tui.memory.worker import MemoryChanged
 from excerpt.tui.messages import (
@@ -142,7 +142,7 @@ class MainScreen(LowLatencyScreen):
         self._environment = dict(environment)
         self._on_settings_change = use_settings
         self.index = IndexController(
-            vault, settings, user_paths, loop=self, notify=self.notify, show=self.show_index, store=store
+            vault, settings, user_paths, loop=self, notify=self.notify, on_state_change=self.show_index, store=store
         )
         self.memories = MemoryController(vault, settings, user_paths, loop=self)
         self._settings = SettingsController(vault, settings, user_paths)
@@ -228,7 +228,7 @@ class MainScreen(LowLatencyScreen):
         await self._search.open_query_store(self._query_store)
         self._resume_tab()
         self._search.restore(await self._marks_file.read())
-        await self._settings.begin()
+        await self._settings.start_watching()
         self.set_interval(_POLL_SECONDS, self._poll_settings)
 
     async def save_state(self) -> None:
@@ -240,7 +240,7 @@ class MainScreen(LowLatencyScreen):
         # Decisions about memories that are queued are still executed.
         memories = asyncio.to_thread(self.memories.worker.close)
         await asyncio.gather(
-            self._session.write_pending(), self.index.end(), self._marks_file.write_pending(), memories
+            self._session.write_pending(), self.index.close(), self._marks_file.write_pending(), memories
         )
 
     def _open_packer(self) -> Packer:
@@ -300,22 +300,22 @@ class MainScreen(LowLatencyScreen):
     @on(IndexCancelled)
     @on(IndexEnded)
     def _handle_index_message(self, message: Message) -> None:
-        self.index.handle(message)
+        self.index.handle_message(message)
 
     @on(IndexBuilt)
     def _handle_index_built(self, message: IndexBuilt) -> None:
-        self.index.handle(message)
+        self.index.handle_message(message)
         if self._emptied_dialog is not None:
             self._emptied_dialog.dismiss(False)
 
     @on(IndexEmptied)
     def _handle_emptied(self, message: IndexEmptied) -> None:
-        self.index.handle(message)
+        self.index.handle_message(message)
         self._ask_about_emptied()
 
     @on(Failure)
     def _handle_failure(self, message: Failure) -> None:
-        self.index.handle(message)
+        self.index.handle_message(message)
 
     @on(MemoryChanged)
     def _handle_memory_change(self, message: MemoryChanged) -> None:
@@ -329,14 +329,14 @@ class MainScreen(LowLatencyScreen):
     def show_index(self) -> None:
         """Show the state of the index in the tab bar, in the Search tab and in the index dialog."""
         state, tabs = self.index.state, self.query_one(TabBar)
-        tabs.state = bar_state(state)
+        tabs.state = format_bar_state(state)
         self._search.placeholder = search_notice(state, self.vault, first=self._show_first_steps)
-        self._search.progress = progress_words(state)
+        self._search.progress = format_progress(state)
         if self._index_dialog is not None:
             self._index_dialog.state = state
 
     def _open_newer_generation(self) -> None:
-        self.run_worker(self.index.open_newer(), group="look", exclusive=True)
+        self.run_worker(self.index.open_newer_generation(), group="look", exclusive=True)
 
     @on(TabBar.StatePicked)
     def action_open_index(self) -> None:
@@ -348,9 +348,9 @@ class MainScreen(LowLatencyScreen):
                 self.vault,
                 self._user_paths.index_folder(self.vault),
                 self.index.state,
-                ask=self._run_index_command,
-                edit=lambda path: self.post_message(EditRequested(path, 1, counts_as_use=False)),
-                read_images=lambda: self.run_worker(self._enable_ocr(), group="settings"),
+                send_command=self._run_index_command,
+                open_file=lambda path: self.post_message(EditRequested(path, 1, counts_as_use=False)),
+                enable_ocr=lambda: self.run_worker(self._enable_ocr(), group="settings"),
                 store=self.store,
             )
             self.app.push_screen(self._index_dialog, self._forget_index_dialog)
@@ -364,12 +364,12 @@ class MainScreen(LowLatencyScreen):
         elif command == "rebuild":
             self._ask_to_rebuild()
         else:
-            self.index.ask(command)
+            self.index.send_command(command)
 
     def action_update_index(self) -> None:
         if self.index.state.emptied:
             self._ask_about_emptied()
-        self.index.ask("update")
+        self.index.send_command("update")
 
     def _ask_to_rebuild(self) -> None:
         from excerpt.tui.common.dialog import Confirm
@@ -378,7 +378,7 @@ class MainScreen(LowLatencyScreen):
 
         def on_answer(yes: bool | None) -> None:
             if yes:
-                self.index.ask("rebuild")
+                self.index.send_command("rebuild")
 
         self.app.push_screen(Confirm("Rebuild the index?", question, "Rebuild"), on_answer)
 
@@ -550,7 +550,7 @@ class MainScreen(LowLatencyScreen):
     async def reload_settings(self) -> None:
         """Read the settings files again and apply what has changed; show an error if a file is invalid."""
         try:
-            before = await self._settings.read()
+            before = await self._settings.apply_file_changes()
         except ExcerptError as error:
             self.notify(str(error), title=error.title, severity="error", markup=False, timeout=12)
         else:
@@ -561,8 +561,8 @@ class MainScreen(LowLatencyScreen):
         settings = self.settings
         if settings == before:
             return
-        self.memories.worker.use(settings)
-        if self.index.use(before, settings):
+        self.memories.worker.use_settings(settings)
+        if self.index.use_settings(before, settings):
             self.run_worker(self.index.restart(), group="indexing")
         self._search.use_settings(settings)
         self._on_settings_change(settings)
@@ -588,7 +588,7 @@ class MainScreen(LowLatencyScreen):
         """
         file = self._user_paths.vault_settings_file(self.vault) if for_vault else self._user_paths.settings_file
         try:
-            self._settings.make_file(file)
+            self._settings.create_file(file)
         except OSError as error:
             self.notify(f"{file} cannot be created: {error.strerror or error}.", severity="error", markup=False)
             return

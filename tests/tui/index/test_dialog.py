@@ -19,7 +19,7 @@ from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import TabBar
 from excerpt.tui.common.dialog import Confirm
 from excerpt.tui.common.notice import EmptyState, Notice
-from excerpt.tui.index.controller import Watch
+from excerpt.tui.index.controller import ChangeDetection
 from excerpt.tui.index.dialog import IndexDialog
 from excerpt.tui.search.preview import Preview
 from tests.tui.driver import (
@@ -196,7 +196,7 @@ async def test_all_buttons_are_in_sight_at_any_size(app: ExcerptApp, vault: Path
         dialog = await open_index_dialog(pilot)
         state = dialog.state
         failure = EmptyState(
-            "The indexing process ended early", "It was killed.", "Update starts it again.", serious=True
+            "The indexing process ended early", "It was killed.", "“Update” starts it again.", serious=True
         )
         dialog.state = replace(state, failure=failure, progress=PROGRESS, is_unfinished=True)
         for size in ((60, 15), (80, 24), (140, 45)):
@@ -222,7 +222,7 @@ async def test_an_indexing_process_that_dies_is_told_and_started_again(app: Exce
         process = screen_of(app).index.process._process
         assert process is not None
         process.kill()
-        await until(pilot, lambda: dialog.state.watch is Watch.ENDED, "the end")
+        await until(pilot, lambda: dialog.state.change_detection is ChangeDetection.ENDED, "the end")
         assert "The indexing process ended early" in str(dialog.query_one("#trouble", Static).content)
         await pilot.press("escape")
         (vault / "Walrus.md").write_text("The walrus swims in the cold sea.\n")

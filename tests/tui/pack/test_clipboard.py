@@ -200,7 +200,9 @@ def test_the_file_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
 
 
 def test_a_tool_that_fails_is_not_named_as_a_route(tmp_path: Path) -> None:
-    chosen = CopyPlan((ClipboardTool("false", ("false",)), Tool("missing", (str(tmp_path / "none"),))), "", False)
+    chosen = CopyPlan(
+        (ClipboardTool("false", ("false",)), ClipboardTool("missing", (str(tmp_path / "none"),))), "", False
+    )
     assert copy("text", chosen, tmp_path / "copies", NOW).routes == ()
 
 
@@ -220,7 +222,7 @@ def test_what_is_told_names_route_size_and_tokens() -> None:
 def test_a_copy_that_no_clipboard_took_says_where_the_file_is() -> None:
     kept = Path("/elsewhere/copy.md")
     assert copy_toast(CopyOutcome((), kept, 10, False), "Memory", None) == (
-        "Memory: 10 bytes, no clipboard accepted it\nIt is in /elsewhere/copy.md"
+        "Memory: 10 bytes, no clipboard accepted it\nSaved as /elsewhere/copy.md"
     )
     assert "too long for the terminal" in copy_toast(CopyOutcome((), kept, 10, True), "Pack", 1)
 

@@ -96,7 +96,7 @@ class MemoryWorker:
         """End the thread after the pending decisions. Wait for that at most `wait` seconds."""
         self._requests.close(wait)
 
-    def use(self, settings: Settings) -> None:
+    def use_settings(self, settings: Settings) -> None:
         """Use other settings for recall and token counts from now on."""
         self._requests.queue_task("settings", Priority.INDEX, partial(self._use, settings))
 
