@@ -26,7 +26,7 @@ from excerpt.tui.common.help import Help
 from excerpt.tui.index.dialog import IndexDialog
 from excerpt.tui.key_table import CONTEXTS
 from excerpt.tui.keymap import binding_keys
-from excerpt.tui.memory.form import Remember
+from excerpt.tui.memory.form import MemoryForm
 from excerpt.tui.pack.panel import BudgetDialog
 from excerpt.tui.palette import Palette
 from excerpt.tui.search.strategies import StrategiesScreen
@@ -56,7 +56,7 @@ FROM_PALETTE: tuple[Callable[[ScriptedApp], object], ...] = (
 )
 """Dialogs that no key opens, opened as by the palette or a button."""
 DIALOGS: frozenset[type[object]] = frozenset(
-    (BudgetDialog, Confirm, Help, IndexDialog, Palette, Remember, StrategiesScreen, ThemePicker, VaultChooser, WhyNot)
+    (BudgetDialog, Confirm, Help, IndexDialog, Palette, MemoryForm, StrategiesScreen, ThemePicker, VaultChooser, WhyNot)
 )
 VIEWED = frozenset(("passage", "why", "related", "map", "pack", "overview", "memory"))
 TABS = ("f2", "f3", "f4")

@@ -284,7 +284,7 @@ class MainScreen(LowLatencyScreen):
     def _handle_index_opened(self, message: IndexOpened) -> None:
         is_first = self.index.state.status is None
         for memories in self._memory_panes():
-            memories.vault_changed()
+            memories.check_sources_again()
         if self.index.handle_opened(message):
             self._search.index_changed()
             for overview in self._overview_panes():
@@ -598,11 +598,11 @@ class MainScreen(LowLatencyScreen):
 
     @on(RememberRequested)
     def _handle_remember_request(self, message: RememberRequested) -> None:
-        self.app.push_screen(*self.memories.form_to_remember(message))
+        self.app.push_screen(*self.memories.make_new_memory_form(message))
 
     @on(MemoryEditRequested)
     def _handle_memory_edit_request(self, message: MemoryEditRequested) -> None:
-        self.app.push_screen(*self.memories.form_to_change(message.memory))
+        self.app.push_screen(*self.memories.make_edit_form(message.memory))
 
     @on(MemoryFileRequested)
     def _handle_memory_file_request(self, message: MemoryFileRequested) -> None:

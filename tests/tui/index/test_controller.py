@@ -133,7 +133,7 @@ def test_an_update_asked_for_while_paused_says_when_it_begins(case: Case) -> Non
     case.told.clear()
     case.index.send_command("update")
     assert case.process.sent == ["update"]
-    assert "starts when you continue" in case.told[0]
+    assert "starts when you press “Continue”" in case.told[0]
 
 
 def test_the_end_of_a_process_that_was_started_again_meanwhile_is_not_heard(case: Case) -> None:

@@ -94,8 +94,8 @@ def test_an_emptied_vault_is_trouble_until_notes_are_back_or_agreed_to_be_gone()
 
 def test_the_file_in_work_is_told_with_its_time_only_when_it_takes_long() -> None:
     quick, slow = (replace(PROGRESS, current_seconds=seconds) for seconds in (0.4, 12.3))
-    assert dict(list_build_facts(known(), quick))["in work"] == "Big.md"
-    assert dict(list_build_facts(known(), slow))["in work"] == "for 12 s: Big.md"
+    assert dict(list_build_facts(known(), quick))["file"] == "Big.md"
+    assert dict(list_build_facts(known(), slow))["file"] == "for 12 s: Big.md"
 
 
 def test_what_is_done_is_counted_in_files_and_megabytes() -> None:

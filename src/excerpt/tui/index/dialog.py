@@ -29,9 +29,9 @@ _SLOW_FILE_SECONDS = 1.0
 
 _CHANGE_DETECTION = {
     ChangeDetection.NOT_YET: "scanning the whole vault first",
-    ChangeDetection.EVENTS: "detected at once",
+    ChangeDetection.EVENTS: "noticed at once",
     ChangeDetection.POLLING: "checked every few seconds, because the system reports none",
-    ChangeDetection.ENDED: "not detected; “Update” checks for them",
+    ChangeDetection.ENDED: "not noticed; “Update” checks for them",
     ChangeDetection.STORE: "pushed by others; excerpt looks for them every two seconds",
 }
 
@@ -231,6 +231,6 @@ def list_build_facts(index: IndexState, progress: Progress) -> list[tuple[str, s
         facts.append(("speed", format_rate(index.build_samples, progress) or "…"))
         slow_file = progress.current_seconds >= _SLOW_FILE_SECONDS and progress.current
         facts.append(
-            ("reading", f"for {progress.current_seconds:.0f} s: {progress.current}" if slow_file else progress.current)
+            ("file", f"for {progress.current_seconds:.0f} s: {progress.current}" if slow_file else progress.current)
         )
     return facts

@@ -25,7 +25,7 @@ from excerpt.tui.common.split import SHARE, Split
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.key_table import HIT_ACTIONS
 from excerpt.tui.keymap import key_sign
-from excerpt.tui.memory.controller import MemoryPlacement, RecallController, is_memory, window_of_memory
+from excerpt.tui.memory.controller import MemoryPlacement, RecallController, is_memory, make_memory_window
 from excerpt.tui.messages import (
     CopyRequested,
     EditRequested,
@@ -219,7 +219,7 @@ class SearchPane(Vertical):
     @property
     def _target_memory(self) -> Memory | None:
         hit = self._target_hit
-        return self.memories.memory_of(hit.fragment.id) if hit is not None else None
+        return self.memories.find_memory(hit.fragment.id) if hit is not None else None
 
     @property
     def _answered_query(self) -> str:
@@ -238,7 +238,7 @@ class SearchPane(Vertical):
         if old.search.strategy is not settings.search.strategy:
             self.strategy = settings.search.strategy
         self._apply_decision(self.pack.use(settings.pack))
-        if self.memories.use(settings.memory):
+        if self.memories.use_settings(settings.memory):
             self._showing_changed()
 
     def restore(self, saved_marks: SavedMarks) -> None:
@@ -265,7 +265,7 @@ class SearchPane(Vertical):
 
     def recall(self) -> None:
         """Request the memories that match the answered query."""
-        self.memories.ask(self._answered_query, self.pack.choices.marks)
+        self.memories.request_memories(self._answered_query, self.pack.choices.marks)
 
     @property
     def scope(self) -> Scope:
@@ -465,8 +465,8 @@ class SearchPane(Vertical):
     def _show_rows(self, *, is_repeat: bool) -> None:
         """List the hits, with memories among them."""
         if self.result is None:
-            self.memories.clear()
-        self._hits.show(self.memories.rows(self._result_hits), is_repeat=is_repeat)
+            self.memories.clear_hits()
+        self._hits.show(self.memories.merge_rows(self._result_hits), is_repeat=is_repeat)
 
     # --- the selection ------------------------------------------------------------------------------------------------
 
@@ -497,12 +497,12 @@ class SearchPane(Vertical):
 
     def _select_in_side(self, *, is_repeat: bool = False) -> None:
         hit = self.selected
-        self.side.select(hit, self.result, window_of_memory(hit), is_repeat=is_repeat)
+        self.side.select(hit, self.result, make_memory_window(hit), is_repeat=is_repeat)
 
     def _memories_found(self, answer: FoundMemories) -> None:
         listed = self.result is not None
         changes = listed and bool(answer.hits or self.memories.has_memories)
-        self.memories.store_answer(answer, has_list=listed)
+        self.memories.store_answer(answer, has_hit_list=listed)
         if changes:
             selected = self.selected
             self._show_rows(is_repeat=True)
@@ -720,7 +720,7 @@ class SearchPane(Vertical):
         spans.update((hit.fragment.id, hit.spans) for hit in rows.hits)
         fragment_id = next((each for each in fragment_ids if each in spans), fragment_ids[0])
         rows.select_fragment(fragment_id)
-        window = self.memories.window_of(fragment_id)
+        window = self.memories.memory_window(fragment_id)
         if window is not None:
             self.side.show_memory(window)
         else:
@@ -734,7 +734,7 @@ class SearchPane(Vertical):
         from excerpt.model import Source
 
         row = self.pack_panel.selected_pack
-        memory = self.memories.memory_of(row.path) if row is not None else None
+        memory = self.memories.find_memory(row.path) if row is not None else None
         if memory is not None:
             self.post_message(MemoryEditRequested(memory))
         elif row is not None:
@@ -866,7 +866,7 @@ class SearchPane(Vertical):
 
     def action_memories(self) -> None:
         """Switch between memories among the hits, before them, or not shown."""
-        self.memories.next_placement()
+        self.memories.select_next_placement()
         placement = self.memories.placement
         is_off = placement is MemoryPlacement.OFF
         self.notify("Memories are not shown in the search." if is_off else f"Memories are shown {placement}.")
