@@ -142,7 +142,7 @@ class SidePanel(Vertical):
             engine, line_at_top=lambda: self.preview.line_at_top, on_change=self._show_window
         )
         self.insight = InsightController(
-            engine, self.set_timer, query=query, set_query=put, on_change=self._handle_related_step
+            engine, self.set_timer, get_query=query, set_query=put, on_change=self._handle_related_step
         )
         self.preview = Preview(id="preview", classes="view")
         self.related = RelatedPanel(self.insight, id="related", classes="view")
@@ -253,11 +253,11 @@ class SidePanel(Vertical):
         """Mark all views but the passage as outdated; request the visible one when selection and query have settled."""
         self._outdated = {PanelView.WHY, PanelView.RELATED, PanelView.MAP}
         if self.view in self._outdated and self.display:
-            self.insight.call_when_settled(self._ask)
+            self.insight.schedule_request(self._ask)
 
     def _ask(self) -> None:
         """Request the content of the view shown, unless it is up to date."""
-        self.insight.stop_waiting()
+        self.insight.cancel_scheduled_request()
         if self.view not in self._outdated:
             return
         self._outdated.discard(self.view)
@@ -342,7 +342,7 @@ class SidePanel(Vertical):
         passage.
         """
         if self.view is PanelView.MAP:
-            self.map.toggle()
+            self.map.toggle_branch()
             return True
         if self.view is PanelView.RELATED and (reason := self.related.reason) is not None and reason.fragment is None:
             self.post_message(EditRequested(reason.path, reason.line))
