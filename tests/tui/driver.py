@@ -51,12 +51,12 @@ from excerpt.tui.questions import (
     AskCorrection,
     AskFilteredQuery,
     AskHighlights,
+    AskInterpretation,
     AskMap,
     AskMarkdown,
     AskNarrowedQuery,
     AskOverview,
     AskPassage,
-    AskReading,
     AskRelated,
     AskSearch,
     AskSuggestions,
@@ -353,7 +353,7 @@ class ScriptedEngine(EngineWorker):
                 return self._link_to(to.address)
             case AskPassage(place=place):
                 return self._passage_at(place)
-            case AskReading(query=query, is_thorough=is_thorough):
+            case AskInterpretation(query=query, is_thorough=is_thorough):
                 at = unpaired_quotation_mark(query) if is_thorough else -1
                 warnings = (QueryWarning(at, at + 1, 'a " is not closed'),) if at >= 0 else ()
                 return QueryReading(conditions(query), warnings)

@@ -154,7 +154,7 @@ def test_the_most_urgent_is_answered_first_and_of_equals_the_oldest(bench: Bench
 
 
 def test_hits_are_drawn_before_the_next_request_is_begun(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("excerpt.tui.request_thread._DRAW_SECONDS", TIMEOUT_SECONDS)
+    monkeypatch.setattr("excerpt.tui.request_thread._MAX_DRAW_WAIT_SECONDS", TIMEOUT_SECONDS)
     order: list[str] = []
     release = bench.hold()
     bench.ask("search", lambda: order.append("search"), Priority.HITS)

@@ -216,7 +216,8 @@ _PLAIN_MODE_NAMES = {
 }
 """Names of keys in plain mode (ASCII only), in place of the signs in `_KEY_SIGNS`."""
 
-_is_spelled = False
+_uses_spelled_keys = False
+"""Whether keys are written as ASCII words instead of signs."""
 
 
 def use_spelled_keys(*, is_spelled: bool) -> None:
@@ -224,12 +225,13 @@ def use_spelled_keys(*, is_spelled: bool) -> None:
 
     The setting holds for the whole process: keys are written in many places, and a process runs one app.
     """
-    global _is_spelled  # noqa: PLW0603 - see above
-    _is_spelled = is_spelled
+    global _uses_spelled_keys  # noqa: PLW0603 - see above
+    _uses_spelled_keys = is_spelled
 
 
 _BINDINGS_BY_ID = {binding.id: binding for keys in CONTEXTS.values() for binding in keys}
 _keymap: Mapping[str, str] = {}
+"""The user's keys by binding id, which replace those of the key table."""
 
 
 def use_keymap(keymap: Mapping[str, str]) -> None:
@@ -260,10 +262,10 @@ def _palette_name(id_: str) -> str:
 
 def format_key(key: str) -> str:
     """Return a key as written on the screen, such as `^y` for ctrl+y and `⇥` for tab."""
-    names = {**_KEY_SIGNS, **_PLAIN_MODE_NAMES} if _is_spelled else _KEY_SIGNS
+    names = {**_KEY_SIGNS, **_PLAIN_MODE_NAMES} if _uses_spelled_keys else _KEY_SIGNS
     if key in names:
         return names[key]
     *modifiers, last = key.split("+")
     name = names.get(last, last.upper() if last[:1] == "f" and last[1:].isdigit() else last)
-    shift = "shift+" if _is_spelled else "⇧"
+    shift = "shift+" if _uses_spelled_keys else "⇧"
     return "".join({"ctrl": "^", "alt": "alt+", "shift": shift}.get(m, f"{m}+") for m in modifiers) + name

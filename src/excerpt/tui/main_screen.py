@@ -206,7 +206,7 @@ class MainScreen(LowLatencyScreen):
     async def _start_after_first_frame(self) -> None:
         """Mount the other tabs, open the index and restore the session, all after the first frame."""
         await asyncio.to_thread(import_all, FIRST_QUERY_MODULES)
-        await self._search.mount_panels()
+        await self._search_pane.mount_panels()
         self.is_populated = True
         await asyncio.to_thread(import_all, OTHER_MODULES)
         from excerpt.tui.insight.overview_pane import OverviewPane
@@ -221,13 +221,13 @@ class MainScreen(LowLatencyScreen):
         if not self._show_first_steps:
             self._show_first_steps = await asyncio.to_thread(_create_hint_file, self._user_paths.hint_shown_file)
         for split in self.query(Split):
-            split.share = self._search.share
+            split.share = self._search_pane.share
         self.show_index()
         self.index.open()
         self.set_interval(_POLL_SECONDS, self._open_newer_generation)
-        await self._search.open_query_store(self._query_store)
+        await self._search_pane.open_query_store(self._query_store)
         self._resume_tab()
-        self._search.restore(await self._marks_file.read())
+        self._search_pane.restore(await self._marks_file.read())
         await self._settings.start_watching()
         self.set_interval(_POLL_SECONDS, self._poll_settings)
 
@@ -249,7 +249,7 @@ class MainScreen(LowLatencyScreen):
         return Packer(self.vault, self._user_paths.config)
 
     @property
-    def _search(self) -> SearchPane:
+    def _search_pane(self) -> SearchPane:
         return self.query_one(SearchPane)
 
     def _overview_panes(self) -> Iterable[OverviewPane]:
@@ -286,11 +286,11 @@ class MainScreen(LowLatencyScreen):
         for memories in self._memory_panes():
             memories.check_sources_again()
         if self.index.handle_opened(message):
-            self._search.index_changed()
+            self._search_pane.index_changed()
             for overview in self._overview_panes():
                 overview.index_changed()
         else:
-            self._search.refresh_missing_marks()
+            self._search_pane.refresh_missing_marks()
         if is_first:
             self.set_timer(_START_DELAY_SECONDS, self.index.start_unless_ended)
 
@@ -322,7 +322,7 @@ class MainScreen(LowLatencyScreen):
         self.notify(message.message, markup=False)
         for pane in self._memory_panes():
             pane.reload(message.memory_id)
-        self._search.recall()
+        self._search_pane.recall()
 
     # --- the index ----------------------------------------------------------------------------------------------------
 
@@ -330,8 +330,8 @@ class MainScreen(LowLatencyScreen):
         """Show the state of the index in the tab bar, in the Search tab and in the index dialog."""
         state, tabs = self.index.state, self.query_one(TabBar)
         tabs.state = format_bar_state(state)
-        self._search.placeholder = search_notice(state, self.vault, first=self._show_first_steps)
-        self._search.progress = format_progress(state)
+        self._search_pane.placeholder = search_notice(state, self.vault, first=self._show_first_steps)
+        self._search_pane.progress = format_progress(state)
         if self._index_dialog is not None:
             self._index_dialog.state = state
 
@@ -437,7 +437,7 @@ class MainScreen(LowLatencyScreen):
         if tab == "memory":
             self.query_one(MemoryPane).reload()
         elif tab == "overview":
-            self.query_one(OverviewPane).activate(self._search.query_text)
+            self.query_one(OverviewPane).activate(self._search_pane.query_text)
 
     @on(TabBar.Picked)
     def _handle_tab_choice(self, event: TabBar.Picked) -> None:
@@ -468,7 +468,7 @@ class MainScreen(LowLatencyScreen):
     def _handle_drag(self, message: Split.Dragged) -> None:
         """Give the list the same share of the window in every tab after its border was dragged."""
         message.stop()
-        self._search.share = message.share
+        self._search_pane.share = message.share
         for split in self.query(Split):
             split.share = message.share
 
@@ -476,7 +476,7 @@ class MainScreen(LowLatencyScreen):
 
     def _resume_session(self) -> None:
         """Restore query, strategy, pack options and window division of the previous session, before the first frame."""
-        session, pane = self._session.previous, self._search
+        session, pane = self._session.previous, self._search_pane
         pane.strategy = session.strategy or pane.strategy
         pane.scope = session.scope or pane.scope
         pane.budget = session.budget or pane.budget
@@ -507,7 +507,7 @@ class MainScreen(LowLatencyScreen):
         """
         session = self._session.previous
         has_other_tab = session.tab in TABS and session.tab != self.query_one(TabBar).active == "search"
-        if has_other_tab and self._search.query_text == session.query:
+        if has_other_tab and self._search_pane.query_text == session.query:
             self.action_show_tab(session.tab)
         if self.settings.screen.restore:
             self._session.start_saving()
@@ -519,7 +519,7 @@ class MainScreen(LowLatencyScreen):
             self._session.save_soon(drop_default_values(self._collect_session(), self.settings))
 
     def _collect_session(self) -> Session:
-        pane, position = self._search, self._session.position_to_restore
+        pane, position = self._search_pane, self._session.position_to_restore
         hit = pane.selected
         if position is None and hit is not None:
             position = SelectedPosition(hit.fragment.id, hit.fragment.path, hit.fragment.line_start)
@@ -564,7 +564,7 @@ class MainScreen(LowLatencyScreen):
         self.memories.worker.use_settings(settings)
         if self.index.use_settings(before, settings):
             self.run_worker(self.index.restart(), group="indexing")
-        self._search.use_settings(settings)
+        self._search_pane.use_settings(settings)
         self._on_settings_change(settings)
 
     async def _enable_ocr(self) -> None:
@@ -662,9 +662,9 @@ class MainScreen(LowLatencyScreen):
 
     @on(CopyRequested)
     def _handle_copy_request(self, message: CopyRequested) -> None:
-        self.run_worker(self._copy(message), group="copy")
+        self.run_worker(self._copy_text(message), group="copy")
 
-    async def _copy(self, message: CopyRequested) -> None:
+    async def _copy_text(self, message: CopyRequested) -> None:
         from excerpt.tui.clipboard import Copier
 
         copier = Copier(self.vault, self._user_paths, self._environment, self._send_escape)

@@ -22,9 +22,9 @@ from excerpt.tui.key_table import CONTEXTS, FIELD_KEYS, KeyBinding
 from excerpt.tui.keymap import current_keys, format_keys
 from excerpt.tui.main_screen import MainScreen
 
-_TABS = {"Search": "search", "Overview": "overview", "Memory": "memory"}  # ids of the tabs by context
+_TAB_IDS = {"Search": "search", "Overview": "overview", "Memory": "memory"}  # ids of the tabs by context
 
-_WIDGETS = {
+_CONTEXT_WIDGETS = {
     "Search, with the list focused": "#hits",
     "Search, with the passage focused": "#preview",
     "Search, with the pack focused": "#packed",
@@ -89,13 +89,13 @@ def list_commands(screen: Screen[object]) -> list[PaletteCommand]:
 def _commands_elsewhere(screen: MainScreen) -> Iterator[tuple[str, PaletteCommand]]:
     """Yield the id and the command of each action of every context that the palette can open."""
     for context, keys in CONTEXTS.items():
-        tab = _TABS.get(context.partition(", with")[0])
+        tab = _TAB_IDS.get(context.partition(", with")[0])
         for binding in keys:
             detail = " · ".join(filter(None, (context, format_keys(current_keys(binding.id)))))
-            if context in ("Always", "Everywhere") or context in _TABS:
+            if context in ("Always", "Everywhere") or context in _TAB_IDS:
                 run = screen.palette_callback(tab, binding.action)
                 yield binding.id, PaletteCommand(binding.what, detail, False, run)
-            elif context in _WIDGETS:
+            elif context in _CONTEXT_WIDGETS:
                 yield (
                     binding.id,
                     PaletteCommand(binding.what, detail, False, partial(_run_in_context, screen, context, binding)),
@@ -104,7 +104,7 @@ def _commands_elsewhere(screen: MainScreen) -> Iterator[tuple[str, PaletteComman
 
 async def _run_in_context(screen: MainScreen, context: str, binding: KeyBinding) -> None:
     """Focus the widget of a context and run the action of a binding in it; show a notice if it is not visible."""
-    widget = screen.query_one(_WIDGETS[context], Widget)
+    widget = screen.query_one(_CONTEXT_WIDGETS[context], Widget)
     if not widget.region:
         screen.notify(f"That works only in the {context[:1].lower()}{context[1:]}.", markup=False)
     else:

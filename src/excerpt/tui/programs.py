@@ -31,8 +31,10 @@ _COLON_EDITORS = "hx helix subl sublime_text zed zeditor zedit atom pulsar"
 """Editors that take file:line. They split it at the last colon, so the colon of a Windows drive is no problem."""
 _GOTO_EDITORS = "code code-insiders code-oss codium vscodium cursor windsurf positron kiro trae"
 """VS Code and its derivatives, which take --goto file:line."""
-_JETBRAINS = "idea pycharm charm phpstorm webstorm rubymine goland clion rustrover rider datagrip appcode studio"
-_LINE_OPTION_EDITORS = f"kate kwrite mate rmate geany {_JETBRAINS}"
+_JETBRAINS_PROGRAMS = (
+    "idea pycharm charm phpstorm webstorm rubymine goland clion rustrover rider datagrip appcode studio"
+)
+_LINE_OPTION_EDITORS = f"kate kwrite mate rmate geany {_JETBRAINS_PROGRAMS}"
 """Editors that take --line 12 before the file."""
 _WINDOWED_EDITORS = (  # editors that open their own window
     "gvim mvim gedit xed pluma bbedit subl sublime_text zed zeditor zedit atom pulsar notepad++ "
@@ -195,7 +197,7 @@ def editor_command(
 def _program_name(program: str) -> str:
     """Return the lower-case name of a program without folder, Windows suffix, and the 64 of JetBrains' programs."""
     name = re.sub(r"\.(exe|cmd|bat|sh)$", "", re.split(r"[/\\]", program)[-1].lower())
-    return name.removesuffix("64") if name.removesuffix("64") in _JETBRAINS.split() else name
+    return name.removesuffix("64") if name.removesuffix("64") in _JETBRAINS_PROGRAMS.split() else name
 
 
 def _editor_words(

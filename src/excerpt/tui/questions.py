@@ -60,7 +60,7 @@ class AskHighlights:
 
 
 @dataclass(frozen=True, slots=True)
-class AskReading:
+class AskInterpretation:
     """Question for how a query is interpreted: its words and filters, and warnings about them.
 
     With `is_thorough` there are also warnings about parts of the query that have no effect.

@@ -27,7 +27,7 @@ _PAUSE_SECONDS = 0.1
 
 If the next letter is typed within this time, the thread is free for its search, and not busy with an outdated pack.
 """
-_DRAW_SECONDS = 0.05
+_MAX_DRAW_WAIT_SECONDS = 0.05
 """Maximum seconds to wait until hits are drawn before the next request is started.
 
 Python threads share one interpreter lock: a pack built at the same time would double the time to draw the hits, and
@@ -304,14 +304,14 @@ class RequestThread:
             self._wait_until_drawn(queued_request)
 
     def _wait_until_drawn(self, queued_request: QueuedRequest) -> None:
-        """Wait until an answer is drawn, for at most `_DRAW_SECONDS`, or until a newer request of its kind comes."""
+        """Wait until the answer is drawn or a newer request of its kind comes, at most `_MAX_DRAW_WAIT_SECONDS`."""
         kind = queued_request.request.kind
         with self._condition:
             self._condition.wait_for(
                 lambda: (
                     self._drawn_number >= queued_request.number or kind in self._waiting_requests or self._is_closed
                 ),
-                _DRAW_SECONDS,
+                _MAX_DRAW_WAIT_SECONDS,
             )
             self._last_search_time = time.monotonic()
 

@@ -317,12 +317,12 @@ class VaultChooser(Dialog[PreparedVault], inherit_bindings=False):
         recent, obsidian = recent_vaults(self._user_paths), obsidian_vaults(self._environment)
         return list_known_vaults(recent, obsidian, time.time(), self._current_vault)
 
-    def _complete_typed_path(self, typed: str) -> tuple[VaultRow, ...]:
+    def _complete_typed_path(self, typed_text: str) -> tuple[VaultRow, ...]:
         try:
             base = Path.cwd()
         except OSError:  # the folder that excerpt was started in is gone
             base = self._home
-        return complete_path(typed, base, self._home)
+        return complete_path(typed_text, base, self._home)
 
     def _prepare_vault(self, path: Path) -> tuple[PreparedVault, str] | str:
         """Load what is needed to open the vault at `path`; return the error message if that is impossible.
@@ -351,20 +351,20 @@ class VaultChooser(Dialog[PreparedVault], inherit_bindings=False):
         """Whether a chosen vault is still being loaded, or an action waits for the completions of the typed path."""
         return self._path_to_open is not None or self._pending_action is not None
 
-    # --- what they found ----------------------------------------------------------------------------------------------
+    # --- results of the threads ---------------------------------------------------------------------------------------
 
     def _store_known_rows(self, rows: tuple[VaultRow, ...]) -> None:
         self._known_rows = rows
         self._show_known_rows()
         self._run_in_thread(partial(find_missing, rows), self._show_missing)
 
-    def _show_missing(self, gone: frozenset[Path]) -> None:
-        self.missing_paths = gone
+    def _show_missing(self, missing_paths: frozenset[Path]) -> None:
+        self.missing_paths = missing_paths
         self._show_rows(self.rows, self.query_one(OptionList).highlighted or 0)
 
-    def _show_folders(self, typed: str, rows: tuple[VaultRow, ...]) -> None:
-        if typed == self._typed_text:
-            self._listed_text = typed
+    def _show_folders(self, typed_text: str, rows: tuple[VaultRow, ...]) -> None:
+        if typed_text == self._typed_text:
+            self._listed_text = typed_text
             self._show_rows(rows, 0)
             if self._pending_action is not None:
                 self._when_listed(self._pending_action[1])
@@ -406,11 +406,14 @@ class VaultChooser(Dialog[PreparedVault], inherit_bindings=False):
         self._update_empty_message()
 
     def _format_row(self, row: VaultRow, detail: str) -> Content:
-        gone = row.path in self.missing_paths
+        is_gone = row.path in self.missing_paths
         return Content.assemble(
             (f" {row.kind:<{_KIND_CELLS}}", "$text-soft"),
-            (set_cell_size(fit(visible_line(row.name), _NAME_CELLS), _NAME_CELLS), "$text-faint" if gone else "bold"),
-            (f"  {detail}  " if detail else "  ", "$warning" if gone else "$text-soft"),
+            (
+                set_cell_size(fit(visible_line(row.name), _NAME_CELLS), _NAME_CELLS),
+                "$text-faint" if is_gone else "bold",
+            ),
+            (f"  {detail}  " if detail else "  ", "$warning" if is_gone else "$text-soft"),
             (visible_line(row.shortened_location(self._home)), "$text-soft"),
         )
 
@@ -444,8 +447,8 @@ class VaultChooser(Dialog[PreparedVault], inherit_bindings=False):
             self._pending_action = None
         self._show_error("")
         if is_path(self._typed_text):
-            typed = self._typed_text
-            self._run_in_thread(partial(self._complete_typed_path, typed), partial(self._show_folders, typed))
+            typed_text = self._typed_text
+            self._run_in_thread(partial(self._complete_typed_path, typed_text), partial(self._show_folders, typed_text))
         else:
             self._show_known_rows()
 

@@ -8,7 +8,7 @@ import pytest
 
 from excerpt.insight.overview_parts import LinkedName, MainNote, Month, Overview, Timeline
 from excerpt.tui.insight.overview_list import (
-    Item,
+    OverviewItem,
     OverviewRow,
     build_search,
     count_notes_by_period,
@@ -21,7 +21,7 @@ from tests.tui.examples import CONFLICTS, MERGING, MONTHS, OVERVIEW, RESOLVE
 PARTS = ["main notes", "sections", "passages", "themes", "stands out", "related", "names", "when"]
 
 
-def row_of(overview: Overview, item: Item) -> OverviewRow:
+def row_of(overview: Overview, item: OverviewItem) -> OverviewRow:
     return next(row for row in make_overview_rows(overview) if row.item == item)
 
 
@@ -113,7 +113,7 @@ TOPIC = "sync conflict"
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, tuple) else "",
 )
-def test_a_search_for_a_line_finds_what_it_shows(item: Item, asked: tuple[str, tuple[str, ...]]) -> None:
+def test_a_search_for_a_line_finds_what_it_shows(item: OverviewItem, asked: tuple[str, tuple[str, ...]]) -> None:
     assert build_search(row_of(OVERVIEW, item), OVERVIEW) == asked
 
 

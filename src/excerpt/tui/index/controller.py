@@ -455,7 +455,7 @@ def format_build_result(report: BuildReport) -> str:
     return f"{done}." if done else "Nothing has changed."
 
 
-_WATCH_LABELS = {
+_CHANGE_DETECTION_LABELS = {
     ChangeDetection.NOT_YET: "checking",
     ChangeDetection.EVENTS: "up to date",
     ChangeDetection.POLLING: "polled",
@@ -480,7 +480,7 @@ def format_bar_state(index: IndexState) -> str:
     if index.status is None:
         return "opening"
     skipped = [f"{len(index.status.skipped):,} skipped"] if index.status.skipped else []
-    change_detection = "paused" if index.paused else _WATCH_LABELS[index.change_detection]
+    change_detection = "paused" if index.paused else _CHANGE_DETECTION_LABELS[index.change_detection]
     attachments = [f"{count:,} attached"] if (count := sum(index.status.attachments.values())) else []
     return " · ".join([format_count(index.status.notes, "note"), *attachments, *skipped, change_detection])
 

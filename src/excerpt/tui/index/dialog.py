@@ -27,7 +27,7 @@ _MAX_FILES = 200
 _SLOW_FILE_SECONDS = 1.0
 """Seconds after which the time spent on the current file is shown."""
 
-_CHANGE_DETECTION = {
+_CHANGE_DETECTION_TEXTS = {
     ChangeDetection.NOT_YET: "scanning the whole vault first",
     ChangeDetection.EVENTS: "noticed at once",
     ChangeDetection.POLLING: "checked every few seconds, because the system reports none",
@@ -111,21 +111,21 @@ class IndexDialog(Dialog[None]):
                 yield Button("OCR", id="images", tooltip="Read images with OCR", compact=True)
 
     def on_mount(self) -> None:
-        self._show()
+        self._show_state()
         self._show_files(self.state.status)
         if self._files or self._store is None:
             self.query_one("#files" if self._files else "#update").focus()
 
     def on_resize(self) -> None:
-        self._show()
+        self._show_state()
 
     def watch_state(self, old: IndexState, new: IndexState) -> None:
         if self.is_mounted:
-            self._show()
+            self._show_state()
             if old.status != new.status:
                 self._show_files(new.status)
 
-    def _show(self) -> None:
+    def _show_state(self) -> None:
         state, progress = self.state, self.state.progress
         failure_state = state.failure
         widget = self.query_one("#trouble", Static)
@@ -205,7 +205,7 @@ class IndexDialog(Dialog[None]):
 def list_status_facts(index: IndexState) -> list[tuple[str, str]]:
     """Return what is indexed and how changes are detected, as pairs of label and value."""
     changes = [
-        ("changes", "not read until you continue" if index.paused else _CHANGE_DETECTION[index.change_detection])
+        ("changes", "not read until you continue" if index.paused else _CHANGE_DETECTION_TEXTS[index.change_detection])
     ]
     if index.is_unfinished:
         changes.append(("unfinished", "a build was cancelled; “Update” reads the rest"))

@@ -34,7 +34,8 @@ from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.strips import Part, fit, line, share_bar, sparkline
 
-Item = MainNote | KeySection | KeyPassage | Theme | Standout | LinkedNote | LinkedName | Timeline | Month
+OverviewItem = MainNote | KeySection | KeyPassage | Theme | Standout | LinkedNote | LinkedName | Timeline | Month
+"""What a line of the overview can show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class OverviewRow:
     """
 
     part: str
-    item: Item
+    item: OverviewItem
     place: SourceLocation
     relative_value: float = 0.0
     hidden_count: int = 0
@@ -63,7 +64,7 @@ class _ListPart:
     """
 
     name: str
-    items: tuple[tuple[Item, SourceLocation], ...]
+    items: tuple[tuple[OverviewItem, SourceLocation], ...]
     min_shown: int
     is_chronological: bool = False
 
@@ -107,7 +108,7 @@ def _make_part_rows(part: _ListPart, count: int) -> Iterator[OverviewRow]:
         yield OverviewRow(part.name, item, place, _bar_value(item) / maximum, hidden_count, is_first=number == 0)
 
 
-def _bar_value(item: Item) -> float:
+def _bar_value(item: OverviewItem) -> float:
     """Return the value that the bar of an item shows."""
     if isinstance(item, MainNote | Theme):
         return item.share
@@ -117,8 +118,8 @@ def _bar_value(item: Item) -> float:
 def _make_list_parts(overview: Overview) -> tuple[_ListPart, ...]:
     dates = overview.timeline
     # The timeline as a whole leads to its newest month.
-    months: list[tuple[Item, SourceLocation]] = [(month, month.place) for month in reversed(dates.months)]
-    when: list[tuple[Item, SourceLocation]] = [(dates, dates.months[-1].place), *months] if months else []
+    months: list[tuple[OverviewItem, SourceLocation]] = [(month, month.place) for month in reversed(dates.months)]
+    when: list[tuple[OverviewItem, SourceLocation]] = [(dates, dates.months[-1].place), *months] if months else []
     return (
         _ListPart("main notes", tuple((one, one.place) for one in overview.main_notes), 5),
         _ListPart("sections", tuple((one, one.place) for one in overview.sections), 3),

@@ -123,7 +123,7 @@ class OverviewPane(Vertical):
             yield Preview(id="overview-passage")
 
     def on_mount(self) -> None:
-        self._show()
+        self._refresh_view()
 
     @property
     def topic(self) -> str:
@@ -173,7 +173,7 @@ class OverviewPane(Vertical):
             self._engine.ask(AskOverview(self.topic), self._handle_overview, self._handle_overview_failure)
             if not self._busy_debouncer.is_pending:
                 self._busy_debouncer.schedule(_BUSY_AFTER_SECONDS, self._show_busy)
-        self._show()
+        self._refresh_view()
 
     def _show_busy(self) -> None:
         self.query_one(TopicStatus).text = "looking…"
@@ -187,7 +187,7 @@ class OverviewPane(Vertical):
         overview, self._marks = answer
         self._marks_topic = overview.topic
         self.overview = overview
-        self._show()
+        self._refresh_view()
         if self._is_copy_pending:
             self.action_copy()
         # The lines, and with them the passage to request, are known after the next layout.
@@ -199,13 +199,13 @@ class OverviewPane(Vertical):
         self._passage_action = None
         self.overview = None
         self._failure = EmptyState.of_failure(failure)
-        self._show()
+        self._refresh_view()
 
     def watch_overview(self) -> None:
         self._list.overview = self.overview
         self._request_passage()
 
-    def _show(self) -> None:
+    def _refresh_view(self) -> None:
         if not self.query("#overview-notice"):
             return  # the answer came while the pane is being removed, its parts first
         overview = self.overview

@@ -194,7 +194,7 @@ class RelatedPanel(Vertical):
 
     def on_mount(self) -> None:
         self.border_title = "related"
-        self._show()
+        self._show_list_or_message()
 
     @property
     def selected(self) -> RelatedNote | None:
@@ -260,13 +260,13 @@ class RelatedPanel(Vertical):
         self.rows.notes = new.notes if new is not None else ()
         paths = [note.path for note in self.rows.notes]
         self.rows.cursor = paths.index(before) if before in paths else 0
-        self._show()
+        self._show_list_or_message()
         self.refresh_bindings()
 
     def show_message(self, empty_state: EmptyState) -> None:
         """Show a message in place of the list."""
         self.empty_state, self.related = empty_state, None
-        self._show()
+        self._show_list_or_message()
 
     def on_resize(self) -> None:
         self.border_title = self._panel_title()
@@ -275,7 +275,7 @@ class RelatedPanel(Vertical):
     def _handle_cursor_move(self) -> None:
         self._show_why()
 
-    def _show(self) -> None:
+    def _show_list_or_message(self) -> None:
         notice, shown = self.query_one("#related-notice", Notice), self.related is not None and bool(self.related.notes)
         if self.related is not None and not shown:
             notice.empty_state = EmptyState(
@@ -381,10 +381,10 @@ def draw_why_lines(note: RelatedNote, width: int) -> list[WhyLine]:
 
 
 def _make_labelled_line(label: str, *pieces: StyledPiece, reason: int | None = None) -> WhyLine:
-    return WhyLine((_label(label), (" ", "label"), *pieces), reason)
+    return WhyLine((_label_piece(label), (" ", "label"), *pieces), reason)
 
 
-def _label(text: str) -> StyledPiece:
+def _label_piece(text: str) -> StyledPiece:
     return f"{text:<6}", "label"
 
 
@@ -403,7 +403,9 @@ def _draw_common_links(note: RelatedNote, width: int) -> Iterable[WhyLine]:
         titles = [visible_line(link.title) for link in note.common if link.links_to_both is to_both]
         if titles:
             named = [f"{title}," for title in titles[:-1]] + titles[-1:]
-            yield from _wrap_pieces([_label("common"), (label, "soft"), *((title, "text") for title in named)], width)
+            yield from _wrap_pieces(
+                [_label_piece("common"), (label, "soft"), *((title, "text") for title in named)], width
+            )
 
 
 def _draw_words(note: RelatedNote, width: int) -> Iterable[WhyLine]:
@@ -411,7 +413,7 @@ def _draw_words(note: RelatedNote, width: int) -> Iterable[WhyLine]:
     words = [f"{visible_line(word.word)} ({word.notes})" for word in shown]
     if words:
         words[0] = f"{words[0][:-1]} note{'' if shown[0].notes == 1 else 's'})"
-        yield from _wrap_pieces([_label("words"), *((word, "text") for word in words)], width)
+        yield from _wrap_pieces([_label_piece("words"), *((word, "text") for word in words)], width)
 
 
 def _format_score(note: RelatedNote) -> list[StyledPiece]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 Decision = Callable[["MemoryStore"], "DecisionResult"]
+"""A decision about a memory: a function that changes the store and returns the result."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ _SETTLE_SECONDS = 0.3
 """Seconds without typing before similar memories are requested."""
 _MAX_TAGS_SHOWN = 12
 """Maximum number of tags in use that are listed above the field."""
-_HEIGHTS: list[tuple[int, str]] | None = [(0, "-short"), (16, "-low"), (24, "-tall")]
+_HEIGHT_CLASSES: list[tuple[int, str]] | None = [(0, "-short"), (16, "-low"), (24, "-tall")]
 """CSS classes by minimum window height in lines. A low window has no blank lines between fields beside offers."""
 
 
@@ -140,7 +140,7 @@ class MemoryForm(Dialog[MemoryDraft]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Remember")
-    VERTICAL_BREAKPOINTS = _HEIGHTS
+    VERTICAL_BREAKPOINTS = _HEIGHT_CLASSES
 
     DEFAULT_CSS = """
     MemoryForm {

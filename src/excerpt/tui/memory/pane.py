@@ -268,7 +268,7 @@ class MemoryPane(Vertical):
             yield MemoryView(id="memory-view")
 
     def on_mount(self) -> None:
-        self._show()
+        self._refresh_list()
 
     @property
     def _list(self) -> MemoryList:
@@ -307,9 +307,10 @@ class MemoryPane(Vertical):
         self.check_sources()
         selected_id, self._id_to_select = self._id_to_select, ""
         before, self._query = self._query, query
-        self._show(is_new=query not in ("", before), selected_id=selected_id)
+        self._refresh_list(is_new=query not in ("", before), selected_id=selected_id)
 
-    def _show(self, *, is_new: bool = False, selected_id: str = "") -> None:
+    def _refresh_list(self, *, is_new: bool = False, selected_id: str = "") -> None:
+        """Show the memories that match the filter; `is_new` and `selected_id` are as in `MemoryList.show`."""
         listing, rows = self._memory_listing, self._list
         recalled: tuple[Recalled, ...] = listing.recalled if listing is not None else ()
         if (stale := self._parsed_filter.stale) is not None:
@@ -378,7 +379,7 @@ class MemoryPane(Vertical):
         self._checked_ids |= source_checks.keys()
         self._unchecked = [memory for memory in self._unchecked if memory.id not in source_checks]
         self._check_next_sources()
-        self._show()
+        self._refresh_list()
 
     def _show_selected(self) -> None:
         rows = self._list

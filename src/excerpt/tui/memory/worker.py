@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from excerpt.text.tokens import Tokenizer
     from excerpt.tui.memory.decisions import Decision, DecisionResult
 
-_MAX_HITS = 3
+_MAX_MEMORY_HITS = 3
 """Maximum number of memories that are shown with the hits of a query."""
-_CONFIDENT = (Confidence.STRONG, Confidence.LIKELY)
+_SHOWN_CONFIDENCES = (Confidence.STRONG, Confidence.LIKELY)
 """Confidence of memories that are shown with the hits."""
 
 
@@ -99,9 +99,9 @@ class MemoryWorker:
 
     def use_settings(self, settings: Settings) -> None:
         """Use other settings from now on, to find memories and to count tokens."""
-        self._requests.queue_task("settings", Priority.INDEX, partial(self._use, settings))
+        self._requests.queue_task("settings", Priority.INDEX, partial(self._apply_settings, settings))
 
-    def _use(self, settings: Settings) -> None:
+    def _apply_settings(self, settings: Settings) -> None:
         self._close_recaller()
         self._settings, self._recaller, self._tokenizer = settings, None, None
 
@@ -176,8 +176,10 @@ class MemoryWorker:
     def _find_hits(self, query: str) -> FoundMemories:
         if not self._folder.is_dir() or not (memories := self._open_store().all().memories):
             return FoundMemories((), ())
-        recalled = self._open_recaller().recall(query, limit=_MAX_HITS) if query else []
-        return FoundMemories(tuple(self._make_hit(one) for one in recalled if one.confidence in _CONFIDENT), memories)
+        recalled = self._open_recaller().recall(query, limit=_MAX_MEMORY_HITS) if query else []
+        return FoundMemories(
+            tuple(self._make_hit(one) for one in recalled if one.confidence in _SHOWN_CONFIDENCES), memories
+        )
 
     def _find_merge_offers(self, text: str, source: Source | None) -> MergeOffers:
         if not self._folder.is_dir() or not self._open_store().all().memories:

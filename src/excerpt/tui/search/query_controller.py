@@ -78,10 +78,10 @@ class QueryController:
         self._settle_timer.schedule(_HISTORY_SECONDS, on_settled)
 
     def _ask_reading(self, on_read: Callable[[QueryReading], object], *, is_thorough: bool) -> None:
-        from excerpt.tui.questions import AskReading
+        from excerpt.tui.questions import AskInterpretation
 
         query = self._query()
-        self._engine.ask(AskReading(query, is_thorough), self._if_unchanged(query, on_read))
+        self._engine.ask(AskInterpretation(query, is_thorough), self._if_unchanged(query, on_read))
 
     def _if_unchanged(self, query: str, on_answer: Callable[[Answer], object]) -> Callable[[Answer], object]:
         return lambda answer: on_answer(answer) if query == self._query() else None

@@ -14,7 +14,7 @@ from excerpt.settings import Paths, Settings, settings_of
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-Part = TypeVar("Part", bound="DataclassInstance")
+SettingsPart = TypeVar("SettingsPart", bound="DataclassInstance")
 
 FileStamps = tuple[tuple[int, int] | None, ...]
 """Modification time (ns) and size (bytes) of each settings file; None for a file that does not exist."""
@@ -78,7 +78,7 @@ def _file_stamp(file: Path) -> tuple[int, int] | None:
     return status.st_mtime_ns, status.st_size
 
 
-def _apply_changes(current_settings: Part, before: Part, after: Part) -> Part:
+def _apply_changes(current_settings: SettingsPart, before: SettingsPart, after: SettingsPart) -> SettingsPart:
     """Return `current_settings` with the new value of each setting that differs between `before` and `after`.
 
     `before` and `after` are the settings of the files. Temporary choices that the files did not change stay.

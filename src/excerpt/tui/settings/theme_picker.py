@@ -76,7 +76,7 @@ class ThemePicker(Dialog[str]):
         with Vertical(classes="box") as box:
             box.border_title = "Theme"
             box.border_subtitle = Content(f"{key_sign('themes-keep')} keep · {key_sign('dialog-leave')} back")
-            rows = ThemeList([(name, self._kind(name)) for name in self._names])
+            rows = ThemeList([(name, self._theme_kind(name)) for name in self._names])
             rows.styles.height = len(self._names)
             yield rows
 
@@ -86,16 +86,16 @@ class ThemePicker(Dialog[str]):
         rows.rows_changed(self._names.index(self._previous_theme))
         rows.focus()
 
-    def _kind(self, name: str) -> str:
+    def _theme_kind(self, name: str) -> str:
         theme = self.app.get_theme(name)
         kind = "dark" if theme is None or theme.dark else "light"
         return f"yours, {kind}" if name in self._own_names else kind
 
     def on_row_list_moved(self, event: RowList.Moved) -> None:
         event.stop()
-        self._debouncer.schedule(_SHOW_DELAY_SECONDS, partial(self._show, self._names[event.row]))
+        self._debouncer.schedule(_SHOW_DELAY_SECONDS, partial(self._apply_theme, self._names[event.row]))
 
-    def _show(self, name: str) -> None:
+    def _apply_theme(self, name: str) -> None:
         if self.is_current:
             self.app.theme = name
 
