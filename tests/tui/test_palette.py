@@ -43,6 +43,6 @@ async def test_a_dialogs_own_keys_are_in_its_palette(scripted: ScriptedApp) -> N
     async with scripted.run_test(size=(80, 24)) as pilot:
         await pilot.press("ctrl+r")
         await until(pilot, lambda: scripted.screen is not screen_of(scripted), "the form")
-        assert "Keep it" in [command.what for command in list_commands(scripted.screen)]
+        assert "Keep the memory" in [command.what for command in list_commands(scripted.screen)]
         await pilot.press("ctrl+g")
         await until(pilot, lambda: any(each.option_count for each in scripted.screen.query(OptionList)), "its list")

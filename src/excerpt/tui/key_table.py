@@ -59,13 +59,13 @@ def list_movement_keys(prefix: str, noun: str, *, arrows: bool = False) -> Seque
 
 DIALOG_KEYS: Sequence[KeyBinding] = with_priority(
     KeyBinding("dialog-leave", "escape", "leave", "close", "Close without changes", in_footer=True),
-    KeyBinding("dialog-next", "tab", "app.focus_next", "next field", "To the next field", is_movement=True),
+    KeyBinding("dialog-next", "tab", "app.focus_next", "next field", "Go to the next field", is_movement=True),
     KeyBinding(
         "dialog-previous",
         "shift+tab",
         "app.focus_previous",
         "previous field",
-        "To the previous field",
+        "Go to the previous field",
         is_movement=True,
     ),
 )
@@ -83,8 +83,8 @@ CONFIRM_KEYS: Sequence[KeyBinding] = (
 )
 
 MEMORY_FORM_KEYS: Sequence[KeyBinding] = with_priority(
-    KeyBinding("remember-keep", "ctrl+s", "keep", "keep", "Keep it", in_footer=True),
-    KeyBinding("remember-merge", "", "merge", "merge", "Merge it into the memory selected below", in_footer=True),
+    KeyBinding("remember-keep", "ctrl+s", "keep", "keep", "Keep the memory", in_footer=True),
+    KeyBinding("remember-merge", "", "merge", "merge", "Merge the text into the memory selected below", in_footer=True),
 )
 
 MEMORY_TEXT_KEYS: Sequence[KeyBinding] = (
@@ -107,7 +107,7 @@ VAULT_CHOOSER_KEYS: Sequence[KeyBinding] = (
         KeyBinding(
             "vault-complete", "tab", "complete", "complete", "Put the selected folder into the field", in_footer=True
         ),
-        KeyBinding("vault-pane", "shift+tab", "pane", "list", "Between the field and the list"),
+        KeyBinding("vault-pane", "shift+tab", "pane", "list", "Switch between the field and the list"),
         KeyBinding("vault-down", "down,ctrl+n", "move(1)", "next", "Next vault", is_movement=True),
         KeyBinding("vault-up", "up,ctrl+p", "move(-1)", "previous", "Previous vault", is_movement=True),
         KeyBinding("vault-leave", "escape", "leave", "close", "Close without changes", in_footer=True),
@@ -127,7 +127,9 @@ BUDGET_KEYS: Sequence[KeyBinding] = with_priority(
 )
 
 STRATEGY_KEYS: Sequence[KeyBinding] = with_priority(
-    KeyBinding("strategies-use", "enter", "choose", "use", "Use the strategy that ranks it highest", in_footer=True),
+    KeyBinding(
+        "strategies-use", "enter", "choose", "use", "Use the strategy that ranks the fragment highest", in_footer=True
+    ),
     KeyBinding("strategies-down", "down,j", "move(1)", "next", "Next fragment", is_movement=True),
     KeyBinding("strategies-up", "up,k", "move(-1)", "previous", "Previous fragment", is_movement=True),
 )
@@ -161,7 +163,9 @@ MAIN_SCREEN_KEYS: Sequence[KeyBinding] = (
     KeyBinding("show-search", "f2", "show_tab('search')", "search", "Go to the Search tab", has_priority=True),
     KeyBinding("show-overview", "f3", "show_tab('overview')", "overview", "Go to the Overview tab", has_priority=True),
     KeyBinding("show-memory", "f4", "show_tab('memory')", "memory", "Go to the Memory tab", has_priority=True),
-    KeyBinding("index", "", "open_index", "index", "The index: its progress, skipped files and why", opens_dialog=True),
+    KeyBinding(
+        "index", "", "open_index", "index", "The index: progress, skipped files and the reasons", opens_dialog=True
+    ),
     KeyBinding("settings", "", "settings", "settings", "Settings: open the file in your editor"),
     KeyBinding("help-sign", "question_mark", "app.help", "help", "List the keys that work here", opens_dialog=True),
     KeyBinding("update", "", "update_index", "update", "Update the index: check all files now"),
@@ -187,7 +191,7 @@ HIT_KEYS: Sequence[KeyBinding] = with_priority(
     ),
     KeyBinding("obsidian", "O", "obsidian", "Obsidian", "Open the note in Obsidian", acts_on_hit=True),
     KeyBinding("view", "v", "next_view", "view", "Next view: passage, why, related, map", in_footer=True),
-    KeyBinding("link", "l", "enter_side", "link", "Into the panel; in a passage, to its next link"),
+    KeyBinding("link", "l", "enter_side", "link", "Go into the panel; in a passage, go to the next link"),
     KeyBinding("why", "ctrl+t", "show_view('why')", "why", "Why the fragment has its rank, or back to the passage"),
     KeyBinding(
         "why-not",
@@ -206,7 +210,12 @@ HIT_KEYS: Sequence[KeyBinding] = with_priority(
 QUERY_KEYS: Sequence[KeyBinding] = with_priority(
     KeyBinding("complete", "ctrl+space,ctrl+@", "complete", "complete", "Complete the word"),
     KeyBinding(
-        "suggest", "", "suggest", "narrower", "Narrower and wider queries, with what they find", opens_dialog=True
+        "suggest",
+        "",
+        "suggest",
+        "narrower",
+        "Suggest narrower and wider queries, with what they find",
+        opens_dialog=True,
     ),
     KeyBinding("saved", "", "saved", "saved", "Saved queries: run or delete one", opens_dialog=True),
     KeyBinding("save-query", "", "save_query", "save", "Save the query"),
@@ -253,8 +262,8 @@ PANE_KEYS: Sequence[KeyBinding] = with_priority(
     KeyBinding("preview-down", "pagedown", "scroll_view(1)", "scroll", "Scroll the panel down", is_movement=True),
     KeyBinding("preview-up", "pageup", "scroll_view(-1)", "scroll", "Scroll the panel up", is_movement=True),
     KeyBinding("pane", "shift+tab", "pane", "pane", "Next pane: query, list, panel, pack"),
-    KeyBinding("query", "slash", "focus_query", "query", "To the query"),
-    KeyBinding("back", "escape", "back", "back", "Close what is open, then to the list"),
+    KeyBinding("query", "slash", "focus_query", "query", "Go to the query"),
+    KeyBinding("back", "escape", "back", "back", "Close what is open, then go to the list"),
 )
 
 SEARCH_KEYS: Sequence[KeyBinding] = (*HIT_KEYS, *PACK_OPTION_KEYS, *QUERY_KEYS, *PANE_KEYS)
@@ -270,19 +279,19 @@ HIT_LIST_KEYS: Sequence[KeyBinding] = (
 )
 
 PASSAGE_KEYS: Sequence[KeyBinding] = (
-    KeyBinding("context-link", "l", "next_link", "link", "To the next link; enter follows it", in_footer=True),
+    KeyBinding("context-link", "l", "next_link", "link", "Go to the next link; enter follows it", in_footer=True),
     KeyBinding("context-return", "backspace", "come_back", "go back", "Go back from a link", in_footer=True),
     KeyBinding("context-match", "n", "match(1)", "next match", "Next match", in_footer=True),
     KeyBinding("context-match-before", "N", "match(-1)", "previous match", "Previous match"),
-    KeyBinding("context-heading", "", "heading(1)", "heading", "To the next heading"),
-    KeyBinding("context-heading-before", "", "heading(-1)", "heading", "To the previous heading"),
-    KeyBinding("whole-note", "", "read_whole", "whole note", "The whole note in the passage view, or the passage"),
+    KeyBinding("context-heading", "", "heading(1)", "heading", "Go to the next heading"),
+    KeyBinding("context-heading-before", "", "heading(-1)", "heading", "Go to the previous heading"),
+    KeyBinding("whole-note", "", "read_whole", "whole note", "Show the whole note, or the passage"),
     KeyBinding("context-pick", "shift+down", "pick(1)", "pick", "Pick one line more, to copy or remember"),
     KeyBinding("context-pick-less", "shift+up", "pick(-1)", "pick", "Pick one line less"),
     KeyBinding("context-down", "j", "down", "down", "A line down", is_movement=True),
     KeyBinding("context-up", "k", "up", "up", "A line up", is_movement=True),
-    KeyBinding("context-first", "g,home", "first", "first", "To the start of the note", is_movement=True),
-    KeyBinding("context-last", "G,end", "last", "last", "To the end of the note", is_movement=True),
+    KeyBinding("context-first", "g,home", "first", "first", "Go to the start of the note", is_movement=True),
+    KeyBinding("context-last", "G,end", "last", "last", "Go to the end of the note", is_movement=True),
 )
 
 PACK_PANEL_KEYS: Sequence[KeyBinding] = (
@@ -295,16 +304,27 @@ PACK_PANEL_KEYS: Sequence[KeyBinding] = (
 
 RELATED_NOTES_KEYS: Sequence[KeyBinding] = (
     KeyBinding("related-follow", "l", "follow", "follow", "Show notes related to the selected passage", in_footer=True),
-    KeyBinding("related-return", "backspace", "follow_back", "return", "Back to the previous note", in_footer=True),
+    KeyBinding("related-return", "backspace", "follow_back", "return", "Go back to the previous note", in_footer=True),
     KeyBinding("related-next", "right", "reason(1)", "next reason", "Next reason", in_footer=True),
     KeyBinding("related-previous", "left", "reason(-1)", "previous reason", "Previous reason"),
-    KeyBinding("related-note", "", "whole_note", "whole note", "Whole note: related to all of it, or not"),
+    KeyBinding(
+        "related-note",
+        "",
+        "whole_note",
+        "whole note",
+        "Whole note: notes related to the whole note, or to the fragment",
+    ),
     *list_movement_keys("related", "note"),
 )
 
 MAP_KEYS: Sequence[KeyBinding] = (
     KeyBinding(
-        "map-filter", "space", "put_filter", "filter", "Add its filter to the query, or remove it", in_footer=True
+        "map-filter",
+        "space",
+        "put_filter",
+        "filter",
+        "Add the branch's filter to the query, or remove it from there",
+        in_footer=True,
     ),
     KeyBinding("map-unfilter", "backspace", "take_filter", "filter off", "Remove the last filter", in_footer=True),
     KeyBinding("map-open", "right", "open_branch", "unfold", "Unfold the branch, then enter it", in_footer=True),
@@ -315,9 +335,9 @@ MAP_KEYS: Sequence[KeyBinding] = (
 OVERVIEW_KEYS: Sequence[KeyBinding] = with_priority(
     KeyBinding("overview-down", "down,ctrl+n", "move(1)", "next", "Next line", is_movement=True),
     KeyBinding("overview-up", "up,ctrl+p", "move(-1)", "previous", "Previous line", is_movement=True),
-    KeyBinding("overview-part", "tab", "part", "next part", "To the next part", in_footer=True),
+    KeyBinding("overview-part", "tab", "part", "next part", "Go to the next part", in_footer=True),
     KeyBinding("overview-edit", "enter", "edit", "open", "Open the note in your editor at this place", in_footer=True),
-    KeyBinding("overview-search", "", "search", "search", "Search for what is selected", in_footer=True),
+    KeyBinding("overview-search", "", "search", "search", "Search for the item of the selected line", in_footer=True),
     KeyBinding("overview-copy", "ctrl+y", "copy", "copy", "Copy the overview as Markdown", in_footer=True),
     KeyBinding("overview-passage", "v", "passage", "passage", "Show the passage, or hide it", in_footer=True),
     KeyBinding("overview-copy-passage", "y", "copy_passage", "copy one", "Copy only the passage"),
@@ -330,19 +350,19 @@ OVERVIEW_KEYS: Sequence[KeyBinding] = with_priority(
         in_footer=True,
         opens_dialog=True,
     ),
-    KeyBinding("overview-all", "", "every_line", "all lines", "All lines, or as many as fit", in_footer=True),
+    KeyBinding("overview-all", "", "every_line", "all lines", "Show all lines, or as many as fit", in_footer=True),
     KeyBinding(
         "overview-page-down", "pagedown", "scroll_passage(1)", "scroll", "Scroll the passage down", is_movement=True
     ),
     KeyBinding("overview-page-up", "pageup", "scroll_passage(-1)", "scroll", "Scroll the passage up", is_movement=True),
     KeyBinding("overview-pane", "shift+tab", "pane", "pane", "Next pane: topic, lines, passage"),
-    KeyBinding("overview-topic", "slash", "focus_topic", "topic", "To the topic"),
+    KeyBinding("overview-topic", "slash", "focus_topic", "topic", "Go to the topic"),
     KeyBinding("overview-back", "escape", "back", "back", "Close the passage that is open, then go to the lines"),
 )
 
 OVERVIEW_LINE_KEYS: Sequence[KeyBinding] = (
-    KeyBinding("overview-line-unfold", "right", "unfold", "unfold", "All lines of the part"),
-    KeyBinding("overview-line-fold", "left", "fold", "fold", "As many lines of the part as fit"),
+    KeyBinding("overview-line-unfold", "right", "unfold", "unfold", "Show all lines of the part"),
+    KeyBinding("overview-line-fold", "left", "fold", "fold", "Show as many lines of the part as fit"),
     *list_movement_keys("overview-line", "line"),
 )
 
@@ -350,11 +370,19 @@ MEMORY_KEYS: Sequence[KeyBinding] = with_priority(
     KeyBinding("memory-down", "down,ctrl+n", "move(1)", "next", "Next memory", is_movement=True),
     KeyBinding("memory-up", "up,ctrl+p", "move(-1)", "previous", "Previous memory", is_movement=True),
     KeyBinding("memory-follow", "l", "follow", "follow", "Update the link to a source that has moved", in_footer=True),
-    KeyBinding("memory-keep", "a", "keep", "keep", "Keep it as it is", in_footer=True),
+    KeyBinding("memory-keep", "a", "keep", "keep", "Keep the memory as it is", in_footer=True),
     KeyBinding("memory-update", "t", "update", "take new", "Take the source's new text", in_footer=True),
-    KeyBinding("memory-edit", "enter", "edit", "open source", "Open its source in your editor", in_footer=True),
     KeyBinding(
-        "memory-change", "e", "change", "change", "Change its text, tags or reason", in_footer=True, opens_dialog=True
+        "memory-edit", "enter", "edit", "open source", "Open the memory's source in your editor", in_footer=True
+    ),
+    KeyBinding(
+        "memory-change",
+        "e",
+        "change",
+        "change",
+        "Change the memory's text, tags or reason",
+        in_footer=True,
+        opens_dialog=True,
     ),
     KeyBinding("memory-copy", "y,ctrl+y", "copy", "copy", "Copy the memory", in_footer=True),
     KeyBinding("memory-forget", "x", "forget", "forget", "Forget the memory", in_footer=True),
@@ -364,8 +392,8 @@ MEMORY_KEYS: Sequence[KeyBinding] = with_priority(
     KeyBinding("memory-stale", "", "stale", "stale", "Stale: only memories whose source changed or is gone, or all"),
     KeyBinding("memory-page-down", "pagedown", "scroll_view(1)", "scroll", "Scroll the memory down", is_movement=True),
     KeyBinding("memory-page-up", "pageup", "scroll_view(-1)", "scroll", "Scroll the memory up", is_movement=True),
-    KeyBinding("memory-pane", "shift+tab", "pane", "pane", "Between the filter and the list"),
-    KeyBinding("memory-filter", "slash", "focus_filter", "filter", "To the filter"),
+    KeyBinding("memory-pane", "shift+tab", "pane", "pane", "Switch between the filter and the list"),
+    KeyBinding("memory-filter", "slash", "focus_filter", "filter", "Go to the filter"),
     KeyBinding("memory-back", "escape", "back", "back", "Go to the list"),
 )
 
