@@ -133,4 +133,4 @@ async def test_an_attachment_that_nothing_here_shows_is_told_by_its_path_and_the
 
 
 def viewer_notices(app: ExcerptApp) -> list[str]:
-    return [notice.message for notice in app._notifications if notice.title == "No program can open it"]
+    return [notice.message for notice in app._notifications if notice.title == "No program can open the attachment"]

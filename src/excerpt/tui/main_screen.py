@@ -618,7 +618,7 @@ class MainScreen(LowLatencyScreen):
         """Return the file of the note at `path`; show a notice and return None if there is no file."""
         if self.store is None:
             return self._programs.find_note_file(path)
-        self.notify(NO_FILES, title="Cannot be opened", severity="error", markup=False)
+        self.notify(NO_FILES, title="The note cannot be opened", severity="error", markup=False)
         return None
 
     def _open_file(self, file: Path, message: EditRequested) -> bool:
@@ -631,7 +631,12 @@ class MainScreen(LowLatencyScreen):
         reason = self._programs.view(self.settings.screen.viewers.get(kind, ""), kind, file, message.place)
         if reason is not None:
             link = visible_line(f"{file}#{message.place}" if message.place else str(file))
-            self.notify(f"{reason}\nAddress: {link}", title="No program can open it", severity="warning", markup=False)
+            self.notify(
+                f"{reason}\nAddress: {link}",
+                title="No program can open the attachment",
+                severity="warning",
+                markup=False,
+            )
         return reason is None
 
     def _edit_file(self, file: Path, line: int) -> bool:

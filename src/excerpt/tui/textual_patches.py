@@ -163,7 +163,7 @@ class TerminalContent:
 
 
 class ChangedCellsUpdate(CompositorUpdate):
-    """A screen update that writes only those cells of a frame, and those colours, that differ from the terminal's."""
+    """A screen update that writes only the cells and colours of a frame that the terminal does not show yet."""
 
     def __init__(self, frame: ChopsUpdate | LayoutUpdate, terminal_content: TerminalContent) -> None:
         self._frame = frame

@@ -110,8 +110,8 @@ def test_a_process_that_is_gone_is_neither_watching_nor_at_work() -> None:
 
 
 def test_what_a_build_did_is_told_in_one_sentence() -> None:
-    assert format_build_result(REPORT) == "1 changed, 2 added."
-    assert format_build_result(replace(REPORT, added=0, changed=0)) == "Nothing has changed."
+    assert format_build_result(REPORT) == "Notes: 1 changed, 2 added."
+    assert format_build_result(replace(REPORT, added=0, changed=0)) == "No note has changed."
 
 
 def test_who_opens_their_first_vault_is_told_in_three_lines_how_to_begin() -> None:

@@ -311,7 +311,7 @@ class IndexController:
     def send_command(self, command: Command) -> None:
         """Send a command to the indexing process, and start the process if it is not running."""
         if self._is_in_store:
-            self._notify(_STORE_HINT, title="Nothing to do here", markup=False)
+            self._notify(_STORE_HINT, title="This vault is not updated here", markup=False)
             return
         if self.state.change_detection is ChangeDetection.ENDED or not self.process.is_running:
             self.start()
@@ -449,10 +449,10 @@ def newest_generation(folder: Path) -> int:
 
 
 def format_build_result(report: BuildReport) -> str:
-    """Return the numbers of changed, added and removed notes of a build, such as “3 changed, 1 added”."""
+    """Return the numbers of changed, added and removed notes of a build, such as “Notes: 3 changed, 1 added.”."""
     counts = ((report.changed, "changed"), (report.added, "added"), (report.removed, "removed"))
     done = ", ".join(f"{count:,} {what}" for count, what in counts if count)
-    return f"{done}." if done else "Nothing has changed."
+    return f"Notes: {done}." if done else "No note has changed."
 
 
 _CHANGE_DETECTION_LABELS = {

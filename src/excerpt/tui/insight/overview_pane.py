@@ -52,7 +52,7 @@ _NO_TOPIC = EmptyState(
     "The overview shows main notes, sections, key passages, themes, tags, related notes, names and dates of a topic.",
     "Type a topic. At first, the topic is the query of the Search tab.",
 )
-_SEARCHING = EmptyState("Searching the vault", "A moment.")
+_SEARCHING = EmptyState("Searching the vault", "The overview appears in a moment.")
 
 
 class TopicStatus(Widget):
@@ -390,7 +390,7 @@ class OverviewPane(Vertical):
 def _no_match_notice(overview: Overview) -> EmptyState:
     return EmptyState(
         f"No note is about {overview.topic}",
-        f"None of {format_count(overview.vault_fragments, 'fragment')} has most of its words, and none is likely to "
+        f"None of {format_count(overview.vault_fragments, 'fragment')} has most words of the topic or is likely to "
         "answer it.",
         f"Try fewer or other words; the Search tab ({key_sign('show-search')}) shows the nearest fragments.",
     )

@@ -179,7 +179,7 @@ class RelatedPanel(Vertical):
 
     related: var[Related | None] = var(None, init=False)
     empty_state = EmptyState("Related notes")
-    """Message shown in place of the list if there is none."""
+    """Message shown in place of the list if no related notes are known."""
 
     def __init__(self, insight: InsightController, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id, classes=classes)
@@ -221,7 +221,7 @@ class RelatedPanel(Vertical):
         if action in ("follow", "reason") and self.reason is None:
             return "No related note is listed."
         return (
-            "This is the fragment you started from."
+            "There is no way back: this is the fragment that you started from."
             if action == "follow_back" and self._insight.trail_end is None
             else ""
         )
@@ -279,7 +279,7 @@ class RelatedPanel(Vertical):
         notice, shown = self.query_one("#related-notice", Notice), self.related is not None and bool(self.related.notes)
         if self.related is not None and not shown:
             notice.empty_state = EmptyState(
-                "No related notes", "No other note shares words, meaning or links with this."
+                "No related notes", "No other note shares words, meaning or links with this one."
             )
         else:
             notice.empty_state = self.empty_state

@@ -337,9 +337,11 @@ class MemoryPane(Vertical):
     def _no_match_notice(self) -> EmptyState:
         text = self.query_one("#filter", Field).value.strip()
         if self._parsed_filter.stale and self._unchecked:
-            return EmptyState("Checking the sources", "Memories with changed sources appear here.")
+            return EmptyState("Checking the sources of the memories", "Memories whose source has changed appear here.")
         if self._parsed_filter == MemoryFilter(stale=True):
-            return EmptyState("No memory is stale", "", f"{key_sign('field-clear')} shows all of them.")
+            return EmptyState(
+                "No memory is stale", "", f"{key_sign('field-clear')} clears the filter and shows all memories."
+            )
         return EmptyState(f"No memory matches {text}", "", f"{key_sign('field-clear')} clears the filter.")
 
     def _list_title(self, listed_count: int) -> str:

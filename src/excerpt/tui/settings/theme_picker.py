@@ -65,7 +65,7 @@ class ThemePicker(Dialog[str]):
     """
 
     def __init__(self, names: Sequence[str], own_names: frozenset[str]) -> None:
-        """Prepare the dialog. `names` are all themes to choose from, `own_names` those of them that the user wrote."""
+        """Prepare the dialog. `names` are all themes to choose from, `own_names` are the user's own among them."""
         super().__init__()
         self._names = tuple(names)
         self._own_names = own_names
