@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from excerpt.tui.key_table import CONTEXTS, FIELD, Key
-from excerpt.tui.keymap import format_keys, is_typed, keys_of
+from excerpt.tui.key_table import CONTEXTS, FIELD_KEYS, KeyBinding
+from excerpt.tui.keymap import binding_keys, format_keys, is_typed
 
 PAGE = Path(__file__).parents[1] / "src/excerpt/demo/Keys.md"
 
@@ -30,23 +30,23 @@ _TABLE = re.compile(r"^\| key .*\n(?:\|.*\n)+", re.M)
 def rewritten(page: str) -> str:
     """Return the page with current tables: while typing, in lists, in fields."""
     linked: set[str] = set()
-    tables = iter((_table(_of_typing(), linked), _table(_of_lists(), linked), _table(_of_each(FIELD), linked)))
+    tables = iter((_table(_of_typing(), linked), _table(_of_lists(), linked), _table(_of_each(FIELD_KEYS), linked)))
     return _TABLE.sub(lambda _: next(tables), page)
 
 
-def _of_each(keys: Sequence[Key]) -> Iterator[tuple[str, str]]:
+def _of_each(keys: Sequence[KeyBinding]) -> Iterator[tuple[str, str]]:
     return ((_written(key.keys), _begun_small(key.what)) for key in keys)
 
 
 def _of_typing() -> Iterator[tuple[str, str]]:
-    for key in (key for place in _TYPING for key in CONTEXTS[place] if key.first):
+    for key in (key for place in _TYPING for key in CONTEXTS[place] if key.has_priority):
         if keys := _keys(key, characters=False):
             yield _written(keys), _begun_small(key.what)
 
 
-def _keys(key: Key, *, characters: bool) -> str:
+def _keys(key: KeyBinding, *, characters: bool) -> str:
     """Return the keys of a row that a field would take as characters, or the others."""
-    return ",".join(each for each in keys_of(key, {}) if is_typed(each) is characters)
+    return ",".join(each for each in binding_keys(key, {}) if is_typed(each) is characters)
 
 
 def _of_lists() -> Iterator[tuple[str, str]]:

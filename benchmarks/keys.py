@@ -31,7 +31,7 @@ from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.search.preview import Preview
 from excerpt.tui.startup import configure_interpreter
-from excerpt.tui.textual_patches import ChangedCells, SentParts
+from excerpt.tui.textual_patches import ChangedCellsUpdate, TerminalContent
 
 SETS = (("obsidian-help/en", "obsidian-help-en.dev"), ("cpp-docs", "cpp-docs.dev"))
 QUERIES = 12
@@ -149,7 +149,7 @@ class TimedApp(ExcerptApp):
     def __init__(self, vault: Path, settings: Settings, where: Paths) -> None:
         super().__init__(vault, settings, where)
         self.frames: list[float] = []
-        self._shown = SentParts()
+        self._shown = TerminalContent()
         self._by_key: list[list[ChopsUpdate | LayoutUpdate]] = [[]]
 
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
@@ -165,7 +165,7 @@ class TimedApp(ExcerptApp):
     def sent_since(self) -> list[int]:
         """Return the bytes of each key since the last call, without the key that has just begun."""
         sent = [
-            sum(len(ChangedCells(frame, self._shown).render_segments(self.console).encode()) for frame in frames)
+            sum(len(ChangedCellsUpdate(frame, self._shown).render_segments(self.console).encode()) for frame in frames)
             for frames in self._by_key
         ]
         self._by_key = [[]]

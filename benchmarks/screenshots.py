@@ -155,9 +155,9 @@ async def overview(pilot: Pilot[None]) -> None:
     await search(pilot, "token budget")
     await pilot.press("f3")
     pane = screen_of(pilot).query_one(OverviewPane)
-    await until(pilot, lambda: pane.overview is not None and pane.answered)
+    await until(pilot, lambda: pane.overview is not None and pane.is_answered)
     await pilot.press("down")
-    await until(pilot, lambda: pane.answered)
+    await until(pilot, lambda: pane.is_answered)
 
 
 async def index(pilot: Pilot[None]) -> None:
@@ -165,7 +165,7 @@ async def index(pilot: Pilot[None]) -> None:
     await pilot.app.run_action("open_index", screen_of(pilot))
     dialog = pilot.app.screen
     assert isinstance(dialog, IndexDialog)
-    dialog.folder = Path("~/.cache/excerpt/index/notes-5d9a1c0e7b")
+    dialog.index_folder = Path("~/.cache/excerpt/index/notes-5d9a1c0e7b")
     dialog.mutate_reactive(IndexDialog.state)
 
 

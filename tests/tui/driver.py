@@ -49,16 +49,16 @@ from excerpt.tui.pack.packer import AskCost, AskPack
 from excerpt.tui.questions import (
     AskCompletions,
     AskCorrection,
-    AskDrill,
+    AskFilteredQuery,
+    AskHighlights,
+    AskInterpretation,
     AskMap,
     AskMarkdown,
-    AskNarrowed,
+    AskNarrowedQuery,
     AskOverview,
     AskPassage,
-    AskReading,
     AskRelated,
     AskSearch,
-    AskSpans,
     AskSuggestions,
 )
 from excerpt.tui.request_thread import Answer, EventLoop, Question, QueuedRequest, Request, RequestThread
@@ -271,8 +271,8 @@ def places_under(home: Path) -> Paths:
 class SynchronousRequests(RequestThread):
     """A request thread that answers each request at once, without a thread."""
 
-    def _put(self, asked: QueuedRequest) -> None:
-        self._do(asked)
+    def _enqueue(self, asked: QueuedRequest) -> None:
+        self._run_request(asked)
 
     def _wait_until_drawn(self, asked: QueuedRequest) -> None:
         """Do nothing: no request waits."""
@@ -322,7 +322,7 @@ class ScriptedEngine(EngineWorker):
         match question:
             case AskSearch(query=query, strategy=strategy):
                 return self.search(query, strategy)
-            case AskSpans(result=result):
+            case AskHighlights(result=result):
                 return result
             case AskPack(packer=packer, request=request):
                 return packer.build_pack(self.notes, request)
@@ -335,7 +335,7 @@ class ScriptedEngine(EngineWorker):
                 return make_related(near, path, line)
             case AskMap(query=query):
                 return make_map(query)
-            case AskNarrowed(query=query, filter=condition):
+            case AskNarrowedQuery(query=query, filter=condition):
                 return f"{condition} {query}"
             case AskBadges(memories=memories, fragments=fragments):
                 return badges_of(memories, fragments)
@@ -347,13 +347,13 @@ class ScriptedEngine(EngineWorker):
                 return replace(made, topic=topic), None
             case AskMarkdown(overview=overview):
                 return render_markdown(overview), 420
-            case AskDrill(query=query, filters=filters):
+            case AskFilteredQuery(query=query, filters=filters):
                 return " ".join((*filters, query))
             case AskLink(link=to):
                 return self._link_to(to.address)
             case AskPassage(place=place):
                 return self._passage_at(place)
-            case AskReading(query=query, is_thorough=is_thorough):
+            case AskInterpretation(query=query, is_thorough=is_thorough):
                 at = find_unpaired_quotation_mark(query) if is_thorough else -1
                 warnings = (QueryWarning(at, at + 1, "a quotation mark is not closed"),) if at >= 0 else ()
                 return QueryInterpretation(find_conditions(query), warnings)
@@ -372,7 +372,7 @@ class ScriptedEngine(EngineWorker):
                 # Rotate the hits of each, so that all move.
                 return tuple(replace(one, hits=one.hits[at:] + one.hits[:at]) for at, one in enumerate(found))
             case AskWhy(query=query, strategy=asked, hit_or_name=str(hit_or_name)):
-                reason = f"“{query}” is in no passage of {hit_or_name}.md, and none of its passages is near the query in meaning."
+                reason = f"“{query}” is in no passage of {hit_or_name}.md, and none of its passages is near in meaning."
                 absent = Absence(AbsenceKind.UNMATCHED, reason)
                 return NoteExplanation(query, asked, hit_or_name, f"{hit_or_name}.md", absent)
             case AskWhy(query=query, strategy=asked, hit_or_name=Hit() as hit):
@@ -513,7 +513,7 @@ class ManualEngine:
         self._on_answer[question.kind] = on_answer
         self._on_failure[question.kind] = on_failure
 
-    def forget(self, kind: str) -> None:
+    def cancel(self, kind: str) -> None:
         self.questions.pop(kind, None)
         self._on_answer.pop(kind, None)
 

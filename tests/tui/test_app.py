@@ -13,7 +13,7 @@ from textual.message import Message
 
 from excerpt.errors import ExcerptError
 from excerpt.tui.app import ExcerptApp, check_terminal
-from excerpt.tui.index.controller import IndexController, Watch
+from excerpt.tui.index.controller import ChangeDetection, IndexController
 from excerpt.tui.messages import IndexWatched
 from excerpt.tui.pack.controller import BUDGETS, next_budget
 from tests.tui.driver import screen_of, until
@@ -63,22 +63,22 @@ async def test_what_is_taken_away_from_under_a_tab_by_leaving_is_no_defect(app: 
     async with app.run_test():
         app.exit()
         app._handle_exception(LookupError("its parts are gone"))
-    assert app.defect is None
+    assert app.fatal_exception is None
 
 
 async def test_what_a_thread_says_is_handed_on_in_the_event_loop(
     app: ExcerptApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     handed_on_in: list[int] = []
-    handle = IndexController.handle
+    handle = IndexController.handle_message
 
     def noted(index: IndexController, message: Message) -> None:
         if isinstance(message, IndexWatched):
             handed_on_in.append(threading.get_ident())
         handle(index, message)
 
-    monkeypatch.setattr(IndexController, "handle", noted)
+    monkeypatch.setattr(IndexController, "handle_message", noted)
     async with app.run_test() as pilot:
         await asyncio.to_thread(screen_of(app).post_from_thread, IndexWatched(polling=False))
-        await until(pilot, lambda: screen_of(app).index.state.watch is Watch.EVENTS, "the message")
+        await until(pilot, lambda: screen_of(app).index.state.change_detection is ChangeDetection.EVENTS, "the message")
     assert handed_on_in == [threading.get_ident()]

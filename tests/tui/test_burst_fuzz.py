@@ -25,8 +25,8 @@ from excerpt.tui.common.dialog import ConfirmDialog, Dialog, OverlayScreen
 from excerpt.tui.common.help import HelpDialog
 from excerpt.tui.index.dialog import IndexDialog
 from excerpt.tui.key_table import CONTEXTS
-from excerpt.tui.keymap import keys_of
-from excerpt.tui.memory.form import Remember
+from excerpt.tui.keymap import binding_keys
+from excerpt.tui.memory.form import MemoryForm
 from excerpt.tui.pack.panel import BudgetDialog
 from excerpt.tui.palette import Palette
 from excerpt.tui.search.strategies import StrategiesScreen
@@ -41,7 +41,7 @@ LONG = 10_000
 """A number of keys that is enough to open every dialog."""
 SEEDS = (1, 2, 3) if "EXCERPT_FUZZ" in os.environ else (1,)
 
-PRESSED = sorted({key for rows in CONTEXTS.values() for row in rows for key in keys_of(row, {})} | {*"abcz 1:#é"})
+PRESSED = sorted({key for rows in CONTEXTS.values() for row in rows for key in binding_keys(row, {})} | {*"abcz 1:#é"})
 PRESSED += ["ctrl+end", "shift+left", "alt+b", "f6"]
 PRESSED += [f"unbound-{row.id}" for rows in CONTEXTS.values() for row in rows if not row.keys]
 OPENINGS = (
@@ -62,7 +62,7 @@ DIALOGS: frozenset[type[object]] = frozenset(
         HelpDialog,
         IndexDialog,
         Palette,
-        Remember,
+        MemoryForm,
         StrategiesScreen,
         ThemePicker,
         VaultChooser,
@@ -93,10 +93,10 @@ MAX_ESCAPES = 12
 
 @pytest.fixture(autouse=True)
 def nothing_is_started_or_left(monkeypatch: pytest.MonkeyPatch, quiet_clipboard: None) -> None:
-    for name in ("_start", "_run_in_terminal"):
-        monkeypatch.setattr(f"excerpt.tui.programs.Programs.{name}", lambda _programs, _argv: None)
+    for name in ("_start_in_background", "_run_in_terminal"):
+        monkeypatch.setattr(f"excerpt.tui.programs.ProgramLauncher.{name}", lambda _programs, _argv: None)
     monkeypatch.setattr("excerpt.tui.programs.find_program", lambda _name: None)
-    monkeypatch.setattr(ExcerptApp, "_open_choice", lambda _app, _opening: None)
+    monkeypatch.setattr(ExcerptApp, "_handle_vault_choice", lambda _app, _opening: None)
     monkeypatch.setattr(ExcerptApp, "action_quit", AsyncMock())
 
 

@@ -20,11 +20,11 @@ from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import TabBar
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.index.controller import IndexController
-from excerpt.tui.key_table import CONTEXTS, FIELD
+from excerpt.tui.key_table import CONTEXTS, FIELD_KEYS
 from excerpt.tui.main_screen import MainScreen
-from excerpt.tui.memory.form import OfferList, Remember
+from excerpt.tui.memory.form import MemoryForm, OfferList
 from excerpt.tui.memory.pane import MemoryList
-from excerpt.tui.memory.worker import Offers
+from excerpt.tui.memory.worker import MergeOffers
 from excerpt.tui.pack.panel import BudgetDialog
 from excerpt.tui.search.hit_list import group_hits
 from excerpt.tui.search.pane import SearchPane
@@ -70,7 +70,7 @@ async def test_enter_pressed_twice_opens_a_vault_once(app: ExcerptApp, tmp_path:
 async def test_a_dialog_takes_what_stands_over_it_along_and_is_dismissed_once(scripted: ScriptedApp) -> None:
     answers: list[object] = []
     async with scripted.run_test(size=(80, 24)) as pilot:
-        dialog = Remember("text", "")
+        dialog = MemoryForm("text", "")
         scripted.push_screen(dialog, answers.append)
         await pilot.press("f1")
         assert len(scripted.screen_stack) == 3
@@ -121,7 +121,7 @@ async def test_a_reason_typed_fast_is_kept_with_the_memory(scripted: ScriptedApp
     async with scripted.run_test(size=(80, 24)) as pilot:
         await until_tabs(pilot)
         for key in ("ctrl+s", "enter"):
-            scripted.push_screen(Remember("text", ""), kept.append)
+            scripted.push_screen(MemoryForm("text", ""), kept.append)
             post_keys(scripted, *"sync", "tab", *"because", key)
             await until(pilot, lambda: scripted.screen is screen_of(scripted), f"the form gone by {key}")
             assert [(one.tags, one.why) for one in kept[-1:]] == [(("sync",), "because")]  # type: ignore[attr-defined]
@@ -181,7 +181,7 @@ async def test_a_paste_right_behind_the_key_of_a_dialog_goes_into_its_field(scri
         post_keys(scripted, "ctrl+r", "a")
         scripted.post_message(events.Paste("sync, plan"))
         post_keys(scripted, "b")
-        await until(pilot, lambda: isinstance(scripted.screen, Remember), "the form")
+        await until(pilot, lambda: isinstance(scripted.screen, MemoryForm), "the form")
         await until(pilot, lambda: value_of(scripted, "#tags") == "async, planb", "the text in the form")
 
 
@@ -189,7 +189,7 @@ async def test_a_query_the_key_of_the_form_and_its_tags_in_one_read(app: Excerpt
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "merging")
         post_keys(app, "ctrl+u", *"lentil soup", "ctrl+r", *"kitchen", "tab", *"dinner")
-        await until(pilot, lambda: isinstance(app.screen, Remember), "the form")
+        await until(pilot, lambda: isinstance(app.screen, MemoryForm), "the form")
         await until(pilot, lambda: value_of(app, "#why") == "dinner", "the reason")
         assert value_of(app, "#tags") == "kitchen"
         assert "Simmer red lentils" in app.screen.query_one(TextArea).text
@@ -199,7 +199,7 @@ async def test_a_query_the_key_of_the_form_and_its_tags_in_one_read(app: Excerpt
 @pytest.mark.parametrize(
     ("command", "screen", "field", "value"),
     [
-        ("Remember the fragment", Remember, "#tags", "12"),
+        ("Remember the fragment", MemoryForm, "#tags", "12"),
         ("Type the token budget", BudgetDialog, "Input", "12"),
         ("Go to the Memory tab", MainScreen, "#filter", "12"),
     ],
@@ -374,10 +374,14 @@ def test_a_character_with_alt_is_read_as_that_and_never_typed(scripted: Scripted
 
 
 def test_what_a_field_does_with_a_key_is_not_done_to_anything_outside_it() -> None:
-    edits = {key for binding in FIELD if "delete" in binding.action for key in binding.keys.split(",")} | {"ctrl+d"}
+    edits = {key for binding in FIELD_KEYS if "delete" in binding.action for key in binding.keys.split(",")} | {
+        "ctrl+d"
+    }
     assert edits >= {"ctrl+u", "ctrl+k", "ctrl+w"}
     for place in ("Search", "Overview", "Memory", "Opening a vault", "Remember", "Everywhere", "Always"):
-        taken = {key: binding.id for binding in CONTEXTS[place] if binding.first for key in binding.keys.split(",")}
+        taken = {
+            key: binding.id for binding in CONTEXTS[place] if binding.has_priority for key in binding.keys.split(",")
+        }
         assert not edits & taken.keys(), place
 
 
@@ -451,10 +455,10 @@ async def test_what_was_remembered_already_is_in_sight_in_a_small_window(scripte
     memory = Memory("a", "The newer one is kept.", (), "", "2026-03-01T14:05:00+00:00", "2026-03-01T14:05:00+00:00")
     async with scripted.run_test(size=(60, 20)) as pilot:
         await until_tabs(pilot)
-        dialog = Remember("The newer one is kept.", "Sync/Conflicts.md › Conflicts, line 8")
+        dialog = MemoryForm("The newer one is kept.", "Sync/Conflicts.md › Conflicts, line 8")
         scripted.push_screen(dialog)
         await until(pilot, lambda: dialog.is_mounted, "the form")
-        dialog.show_offers(Offers((SimilarMemory(memory, False, 0.9), SimilarMemory(memory, False, 0.8)), ()))
+        dialog.show_offers(MergeOffers((SimilarMemory(memory, False, 0.9), SimilarMemory(memory, False, 0.8)), ()))
         await pilot.pause()
         offers = dialog.query_one(OfferList)
         assert dialog.find_widget(offers).visible_region.height >= 1
@@ -465,8 +469,8 @@ async def test_what_was_remembered_already_is_in_sight_in_a_small_window(scripte
 async def test_offers_that_come_while_the_form_is_being_removed_are_dropped(scripted: ScriptedApp) -> None:
     async with scripted.run_test() as pilot:
         await until_tabs(pilot)
-        dialog = Remember("The newer one is kept.", "Sync/Conflicts.md › Conflicts, line 8")
+        dialog = MemoryForm("The newer one is kept.", "Sync/Conflicts.md › Conflicts, line 8")
         scripted.push_screen(dialog)
         await until(pilot, lambda: dialog.is_mounted, "the form")
         await dialog.query_one(".box").remove()
-        dialog.show_offers(Offers((), ("kitchen",)))
+        dialog.show_offers(MergeOffers((), ("kitchen",)))

@@ -59,8 +59,8 @@ def test_without_any_an_installed_one_is_taken() -> None:
 
 
 def test_editors_with_a_window_of_their_own_leave_the_terminal_alone() -> None:
-    assert editor_command("code", {}, everything, FILE, 1).windowed
-    assert not editor_command("vim", {}, everything, FILE, 1).windowed
+    assert editor_command("code", {}, everything, FILE, 1).has_window
+    assert not editor_command("vim", {}, everything, FILE, 1).has_window
 
 
 def test_a_program_whose_path_has_spaces_needs_no_quotation_marks() -> None:
@@ -94,7 +94,7 @@ def test_an_editor_that_is_not_installed_is_named() -> None:
 
 
 def test_an_unreadable_command_line_is_a_settings_error() -> None:
-    with pytest.raises(SettingsError, match="cannot be read"):
+    with pytest.raises(SettingsError, match="cannot be parsed"):
         editor_command('vim "', {}, everything, FILE, 1)
 
 
@@ -189,5 +189,5 @@ def test_over_ssh_nothing_is_opened() -> None:
 
 
 def test_a_viewer_that_is_not_there_is_named_with_its_setting() -> None:
-    with pytest.raises(ExcerptError, match="There is no program show"):
+    with pytest.raises(ExcerptError, match="The program show is not installed"):
         view("show {file}", which=nothing)

@@ -22,7 +22,7 @@ from excerpt.tui.messages import Failure, IndexOpened, Location
 from excerpt.tui.note.requests import AskWindow
 from excerpt.tui.pack.controller import mark_hit
 from excerpt.tui.pack.packer import AskCost, AskPack, Packer, PackRequest
-from excerpt.tui.questions import AskSearch, AskSpans
+from excerpt.tui.questions import AskHighlights, AskSearch
 from excerpt.tui.request_thread import Answer, Priority, Question
 from excerpt.tui.search.why_view import AskWhy
 from tests.tui.driver import TIMEOUT_SECONDS, ManualLoop, places_under
@@ -46,8 +46,8 @@ class Worker(EngineWorker):
             assert not isinstance(message := self.loop.step(), Failure), message
         return answers[0]
 
-    def search(self, query: str, in_sight: int = 50) -> Result:
-        return self.answer_to(AskSearch(query, Strategy.AUTO, None, in_sight))
+    def search(self, query: str, visible_hits: int = 50) -> Result:
+        return self.answer_to(AskSearch(query, Strategy.AUTO, None, visible_hits))
 
     def hold(self) -> threading.Event:
         """Keep the thread busy until the returned event is set."""
@@ -85,10 +85,10 @@ def packer(indexed: tuple[Path, Paths]) -> Packer:
 
 
 def test_other_settings_hold_from_the_next_answer_on(opened: Worker) -> None:
-    opened.use(Settings(search=SearchSettings(limit=1)))
+    opened.use_settings(Settings(search=SearchSettings(limit=1)))
     told = opened.next()
     assert isinstance(told, IndexOpened)
-    assert told.is_repeat
+    assert told.has_new_settings
     assert len(opened.search("conflict").hits) == 1
 
 
@@ -111,7 +111,7 @@ def test_a_search_goes_before_a_pack_that_waits(opened: Worker, packer: Packer) 
 
 def test_the_window_of_a_hit_is_of_its_note(opened: Worker) -> None:
     hit = opened.search("lentils").hits[0]
-    window = opened.answer_to(AskWindow(Location.of(hit)))
+    window = opened.answer_to(AskWindow(Location.from_hit(hit)))
     assert window is not None
     assert window.fragment.path == "Cooking/Lentil soup.md"
 
@@ -216,8 +216,8 @@ def test_a_search_is_answered_while_the_next_generation_is_prepared(
 
 
 def test_hits_out_of_sight_are_marked_after_those_in_sight(opened: Worker) -> None:
-    first = opened.search("notes", in_sight=1)
-    then = opened.answer_to(AskSpans(first))
+    first = opened.search("notes", visible_hits=1)
+    then = opened.answer_to(AskHighlights(first))
     assert [bool(hit.spans) for hit in first.hits[:2]] == [True, False]
     assert [bool(hit.spans) for hit in then.hits[:2]] == [True, True]
     assert first.hits[0] is then.hits[0]

@@ -59,7 +59,7 @@ def begin(screen):
     print(json.dumps({"modules": sorted(sys.modules), "frame": frame, "widgets": widgets}))
     screen.app.exit()
 
-MainScreen._start = begin
+MainScreen._start_after_first_frame = begin
 ExcerptApp(Path(sys.argv[1]), Settings(), user_paths()).run(headless=True, size=(80, 24))
 """
 

@@ -21,23 +21,23 @@ from textual.widgets import Input
 
 from excerpt import tui
 from excerpt.settings import Paths, ScreenSettings, Settings
-from excerpt.tui.active_keys import groups, matching, row_id
+from excerpt.tui.active_keys import build_help_groups, filter_help_groups, row_id
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import KeyBar
 from excerpt.tui.common.help import HelpDialog
 from excerpt.tui.key_table import CONTEXTS
-from excerpt.tui.key_table import Key as Row
+from excerpt.tui.key_table import KeyBinding as Row
 from excerpt.tui.keymap import (
-    UNSAFE,
+    AMBIGUOUS_KEYS,
+    binding_keys,
     find_clashes,
     find_unreliable_keys,
     format_key,
     is_typed,
     key_sign,
-    keys_of,
     parent_contexts,
-    spell_keys,
-    use_keys,
+    use_keymap,
+    use_spelled_keys,
     validate_keymap,
 )
 from tests.tui.driver import (
@@ -72,7 +72,7 @@ def test_every_binding_has_an_id_of_its_own_and_says_what_it_does() -> None:
 
 
 def test_no_binding_uses_a_key_that_terminals_send_as_another() -> None:
-    assert not [binding.id for binding in EVERY if UNSAFE.intersection(keys_of(binding, {}))]
+    assert not [binding.id for binding in EVERY if AMBIGUOUS_KEYS.intersection(binding_keys(binding, {}))]
 
 
 def test_no_binding_has_an_alt_key() -> None:
@@ -85,22 +85,27 @@ TABS = ("Search", "Overview", "Memory")
 
 def test_at_most_twenty_actions_have_keys_while_typing() -> None:
     typing = [
-        row for place in TYPING for row in CONTEXTS[place] if row.first and set(keys_of(row, {})) - characters(row)
+        row
+        for place in TYPING
+        for row in CONTEXTS[place]
+        if row.has_priority and set(binding_keys(row, {})) - characters(row)
     ]
     assert len({row.action.partition("(")[0] for row in typing}) <= 20
 
 
 def characters(row: Row) -> set[str]:
     """Return the keys of a row that a field would take as characters."""
-    return {key for key in keys_of(row, {}) if is_typed(key)}
+    return {key for key in binding_keys(row, {}) if is_typed(key)}
 
 
 def test_at_most_thirty_more_keys_act_in_lists() -> None:
-    typing = {key for place in TYPING for row in CONTEXTS[place] for key in set(keys_of(row, {})) - characters(row)}
+    typing = {
+        key for place in TYPING for row in CONTEXTS[place] for key in set(binding_keys(row, {})) - characters(row)
+    }
     lists = [rows for place, rows in CONTEXTS.items() if ", with " in place]
     panes = [rows for place, rows in CONTEXTS.items() if place in TABS]
     letters = {key for rows in panes for row in rows for key in characters(row)}
-    letters |= {key for rows in lists for row in rows for key in keys_of(row, {})} - typing
+    letters |= {key for rows in lists for row in rows for key in binding_keys(row, {})} - typing
     assert len(letters - {"home", "end"}) <= 30, sorted(letters)
 
 
@@ -129,7 +134,7 @@ def test_a_key_has_one_meaning_in_every_list() -> None:
     for place, rows in CONTEXTS.items():
         if place.partition(", with ")[0] in TABS:
             for row in rows:
-                for key in characters(row) if place in TABS else keys_of(row, {}):
+                for key in characters(row) if place in TABS else binding_keys(row, {}):
                     labels.setdefault(key, set()).add(row.label)
     assert {key: said for key, said in labels.items() if len(said) > 1} == SAID_OTHERWISE
 
@@ -153,7 +158,7 @@ def test_the_keys_of_a_place_around_are_bound_again_only_where_they_do_something
     for place, rows in CONTEXTS.items():
         for around in (row for each in parent_contexts(place) for row in CONTEXTS[each]):
             for row in rows:
-                shared = set(keys_of(row, {})) & set(keys_of(around, {}))
+                shared = set(binding_keys(row, {})) & set(binding_keys(around, {}))
                 found |= {(key, around.id, row.id) for key in shared}
     assert found == OVERRIDDEN
 
@@ -164,7 +169,9 @@ HELP_TWICE = {"app.help"}
 
 def test_the_table_has_one_row_for_each_action_in_places_that_work_together() -> None:
     for place in CONTEXTS:
-        actions = [row.action for each in (place, *parent_contexts(place)) for row in CONTEXTS[each] if not row.moves]
+        actions = [
+            row.action for each in (place, *parent_contexts(place)) for row in CONTEXTS[each] if not row.is_movement
+        ]
         assert {action for action in actions if actions.count(action) > 1} <= HELP_TWICE, place
 
 
@@ -269,14 +276,14 @@ def test_keys_are_shown_as_a_person_writes_them() -> None:
 
 def test_what_is_said_of_a_key_names_the_one_that_it_is_now() -> None:
     try:
-        use_keys({"copy-pack": "ctrl+e,f6"})
+        use_keymap({"copy-pack": "ctrl+e,f6"})
         assert [key_sign(id_) for id_ in ("copy-pack", "mark", "up")] == ["^e", "⇥", "↑"]
         assert (key_sign("up", "down"), key_sign("update", "help")) == ("↑↓", "^g “update” F1")
-        spell_keys(spelled=True)
+        use_spelled_keys(is_spelled=True)
         assert (key_sign("mark"), key_sign("up", "down")) == ("tab", "up down")
     finally:
-        spell_keys(spelled=False)
-        use_keys({})
+        use_spelled_keys(is_spelled=False)
+        use_keymap({})
 
 
 def test_no_text_of_the_screen_has_a_key_written_into_it() -> None:
@@ -307,11 +314,11 @@ def said_in(file: Path) -> list[str]:
 
 
 def test_the_help_lists_every_binding_under_the_users_keymap_those_that_work_here_first() -> None:
-    use_keys({"copy-pack": "ctrl+g"})
+    use_keymap({"copy-pack": "ctrl+g"})
     try:
-        listed = groups(["Memory", "Always"], {"memory-edit": "No memory is selected."})
+        listed = build_help_groups(["Memory", "Always"], {"memory-edit": "No memory is selected."})
     finally:
-        use_keys({})
+        use_keymap({})
     assert {row.id for group in listed for row in group.rows} == {binding.id for binding in EVERY}
     assert (
         [group.title for group in listed if group.is_active]
@@ -348,9 +355,9 @@ def fields_keys(app: ScriptedApp) -> dict[str, str]:
 
 
 def test_typing_leaves_the_keys_that_have_all_the_words() -> None:
-    left = matching(groups([], {}), "pack undo")
+    left = filter_help_groups(build_help_groups([], {}), "pack undo")
     assert {row.id for group in left for row in group.rows} == {"undo"}
-    assert matching(groups([], {}), "no such thing") == ()
+    assert filter_help_groups(build_help_groups([], {}), "no such thing") == ()
 
 
 async def test_a_keymap_of_the_settings_changes_a_key(vault: Path, user_paths: Paths) -> None:
@@ -425,7 +432,7 @@ def sent_for(key: str) -> str:
 
 def test_what_a_terminal_sends_for_the_keys_as_they_come_is_read_as_these_keys() -> None:
     # For ctrl+space most terminals send ctrl+@, which is bound too.
-    keys = sorted({key for binding in EVERY for key in keys_of(binding, {})} - {"ctrl+space"})
+    keys = sorted({key for binding in EVERY for key in binding_keys(binding, {})} - {"ctrl+space"})
     parsers = [XTermParser() for _ in keys]
     read = [list(parser.feed(sent_for(key))) for key, parser in zip(keys, parsers, strict=True)]
     time.sleep(2 * ESCAPE_DELAY)

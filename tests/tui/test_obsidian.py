@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from excerpt.errors import ExcerptError
 from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.programs import link_opener, note_link, obsidian_vault, open_link
+from excerpt.tui.programs import find_link_opener, find_obsidian_vault, make_obsidian_link, open_link
 from tests.tui.driver import pane_of, screen_of, search, until
 
 ROOT = Path("/home/ada/My vault")
@@ -41,14 +41,14 @@ def having(*names: str) -> Callable[[str], str | None]:
 def test_a_link_names_vault_note_and_heading_with_every_reserved_character_encoded(
     note: str, headings: tuple[str, ...], link: str
 ) -> None:
-    assert note_link(ROOT, ROOT / note, headings) == link
+    assert make_obsidian_link(ROOT, ROOT / note, headings) == link
 
 
 @given(st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1).filter(lambda name: "/" not in name))
 def test_any_name_is_read_back_from_the_link_as_it_is(name: str) -> None:
     if name in (".", ".."):
         return
-    query = urlsplit(note_link(ROOT, ROOT / f"{name}.md", ())).query
+    query = urlsplit(make_obsidian_link(ROOT, ROOT / f"{name}.md", ())).query
     assert parse_qs(query, keep_blank_values=True) == {"vault": ["My vault"], "file": [name]}
 
 
@@ -56,14 +56,14 @@ def test_the_vault_of_obsidian_may_be_a_folder_above(tmp_path: Path) -> None:
     (tmp_path / ".obsidian").mkdir()
     inner = tmp_path / "Projects"
     inner.mkdir()
-    assert obsidian_vault(inner) == tmp_path
+    assert find_obsidian_vault(inner) == tmp_path
     (inner / ".obsidian").mkdir()
-    assert obsidian_vault(inner) == inner
+    assert find_obsidian_vault(inner) == inner
 
 
 def test_a_folder_that_obsidian_does_not_know_is_named_with_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(ExcerptError, match=r"has no .obsidian folder. Open the folder in Obsidian once."):
-        obsidian_vault(tmp_path)
+        find_obsidian_vault(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_folder_that_obsidian_does_not_know_is_named_with_what_to_do(tmp_path:
 def test_each_system_opens_links_in_its_own_way(
     environment: dict[str, str], programs: list[str], platform: str, expected: tuple[str, ...] | None
 ) -> None:
-    assert link_opener(environment, having(*programs), platform) == expected
+    assert find_link_opener(environment, having(*programs), platform) == expected
 
 
 def test_a_program_gets_the_link_as_one_word_and_what_it_answers_counts(tmp_path: Path) -> None:

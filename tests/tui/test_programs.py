@@ -12,7 +12,7 @@ from textual.app import SuspendNotSupported
 from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.messages import EditRequested
-from excerpt.tui.programs import Programs
+from excerpt.tui.programs import ProgramLauncher
 from tests.tui.driver import pane_of, screen_of, until
 
 
@@ -27,7 +27,7 @@ class Case:
         self.told: list[str] = []
         self.done: list[str] = []
         self.gives_way = True
-        self.programs = Programs(
+        self.programs = ProgramLauncher(
             self.vault,
             {"PATH": str(folder)},
             notify=lambda text, **_: self.told.append(text),
@@ -85,7 +85,7 @@ def test_an_editor_with_a_window_leaves_the_terminal_alone(case: Case, tmp_path:
 def test_a_terminal_that_cannot_be_given_is_told_and_nothing_is_looked_for(case: Case, tmp_path: Path) -> None:
     case.gives_way = False
     case.edit(editor(tmp_path, "vi"))
-    assert case.told == ["An editor cannot run in this terminal."]
+    assert case.told == ["An editor cannot run in this terminal. Set an editor with its own window."]
     assert case.done == []
 
 
@@ -98,8 +98,8 @@ def test_an_editor_that_is_not_there_is_told(case: Case) -> None:
 def test_no_file_outside_of_the_vault_has_a_name(case: Case, tmp_path: Path, path: str) -> None:
     (tmp_path / "outside.md").write_text("secret")
     (case.vault / "Link.md").symlink_to(tmp_path / "outside.md")
-    assert case.programs.note_file("Note.md") == case.note
-    assert case.programs.note_file(path) is None
+    assert case.programs.find_note_file("Note.md") == case.note
+    assert case.programs.find_note_file(path) is None
     assert case.told == [f"{path} is not in the vault."]
 
 
@@ -133,4 +133,4 @@ async def test_an_attachment_that_nothing_here_shows_is_told_by_its_path_and_the
 
 
 def viewer_notices(app: ExcerptApp) -> list[str]:
-    return [notice.message for notice in app._notifications if notice.title == "No program can open it"]
+    return [notice.message for notice in app._notifications if notice.title == "No program can open the attachment"]

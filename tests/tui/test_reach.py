@@ -12,7 +12,7 @@ from textual.widgets import OptionList
 
 from excerpt.kinds import Format, Scope
 from excerpt.tui.pack.panel import BudgetDialog
-from excerpt.tui.programs import Programs
+from excerpt.tui.programs import ProgramLauncher
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.search.query_bar import QueryMenu
@@ -56,12 +56,12 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quiet_clipboard: None
     """Return a function that gives the files opened in Obsidian or written as a copy."""
     opened: list[Path] = []
 
-    async def open_in_obsidian(_: Programs, file: Path, *__: object) -> bool:
+    async def open_in_obsidian(_: ProgramLauncher, file: Path, *__: object) -> bool:
         opened.append(file)
         return False
 
-    monkeypatch.setattr(Programs, "note_file", lambda _, path: Path(path))
-    monkeypatch.setattr(Programs, "open_in_obsidian", open_in_obsidian)
+    monkeypatch.setattr(ProgramLauncher, "find_note_file", lambda _, path: Path(path))
+    monkeypatch.setattr(ProgramLauncher, "open_in_obsidian", open_in_obsidian)
     return lambda: (*opened, *(tmp_path / "state").rglob("copies/*"))
 
 

@@ -99,7 +99,7 @@ def test_a_request_of_any_kind_is_answered_fails_is_forgotten_and_is_superseded(
 
     release = bench.hold()
     bench.ask(kind, lambda: "forgotten", priority)
-    bench.thread.forget(kind)
+    bench.thread.cancel(kind)
     assert not bench.thread.is_waiting(kind)
     bench.ask(kind, lambda: "older", priority)
     bench.ask(kind, lambda: "newer", priority)
@@ -130,7 +130,7 @@ def test_an_interim_answer_is_handed_over_unless_its_kind_was_forgotten(bench: B
     for is_forgotten in (False, True):
         release = bench.begin("search", "interim", is_interim=True)
         if is_forgotten:
-            bench.thread.forget("search")
+            bench.thread.cancel("search")
         bench.ask("search", lambda: "newest", is_interim=True)
         release.set()
         bench.loop.step()
@@ -154,7 +154,7 @@ def test_the_most_urgent_is_answered_first_and_of_equals_the_oldest(bench: Bench
 
 
 def test_hits_are_drawn_before_the_next_request_is_begun(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("excerpt.tui.request_thread._DRAW_SECONDS", TIMEOUT_SECONDS)
+    monkeypatch.setattr("excerpt.tui.request_thread._MAX_DRAW_WAIT_SECONDS", TIMEOUT_SECONDS)
     order: list[str] = []
     release = bench.hold()
     bench.ask("search", lambda: order.append("search"), Priority.HITS)
@@ -162,7 +162,7 @@ def test_hits_are_drawn_before_the_next_request_is_begun(bench: Bench, monkeypat
     release.set()
     bench.loop.step()
     order.append("drawn")
-    bench.thread.mark_drawn(bench.thread.last_delivered)
+    bench.thread.mark_drawn(bench.thread.last_delivered_number)
     bench.loop.step()
     assert order == ["search", "drawn", "pack"]
 

@@ -19,9 +19,9 @@ from excerpt.tui.session import (
     SelectedPosition,
     Session,
     SessionController,
+    drop_default_values,
+    find_row,
     read_session,
-    row_of,
-    user_overrides,
     write_session,
 )
 from tests.tui.driver import ScriptedApp, open_index, pane_of, post_keys, screen_of, until, until_result
@@ -63,9 +63,9 @@ def test_a_query_longer_than_anyone_wants_back_is_a_new_session(tmp_path: Path) 
 
 def test_what_was_selected_is_found_by_its_id_else_nearby_in_its_note() -> None:
     hits = [make_hit("a", 1, "A.md"), make_hit("b", 9, "B.md"), make_hit("c", 30, "B.md")]
-    assert row_of(SelectedPosition("c", "B.md", 9), hits) == 2
-    assert row_of(SelectedPosition("gone", "B.md", 22), hits) == 2
-    assert row_of(SelectedPosition("gone", "Gone.md", 1), hits) is None
+    assert find_row(SelectedPosition("c", "B.md", 9), hits) == 2
+    assert find_row(SelectedPosition("gone", "B.md", 22), hits) == 2
+    assert find_row(SelectedPosition("gone", "Gone.md", 1), hits) is None
 
 
 def test_what_was_selected_is_looked_for_in_the_first_answer_to_its_query_alone(tmp_path: Path) -> None:
@@ -74,27 +74,27 @@ def test_what_was_selected_is_looked_for_in_the_first_answer_to_its_query_alone(
         [make_hit("a", 1, "A.md"), make_hit("b", 9, "B.md")],
     )
     session = SessionController(tmp_path / "session.json", before, print)
-    assert session.row_to_select("sync", hits) == 1
-    assert session.row_to_select("sync", hits) is None
-    assert SessionController(tmp_path / "session.json", before, print).row_to_select("sync conflict", hits) is None
+    assert session.take_row_to_select("sync", hits) == 1
+    assert session.take_row_to_select("sync", hits) is None
+    assert SessionController(tmp_path / "session.json", before, print).take_row_to_select("sync conflict", hits) is None
 
 
 def test_what_is_as_the_settings_say_is_no_change_by_hand() -> None:
     settings = Settings()
     search, pack = settings.search, settings.pack
     as_set = Session("memory", "sync", None, search.strategy, pack.scope, pack.budget, pack.format, DEFAULT_LIST_SHARE)
-    assert user_overrides(as_set, settings) == Session("memory", "sync")
-    assert user_overrides(replace(as_set, budget=8000), settings).budget == 8000
+    assert drop_default_values(as_set, settings) == Session("memory", "sync")
+    assert drop_default_values(replace(as_set, budget=8000), settings).budget == 8000
 
 
 async def test_nothing_is_written_before_it_is_known_what_the_file_holds(tmp_path: Path) -> None:
     session = SessionController(tmp_path / "session.json", NEW_SESSION, print)
-    session.keep(KEPT)
-    await session.end()
+    session.save_soon(KEPT)
+    await session.write_pending()
     assert not (tmp_path / "session.json").exists()
-    session.begin()
-    session.keep(KEPT)
-    await session.end()
+    session.start_saving()
+    session.save_soon(KEPT)
+    await session.write_pending()
     assert read_session(tmp_path / "session.json") == KEPT
 
 
@@ -190,6 +190,6 @@ async def test_a_state_folder_that_cannot_be_written_is_said_and_stops_nothing(t
     async with app.run_test() as pilot:
         await open_index(pilot)
         await pilot.press(*"sync")
-        screen_of(app).keep_session()
+        screen_of(app).save_session()
         await until(pilot, lambda: any("cannot be saved" in n.message for n in app._notifications), "the notice")
         await until_result(pilot, "sync")

@@ -14,7 +14,7 @@ from textual.strip import Strip
 
 from excerpt.settings import Settings
 from excerpt.tui.search.query_bar import QueryInput
-from excerpt.tui.textual_patches import ChangedCells, SentParts, SparingCompositor
+from excerpt.tui.textual_patches import ChangedCellsUpdate, DirtyRegionCompositor, TerminalContent
 from tests.tui.driver import ScriptedApp, until
 from tests.tui.terminal import TerminalApp, differences
 
@@ -47,7 +47,7 @@ async def test_for_a_line_only_those_are_asked_that_are_seen_in_it(
         await pilot.press(*"sync")
         await pilot.pause()
         compositor = scripted.screen._compositor
-        assert isinstance(compositor, SparingCompositor)
+        assert isinstance(compositor, DirtyRegionCompositor)
         asked: list[tuple[str, int]] = []
         for widget in compositor.visible_widgets:
             lines = widget.render_lines
@@ -74,9 +74,9 @@ def _line(*segments: tuple[str, Style]) -> Strip:
 
 def _sent(*frames: Strip) -> list[str]:
     """Return what is written for each of those lines, drawn one after the other in the same place."""
-    sent = SentParts()
+    sent = TerminalContent()
     updates = (ChopsUpdate([{0: line}], [(0, 0, line.cell_length)], [[line.cell_length]]) for line in frames)
-    return [ChangedCells(update, sent).render_segments(COLOURS) for update in updates]
+    return [ChangedCellsUpdate(update, sent).render_segments(COLOURS) for update in updates]
 
 
 def test_of_a_line_that_was_sent_only_what_differs_is_sent_again() -> None:
@@ -104,14 +104,14 @@ def test_a_line_with_wide_characters_is_sent_whole_as_terminals_do_not_agree_on_
 
 
 def test_a_full_frame_is_sent_whole() -> None:
-    line, sent = _line(("same", RED)), SentParts()
+    line, sent = _line(("same", RED)), TerminalContent()
     frames = [LayoutUpdate([[line]], Region(0, 0, 4, 1)) for _ in range(2)]
-    first, second = (ChangedCells(frame, sent).render_segments(COLOURS) for frame in frames)
+    first, second = (ChangedCellsUpdate(frame, sent).render_segments(COLOURS) for frame in frames)
     assert first == second != ""
 
 
 def test_what_was_sent_is_forgotten_where_another_part_covers_it() -> None:
-    sent, line, cover = SentParts(), _line(("abcd", RED)), _line(("xy", RED))
-    sent.put(0, 0, line)
-    sent.put(0, 1, cover)
-    assert sent.put(0, 0, line) is None
+    sent, line, cover = TerminalContent(), _line(("abcd", RED)), _line(("xy", RED))
+    sent.record_part(0, 0, line)
+    sent.record_part(0, 1, cover)
+    assert sent.record_part(0, 0, line) is None

@@ -64,7 +64,7 @@ async def test_without_a_vault_one_is_asked_for_and_a_path_that_is_completed_ope
     async with app.run_test() as pilot:
         chooser = await open_chooser(pilot)
         assert [row.path for row in chooser.rows] == [user / "gone", DEMO]
-        await until(pilot, lambda: chooser.missing == {user / "gone"}, "what is missing")
+        await until(pilot, lambda: chooser.missing_paths == {user / "gone"}, "what is missing")
         await pilot.press("enter")
         await until_trouble(pilot, chooser, f"There is no folder at {user / 'gone'}.")
         await pilot.press(*"~/vau", "tab", "enter")
@@ -198,7 +198,7 @@ async def test_a_home_folder_is_opened_only_after_a_yes(user: Path, user_paths: 
         await pilot.press("~", "enter")
         await until(pilot, lambda: isinstance(app.screen, ConfirmDialog), "the question")
         await pilot.press("enter")
-        await until_trouble(pilot, await open_chooser(pilot), "Nothing was opened")
+        await until_trouble(pilot, await open_chooser(pilot), "No vault was opened")
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, ConfirmDialog), "the question")
         await pilot.press("y")
@@ -222,11 +222,11 @@ async def test_whatever_a_folder_is_called_its_row_is_one_line_that_shows_every_
     app = app_of_user(None, user, user_paths)
     async with app.run_test(size=(width, 24)) as pilot:
         chooser = await open_chooser(pilot)
-        await until(pilot, lambda: len(chooser.missing) == 4, "what is missing")
+        await until(pilot, lambda: len(chooser.missing_paths) == 4, "what is missing")
         rows = chooser.query_one(OptionList)
         lines = [rows.render_line(y).text for y in range(len(chooser.rows))]
         assert all(line.isprintable() for line in lines)
-        assert [line.split()[0] for line in lines] == ["lately", "lately", "lately", "Obsidian", "guide"]
+        assert [line.split()[0] for line in lines] == ["recent", "recent", "recent", "Obsidian", "guide"]
         assert any("[red]x" in line for line in lines)
 
 

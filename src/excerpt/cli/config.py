@@ -21,7 +21,7 @@ from excerpt.settings import Settings, load_settings, user_paths
 from excerpt.settings_file import new_settings_text, schema_text
 from excerpt.state_files import users_umask
 from excerpt.text.display import visible_line
-from excerpt.tui.keymap import bindable, validate_keymap
+from excerpt.tui.keymap import bindable_actions, validate_keymap
 
 _BARE_TOML_KEY = re.compile("[A-Za-z0-9_-]+")  # a TOML key that needs no quotation marks
 
@@ -45,7 +45,7 @@ def config_command(vault: Path | None, path: bool, check: bool, edit: bool, sche
     vault's own settings file overrides excerpt.toml. It is below the folder of excerpt.toml, not in the vault.
     """
     if schema:
-        print_line(schema_text(bindable()))
+        print_line(schema_text(bindable_actions()))
         return
     paths = user_paths()
     chosen = None if vault is None else resolve_vault(vault)
@@ -54,7 +54,7 @@ def config_command(vault: Path | None, path: bool, check: bool, edit: bool, sche
         print_line(escape_for_stdout(str(file)))  # nothing else, for scripts
         return
     if edit:
-        _edit_settings_file(file, new_settings_text(paths, chosen, bindable()))
+        _edit_settings_file(file, new_settings_text(paths, chosen, bindable_actions()))
     settings = load_settings(file) if chosen is None else load_settings(paths.settings_file, file)
     if check or edit:
         _check_patterns(settings, file)

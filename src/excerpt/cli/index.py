@@ -66,10 +66,10 @@ def index_command(
 
 def _turn_on_ocr(vault: Path, paths: Paths) -> Settings:
     """Turn on OCR in the vault's settings file, print the file's path, and return the new settings."""
-    from excerpt.tui.keymap import bindable
+    from excerpt.tui.keymap import bindable_actions
     from excerpt.vault.readers.ocr import enable_ocr
 
-    if file := enable_ocr(vault, paths, bindable()):
+    if file := enable_ocr(vault, paths, bindable_actions()):
         print_message(f'OCR is now on for this vault: vault.attachments.ocr = "{Ocr.AUTO}" in {file}.')
     return load_vault_settings(vault, paths)
 

@@ -25,7 +25,7 @@ from excerpt.processes import program_command
 from excerpt.settings import Paths, ScreenSettings, Settings, load_settings, open_vault
 from excerpt.state_files import find_shared_paths
 from excerpt.text.display import format_count
-from excerpt.tui.clipboard import OSC_LIMIT, plan
+from excerpt.tui.clipboard import OSC_LIMIT, plan_copy
 from excerpt.tui.keymap import find_unreliable_keys, validate_keymap
 from excerpt.tui.programs import editor_command
 from excerpt.vault.mounts import lacks_change_events
@@ -586,7 +586,7 @@ def check_clipboard(
     environment: Mapping[str, str], find_program: FindProgram, platform: str, copies: Path
 ) -> Iterator[Finding]:
     """Check how copied text reaches the clipboard, and up to which size; it is also saved in the folder `copies`."""
-    chosen = plan(environment, find_program, platform, 0)
+    chosen = plan_copy(environment, find_program, platform, 0)
     remote = "SSH_CONNECTION" in environment or "SSH_TTY" in environment
     for tool in chosen.tools:
         if tool.name == "tmux":

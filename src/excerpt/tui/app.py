@@ -1,4 +1,4 @@
-"""The Textual app: vaults, settings, themes, keymap and palette. `MainScreen` owns what is on the screen."""
+"""The Textual app: the open vault, settings, themes, keymap and palette. `MainScreen` shows the vault."""
 
 from __future__ import annotations
 
@@ -42,44 +42,46 @@ from excerpt.tui.active_keys import (
     disabled_reason,
     disabled_reasons,
     row_id,
-    textual_keymap,
+    to_textual_keymap,
 )
 from excerpt.tui.common.bars import TabBar
 from excerpt.tui.common.line_filters import AsciiFilter, ControlCharacterFilter
-from excerpt.tui.key_table import OPENING_IDS
-from excerpt.tui.keymap import use_keys, validate_keymap
+from excerpt.tui.key_table import DIALOG_BINDING_IDS
+from excerpt.tui.keymap import use_keymap, validate_keymap
 from excerpt.tui.main_screen import MainScreen
-from excerpt.tui.session import NEW_SESSION, session_of
-from excerpt.tui.settings.themes import DARK_DEFAULTS, LIGHT_DEFAULTS, TEXTUAL_CSS, ThemeController, keep_theme
-from excerpt.tui.textual_patches import ChangedCells, SentParts, patch_alt_keys
+from excerpt.tui.session import NEW_SESSION, load_session
+from excerpt.tui.settings.themes import DARK_DEFAULTS, LIGHT_DEFAULTS, TEXTUAL_CSS, ThemeController, save_theme
+from excerpt.tui.textual_patches import ChangedCellsUpdate, TerminalContent, patch_alt_keys
 
 if TYPE_CHECKING:
-    from excerpt.tui.vault_chooser import Opening
+    from excerpt.tui.vault_chooser import PreparedVault
 
-_WIDTHS: list[tuple[int, str]] | None = [(0, "-narrow"), (100, "-wide")]
-_HEIGHTS: list[tuple[int, str]] | None = [(0, "-short"), (16, "-tall")]
+_WIDTH_CLASSES: list[tuple[int, str]] | None = [(0, "-narrow"), (100, "-wide")]
+"""CSS classes of a screen by its minimum width in cells."""
+_HEIGHT_CLASSES: list[tuple[int, str]] | None = [(0, "-short"), (16, "-tall")]
+"""CSS classes of a screen by its minimum height in lines."""
 _RETRY_SECONDS = 0.02
-"""Seconds between retries of an action that came too early."""
+"""Seconds between attempts to run an action whose target does not exist yet."""
 _KEY_WAIT_SECONDS = 0.5
-"""Maximum seconds that a key waits for the keys before it."""
+"""Maximum seconds that a key waits until earlier keys are handled."""
 _MAX_HOLD_SECONDS = 3.0
 """Maximum seconds that keys are held after a key that opens a dialog."""
 _SETTLED_ROUNDS = 3
-"""Number of rounds with the same screen and focus after which no dialog is expected any more.
+"""Number of rounds without a change of screen or focus after which a key is taken to have opened no dialog.
 
-A round empties all message queues. The first round bubbles the key up to its binding, the second delivers the message
-of that action to the screen, and the third runs what the message calls.
+A round waits until all message queues are empty. In the first round the key reaches its binding, in the second the
+action's message reaches the screen, and in the third its handler runs.
 """
 _REASON_SECONDS = 3.0
-"""Seconds for which the reason for a disabled action is shown, and not repeated."""
+"""Seconds for which the reason for a disabled action is shown; meanwhile the same reason is not shown again."""
 _THEME_POLL_SECONDS = 1.0
 """Seconds between checks whether the file of the current theme has changed."""
 
 
-def _key_commands() -> type[Provider]:
-    from excerpt.tui.palette import KeyCommands
+def _load_palette_provider() -> type[Provider]:
+    from excerpt.tui.palette import KeyCommandProvider
 
-    return KeyCommands
+    return KeyCommandProvider
 
 
 class ExcerptApp(App[None], inherit_bindings=False):
@@ -96,11 +98,11 @@ class ExcerptApp(App[None], inherit_bindings=False):
         Binding("ctrl+c", "help_quit", show=False, system=True),
     ]
     NOTIFICATION_TIMEOUT = 6
-    HORIZONTAL_BREAKPOINTS = _WIDTHS
-    VERTICAL_BREAKPOINTS = _HEIGHTS
+    HORIZONTAL_BREAKPOINTS = _WIDTH_CLASSES
+    VERTICAL_BREAKPOINTS = _HEIGHT_CLASSES
 
     CSS = TEXTUAL_CSS
-    COMMANDS = {_key_commands}  # noqa: RUF012 - Textual types it
+    COMMANDS = {_load_palette_provider}  # noqa: RUF012 - Textual types it
     DEFAULT_CSS = """
     VerticalScroll { scrollbar-size-vertical: 1; }
     Input>.input--placeholder { color: $text-faint; }
@@ -119,11 +121,11 @@ class ExcerptApp(App[None], inherit_bindings=False):
         *,
         store: StoreAddress | None = None,
     ) -> None:
-        """Prepare the app; without a vault it asks for one.
+        """Prepare the app; without a `vault` it asks the user for one.
 
-        `message` is the reason why a vault is asked for, or a message about the vault. A vault in a `store` has no
-        folder at its path. `environment` is the environment of editors and clipboard tools; by default that of this
-        process.
+        `message` is shown at the start: why the user must choose a vault, or a notice about the vault. If the vault is
+        in a `store`, its path is no folder. `environment` is given to editors and clipboard tools; by default it is
+        that of this process.
         """
         # Copied before `super().__init__`, where Textual removes NO_COLOR from the environment.
         shell = dict(os.environ if environment is None else environment)
@@ -132,22 +134,22 @@ class ExcerptApp(App[None], inherit_bindings=False):
         self._store = store
         self._settings = settings
         self._user_paths = user_paths
-        self._shell = shell
+        self._shell_environment = shell
         self._message = message
         self._opened_count = 0
-        self._session = NEW_SESSION if vault is None else session_of(vault, settings, user_paths)
-        keymap, self._problems = validate_keymap(settings.screen.keys)
-        self.set_keymap(textual_keymap(keymap))
-        use_keys(keymap)
+        self._session = NEW_SESSION if vault is None else load_session(vault, settings, user_paths)
+        keymap, self._settings_problems = validate_keymap(settings.screen.keys)
+        self.set_keymap(to_textual_keymap(keymap))
+        use_keymap(keymap)
         self._themes = ThemeController(user_paths.config / "themes")
         self._show_first_theme(settings.screen.theme)
         patch_alt_keys()
-        self._sent = SentParts()
+        self._terminal_content = TerminalContent()
         self._ascii_filter = AsciiFilter()
         self._control_filter = ControlCharacterFilter()
-        self._last_reason = ("", 0.0)
+        self._last_reason_notice = ("", 0.0)  # the reason shown last, and the monotonic time until it is not repeated
         self._held_keys: deque[events.Key | events.Paste] = deque()
-        self._is_holding = False
+        self._is_holding_keys = False
         self._late_action_count = 0
         self._is_opening_vault = False
         self._default_animation_level = self.animation_level
@@ -161,7 +163,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
             self._vault,
             self._settings,
             self._user_paths,
-            self._shell,
+            self._shell_environment,
             self._session,
             use_settings=self.use_settings,
             store=self._store,
@@ -173,9 +175,9 @@ class ExcerptApp(App[None], inherit_bindings=False):
         self.add_mode(self.DEFAULT_MODE, self.get_default_screen)
 
     def on_ready(self) -> None:
-        """Start what waits for the first frame: the vault chooser if there is no vault, and the other themes.
+        """Show the vault chooser or the start messages, and load the other themes, after the first frame.
 
-        Problems in the settings are shown after that, in one toast.
+        Problems in the settings are shown when the themes are loaded, in one toast.
         """
         self._show_start_messages()
         self.run_worker(self._load_themes(), group="themes")
@@ -183,7 +185,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
     # --- the vault ----------------------------------------------------------------------------------------------------
 
     def _show_start_messages(self) -> None:
-        """Ask for a vault if none is open; else show the message about it and disambiguate its name."""
+        """Open the vault chooser if no vault is open; else show the notice about the vault and its unique name."""
         if self._vault is None:
             self.action_switch_vault()
             return
@@ -193,7 +195,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
             self.run_worker(self._disambiguate_name(self._vault), group="name")
 
     async def _disambiguate_name(self, vault: Path) -> None:
-        """Set the vault's name in the tab bar so that it differs from recent vaults of the same name."""
+        """Add parent folderstothe vault ' s name in the tab bar if a recent vault has the same name."""
         name = await asyncio.to_thread(unique_name_among_recent, self._user_paths, vault)
         for screen in self.screen_stack:
             if isinstance(screen, MainScreen) and screen.vault == vault:
@@ -205,33 +207,37 @@ class ExcerptApp(App[None], inherit_bindings=False):
 
         if isinstance(self.screen, VaultChooser):
             return
-        chooser = VaultChooser(self._user_paths, self._shell, current=self._listed_path, message=self._message)
-        self.push_screen(chooser, self._open_choice)
+        chooser = VaultChooser(
+            self._user_paths, self._shell_environment, current=self._listed_path, message=self._message
+        )
+        self.push_screen(chooser, self._handle_vault_choice)
 
     @property
     def _listed_path(self) -> Path | None:
         """Path under which the open vault appears in the list of vaults."""
         return self._vault if self._store is None else Path(self._store.text)
 
-    def _open_choice(self, opening: Opening | None) -> None:
+    def _handle_vault_choice(self, prepared_vault: PreparedVault | None) -> None:
         # A worker of the app, because the screen that asked is removed meanwhile, and awaits its own workers.
-        if opening is not None:
+        if prepared_vault is not None:
             self._is_opening_vault = True
-            self.run_worker(self._open(opening), group="vault", exclusive=True)
+            self.run_worker(self._open_vault(prepared_vault), group="vault", exclusive=True)
 
-    async def _open(self, opening: Opening) -> None:
-        """Open a vault in place of the current one, after saving the current one's state."""
+    async def _open_vault(self, prepared_vault: PreparedVault) -> None:
+        """Save the state of the current vault, and open another vault in its place."""
         before = self.screen
         if isinstance(before, MainScreen):
-            await before.keep_all()
-        if opening.vault != DEMO:
-            listed = opening.vault if opening.store is None else Path(opening.store.text)
+            await before.save_state()
+        if prepared_vault.vault != DEMO:
+            listed = prepared_vault.vault if prepared_vault.store is None else Path(prepared_vault.store.text)
             await asyncio.to_thread(add_recent_vault, self._user_paths, listed)
         # Plain mode, once on, stays on in other vaults.
-        screen = replace(opening.settings.screen, plain=opening.settings.screen.plain or self._settings.screen.plain)
-        settings = replace(opening.settings, screen=screen)
-        self._vault, self._message, self._session = opening.vault, opening.message, opening.session
-        self._store = opening.store
+        screen = replace(
+            prepared_vault.settings.screen, plain=prepared_vault.settings.screen.plain or self._settings.screen.plain
+        )
+        settings = replace(prepared_vault.settings, screen=screen)
+        self._vault, self._message, self._session = prepared_vault.vault, prepared_vault.message, prepared_vault.session
+        self._store = prepared_vault.store
         self.use_settings(settings)
         mode = self.current_mode
         self._opened_count += 1
@@ -244,10 +250,10 @@ class ExcerptApp(App[None], inherit_bindings=False):
         gc.unfreeze()
 
     def exit(self, result: None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
-        """Save the session of each screen, whose widgets are removed before the screen is, and leave the app."""
+        """Save the sessions and leave the app. Later the widgets that hold a session's values are gone."""
         for screen in self.screen_stack:
             if isinstance(screen, MainScreen):
-                screen.keep_session()
+                screen.save_session()
         super().exit(result, return_code, message)
 
     # --- themes -------------------------------------------------------------------------------------------------------
@@ -256,9 +262,9 @@ class ExcerptApp(App[None], inherit_bindings=False):
         return DARK_DEFAULTS if self.current_theme.dark else LIGHT_DEFAULTS
 
     def _show_first_theme(self, name: str) -> None:
-        """Load the one theme that the first frame needs."""
-        theme, problems = self._themes.first(name, self.available_themes)
-        self._problems += problems
+        """Load and set the theme that the first frame needs."""
+        theme, problems = self._themes.load_first(name, self.available_themes)
+        self._settings_problems += problems
         self.register_theme(theme)
         # Without the watcher, which would parse again all CSS parsed before the first frame.
         self.set_reactive(App.theme, theme.name)
@@ -267,23 +273,25 @@ class ExcerptApp(App[None], inherit_bindings=False):
         self.stylesheet.set_variables(self.get_css_variables())
 
     async def _load_themes(self) -> None:
-        """Load the other themes after the first frame, and show all problems in one toast."""
-        themes, problems = await asyncio.to_thread(self._themes.others, frozenset(self.available_themes))
+        """Load all other themes, show the problems in one toast, and begin to watch the current theme's file."""
+        themes, problems = await asyncio.to_thread(self._themes.load_others, frozenset(self.available_themes))
         for theme in themes:
             self.register_theme(theme)
-        self._problems += [problem for problem in problems if problem not in self._problems]
+        self._settings_problems += [problem for problem in problems if problem not in self._settings_problems]
         self._show_problems()
         self.set_interval(_THEME_POLL_SECONDS, self.reload_changed_theme)
 
     def _show_problems(self) -> None:
-        if self._problems:
-            self.notify("\n".join(self._problems), title="Settings", severity="warning", timeout=12, markup=False)
-        self._problems = []
+        if self._settings_problems:
+            self.notify(
+                "\n".join(self._settings_problems), title="Settings", severity="warning", timeout=12, markup=False
+            )
+        self._settings_problems = []
 
     def reload_changed_theme(self) -> None:
         """Show the user's own theme again if its file has changed, so that its author sees each saved change."""
         try:
-            theme = self._themes.changed(self.theme)
+            theme = self._themes.load_if_changed(self.theme)
         except SettingsError as error:
             self.notify(str(error), title="Theme", severity="warning", markup=False)
             return
@@ -295,32 +303,34 @@ class ExcerptApp(App[None], inherit_bindings=False):
         from excerpt.tui.settings.theme_picker import ThemePicker
 
         if not isinstance(self.screen, ThemePicker):
-            names, own = self._themes.list_choices(self.available_themes, self.theme)
-            self.push_screen(ThemePicker(names, own), self._theme_chosen)
+            names, own = self._themes.list_theme_names(self.available_themes, self.theme)
+            self.push_screen(ThemePicker(names, own), self._handle_theme_choice)
 
-    def _theme_chosen(self, name: str | None) -> None:
+    def _handle_theme_choice(self, name: str | None) -> None:
         if name is not None:
-            self.run_worker(self._keep_theme(name), group="theme")
+            self.run_worker(self._save_theme(name), group="theme")
 
-    async def _keep_theme(self, name: str) -> None:
+    async def _save_theme(self, name: str) -> None:
         try:
-            file = await asyncio.to_thread(keep_theme, self._user_paths, self._vault, name)
+            file = await asyncio.to_thread(save_theme, self._user_paths, self._vault, name)
         except SettingsError as error:
-            self.notify(f"{error} {name} stays until you quit.", title=error.title, severity="error", markup=False)
+            self.notify(
+                f"{error} The theme {name} is used until you quit.", title=error.title, severity="error", markup=False
+            )
             return
-        self.notify(f"{name} is now the theme, saved in {file}.", markup=False)
+        self.notify(f"The theme is now {name}. It is saved in {file}.", markup=False)
 
     # --- plain and still ----------------------------------------------------------------------------------------------
 
     def watch_plain(self) -> None:
-        self.animation_level = "none" if self.is_still else self._default_animation_level
+        self.animation_level = "none" if self.is_animation_off else self._default_animation_level
         self._ascii_filter.switch(on=self.plain)
         if self.is_running:
             self.refresh_css(animate=False)
 
     @property
-    def is_still(self) -> bool:
-        """Whether nothing is animated."""
+    def is_animation_off(self) -> bool:
+        """Whether all animation is off, by plain mode or by the setting `screen.motion`."""
         return self.plain or not self._settings.screen.motion
 
     def get_line_filters(self) -> Sequence[LineFilter]:
@@ -328,7 +338,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
         return [*filters, self._ascii_filter] if self.plain else filters
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        if not self.is_still:
+        if not self.is_animation_off:
             return
         from textual.widgets import TextArea  # imports eight modules that the first frame does not need
 
@@ -336,8 +346,8 @@ class ExcerptApp(App[None], inherit_bindings=False):
             event.widget.cursor_blink = False
 
     @property
-    def defect(self) -> Exception | None:
-        """Unexpected exception that ended the app, if any."""
+    def fatal_exception(self) -> Exception | None:
+        """The unexpected exception that ended the app; None if there was none."""
         return self._exception
 
     def _handle_exception(self, error: Exception) -> None:
@@ -356,14 +366,19 @@ class ExcerptApp(App[None], inherit_bindings=False):
         self._settings = settings
         if old.keys != new.keys:
             keymap, problems = validate_keymap(new.keys)
-            self.set_keymap(textual_keymap(keymap))
-            use_keys(keymap)
-            self._problems += problems
+            self.set_keymap(to_textual_keymap(keymap))
+            use_keymap(keymap)
+            self._settings_problems += problems
             self._show_problems()
         if old.theme != new.theme and new.theme in self.available_themes:
             self.theme = new.theme
         elif old.theme != new.theme:
-            self.notify(f"There is no theme called {new.theme}.", title="Settings", severity="warning", markup=False)
+            self.notify(
+                f"There is no theme called {new.theme}. The theme stays {self.theme}.",
+                title="Settings",
+                severity="warning",
+                markup=False,
+            )
         self.plain = new.plain
         if old.motion != new.motion:
             self.watch_plain()
@@ -374,17 +389,17 @@ class ExcerptApp(App[None], inherit_bindings=False):
         default_namespace: DOMNode | None = None,
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> bool:
-        """Run an action as Textual does; if it is disabled, show the reason.
+        """Run an action as Textual does; if the action is disabled, show the reason.
 
-        An action that comes before the first frame is complete waits until its target exists. An action on a screen
-        that was closed meanwhile does nothing.
+        An action that is requested before the first tab is complete waits until it is. An action of a screen that was
+        closed meanwhile does nothing.
         """
-        if not self._is_open(default_namespace):
+        if not self._is_on_open_screen(default_namespace):
             return True
-        early = isinstance(self.screen, MainScreen) and not self.screen.is_populated
-        if early and not isinstance(default_namespace, Input):  # editing must keep its order among typed letters
+        is_early = isinstance(self.screen, MainScreen) and not self.screen.is_populated
+        if is_early and not isinstance(default_namespace, Input):  # editing must keep its order among typed letters
             self._late_action_count += 1
-            self.set_timer(_RETRY_SECONDS, partial(self._run_late, action, default_namespace, namespaces))
+            self.set_timer(_RETRY_SECONDS, partial(self._run_late_action, action, default_namespace, namespaces))
             return True
         if isinstance(action, str):
             target, name, parameters = action_target(default_namespace or self, action)
@@ -394,22 +409,23 @@ class ExcerptApp(App[None], inherit_bindings=False):
         reason = disabled_reason(default_namespace or self, action) if isinstance(action, str) else ""
         if not reason:
             return await super().run_action(action, default_namespace, namespaces)
-        last_reason, until = self._last_reason
+        last_reason, until = self._last_reason_notice
         if last_reason != reason or monotonic() > until:
-            self._last_reason = reason, monotonic() + _REASON_SECONDS
+            self._last_reason_notice = reason, monotonic() + _REASON_SECONDS
             self.notify(reason, timeout=_REASON_SECONDS, markup=False)
         return True
 
-    async def _run_late(
+    async def _run_late_action(
         self,
         action: str | ActionParseResult,
         default_namespace: DOMNode | None,
         namespaces: Mapping[str, DOMNode] | None,
     ) -> None:
+        """Run an action that has waited for its target; it waits again if the target still does not exist."""
         self._late_action_count -= 1
         await self.run_action(action, default_namespace, namespaces)
 
-    def _is_open(self, node: DOMNode | None) -> bool:
+    def _is_on_open_screen(self, node: DOMNode | None) -> bool:
         try:
             return node is None or node is self or node.screen in self.screen_stack
         except NoScreen:
@@ -418,21 +434,21 @@ class ExcerptApp(App[None], inherit_bindings=False):
     # --- keys in their order ------------------------------------------------------------------------------------------
 
     async def on_event(self, event: events.Event) -> None:
-        """Handle an event as Textual does, but hold keys after one that opens a dialog until that has the focus."""
+        """Handle an event as Textual does; after a key that opens a dialog, hold later keys for that dialog."""
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
-            if self._is_holding:
+            if self._is_holding_keys:
                 self._held_keys.append(event)
                 return
             if isinstance(event, events.Paste):
                 await self._wait_for_earlier_keys()
-            elif self._opens_dialog(event):
+            elif self._may_open_dialog(event):
                 await self._wait_for_earlier_keys(event.key)
-                if self._opens_dialog(event):
-                    self._is_holding = True
-                    self.run_worker(self._release_held(), group="held")
+                if self._may_open_dialog(event):
+                    self._is_holding_keys = True
+                    self.run_worker(self._release_held_keys(), group="held")
         await super().on_event(event)
 
-    def _opens_dialog(self, event: events.Key) -> bool:
+    def _may_open_dialog(self, event: events.Key) -> bool:
         """Return whether a key may open a dialog where the focus is now."""
         from excerpt.tui.common.dialog import OverlayScreen
 
@@ -445,25 +461,27 @@ class ExcerptApp(App[None], inherit_bindings=False):
             for _, bindings_map in screen._binding_chain
             for binding in bindings_map.key_to_bindings.get(event.key, ())
         )
-        return any(row_id(binding) in OPENING_IDS and (binding.priority or not is_typed) for binding in key_bindings)
+        return any(
+            row_id(binding) in DIALOG_BINDING_IDS and (binding.priority or not is_typed) for binding in key_bindings
+        )
 
-    async def _release_held(self) -> None:
-        """Wait until the dialog has the focus or none is expected, then replay the held keys."""
+    async def _release_held_keys(self) -> None:
+        """Wait until the dialog has the focus or is known not to open, then handle the held keys."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_MAX_HOLD_SECONDS):
                 settled_rounds = 0
                 while settled_rounds < _SETTLED_ROUNDS:
                     before = (*self.screen_stack, self.focused)
-                    await self._empty_queues()
-                    if self._is_opening:
+                    await self._wait_for_empty_queues()
+                    if self._is_dialog_pending:
                         await asyncio.sleep(_RETRY_SECONDS)
                         settled_rounds = 0
                     else:
                         settled_rounds = settled_rounds + 1 if before == (*self.screen_stack, self.focused) else 0
-        self.call_later(self._replay_held)
+        self.call_later(self._replay_held_keys)
 
     @property
-    def _is_opening(self) -> bool:
+    def _is_dialog_pending(self) -> bool:
         screen = self.screen
         return (
             self._late_action_count > 0
@@ -471,8 +489,8 @@ class ExcerptApp(App[None], inherit_bindings=False):
             or (isinstance(screen, OpensDialogs) and screen.is_opening)
         )
 
-    async def _empty_queues(self) -> None:
-        """Wait until the focused node, its ancestors and the app have read all messages in their queues."""
+    async def _wait_for_empty_queues(self) -> None:
+        """Wait until the focused widget and the nodes around it have read all messages in their queues."""
         screen = self.screen
         for node in (self.focused or screen).ancestors_with_self:
             done = asyncio.Event()
@@ -483,10 +501,10 @@ class ExcerptApp(App[None], inherit_bindings=False):
                     async with asyncio.timeout(_RETRY_SECONDS):
                         await done.wait()
 
-    async def _replay_held(self) -> None:
-        """Handle the held keys in order; after one that opens another dialog the rest is held again."""
-        self._is_holding = False
-        while self._held_keys and not self._is_holding:
+    async def _replay_held_keys(self) -> None:
+        """Handle the held keys in order; if one of them opens another dialog, hold the rest again."""
+        self._is_holding_keys = False
+        while self._held_keys and not self._is_holding_keys:
             await self.on_event(self._held_keys.popleft())
 
     async def _check_bindings(self, key: str, priority: bool = False) -> bool:
@@ -497,14 +515,13 @@ class ExcerptApp(App[None], inherit_bindings=False):
     async def _wait_for_earlier_keys(self, key: str = "") -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(_KEY_WAIT_SECONDS):
-                while not await self._empty_key_queues(key):
+                while not await self._wait_for_key_queues(key):
                     pass
 
-    async def _empty_key_queues(self, key: str) -> bool:
-        """Wait until the keys before this one are handled, and return whether the same screen is in front.
+    async def _wait_for_key_queues(self, key: str) -> bool:
+        """Wait until the keys before `key` are handled, and return whether the screen in front is still the same.
 
-        Textual passes a key to the focused widget and looks up the next key's binding and target before that widget has
-        read the first.
+        Without this, Textual would look up the binding of a key before the focused widget has read the previous key.
         """
         screen = self.screen
         for node in self._nodes_to_wait_for(key):
@@ -514,7 +531,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
         return self.screen is screen
 
     def _nodes_to_wait_for(self, key: str) -> Sequence[DOMNode]:
-        """Return the nodes that may still read earlier keys and must be done with them before this key is handled."""
+        """Return the nodes that must have read all earlier keys before `key` is handled."""
         from excerpt.tui.common.dialog import OverlayScreen
 
         screen, focused = self.screen, self.focused
@@ -536,16 +553,16 @@ class ExcerptApp(App[None], inherit_bindings=False):
 
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
         if isinstance(renderable, ChopsUpdate | LayoutUpdate):
-            renderable = cast("RenderableType", ChangedCells(renderable, self._sent))
+            renderable = cast("RenderableType", ChangedCellsUpdate(renderable, self._terminal_content))
         super()._display(screen, renderable)
 
     def action_redraw(self) -> None:
-        """Redraw the whole screen, since another program may have written over it."""
+        """Redraw the whole screen, for example after another program has written over it."""
         self.refresh(layout=True)
         self.screen._compositor._dirty_regions.add(self.screen.region)
 
     @on(Driver.SignalResume)
-    def _resumed(self) -> None:
+    def _redraw_after_resume(self) -> None:
         # Textual resumes on an empty terminal and draws only what changes.
         self.action_redraw()
 
@@ -574,20 +591,21 @@ def check_terminal(environment: Mapping[str, str]) -> None:
         )
     if environment.get("TERM") == "dumb":
         raise ExcerptError(
-            "The app cannot be drawn on a terminal of type dumb.", "Use `excerpt search` or `excerpt pack` there."
+            "The app cannot be drawn on a terminal of the type “dumb”.", "Use `excerpt search` or `excerpt pack` there."
         )
 
 
 def run_app(
     vault: Path | None, settings: Settings, user_paths: Paths, message: str = "", store: StoreAddress | None = None
 ) -> None:
-    """Run the app on a vault until the user leaves; without a vault it asks for one.
+    """Run the app on a vault until the user leaves; without a `vault` the app asks for one.
 
-    The vault may be in a `store`. `message` is the reason for asking, or a message about the vault. Raises ExcerptError
-    if the terminal cannot show the app, and any unexpected exception that ended it.
+    `store` is the address of a vault in a store. `message` is shown at the start: why the user must choose a vault, or
+    a notice about the vault. Raises ExcerptError if the terminal cannot show the app, and any unexpected exception that
+    ended the app.
     """
     check_terminal(os.environ)
     app = ExcerptApp(vault, settings, user_paths, message=message, store=store)
     app.run()
-    if app.defect is not None:
-        raise app.defect
+    if app.fatal_exception is not None:
+        raise app.fatal_exception

@@ -1,7 +1,8 @@
-"""Copying text out of the terminal: by the system's tool, by tmux, by OSC 52, and always to a file.
+"""Copying of text to the clipboard by the system's tool, by tmux or by OSC 52, and always to a file.
 
-`plan` decides, `copy` executes, and `Copier` does both outside the event loop. Every route that can be verified is
-verified, and the message to the user names those that worked.
+OSC 52 is an escape sequence that asks the terminal to fill its clipboard. `plan_copy` chooses the routes, `copy` uses
+them, and `Copier` does both outside the event loop. The message to the user names the routes that worked; only OSC 52
+cannot be verified.
 """
 
 from __future__ import annotations
@@ -33,17 +34,18 @@ OSC_LIMIT = 74_994
 OSC_ROUTE = "the terminal (OSC 52)"
 
 MAX_COPIES = 50
-"""Number of files kept in the copies folder; older ones are deleted."""
+"""Maximum number of files in the folder of copies; the oldest are deleted."""
 
 _SCREEN_CHUNK = 760
-"""Characters of a sequence that GNU screen passes on at once; its buffer holds 768."""
+"""Characters of an escape sequence that GNU screen passes on at once; its buffer holds 768."""
 
 _TOOL_SECONDS = 3.0
+"""Maximum seconds that a clipboard tool may run."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
-    """A program that takes the text on its standard input."""
+class ClipboardTool:
+    """A program that copies its standard input to a clipboard. `encoding` is what it expects there."""
 
     name: str
     argv: tuple[str, ...]
@@ -51,21 +53,26 @@ class Tool:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """The routes to try.
+class CopyPlan:
+    """The routes by which a text is to be copied.
 
-    `osc` is "", "plain", "screen", or "tmux" (for tmux when its program is not found). `too_long`: the text needs the
-    terminal and exceeds `OSC_LIMIT`.
+    `tools` are the programs to run. `osc` is the form of the OSC 52 sequence: "plain", "screen" or "tmux" (if tmux runs
+    but its program is not found), "" for no sequence. `too_long`: only OSC 52 is available, and the text exceeds
+    `OSC_LIMIT`.
     """
 
-    tools: tuple[Tool, ...]
+    tools: tuple[ClipboardTool, ...]
     osc: str
     too_long: bool
 
 
 @dataclass(frozen=True, slots=True)
 class CopyOutcome:
-    """The result of a copy: the names of the routes that worked, and the file."""
+    """The result of a copy.
+
+    `routes` are the names of the routes that worked. `file` holds the text, None if it could not be written. `size` is
+    in bytes. `too_long`: the text exceeds `OSC_LIMIT` and could not be sent to the terminal.
+    """
 
     routes: tuple[str, ...]
     file: Path | None
@@ -74,49 +81,51 @@ class CopyOutcome:
 
 
 FindProgram = Callable[[str], str | None]
+"""Function that returns the path of an installed program by its name, None for others."""
 
 
-def plan(environment: Mapping[str, str], which: FindProgram, platform: str, size: int) -> Plan:
-    """Return the routes for `size` bytes of text on `platform` (as `sys.platform`); `which` finds programs.
+def plan_copy(environment: Mapping[str, str], which: FindProgram, platform: str, size: int) -> CopyPlan:
+    """Return the routes for copying `size` bytes of text on `platform` (a value of `sys.platform`).
 
-    Over ssh the system's tools would fill the clipboard of the wrong machine, so only tmux and the terminal are used.
-    OSC 52 is used only if there is nothing else, since it cannot be verified.
+    Over ssh the system's tools would fill the clipboard of the remote machine, so only tmux and OSC 52 are used there.
+    OSC 52 is used only if there is no other route, since it cannot be verified.
     """
-    tools: list[Tool] = []
+    tools: list[ClipboardTool] = []
     in_tmux = bool(environment.get("TMUX"))
-    remote = "SSH_CONNECTION" in environment or "SSH_TTY" in environment
-    if not remote and (tool := _system_tool(environment, which, platform)):
+    is_remote = "SSH_CONNECTION" in environment or "SSH_TTY" in environment
+    if not is_remote and (tool := _find_system_tool(environment, which, platform)):
         tools.append(tool)
     too_long = not tools and size > OSC_LIMIT
     if in_tmux and which("tmux"):
-        tools.append(Tool("tmux", ("tmux", "load-buffer", "-w", "-")))
+        tools.append(ClipboardTool("tmux", ("tmux", "load-buffer", "-w", "-")))
     osc = "tmux" if in_tmux else "screen" if environment.get("STY") else "plain"
-    return Plan(tuple(tools), "" if tools or too_long else osc, too_long)
+    return CopyPlan(tuple(tools), "" if tools or too_long else osc, too_long)
 
 
-def _system_tool(environment: Mapping[str, str], which: FindProgram, platform: str) -> Tool | None:
-    candidates: list[Tool] = []
+def _find_system_tool(environment: Mapping[str, str], which: FindProgram, platform: str) -> ClipboardTool | None:
+    """Return the first installed clipboard tool for this platform and desktop; None if there is none."""
+    candidates: list[ClipboardTool] = []
     if platform == "darwin":
-        candidates.append(Tool("pbcopy", ("pbcopy",)))
+        candidates.append(ClipboardTool("pbcopy", ("pbcopy",)))
     if "com.termux" in environment.get("PREFIX", ""):
-        candidates.append(Tool("termux-clipboard-set", ("termux-clipboard-set",)))
+        candidates.append(ClipboardTool("termux-clipboard-set", ("termux-clipboard-set",)))
     if environment.get("WAYLAND_DISPLAY"):
-        candidates.append(Tool("wl-copy", ("wl-copy",)))
+        candidates.append(ClipboardTool("wl-copy", ("wl-copy",)))
     if environment.get("DISPLAY") and platform != "darwin":
-        candidates.append(Tool("xclip", ("xclip", "-selection", "clipboard")))
-        candidates.append(Tool("xsel", ("xsel", "--input", "--clipboard")))
+        candidates.append(ClipboardTool("xclip", ("xclip", "-selection", "clipboard")))
+        candidates.append(ClipboardTool("xsel", ("xsel", "--input", "--clipboard")))
     if platform == "win32" or environment.get("WSL_DISTRO_NAME"):
-        candidates.append(Tool("clip.exe", ("clip.exe",), "utf-16"))
+        candidates.append(ClipboardTool("clip.exe", ("clip.exe",), "utf-16"))
     return next((tool for tool in candidates if which(tool.argv[0])), None)
 
 
 def osc_sequence(text: str, osc: str) -> str:
-    """Return the OSC 52 sequence for `text`.
+    """Return the OSC 52 escape sequence that copies `text`, in the form `osc` ("plain", "screen" or "tmux").
 
-    For "tmux" it is sent in two ways: as it is, for `set-clipboard on`, and wrapped for the outer terminal, for
-    `allow-passthrough`. For "screen" it is split into pieces.
+    For "tmux" the sequence comes twice: plain for the option `set-clipboard on`, and wrapped for the outer terminal for
+    `allow-passthrough`. For "screen" it is split into pieces that fit its buffer.
     """
-    sequence = f"\x1b]52;c;{base64.b64encode(bytes_of(text)).decode()}\a"
+    sequence = f"\x1b]52;c;{base64.b64encode(encode_text(text)).decode()}\a"
     if osc == "screen":
         pieces = (sequence[at : at + _SCREEN_CHUNK] for at in range(0, len(sequence), _SCREEN_CHUNK))
         return "".join(f"\x1bP{piece}\x1b\\" for piece in pieces)
@@ -124,30 +133,30 @@ def osc_sequence(text: str, osc: str) -> str:
     return sequence + wrapped if osc == "tmux" else sequence
 
 
-def bytes_of(text: str) -> bytes:
-    """Return the bytes of a copy: UTF-8, as `excerpt pack -o` writes them. Invalid UTF-8 in a path becomes escapes."""
+def encode_text(text: str) -> bytes:
+    """Encode a text for copying: in UTF-8, as `excerpt pack -o` does. Invalid UTF-8 of a path becomes escapes."""
     return text.encode("utf-8", "backslashreplace")
 
 
-def copy(text: str, chosen: Plan, folder: Path, now: datetime, suffix: str = ".md") -> CopyOutcome:
-    """Send `text` to the tools of a plan and to a file, and wait for them.
+def copy(text: str, copy_plan: CopyPlan, folder: Path, now: datetime, suffix: str = ".md") -> CopyOutcome:
+    """Copy `text` by the tools of a plan and to a new file in `folder`, and wait for both.
 
-    OSC 52 is only listed as a route: the caller sends it.
+    `now` names the file. If the plan has OSC 52, it is added to the routes, but the caller must send it.
     """
-    routes = [_route(tool) for tool in chosen.tools if _run(tool, text)]
-    if chosen.osc:
+    routes = [_route_name(tool) for tool in copy_plan.tools if _run_tool(tool, text)]
+    if copy_plan.osc:
         routes.append(OSC_ROUTE)
-    file = write_file(text, folder, f"copy-{timestamp(now)}{suffix}")
+    file = write_file(text, folder, f"copy-{format_timestamp(now)}{suffix}")
     for old in sorted(folder.glob("copy-*"))[:-MAX_COPIES] if file else ():
         with suppress(OSError):
             old.unlink()
-    return CopyOutcome(tuple(routes), file, len(bytes_of(text)), chosen.too_long)
+    return CopyOutcome(tuple(routes), file, len(encode_text(text)), copy_plan.too_long)
 
 
-def _route(tool: Tool) -> str:
-    """Return the tool's name; for tmux also whether only its own buffer was filled.
+def _route_name(tool: ClipboardTool) -> str:
+    """Return the tool's name for the message to the user.
 
-    That is the case if tmux knows no clipboard of the outer terminal.
+    For tmux it says if only tmux's own buffer was filled, because the outer terminal has no clipboard feature.
     """
     if tool.name != "tmux":
         return tool.name
@@ -164,15 +173,15 @@ def _route(tool: Tool) -> str:
     return "tmux, its own buffer only" if features and "clipboard" not in features.split(",") else tool.name
 
 
-def _run(tool: Tool, text: str) -> bool:
-    """Run a tool and return whether it took the text.
+def _run_tool(tool: ClipboardTool, text: str) -> bool:
+    """Run a tool with `text` as its input, and return whether it succeeded.
 
-    Its output is discarded, because xclip stays in the background and would keep a pipe open.
+    The output of the tool is discarded, because xclip stays in the background and would keep a pipe open.
     """
     try:
         result = subprocess.run(
             program_command(tool.argv),
-            input=bytes_of(text) if tool.encoding == "utf-8" else text.encode(tool.encoding, "replace"),
+            input=encode_text(text) if tool.encoding == "utf-8" else text.encode(tool.encoding, "replace"),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             timeout=_TOOL_SECONDS,
@@ -183,89 +192,93 @@ def _run(tool: Tool, text: str) -> bool:
     return result.returncode == 0
 
 
-def timestamp(now: datetime) -> str:
-    """Return a time as part of a file name that sorts by time."""
+def format_timestamp(now: datetime) -> str:
+    """Return a time in a form for file names, so that they sort by time."""
     return f"{now:%Y%m%d-%H%M%S-%f}"
 
 
 def write_file(text: str, folder: Path, name: str) -> Path | None:
-    """Write `text` to a file that only its owner may read; return None if that fails."""
+    """Write `text` to a file that only its owner may read, and return the file; None if it cannot be written."""
     file = folder / name
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as output:
-            output.write(bytes_of(text))
+            output.write(encode_text(text))
     except OSError:
         return None
     return file
 
 
 def copy_toast(outcome: CopyOutcome, what: str, tokens: int | None) -> str:
-    """Return the toast of a copy: what was copied by which routes, and the file.
+    """Return the toast (a short notice) about a copy to the clipboard, in two lines.
 
-    Two short lines, because the toast covers what is read. The size is in tokens, or in bytes if `tokens` is None.
+    It says what was copied, by which routes, and to which file. `what` names the copied text, such as "Pack". The size
+    is given in tokens, or in bytes if `tokens` is None.
     """
-    size = _size(what, tokens, outcome.size)
+    size = _size_text(what, tokens, outcome.size)
     if outcome.routes:
-        saved = f"\nSaved as {_short(outcome.file)}" if outcome.file else ""
+        saved = f"\nSaved as {_abbreviate_home(outcome.file)}" if outcome.file else ""
         if outcome.routes == (OSC_ROUTE,):
             return f"{size}, sent to {OSC_ROUTE}, unconfirmed{saved}"
         caveat = ", more than many terminals accept" if outcome.too_long else ""
         return f"{size}, copied by {' and '.join(outcome.routes)}{caveat}{saved}"
     reason = "too long for the terminal's clipboard" if outcome.too_long else "no clipboard accepted it"
-    where = f"It is in {_short(outcome.file)}" if outcome.file else "No file could be written either"
+    where = f"Saved as {_abbreviate_home(outcome.file)}" if outcome.file else "No file could be written either"
     return f"{size}, {reason}\n{where}"
 
 
-def _short(file: Path) -> str:
+def _abbreviate_home(file: Path) -> str:
     home = Path.home()
     return f"~/{file.relative_to(home)}" if file.is_relative_to(home) else str(file)
 
 
 def file_toast(file: Path | None, size: int, what: str, tokens: int | None) -> str:
-    """Return the toast of a copy that was written only to a file."""
-    where = f", written\n{_short(file)}" if file else ". No file could be written."
-    return _size(what, tokens, size) + where
+    """Return the toast (a short notice) about a text that was written only to a file; None if that failed.
+
+    `size` is in bytes; `what` and `tokens` are as in `copy_toast`.
+    """
+    where = f", written\n{_abbreviate_home(file)}" if file else ". No file could be written."
+    return _size_text(what, tokens, size) + where
 
 
-def _size(what: str, tokens: int | None, size: int) -> str:
+def _size_text(what: str, tokens: int | None, size: int) -> str:
     return f"{what}: {format_count(tokens, 'token')}" if tokens is not None else f"{what}: {format_count(size, 'byte')}"
 
 
 @dataclass(frozen=True, slots=True)
 class CopyReport:
-    """The message about a copy, and whether any route took it."""
+    """The message to the user about a copy. `is_copied`: at least one route worked."""
 
     message: str
     is_copied: bool
 
 
 class Copier:
-    """Copying outside the event loop; copied packs are added to the savings.
+    """Copies texts outside the event loop, and adds copied packs to the total of saved tokens.
 
-    `environment` is that of the user's shell, `send` writes to the terminal.
+    `environment` is that of the user's shell. `write_to_terminal` writes an escape sequence to the terminal.
     """
 
     def __init__(
-        self, vault: Path, user_paths: Paths, environment: Mapping[str, str], send: Callable[[str], None]
+        self, vault: Path, user_paths: Paths, environment: Mapping[str, str], write_to_terminal: Callable[[str], None]
     ) -> None:
         self._savings_file = user_paths.savings_file(vault)
         self._folder = user_paths.copies_folder()
         self._environment = environment
-        self._send = send
+        self._write_to_terminal = write_to_terminal
 
     async def copy(self, request: CopyRequested) -> CopyReport:
-        """Copy to the clipboard and a file, or only to a file of the user's own."""
-        size, now = len(bytes_of(request.text)), datetime.now()
+        """Copy a text to the clipboard and a file, or only to a file if the request says so."""
+        size, now = len(encode_text(request.text)), datetime.now()
         if request.to_file:
-            name = f"pack-{timestamp(now)}{request.suffix}"
+            name = f"pack-{format_timestamp(now)}{request.suffix}"
             file = await asyncio.to_thread(write_file, request.text, self._folder, name)
             report = CopyReport(file_toast(file, size, request.what, request.tokens), file is not None)
         else:
-            chosen = plan(self._environment, find_program, sys.platform, size)
-            outcome = await asyncio.to_thread(copy, request.text, chosen, self._folder, now, request.suffix)
-            if chosen.osc:
-                self._send(osc_sequence(request.text, chosen.osc))
+            copy_plan = plan_copy(self._environment, find_program, sys.platform, size)
+            outcome = await asyncio.to_thread(copy, request.text, copy_plan, self._folder, now, request.suffix)
+            if copy_plan.osc:
+                self._write_to_terminal(osc_sequence(request.text, copy_plan.osc))
             report = CopyReport(copy_toast(outcome, request.what, request.tokens), bool(outcome.routes))
         if request.pack is not None and request.pack.format is not Format.JSON:
             await asyncio.to_thread(_add_to_savings, self._savings_file, request.pack)
@@ -273,7 +286,7 @@ class Copier:
 
 
 def _add_to_savings(file: Path, pack: PackResult) -> None:
-    """Add a pack to the running total, as `excerpt pack` does. Ignores write errors, which do not affect the copy."""
+    """Add a pack to the total of saved tokens, as `excerpt pack` does; ignore errors, since the copy is unaffected."""
     from excerpt.pack.savings import SavingsFile
 
     with suppress(OSError):

@@ -1,8 +1,9 @@
-"""The engine in its own thread, and a second thread that opens the next generation of its index.
+"""The search engine in its own thread, and a second thread that opens new generations of the index.
 
-Everything heavy is imported here, after the first frame. The second thread opens a new generation while requests are
-answered from the current one; the engines are exchanged between two requests. At most one generation is being opened:
-later commits are opened after it, all at once.
+A generation is a committed state of the index; each commit raises its number. The second thread opens a new generation
+while the first answers requests from the current one. The new engine replaces the old one between two requests. Only
+one generation is opened at a time; all commits made meanwhile are opened together after it. Large modules are imported
+in these threads, after the first frame.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from excerpt.tui.request_thread import (
     Question,
     Request,
     RequestThread,
-    failure_of,
+    make_failure,
 )
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class QuestionQueue(Protocol):
-    """What a controller needs of the engine: answers to the newest request of each kind, on the event loop."""
+    """The methods of the engine worker that controllers use: to ask questions and to cancel them."""
 
     @property
     def is_open(self) -> bool: ...
@@ -52,16 +53,16 @@ class QuestionQueue(Protocol):
         on_failure: Callable[[Failure], object] | None = None,
     ) -> None: ...
 
-    def forget(self, kind: str) -> None: ...
+    def cancel(self, kind: str) -> None: ...
 
     def is_waiting(self, kind: str) -> bool: ...
 
 
 class EngineWorker:
-    """A snapshot with an engine, both used from one thread only, and a thread that prepares the next.
+    """Worker that answers questions with a search engine in one thread, and opens new generations in another.
 
-    Opened generations and failures are posted. Requests before an index is open are dropped; the sender repeats them at
-    IndexOpened.
+    It posts IndexOpened and Failure messages to the screen. Questions asked before an index is open are dropped; the
+    sender repeats them when it handles IndexOpened.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class EngineWorker:
         loop: EventLoop,
         store: StoreAddress | None = None,
     ) -> None:
-        """Prepare the worker; with a `store` the engine answers from that instead of an index."""
+        """Prepare the worker. With a `store`, the engine answers from that in place of the index."""
         self._vault = vault
         self._store = store
         self._user_paths = user_paths
@@ -80,7 +81,7 @@ class EngineWorker:
         self._settings = settings
         self._loop = loop
         self._requests = RequestThread("engine", loop, on_idle=_trim_memory, on_end=self._close_snapshots)
-        self._opener = threading.Thread(target=self._open_generations, name="generations", daemon=True)
+        self._generation_thread = threading.Thread(target=self._open_generations, name="generations", daemon=True)
         self._condition = threading.Condition()
         self._is_closed = False
         self._has_open_request = False
@@ -93,39 +94,39 @@ class EngineWorker:
 
     @property
     def is_open(self) -> bool:
-        """Whether an index is open to answer from."""
+        """Whether an index or store is open, so that questions are answered."""
         return self._engine is not None
 
     def start(self) -> None:
-        self._opener.start()
+        self._generation_thread.start()
 
     def close(self, wait: float = 2.0) -> None:
-        """End the threads, waiting at most `wait` seconds for what they are doing."""
+        """End both threads after their current work; wait at most `wait` seconds for that."""
         with self._condition:
             self._is_closed = True
             self._condition.notify_all()
         until = time.monotonic() + wait
-        if self._opener.is_alive():
-            self._opener.join(wait)
+        if self._generation_thread.is_alive():
+            self._generation_thread.join(wait)
         self._requests.close(max(until - time.monotonic(), 0))
 
-    def use(self, settings: Settings) -> None:
-        """Use other settings as soon as an engine with them is ready."""
+    def use_settings(self, settings: Settings) -> None:
+        """Use other settings from the moment when an engine with these settings is ready."""
         with self._condition:
             self._settings = settings
             self._has_new_settings = True
         self.open()
 
     def open(self) -> None:
-        """Open the newest generation unless it is in use, and post the status of the index."""
+        """Have the newest generation opened, unless it is in use, and the status of the index posted."""
         with self._condition:
             self._has_open_request = True
             self._condition.notify_all()
 
     def check_for_changes(self) -> None:
-        """Check for changes pushed to the store since the last check; if it could not be opened, try again."""
+        """Look for changes pushed to the store since the last check; if the store is not open, try to open it."""
         if self._engine is not None:
-            self._requests.queue_task("renew", Priority.UPKEEP, partial(self._with_engine, self._renew))
+            self._requests.queue_task("renew", Priority.UPKEEP, partial(self._run_on_engine, self._refresh_engine))
         else:
             self.open()
 
@@ -137,32 +138,35 @@ class EngineWorker:
         *,
         is_interim: bool = False,
     ) -> None:
-        """Ask a question; an earlier one of its kind that is not answered yet is dropped.
+        """Ask a question. An earlier question of the same kind is dropped if it is not answered yet.
 
-        With `is_interim` its answer is delivered even if a newer question was asked meanwhile.
+        With `is_interim` the answer is delivered even if a newer question of the kind was asked meanwhile.
         """
-        run = partial(self._with_engine, question.answer)
+        run = partial(self._run_on_engine, question.answer)
         self._requests.ask(Request(question.kind, question.priority, run, on_answer, on_failure, is_interim))
 
-    def forget(self, kind: str) -> None:
-        """Cancel the questions of a kind: they are not answered any more."""
-        self._requests.forget(kind)
+    def cancel(self, kind: str) -> None:
+        """Cancel all questions of a kind, so that their answers are not delivered."""
+        self._requests.cancel(kind)
 
     def is_waiting(self, kind: str) -> bool:
-        """Return whether the newest question of a kind is neither answered nor failed."""
+        """Return whether the newest question of a kind has neither been answered nor failed."""
         return self._requests.is_waiting(kind)
 
     @property
-    def last_delivered(self) -> int:
-        """Number of the answer that was delivered last, for `mark_drawn`."""
-        return self._requests.last_delivered
+    def last_delivered_number(self) -> int:
+        """Number of the request whose answer was delivered most recently, for `mark_drawn`."""
+        return self._requests.last_delivered_number
 
     def mark_drawn(self, number: int) -> None:
-        """Report that an answer is on the screen: the thread continues with requests of lower priority."""
+        """Report that the answer to request `number` is on the screen, so that the thread starts the next request."""
         self._requests.mark_drawn(number)
 
-    def _with_engine(self, run: Callable[[Engine], Answer]) -> Answer:
-        """Return the result of `run` on the engine, computed in one read transaction."""
+    def _run_on_engine(self, run: Callable[[Engine], Answer]) -> Answer:
+        """Call `run` with the engine in one read transaction, and return its result.
+
+        Raises NotReadyError if no index is open.
+        """
         engine = self._engine
         if engine is None:
             raise NotReadyError
@@ -175,7 +179,7 @@ class EngineWorker:
     # --- generations --------------------------------------------------------------------------------------------------
 
     def _open_generations(self) -> None:
-        """Open requested generations, one at a time: the next only when the last is in use."""
+        """Open requested generations until the worker is closed; each only after the previous one is in use."""
         while True:
             with self._condition:
                 while not self._is_closed and (self._next_engine is not None or not self._has_open_request):
@@ -187,29 +191,33 @@ class EngineWorker:
             if engine is not None:
                 engine.snapshot.shrink_log()
             try:
-                self._open()
+                self._open_generation()
             except Exception as error:  # an uncaught error would end the thread silently
                 self._is_store_lost = self._is_store_lost or isinstance(error, StoreUnusableError)
-                self._loop.post_from_thread(failure_of("open", error))
+                self._loop.post_from_thread(make_failure("open", error))
 
-    def _open_snapshot(self, before: Corpus | None) -> Corpus:
+    def _open_snapshot(self, previous_snapshot: Corpus | None) -> Corpus:
+        """Open the newest state of the store or of the index, which may reuse data of the previous snapshot."""
         if self._store is not None:
             from excerpt.store.snapshot import StoreSnapshot
 
             return StoreSnapshot.open(self._store, self._settings)
         from excerpt.index.snapshot import Snapshot
 
-        return Snapshot.open(self._folder, self._settings, before=before if isinstance(before, Snapshot) else None)
+        return Snapshot.open(
+            self._folder, self._settings, before=previous_snapshot if isinstance(previous_snapshot, Snapshot) else None
+        )
 
-    def _renew(self, engine: Engine) -> None:
-        """Post the status if changes were pushed since the last post, or a lost store is back."""
+    def _refresh_engine(self, engine: Engine) -> None:
+        """Read what was pushed to the store; post its status if it changed or the store is reachable again."""
         snapshot = engine.refresh_snapshot()
         if snapshot.generation != self._generation or self._is_store_lost:
             self._is_store_lost = False
             self._generation = snapshot.generation
             self._loop.post_from_thread(IndexOpened(snapshot.status()))
 
-    def _open(self) -> None:
+    def _open_generation(self) -> None:
+        """Open the newest generation. If it or the settings are new, prepare an engine and queue its use."""
         from excerpt.search.engine import Engine
         from excerpt.search.usage import UseLog
 
@@ -217,13 +225,13 @@ class EngineWorker:
             self._use_log = UseLog(self._user_paths.use_file(self._vault))
         old = self._engine.snapshot if self._engine is not None else None
         with self._condition:
-            is_repeat, self._has_new_settings = self._has_new_settings, False
+            has_new_settings, self._has_new_settings = self._has_new_settings, False
         snapshot = self._open_snapshot(old)
         try:
             # A build may note skipped files without a new generation.
             status = snapshot.status()
-            like = old is not None and snapshot.edition == old.edition and not is_repeat
-            engine = None if like else Engine(snapshot, self._settings, self._use_log)
+            is_same_edition = old is not None and snapshot.edition == old.edition and not has_new_settings
+            engine = None if is_same_edition else Engine(snapshot, self._settings, self._use_log)
             if engine is not None and old is not None:
                 engine.warm_without_model()
         except BaseException:
@@ -234,41 +242,42 @@ class EngineWorker:
             if is_next:
                 self._next_engine = engine
         if is_next:
-            self._requests.queue_task("exchange", Priority.INDEX, lambda: self._exchange(status, is_repeat))
+            self._requests.queue_task("exchange", Priority.INDEX, lambda: self._swap_engines(status, has_new_settings))
             return
         snapshot.close()
         self._loop.post_from_thread(IndexOpened(status))
 
-    def _exchange(self, status: Status, is_repeat: bool) -> None:
+    def _swap_engines(self, status: Status, has_new_settings: bool) -> None:
+        """Use the next engine from now on, post its status, and close the previous one."""
         with self._condition:
             old, self._engine, self._next_engine = self._engine, self._next_engine, None
             self._condition.notify_all()
         # The next engine is prepared already.
-        self._requests.replace("warm", lambda: self._warm(()))
+        self._requests.replace_waiting_task("warm", lambda: self._warm_caches(()))
         self._generation, self._is_store_lost = status.generation, False
-        self._loop.post_from_thread(IndexOpened(status, is_repeat))
+        self._loop.post_from_thread(IndexOpened(status, has_new_settings))
         if old is not None:
             old.snapshot.close()
         elif self._engine is not None:
-            self._warm((*self._engine.warm_steps(), self._open_tokenizer))
+            self._warm_caches((*self._engine.warm_steps(), self._open_tokenizer))
 
-    def _warm(self, steps: Sequence[Callable[[], object]]) -> None:
-        """Load caches of the first engine step by step, with requests in between.
+    def _warm_caches(self, steps: Sequence[Callable[[], object]]) -> None:
+        """Load the caches of the first engine: run the first of `steps`, and queue the rest behind waiting requests.
 
-        Later engines are prepared before they are used.
+        Later engines are prepared before they are used, so they need no steps.
         """
         if steps:
             steps[0]()
-            self._requests.queue_task("warm", Priority.UPKEEP, lambda: self._warm(steps[1:]))
+            self._requests.queue_task("warm", Priority.UPKEEP, lambda: self._warm_caches(steps[1:]))
             return
         # Exclude long-lived objects from collection: a full one takes up to 0.3 s here and stops the screen, whichever
         # thread it runs on. Only once: later there may be garbage, which would be frozen for good.
         gc.freeze()
 
     def _open_tokenizer(self) -> None:
-        """Open the tokenizer so that the first pack does not block the screen.
+        """Open the tokenizer now, so that the first pack does not block the screen.
 
-        Loading it takes 60 ms and its first non-ASCII word 160 ms, in which no other Python thread runs.
+        Loading the tokenizer takes 60 ms and its first non-ASCII word 160 ms, during which no other Python thread runs.
         """
         from excerpt.text.tokens import open_tokenizer
 
@@ -282,10 +291,10 @@ class EngineWorker:
 
 
 def _trim_memory() -> None:
-    """Make the C library return freed memory to the system.
+    """Make the C library return freed memory to the operating system, in 3 ms.
 
-    The arrays of each search leave holes, 30 MB in an hour. Takes 3 ms. Does nothing unless the C library is glibc;
-    others return memory by themselves.
+    Freed arrays of searches otherwise add 30 MB in an hour to the process. This does nothing unless the C library is
+    glibc; others return memory by themselves.
     """
     if sys.platform == "linux":
         import ctypes

@@ -1,6 +1,6 @@
-"""The user's keymap over the table of keys: validation, clashes, and how a key is written on the screen.
+"""The user's keymap, which replaces keys of the key table: its validation, and how a key is written on the screen.
 
-Does not import Textual, so that a command can check a keymap.
+This module does not import Textual, so that a command can check a keymap.
 """
 
 from __future__ import annotations
@@ -9,30 +9,31 @@ import difflib
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 
-from excerpt.tui.key_table import CONTEXTS, FIELD, PARENT_CONTEXTS, Key
+from excerpt.tui.key_table import CONTEXTS, FIELD_KEYS, PARENT_CONTEXTS, KeyBinding
 
-UNSAFE = frozenset({"ctrl+h", "ctrl+i", "ctrl+j", "ctrl+m", "alt+b", "alt+f"})
-"""Keys that a terminal cannot tell apart from others.
+AMBIGUOUS_KEYS = frozenset({"ctrl+h", "ctrl+i", "ctrl+j", "ctrl+m", "alt+b", "alt+f"})
+"""Keys that the app cannot tell apart from others.
 
-They are sent for backspace, tab and enter, or read by Textual for ctrl+left and ctrl+right of some terminals.
+A terminal sends backspace, tab or enter for some. Textual takes alt+b and alt+f for ctrl+left and ctrl+right, which
+some terminals send so.
 """
 
 
-def keys_of(binding: Key, keymap: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the keys of a binding under the user's keymap."""
+def binding_keys(binding: KeyBinding, keymap: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the keys of a binding: those of the keymap (keys by binding id), else those of the key table."""
     keys = keymap.get(binding.id, binding.keys)
     return tuple(key.strip() for key in keys.split(",") if key.strip())
 
 
-def bindable() -> dict[str, tuple[str, str]]:
-    """Return every action that a keymap may name, with its description and default keys, by id."""
+def bindable_actions() -> dict[str, tuple[str, str]]:
+    """Return the description and the default keys of every action that a keymap may name, by the action's id."""
     return {binding.id: (binding.what, binding.keys) for keys in CONTEXTS.values() for binding in keys}
 
 
 def validate_keymap(keymap: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """Return the valid part of a keymap, and one sentence for each entry that is invalid or clashes."""
+    """Return the valid entries of a keymap, and one sentence for each invalid entry and for each clash."""
     known = {binding.id: binding for keys in CONTEXTS.values() for binding in keys}
-    good: dict[str, str] = {}
+    valid: dict[str, str] = {}
     problems: list[str] = []
     for id_, keys in keymap.items():
         if id_ not in known:
@@ -42,23 +43,26 @@ def validate_keymap(keymap: Mapping[str, str]) -> tuple[dict[str, str], list[str
             )
         elif not keys.strip(" ,"):
             problems.append(f"{id_} has no key.")
-        elif unsafe := sorted(UNSAFE.intersection(k.strip() for k in keys.split(","))):
+        elif unsafe := sorted(AMBIGUOUS_KEYS.intersection(k.strip() for k in keys.split(","))):
             problems.append(f"{unsafe[0]} cannot be used for {id_}: terminals send another key for it.")
-        elif typed := [key for key in map(_named, keys.split(",")) if _is_before_typing(known[id_]) and is_typed(key)]:
+        elif typed := [
+            key for key in map(_textual_name, keys.split(",")) if _prevents_typing(known[id_]) and is_typed(key)
+        ]:
             problems.append(f"{format_key(typed[0])} cannot be used for {id_}: you could not type it any more.")
         else:
-            good[id_] = ",".join(_named(key) for key in keys.split(",") if key.strip())
-    return good, problems + find_clashes(good)
+            valid[id_] = ",".join(_textual_name(key) for key in keys.split(",") if key.strip())
+    return valid, problems + find_clashes(valid)
 
 
-def _named(key: str) -> str:
-    """Return a key under Textual's name: `question_mark` for `?`."""
+def _textual_name(key: str) -> str:
+    """Return Textual's name of a key, such as `question_mark` for `?`."""
     *modifiers, last = key.strip().split("+") if not key.strip().endswith("+") else (*key.strip()[:-1].split("+"), "+")
-    return "+".join((*filter(None, modifiers), _SIGNS.get(last, last)))
+    return "+".join((*filter(None, modifiers), _NAMES_BY_SIGN.get(last, last)))
 
 
-def _is_before_typing(binding: Key) -> bool:
-    return (binding.first and not has_typed_key(binding)) or binding in FIELD
+def _prevents_typing(binding: KeyBinding) -> bool:
+    """Return whether a character bound to this action could no longer be typed into a focused field."""
+    return (binding.has_priority and not has_typed_key(binding)) or binding in FIELD_KEYS
 
 
 def typed_character(key: str) -> str | None:
@@ -66,7 +70,7 @@ def typed_character(key: str) -> str | None:
 
     Textual's `key_to_character` does not know "slash", although that is its own name for the key.
     """
-    return key if len(key) == 1 else _CHARACTERS.get(key)
+    return key if len(key) == 1 else _SIGNS_BY_NAME.get(key)
 
 
 def is_typed(key: str) -> bool:
@@ -74,23 +78,23 @@ def is_typed(key: str) -> bool:
     return typed_character(key) is not None
 
 
-def has_typed_key(binding: Key) -> bool:
-    """Return whether one of the table's keys for a binding is a character."""
-    return any(is_typed(key) for key in keys_of(binding, {}))
+def has_typed_key(binding: KeyBinding) -> bool:
+    """Return whether the key table gives a binding a key that types a character."""
+    return any(is_typed(key) for key in binding_keys(binding, {}))
 
 
 def find_clashes(keymap: Mapping[str, str]) -> list[str]:
-    """Return one sentence for each key that two bindings share in contexts that work together.
+    """Return one sentence for each key that two bindings share in contexts whose keys work together.
 
-    The binding that the keymap changes is named last. A key that the table itself gives to a context and to the one
-    around it is no clash.
+    The binding that the keymap changes is named last. A key that the key table itself gives to a context and to the
+    context around it is no clash.
     """
     sentences: dict[str, None] = {}
     for context in CONTEXTS:
-        bindings_by_key: dict[str, Key] = {}
+        bindings_by_key: dict[str, KeyBinding] = {}
         for scope in (*reversed(list(parent_contexts(context))), context):
             for binding in CONTEXTS[scope]:
-                for key in keys_of(binding, keymap):
+                for key in binding_keys(binding, keymap):
                     first = bindings_by_key.setdefault(key, binding)
                     if first.id != binding.id and not _is_overridden(key, first, binding):
                         first_id, second_id = sorted((first.id, binding.id), key=lambda id_: id_ in keymap)
@@ -98,24 +102,25 @@ def find_clashes(keymap: Mapping[str, str]) -> list[str]:
     return list(sentences)
 
 
-def _is_overridden(key: str, outer: Key, inner: Key) -> bool:
-    """Return whether the table binds a key in an inner context too, where the inner binding takes precedence."""
-    is_in_both = key in keys_of(outer, {}) and key in keys_of(inner, {})
-    return is_in_both and not _is_before_typing(outer)
+def _is_overridden(key: str, outer: KeyBinding, inner: KeyBinding) -> bool:
+    """Return whether the key table itself gives `key` to both bindings, so that the inner one takes precedence."""
+    is_in_both = key in binding_keys(outer, {}) and key in binding_keys(inner, {})
+    return is_in_both and not _prevents_typing(outer)
 
 
 def parent_contexts(context: str) -> Iterator[str]:
-    """Yield the contexts around a context, whose keys work there too, the nearest first."""
+    """Yield the contexts around a context, the innermost first. Their keys work in the context too."""
     while (parent := PARENT_CONTEXTS.get(context)) is not None:
         yield parent
         context = parent
 
 
 def find_unreliable_keys(keymap: Mapping[str, str]) -> list[str]:
-    """Return one sentence for each key that only some terminals can send.
+    """Return one sentence for each key of a keymap that only some terminals can send.
 
-    Such keys have super or hyper; or ctrl with shift, a digit, enter, tab or a sign without a control character; or alt
-    with a digit or sign, which Textual reads as typed.
+    These are keys with super, hyper or meta; ctrl with shift, a digit, enter, tab or a sign that has no control
+    character; shift with another key than tab or a movement key; and alt with a digit or sign, which Textual reads as
+    typed.
     """
     return [
         f"{key} (for {id_}) is not sent by most terminals."
@@ -129,12 +134,12 @@ def _is_unreliable(key: str) -> bool:
     *modifiers, last = key.split("+")
     if {"super", "hyper", "meta"}.intersection(modifiers):
         return True
-    if last in _WITH_MODIFIERS or (last[:1] == "f" and last[1:].isdigit()):
+    if last in _KEYS_WITH_MODIFIERS or (last[:1] == "f" and last[1:].isdigit()):
         return False
     if modifiers == ["alt"]:
         return not (last.isalpha() and len(last) == 1) and last != "enter"
     if "ctrl" in modifiers:
-        return "shift" in modifiers or not ((last.isalpha() and len(last) == 1) or last in _CONTROL)
+        return "shift" in modifiers or not ((last.isalpha() and len(last) == 1) or last in _SIGNS_WITH_CTRL)
     return "shift" in modifiers and last != "tab"
 
 
@@ -146,20 +151,24 @@ _TEXTUAL_NAMES = {
     "plus_sign": "plus",
     "low_line": "underscore",
 }
-_SIGNS = {
+_NAMES_BY_SIGN = {
     sign: _TEXTUAL_NAMES.get(name, name)
     for sign in map(chr, range(0x20, 0x7F))
     if not sign.isalnum() and (name := unicodedata.name(sign).lower().replace(" ", "_").replace("-", "_"))
 }
-"""Textual's names of the signs that can be typed."""
+"""Textual's names of the ASCII signs, by sign."""
 
-_CHARACTERS = {name: sign for sign, name in _SIGNS.items()}
+_SIGNS_BY_NAME = {name: sign for sign, name in _NAMES_BY_SIGN.items()}
 
-_WITH_MODIFIERS = frozenset({"up", "down", "left", "right", "home", "end", "pageup", "pagedown", "insert", "delete"})
-_CONTROL = frozenset({"backslash", "right_square_bracket", "circumflex_accent", "underscore", "at", "@", "space"})
+_KEYS_WITH_MODIFIERS = frozenset(
+    {"up", "down", "left", "right", "home", "end", "pageup", "pagedown", "insert", "delete"}
+)
+_SIGNS_WITH_CTRL = frozenset(
+    {"backslash", "right_square_bracket", "circumflex_accent", "underscore", "at", "@", "space"}
+)
 
 
-_NAMES = {
+_KEY_SIGNS = {
     "escape": "esc",
     "enter": "⏎",
     "backspace": "⌫",
@@ -188,14 +197,14 @@ _NAMES = {
 
 
 def format_keys(keys: Sequence[str]) -> str:
-    """Return keys as written on the screen.
+    """Return keys as written on the screen, separated by spaces.
 
-    ctrl+@ is left out beside ctrl+space: most terminals send it for that key.
+    ctrl+@ is left out if ctrl+space is among them, for which most terminals send it.
     """
     return " ".join(format_key(key) for key in keys if key != "ctrl+@" or "ctrl+space" not in keys)
 
 
-_SPELLED_NAMES = {
+_PLAIN_MODE_NAMES = {
     "enter": "enter",
     "backspace": "backspace",
     "left": "left",
@@ -205,55 +214,58 @@ _SPELLED_NAMES = {
     "up": "up",
     "down": "down",
 }
-"""Names of keys in plain mode, which has no signs for them."""
+"""Names of keys in plain mode (ASCII only), in place of the signs in `_KEY_SIGNS`."""
 
-_is_spelled = False
+_uses_spelled_keys = False
+"""Whether keys are written as ASCII words instead of signs."""
 
 
-def spell_keys(*, spelled: bool) -> None:
-    """Set whether keys are written without signs.
+def use_spelled_keys(*, is_spelled: bool) -> None:
+    """Set whether keys are written as ASCII words (`tab`) in place of signs (`⇥`).
 
-    A setting of the process, since keys are written in many places and a process runs one app.
+    The setting holds for the whole process: keys are written in many places, and a process runs one app.
     """
-    global _is_spelled  # noqa: PLW0603 - see above
-    _is_spelled = spelled
+    global _uses_spelled_keys  # noqa: PLW0603 - see above
+    _uses_spelled_keys = is_spelled
 
 
-_ROWS = {binding.id: binding for keys in CONTEXTS.values() for binding in keys}
+_BINDINGS_BY_ID = {binding.id: binding for keys in CONTEXTS.values() for binding in keys}
 _keymap: Mapping[str, str] = {}
+"""The user's keys by binding id, which replace those of the key table."""
 
 
-def use_keys(keymap: Mapping[str, str]) -> None:
-    """Set the user's keys that are shown in place of the table's. A setting of the process, as in `spell_keys`."""
+def use_keymap(keymap: Mapping[str, str]) -> None:
+    """Set the user's keys (by binding id), shown in place of the key table's. This holds for the whole process."""
     global _keymap  # noqa: PLW0603 - see above
     _keymap = keymap
 
 
 def current_keys(id_: str) -> tuple[str, ...]:
-    """Return the current keys of a binding."""
-    return keys_of(_ROWS[id_], _keymap)
+    """Return the keys of the binding with this id: the user's, else those of the key table."""
+    return binding_keys(_BINDINGS_BY_ID[id_], _keymap)
 
 
 def key_sign(*ids: str) -> str:
-    """Return the current keys of bindings as written on the screen.
+    """Return one current key for each binding id in `ids`, as written on the screen.
 
-    For each binding the first key that works in a field too, else its first key. A binding without a key is named as
-    the palette lists it.
+    It is the first key that types no character, so that it works in a field too, or else the first key. For a binding
+    without a key it is the key of the palette and the name of the action there.
     """
-    signs = [format_key(min(keys, key=is_typed)) if (keys := current_keys(id_)) else _in_palette(id_) for id_ in ids]
+    signs = [format_key(min(keys, key=is_typed)) if (keys := current_keys(id_)) else _palette_name(id_) for id_ in ids]
     return ("" if all(len(sign) == 1 for sign in signs) else " ").join(signs)
 
 
-def _in_palette(id_: str) -> str:
-    return f"{format_key(current_keys('palette')[0])} “{_ROWS[id_].label}”"
+def _palette_name(id_: str) -> str:
+    """Return the key of the palette and the label of an action, such as `^g “theme”`."""
+    return f"{format_key(current_keys('palette')[0])} “{_BINDINGS_BY_ID[id_].label}”"
 
 
 def format_key(key: str) -> str:
-    """Return a key as written on the screen: `^y` for ctrl+y, `⇥` for tab."""
-    names = {**_NAMES, **_SPELLED_NAMES} if _is_spelled else _NAMES
+    """Return a key as written on the screen, such as `^y` for ctrl+y and `⇥` for tab."""
+    names = {**_KEY_SIGNS, **_PLAIN_MODE_NAMES} if _uses_spelled_keys else _KEY_SIGNS
     if key in names:
         return names[key]
     *modifiers, last = key.split("+")
     name = names.get(last, last.upper() if last[:1] == "f" and last[1:].isdigit() else last)
-    shift = "shift+" if _is_spelled else "⇧"
+    shift = "shift+" if _uses_spelled_keys else "⇧"
     return "".join({"ctrl": "^", "alt": "alt+", "shift": shift}.get(m, f"{m}+") for m in modifiers) + name

@@ -1,4 +1,4 @@
-"""The main screen: tabs, panes and keys. It starts engine and indexing after the first frame."""
+"""The main screen: tabs, panes and keys. It starts the search engine and the indexing after the first frame."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from excerpt.text.display import format_count, visible_line
 from excerpt.tui.active_keys import OpensDialogs, bindings
 from excerpt.tui.common.bars import TABS, KeyBar, TabBar
 from excerpt.tui.common.split import Split
-from excerpt.tui.index.controller import IndexController, bar_state, progress_words
+from excerpt.tui.index.controller import IndexController, format_bar_state, format_progress
 from excerpt.tui.memory.controller import MemoryController
 from excerpt.tui.memory.worker import MemoryChanged
 from excerpt.tui.messages import (
@@ -48,7 +48,7 @@ from excerpt.tui.messages import (
     RememberRequested,
     SearchRequested,
 )
-from excerpt.tui.programs import TEXT_KINDS, Programs
+from excerpt.tui.programs import TEXT_KINDS, ProgramLauncher
 from excerpt.tui.search.disabled import NO_FILES
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.notices import search_notice
@@ -59,13 +59,13 @@ from excerpt.tui.session import (
     SelectedPosition,
     Session,
     SessionController,
-    StateKeeper,
-    UseRecorder,
-    user_overrides,
+    StateFile,
+    UsageRecorder,
+    drop_default_values,
 )
 from excerpt.tui.settings.controller import SettingsController
 from excerpt.tui.startup import FIRST_QUERY_MODULES, OTHER_MODULES, import_all
-from excerpt.tui.textual_patches import FRAME, PromptScreen
+from excerpt.tui.textual_patches import FRAME_SECONDS, LowLatencyScreen
 
 if TYPE_CHECKING:
     from excerpt.indexing_process import Command
@@ -76,33 +76,35 @@ if TYPE_CHECKING:
     from excerpt.tui.pack.packer import Packer
 
 _FIRST_FOCUS = {"search": "#query", "overview": "#topic", "memory": "#filter"}
+"""CSS selector of the field that gets the focus when a tab is shown, by the tab's id."""
 
 _START_DELAY_SECONDS = 0.5
-"""Seconds between the first opened index and the start of the indexing process.
+"""Seconds between the opening of the index and the start of the indexing process.
 
-Meanwhile the modules that a query needs are loaded. Both at once would make the first query take half as long again.
+In this time the modules that a query needs are imported. If both ran at once, the first query would take half as long
+again.
 """
 _POLL_SECONDS = 2.0
 """Seconds between periodic checks.
 
-They save the session, of which a crash or a closed terminal loses at most this much, and look for changed settings
-files and for commits of other processes.
+A check saves the session, looks for changed settings files and for commits of other processes. A crash loses at most
+this many seconds of the session.
 """
-_IDLE_SECONDS = 1.0
-"""Seconds without typing before a question may open."""
+_TYPING_PAUSE_SECONDS = 1.0
+"""Seconds without typing before a question may be shown."""
 
 _EMPTIED_TEXT = (
-    "The index holds {} of {}, but the folder has none now.\n\n"
+    "The index holds {} of {}, but the folder has no notes now.\n\n"
     "Its disk may not be mounted, or the folder is being moved or synchronised. Then keep the index: you can search "
     "it, and it updates itself when the notes are back.\n\n"
     "If you have emptied the folder on purpose, index it as empty. Your memories are kept in both cases."
 )
 
 
-class MainScreen(PromptScreen):
+class MainScreen(LowLatencyScreen):
     """The screen with tabs and panes, which handles the requests of the panes.
 
-    Controllers own the state of the index, the memories, the settings and the session. Threads and processes call only
+    Controllers own the state of the index, the memories, the settings and the session. Other threads may call only
     `post_from_thread` and `call_from_thread`.
     """
 
@@ -129,48 +131,48 @@ class MainScreen(PromptScreen):
     ) -> None:
         """Create the controllers of a vault.
 
-        For a vault in a `store`, `vault` is the path under which its settings, memories and marks are kept.
-        `environment` is that of the user's shell, for the programs started from here. `session` is the state saved the
-        last time. `use_settings` is called when other settings are in effect.
+        If the vault is in a `store`, `vault` is the path under which its settings, memories and marks are saved.
+        `environment` is that of the user's shell, for programs that are started here. `session` is the state saved the
+        last time. `use_settings` is called with the new settings when they have changed.
         """
         super().__init__()
         self.vault = vault
         self.store = store
         self._user_paths = user_paths
         self._environment = dict(environment)
-        self._on_settings = use_settings
+        self._on_settings_change = use_settings
         self.index = IndexController(
-            vault, settings, user_paths, loop=self, notify=self.notify, show=self.show_index, store=store
+            vault, settings, user_paths, loop=self, notify=self.notify, on_state_change=self.show_index, store=store
         )
         self.memories = MemoryController(vault, settings, user_paths, loop=self)
         self._settings = SettingsController(vault, settings, user_paths)
-        self._programs = Programs(vault, self._environment, notify=self.notify, suspend=self.app.suspend)
+        self._programs = ProgramLauncher(vault, self._environment, notify=self.notify, suspend=self.app.suspend)
         self._session = SessionController(
-            user_paths.session_file(vault), session, self._failure_notice("Your place cannot be saved")
+            user_paths.session_file(vault), session, self._make_failure_notifier("The session cannot be saved")
         )
-        self._use = UseRecorder(
+        self._use_recorder = UsageRecorder(
             user_paths.use_file(vault),
-            self._failure_notice("Your use of notes cannot be saved"),
+            self._make_failure_notifier("The log of opened notes cannot be saved"),
             is_enabled=settings.search.boosts.use,
         )
-        self._marks = StateKeeper(
+        self._marks_file = StateFile(
             user_paths.marks_file(vault),
             read_marks,
             write_marks,
-            self._failure_notice("Your marks cannot be saved"),
+            self._make_failure_notifier("Your marks cannot be saved"),
         )
-        self._queries = QueryStore(
+        self._query_store = QueryStore(
             user_paths.history_file(vault),
             user_paths.saved_queries_file(vault),
-            self._failure_notice("Your queries cannot be saved"),
+            self._make_failure_notifier("Your queries cannot be saved"),
         )
-        self._emptied_question: Screen[bool] | None = None
+        self._emptied_dialog: Screen[bool] | None = None
         self._index_dialog: IndexDialog | None = None
-        self._is_started = False
+        self._has_all_tabs = False
         self._show_first_steps = vault == DEMO
-        """Whether first steps are explained: in the demo, and once in a vault of the user's own."""
+        """Whether first steps are explained: always in the guide, and once in the user's own vaults."""
         self.is_populated = False
-        """Whether the first tab is complete; parts that the first frame does not show are mounted right after it."""
+        """Whether the first tab is complete. Parts that the first frame does not show are mounted after that frame."""
 
     def compose(self) -> ComposeResult:
         yield TabBar(id="tabs")
@@ -191,20 +193,20 @@ class MainScreen(PromptScreen):
         self.call_after_refresh(self._start_when_drawn)
 
     def _start_when_drawn(self) -> None:
-        """Call `_start` when the first frame is drawn.
+        """Call `_start_after_first_frame` as soon as the first frame is drawn.
 
-        Textual draws nothing until the app's own messages at the start are handled, although it has refreshed.
+        Textual calls back after a refresh, but draws nothing while the app handles its first messages.
         """
         if self.app._batch_count:
-            self.set_timer(FRAME, self._start_when_drawn)
+            self.set_timer(FRAME_SECONDS, self._start_when_drawn)
         else:
             self.refresh(layout=True)
-            self.call_after_refresh(self._start)
+            self.call_after_refresh(self._start_after_first_frame)
 
-    async def _start(self) -> None:
-        """Do everything that takes time after the first frame: the other tabs, the engine, the index."""
+    async def _start_after_first_frame(self) -> None:
+        """Mount the other tabs, open the index and restore the session, all after the first frame."""
         await asyncio.to_thread(import_all, FIRST_QUERY_MODULES)
-        await self._search.mount_panels()
+        await self._search_pane.mount_panels()
         self.is_populated = True
         await asyncio.to_thread(import_all, OTHER_MODULES)
         from excerpt.tui.insight.overview_pane import OverviewPane
@@ -215,29 +217,31 @@ class MainScreen(PromptScreen):
         memory = MemoryPane(self._user_paths.memory_folder(self.vault), self.memories.worker, engine, id="memory")
         overview.display = memory.display = False
         await self.query_one(ContentSwitcher).mount(overview, memory)
-        self._is_started = True
+        self._has_all_tabs = True
         if not self._show_first_steps:
             self._show_first_steps = await asyncio.to_thread(_create_hint_file, self._user_paths.first_hint_file)
         for split in self.query(Split):
-            split.share = self._search.share
+            split.share = self._search_pane.share
         self.show_index()
         self.index.open()
-        self.set_interval(_POLL_SECONDS, self._open_newer)
-        await self._search.open_query_store(self._queries)
+        self.set_interval(_POLL_SECONDS, self._open_newer_generation)
+        await self._search_pane.open_query_store(self._query_store)
         self._resume_tab()
-        self._search.load_saved_marks(await self._marks.read())
-        await self._settings.begin()
+        self._search_pane.load_saved_marks(await self._marks_file.read())
+        await self._settings.start_watching()
         self.set_interval(_POLL_SECONDS, self._poll_settings)
 
-    async def keep_all(self) -> None:
-        """Save everything that is restored when this vault is opened again."""
-        self.keep_session()
-        await asyncio.gather(self._session.end(), self._marks.end())
+    async def save_state(self) -> None:
+        """Save the session and the marks, which are restored when this vault is opened again."""
+        self.save_session()
+        await asyncio.gather(self._session.write_pending(), self._marks_file.write_pending())
 
     async def on_unmount(self) -> None:
         # Decisions about memories that are queued are still executed.
         memories = asyncio.to_thread(self.memories.worker.close)
-        await asyncio.gather(self._session.end(), self.index.end(), self._marks.end(), memories)
+        await asyncio.gather(
+            self._session.write_pending(), self.index.close(), self._marks_file.write_pending(), memories
+        )
 
     def _open_packer(self) -> Packer:
         from excerpt.tui.pack.packer import Packer
@@ -245,7 +249,7 @@ class MainScreen(PromptScreen):
         return Packer(self.vault, self._user_paths.config)
 
     @property
-    def _search(self) -> SearchPane:
+    def _search_pane(self) -> SearchPane:
         return self.query_one(SearchPane)
 
     def _overview_panes(self) -> Iterable[OverviewPane]:
@@ -260,15 +264,15 @@ class MainScreen(PromptScreen):
 
         return self.query(MemoryPane)
 
-    # --- what threads and processes say -------------------------------------------------------------------------------
+    # --- messages of threads and processes ----------------------------------------------------------------------------
 
     def post_from_thread(self, message: Message) -> None:
-        """Post a message from any thread, to be handled on the event loop."""
+        """Post a message from any thread; it is handled on the event loop."""
         if self.is_running:
             self.post_message(message)
 
     def call_from_thread(self, function: Callable[[], object]) -> None:
-        """Call a function on the event loop, unless the vault is being closed. May be called from any thread."""
+        """Schedule `function` on the event loop, unless the vault is being closed. Any thread may call this."""
         if self.is_running:
             self.call_later(self._call_if_open, function)
 
@@ -277,17 +281,17 @@ class MainScreen(PromptScreen):
             function()
 
     @on(IndexOpened)
-    def _index_opened(self, message: IndexOpened) -> None:
-        first = self.index.state.status is None
+    def _handle_index_opened(self, message: IndexOpened) -> None:
+        is_first = self.index.state.status is None
         for memories in self._memory_panes():
-            memories.vault_changed()
+            memories.check_sources_again()
         if self.index.handle_opened(message):
-            self._search.repeat_requests()
+            self._search_pane.repeat_requests()
             for overview in self._overview_panes():
                 overview.repeat_requests()
         else:
-            self._search.retry_missing_marks()
-        if first:
+            self._search_pane.retry_missing_marks()
+        if is_first:
             self.set_timer(_START_DELAY_SECONDS, self.index.start_unless_ended)
 
     @on(IndexProgressed)
@@ -296,47 +300,47 @@ class MainScreen(PromptScreen):
     @on(IndexCancelled)
     @on(IndexEnded)
     def _handle_index_message(self, message: Message) -> None:
-        self.index.handle(message)
+        self.index.handle_message(message)
 
     @on(IndexBuilt)
-    def _index_built(self, message: IndexBuilt) -> None:
-        self.index.handle(message)
-        if self._emptied_question is not None:
-            self._emptied_question.dismiss(False)
+    def _handle_index_built(self, message: IndexBuilt) -> None:
+        self.index.handle_message(message)
+        if self._emptied_dialog is not None:
+            self._emptied_dialog.dismiss(False)
 
     @on(IndexEmptied)
     def _handle_emptied(self, message: IndexEmptied) -> None:
-        self.index.handle(message)
+        self.index.handle_message(message)
         self._ask_about_emptied()
 
     @on(Failure)
     def _handle_failure(self, message: Failure) -> None:
-        self.index.handle(message)
+        self.index.handle_message(message)
 
     @on(MemoryChanged)
-    def _memory_changed(self, message: MemoryChanged) -> None:
+    def _handle_memory_change(self, message: MemoryChanged) -> None:
         self.notify(message.message, markup=False)
         for pane in self._memory_panes():
             pane.reload(message.memory_id)
-        self._search.ask_memories()
+        self._search_pane.ask_memories()
 
     # --- the index ----------------------------------------------------------------------------------------------------
 
     def show_index(self) -> None:
-        """Show the state of the index on the screen."""
+        """Show the state of the index in the tab bar, in the Search tab and in the index dialog."""
         state, tabs = self.index.state, self.query_one(TabBar)
-        tabs.state = bar_state(state)
-        self._search.placeholder = search_notice(state, self.vault, first=self._show_first_steps)
-        self._search.progress = progress_words(state)
+        tabs.state = format_bar_state(state)
+        self._search_pane.placeholder = search_notice(state, self.vault, first=self._show_first_steps)
+        self._search_pane.progress = format_progress(state)
         if self._index_dialog is not None:
             self._index_dialog.state = state
 
-    def _open_newer(self) -> None:
-        self.run_worker(self.index.open_newer(), group="look", exclusive=True)
+    def _open_newer_generation(self) -> None:
+        self.run_worker(self.index.open_newer_generation(), group="look", exclusive=True)
 
     @on(TabBar.StatePicked)
     def action_open_index(self) -> None:
-        """Show the dialog on the index."""
+        """Show the index dialog, with progress, skipped files and commands."""
         from excerpt.tui.index.dialog import IndexDialog
 
         if self._index_dialog is None:
@@ -344,14 +348,14 @@ class MainScreen(PromptScreen):
                 self.vault,
                 self._user_paths.index_folder(self.vault),
                 self.index.state,
-                ask=self._run_index_command,
-                edit=lambda path: self.post_message(EditRequested(path, 1, counts_as_use=False)),
-                read_images=lambda: self.run_worker(self._read_images(), group="settings"),
+                send_command=self._run_index_command,
+                open_file=lambda path: self.post_message(EditRequested(path, 1, counts_as_use=False)),
+                enable_ocr=lambda: self.run_worker(self._enable_ocr(), group="settings"),
                 store=self.store,
             )
-            self.app.push_screen(self._index_dialog, self._index_closed)
+            self.app.push_screen(self._index_dialog, self._forget_index_dialog)
 
-    def _index_closed(self, _: None) -> None:
+    def _forget_index_dialog(self, _: None) -> None:
         self._index_dialog = None
 
     def _run_index_command(self, command: Command) -> None:
@@ -360,12 +364,12 @@ class MainScreen(PromptScreen):
         elif command == "rebuild":
             self._ask_to_rebuild()
         else:
-            self.index.ask(command)
+            self.index.send_command(command)
 
     def action_update_index(self) -> None:
         if self.index.state.emptied:
             self._ask_about_emptied()
-        self.index.ask("update")
+        self.index.send_command("update")
 
     def _ask_to_rebuild(self) -> None:
         from excerpt.tui.common.dialog import ConfirmDialog
@@ -374,16 +378,16 @@ class MainScreen(PromptScreen):
 
         def on_answer(yes: bool | None) -> None:
             if yes:
-                self.index.ask("rebuild")
+                self.index.send_command("rebuild")
 
         self.app.push_screen(ConfirmDialog("Rebuild the index?", question, "Rebuild"), on_answer)
 
     def _ask_about_emptied(self) -> None:
-        if self._emptied_question is None:
+        if self._emptied_dialog is None:
             from excerpt.tui.common.dialog import ConfirmDialog
 
             # Without letter keys, because the user may be typing a query.
-            self._emptied_question = ConfirmDialog(
+            self._emptied_dialog = ConfirmDialog(
                 "The vault has no notes",
                 _EMPTIED_TEXT.format(format_count(self.index.state.emptied, "note"), visible_line(str(self.vault))),
                 "Index it as empty",
@@ -392,32 +396,35 @@ class MainScreen(PromptScreen):
             )
             self._ask_when_idle()
 
-    def _ask_when_idle(self, typed: str | None = None) -> None:
-        """Ask about the emptied vault once the user neither types nor answers another question."""
+    def _ask_when_idle(self, last_text: str | None = None) -> None:
+        """Show the question about the emptied vault once the user neither types nor has another dialog open.
+
+        `last_text` is the text of the focused field at the previous call.
+        """
         field = self.focused
         text = field.value if isinstance(field, Input) else ""
-        if self._emptied_question is None or not self.index.state.emptied:
-            self._emptied_question = None
-        elif typed != text or self.app.screen not in (self, self._index_dialog):
-            self.set_timer(_IDLE_SECONDS, partial(self._ask_when_idle, text))
+        if self._emptied_dialog is None or not self.index.state.emptied:
+            self._emptied_dialog = None
+        elif last_text != text or self.app.screen not in (self, self._index_dialog):
+            self.set_timer(_TYPING_PAUSE_SECONDS, partial(self._ask_when_idle, text))
         else:
-            self.app.push_screen(self._emptied_question, self._handle_emptied_answer)
+            self.app.push_screen(self._emptied_dialog, self._handle_emptied_answer)
 
     def _handle_emptied_answer(self, empty: bool | None) -> None:
-        self._emptied_question = None
+        self._emptied_dialog = None
         if empty:
             self.index.process.send("agree")
 
     @property
     def is_opening(self) -> bool:
-        """Whether a dialog that a pane was asked for is still to open."""
+        """Whether a pane is about to open a dialog."""
         panes: Iterable[OpensDialogs] = (*self.query(SearchPane), *self._overview_panes())
         return any(pane.is_opening for pane in panes)
 
     # --- tabs ---------------------------------------------------------------------------------------------------------
 
     def action_show_tab(self, tab: str) -> None:
-        if not self._is_started:
+        if not self._has_all_tabs:
             self.set_timer(0.02, partial(self.action_show_tab, tab))
             return
         self.query_one(ContentSwitcher).current = tab
@@ -430,23 +437,23 @@ class MainScreen(PromptScreen):
         if tab == "memory":
             self.query_one(MemoryPane).reload()
         elif tab == "overview":
-            self.query_one(OverviewPane).activate(self._search.query_text)
+            self.query_one(OverviewPane).activate(self._search_pane.query_text)
 
     @on(TabBar.TabPicked)
-    def _tab_picked(self, event: TabBar.TabPicked) -> None:
+    def _handle_tab_choice(self, event: TabBar.TabPicked) -> None:
         self.action_show_tab(event.tab)
 
     @on(PaneLeft)
-    def _pane_left(self) -> None:
+    def _return_to_search(self) -> None:
         self.action_show_tab("search")
 
     @on(SearchRequested)
-    def _search_requested(self, message: SearchRequested) -> None:
+    def _handle_search_request(self, message: SearchRequested) -> None:
         self.query_one("#query", Input).value = message.query
         self.action_show_tab("search")
 
-    def command_callback(self, tab: str | None, action: str) -> Callable[[], object]:
-        """Return the callback of the palette for a binding of `tab`, or of the screen if that is None."""
+    def palette_callback(self, tab: str | None, action: str) -> Callable[[], object]:
+        """Return a function that runs `action` in the pane of `tab`, or on the screen if that is None."""
         if tab is None:
             return partial(self.app.run_action, action, self)
 
@@ -458,29 +465,29 @@ class MainScreen(PromptScreen):
         return run
 
     @on(Split.Dragged)
-    def _dragged(self, message: Split.Dragged) -> None:
-        """Apply a dragged border to every tab."""
+    def _handle_drag(self, message: Split.Dragged) -> None:
+        """Give the list the same share of the window in every tab after its border was dragged."""
         message.stop()
-        self._search.share = message.share
+        self._search_pane.share = message.share
         for split in self.query(Split):
             split.share = message.share
 
-    # --- where the user was, and is -----------------------------------------------------------------------------------
+    # --- the session --------------------------------------------------------------------------------------------------
 
     def _resume_session(self) -> None:
-        """Restore panes, pack options and query before the first frame, so that typed text replaces the query."""
-        session, pane = self._session.previous, self._search
+        """Restore query, strategy, pack options and window division of the previous session, before the first frame."""
+        session, pane = self._session.previous, self._search_pane
         pane.strategy = session.strategy or pane.strategy
         pane.scope = session.scope or pane.scope
         pane.budget = session.budget or pane.budget
         pane.pack_format = session.form or pane.pack_format
         pane.share = session.share or pane.share
         if session.query:
-            self.propose(session.query)
+            self.prefill_query(session.query)
             self.watch(pane, "result", self._restore_selection, init=False)
 
-    def propose(self, query: str) -> None:
-        """Put a query into an empty query field, selected, so that typed text replaces it."""
+    def prefill_query(self, query: str) -> None:
+        """Put `query` into the query field if that is empty, and select it, so that typed text replaces it."""
         field = self.query_one("#query", Input)
         if not field.value:
             field.value = query
@@ -489,27 +496,30 @@ class MainScreen(PromptScreen):
     def _restore_selection(self, result: Result | None) -> None:
         if result is not None and self._session.position_to_restore is not None:
             rows = self.query_one(HitList)
-            row = self._session.row_to_select(result.query, rows.hits)
+            row = self._session.take_row_to_select(result.query, rows.hits)
             if row is not None:
                 rows.select_fragment(rows.hits[row].fragment.id)
 
     def _resume_tab(self) -> None:
-        """Restore the tab when all tabs exist, unless the user has typed or changed the tab meanwhile."""
+        """Show the tab of the previous session, unless the user has typed or changed the tab; start saving the session.
+
+        All tabs must be mounted.
+        """
         session = self._session.previous
         has_other_tab = session.tab in TABS and session.tab != self.query_one(TabBar).active == "search"
-        if has_other_tab and self._search.query_text == session.query:
+        if has_other_tab and self._search_pane.query_text == session.query:
             self.action_show_tab(session.tab)
         if self.settings.screen.restore:
-            self._session.begin()
-            self.set_interval(_POLL_SECONDS, self.keep_session)
+            self._session.start_saving()
+            self.set_interval(_POLL_SECONDS, self.save_session)
 
-    def keep_session(self) -> None:
-        """Save the session soon. Called while all widgets exist."""
-        if self._session.is_kept:
-            self._session.keep(user_overrides(self._current_session(), self.settings))
+    def save_session(self) -> None:
+        """Save the session soon. Call this only while all widgets exist."""
+        if self._session.is_saving:
+            self._session.save_soon(drop_default_values(self._collect_session(), self.settings))
 
-    def _current_session(self) -> Session:
-        pane, position = self._search, self._session.position_to_restore
+    def _collect_session(self) -> Session:
+        pane, position = self._search_pane, self._session.position_to_restore
         hit = pane.selected
         if position is None and hit is not None:
             position = SelectedPosition(hit.fragment.id, hit.fragment.path, hit.fragment.line_start)
@@ -519,109 +529,117 @@ class MainScreen(PromptScreen):
         )
 
     @on(MarksChanged)
-    def _marks_changed(self, message: MarksChanged) -> None:
-        self._marks.keep(message.marks)
+    def _handle_marks_change(self, message: MarksChanged) -> None:
+        self._marks_file.save_soon(message.marks)
 
     # --- settings -----------------------------------------------------------------------------------------------------
 
     @property
     def settings(self) -> Settings:
-        """Settings in effect."""
+        """The settings in effect."""
         return self._settings.in_effect
 
     def _poll_settings(self) -> None:
         # In a worker, so that no key waits for a slow disk.
-        self.run_worker(self._reread_if_changed(), group="settings")
+        self.run_worker(self._reload_changed_settings(), group="settings")
 
-    async def _reread_if_changed(self) -> None:
+    async def _reload_changed_settings(self) -> None:
         if await self._settings.have_files_changed():
-            await self.reread()
+            await self.reload_settings()
 
-    async def reread(self) -> None:
-        """Read the settings files again and apply them."""
+    async def reload_settings(self) -> None:
+        """Read the settings files again and apply what has changed; show an error if a file is invalid."""
         try:
-            before = await self._settings.read()
+            before = await self._settings.apply_file_changes()
         except ExcerptError as error:
             self.notify(str(error), title=error.title, severity="error", markup=False, timeout=12)
         else:
             self._use_settings(before)
 
     def _use_settings(self, before: Settings) -> None:
-        """Apply the settings in effect to every part if they differ from `before`."""
+        """Apply the settings in effect to index, memories, search and app if they differ from `before`."""
         settings = self.settings
         if settings == before:
             return
-        self.memories.worker.use(settings)
-        if self.index.use(before, settings):
+        self.memories.worker.use_settings(settings)
+        if self.index.use_settings(before, settings):
             self.run_worker(self.index.restart(), group="indexing")
-        self._search.apply_settings(settings)
-        self._on_settings(settings)
+        self._search_pane.apply_settings(settings)
+        self._on_settings_change(settings)
 
-    async def _read_images(self) -> None:
-        """Turn the reading of images on, in the settings of the vault."""
-        from excerpt.tui.keymap import bindable
+    async def _enable_ocr(self) -> None:
+        """Turn on the reading of images with OCR, in the settings file of the vault."""
+        from excerpt.tui.keymap import bindable_actions
         from excerpt.vault.readers.ocr import enable_ocr
 
         try:
-            file = await asyncio.to_thread(enable_ocr, self.vault, self._user_paths, bindable())
+            file = await asyncio.to_thread(enable_ocr, self.vault, self._user_paths, bindable_actions())
         except ExcerptError as error:
             self.notify(str(error), title=error.title, severity="error", markup=False, timeout=12)
             return
         if file is not None:
-            self.notify(f"Images are now read with OCR: vault.attachments.ocr in {file}.", markup=False)
-        await self.reread()
+            self.notify(f"Images are now read with OCR. The setting vault.attachments.ocr is in {file}.", markup=False)
+        await self.reload_settings()
 
-    def action_settings(self, of_vault: bool = False) -> None:
-        """Open the settings file, or that of this vault only, in the user's editor; creates it if needed."""
-        file = self._user_paths.vault_settings_file(self.vault) if of_vault else self._user_paths.settings_file
+    def action_settings(self, for_vault: bool = False) -> None:
+        """Open the settings file in the user's editor, and create it if needed.
+
+        With `for_vault`, this is the file with the settings of this vault only.
+        """
+        file = self._user_paths.vault_settings_file(self.vault) if for_vault else self._user_paths.settings_file
         try:
-            self._settings.make_file(file)
+            self._settings.create_file(file)
         except OSError as error:
             self.notify(f"{file} cannot be created: {error.strerror or error}.", severity="error", markup=False)
             return
-        self._edit(file, 1)
+        self._edit_file(file, 1)
 
-    # --- what panes ask for -------------------------------------------------------------------------------------------
+    # --- requests of the panes ----------------------------------------------------------------------------------------
 
     @on(RememberRequested)
-    def _remember_requested(self, message: RememberRequested) -> None:
-        self.app.push_screen(*self.memories.form_to_remember(message))
+    def _handle_remember_request(self, message: RememberRequested) -> None:
+        self.app.push_screen(*self.memories.make_new_memory_form(message))
 
     @on(MemoryEditRequested)
-    def _memory_edit_requested(self, message: MemoryEditRequested) -> None:
-        self.app.push_screen(*self.memories.form_to_change(message.memory))
+    def _handle_memory_edit_request(self, message: MemoryEditRequested) -> None:
+        self.app.push_screen(*self.memories.make_edit_form(message.memory))
 
     @on(MemoryFileRequested)
-    def _memory_file_requested(self, message: MemoryFileRequested) -> None:
-        self._edit(message.file, 1)
+    def _handle_memory_file_request(self, message: MemoryFileRequested) -> None:
+        self._edit_file(message.file, 1)
 
     @on(EditRequested)
-    def _edit_requested(self, message: EditRequested) -> None:
-        file = self._file_of(message.path)
-        if file is not None and self._open(file, message) and message.counts_as_use:
+    def _handle_edit_request(self, message: EditRequested) -> None:
+        file = self._find_note_file(message.path)
+        if file is not None and self._open_file(file, message) and message.counts_as_use:
             self.run_worker(self._record_opened(message.path, message.fragment), group="use")
 
-    def _file_of(self, path: str) -> Path | None:
-        """Return the file of a note; None, with a notice, if there is none."""
+    def _find_note_file(self, path: str) -> Path | None:
+        """Return the file of the note at `path`; show a notice and return None if there is no file."""
         if self.store is None:
-            return self._programs.note_file(path)
-        self.notify(NO_FILES, title="Cannot be opened", severity="error", markup=False)
+            return self._programs.find_note_file(path)
+        self.notify(NO_FILES, title="The note cannot be opened", severity="error", markup=False)
         return None
 
-    def _open(self, file: Path, message: EditRequested) -> bool:
-        """Open a note in the editor or an attachment in its viewer; return whether that could be started."""
+    def _open_file(self, file: Path, message: EditRequested) -> bool:
+        """Open a note in the editor or an attachment in its viewer; return whether the program was started."""
         from excerpt.vault.readers.registry import kind_of_file
 
         kind = kind_of_file(message.path, self.settings.vault)
         if kind in ("", *TEXT_KINDS):
-            return self._edit(file, message.line if not kind else 1)
+            return self._edit_file(file, message.line if not kind else 1)
         reason = self._programs.view(self.settings.screen.viewers.get(kind, ""), kind, file, message.place)
         if reason is not None:
             link = visible_line(f"{file}#{message.place}" if message.place else str(file))
-            self.notify(f"{reason}\nAddress: {link}", title="No program can open it", severity="warning", markup=False)
+            self.notify(
+                f"{reason}\nAddress: {link}",
+                title="No program can open the attachment",
+                severity="warning",
+                markup=False,
+            )
         return reason is None
 
-    def _edit(self, file: Path, line: int) -> bool:
+    def _edit_file(self, file: Path, line: int) -> bool:
         detects_changes = self.index.state.detects_changes
         save_hint = (
             "excerpt indexes your changes when you save."
@@ -632,8 +650,8 @@ class MainScreen(PromptScreen):
         return self._programs.edit(editor, file, line, save_hint=save_hint, on_exit=self.index.update_after_edit)
 
     @on(ObsidianRequested)
-    def _obsidian_requested(self, message: ObsidianRequested) -> None:
-        file = self._file_of(message.path)
+    def _handle_obsidian_request(self, message: ObsidianRequested) -> None:
+        file = self._find_note_file(message.path)
         if file is not None:
             self.run_worker(self._open_in_obsidian(file, message), group="obsidian")
 
@@ -645,36 +663,36 @@ class MainScreen(PromptScreen):
         self.post_message(CopyRequested(link, "Link", None, ()))
 
     async def _record_opened(self, path: str, fragment: str) -> None:
-        await self._use.record("open", ((path, fragment),))
+        await self._use_recorder.record("open", ((path, fragment),))
 
     @on(CopyRequested)
-    def _copy_requested(self, message: CopyRequested) -> None:
-        self.run_worker(self._copy(message), group="copy")
+    def _handle_copy_request(self, message: CopyRequested) -> None:
+        self.run_worker(self._copy_text(message), group="copy")
 
-    async def _copy(self, message: CopyRequested) -> None:
+    async def _copy_text(self, message: CopyRequested) -> None:
         from excerpt.tui.clipboard import Copier
 
         copier = Copier(self.vault, self._user_paths, self._environment, self._send_escape)
         report = await copier.copy(message)
         self.notify(report.message, severity="information" if report.is_copied else "warning", markup=False)
-        await self._use.record("pack", message.notes)
+        await self._use_recorder.record("pack", message.notes)
 
     def _send_escape(self, sequence: str) -> None:
         """Write an escape sequence to the terminal between two frames.
 
-        Textual's only public way is a bare, unwrapped OSC 52.
+        Textual's public method can only copy by a plain OSC 52 sequence, which tmux and screen need wrapped.
         """
         driver = self.app._driver
         if driver is not None:
             driver.write(sequence)
 
-    def _failure_notice(self, what: str) -> Callable[[str], None]:
-        """Return a callback that notifies the user that `what` is not kept, with the reason it is called with."""
-        return lambda reason: self.notify(f"{what}: {reason}.", markup=False)
+    def _make_failure_notifier(self, problem: str) -> Callable[[str], None]:
+        """Return a function that is called with a reason and shows `problem` with that reason as a notice."""
+        return lambda reason: self.notify(f"{problem}: {reason}.", markup=False)
 
 
 def _create_hint_file(file: Path) -> bool:
-    """Create `file` and return whether it did not exist."""
+    """Create the file that records that first steps were explained, and return whether it did not exist."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         file.touch(exist_ok=False)

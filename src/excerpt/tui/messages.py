@@ -1,6 +1,6 @@
-"""Messages from the threads and processes behind the screen.
+"""Messages that threads, the indexing process and panes post to the main screen.
 
-Handlers own the state; workers only post.
+The main screen and its controllers own the state; they change it when they handle a message.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """The fragment that a view shows. If its id is gone, the fragment now at its line is used.
+    """The location of a fragment that a view shows. If the id is gone after an edit, path and line locate it.
 
-    `by_meaning`: meaning contributed to finding it. `top` is the first visible line, if the view was scrolled.
+    `line` is the first line of the fragment. `spans` are matches in it. `by_meaning`: the search found it by meaning
+    too. `top` is the first visible line of the view, None if it was not scrolled.
     """
 
     fragment_id: str
@@ -32,7 +33,7 @@ class Location:
     top: int | None = None
 
     @staticmethod
-    def of(hit: Hit) -> Location:
+    def from_hit(hit: Hit) -> Location:
         """Return the location of a hit."""
         by_meaning = any(signal.name == "meaning" and signal.part > 0 for signal in hit.signals)
         return Location(hit.fragment.id, hit.fragment.path, hit.fragment.line_start, hit.spans, by_meaning)
@@ -40,15 +41,21 @@ class Location:
 
 @dataclass
 class IndexOpened(Message):
-    """The engine now reads this generation. `is_repeat`: it answers with other settings than before."""
+    """The engine has opened the generation (the committed state) of the index that `status` describes.
+
+    `has_new_settings`: the engine also uses other settings than before.
+    """
 
     status: Status
-    is_repeat: bool = False
+    has_new_settings: bool = False
 
 
 @dataclass
 class Failure(Message):
-    """Something failed behind the screen. `operation` is what failed: a kind of request, open or index."""
+    """An operation of a thread or process failed. `message` and `hint` are sentences for the user.
+
+    `operation` is the kind of the failed request, "open" for the opening of the index, or "index" for indexing.
+    """
 
     operation: str
     title: str
@@ -58,7 +65,7 @@ class Failure(Message):
 
 @dataclass
 class IndexProgressed(Message):
-    """Progress of the indexing process. Of several waiting messages only the last is needed."""
+    """The indexing process has made progress. A newer message replaces one that is not handled yet."""
 
     progress: Progress
 
@@ -68,33 +75,36 @@ class IndexProgressed(Message):
 
 @dataclass
 class IndexBuilt(Message):
-    """The indexing process has brought the index up to date, with one note or all of them."""
+    """The indexing process has brought the index up to date; `report` says what changed."""
 
     report: BuildReport
 
 
 @dataclass
 class IndexWatched(Message):
-    """Changes are watched from now on. `polling`: by looking for them every few seconds."""
+    """The indexing process detects changes of the vault from now on.
+
+    `polling`: it compares the files every few seconds, because the system reports no changes.
+    """
 
     polling: bool
 
 
 @dataclass
 class IndexPaused(Message):
-    """Indexing starts nothing new or, if not `paused`, continues with what waits."""
+    """Indexing was paused or, if not `paused`, has continued with the waiting changes."""
 
     paused: bool
 
 
 @dataclass
 class IndexCancelled(Message):
-    """The current build was cancelled; what it had committed stays."""
+    """The current build of the index was cancelled; the notes it had committed stay in the index."""
 
 
 @dataclass
 class IndexEmptied(Message):
-    """The vault has no notes although the index holds `notes`. Nothing was changed."""
+    """The vault has no notes although the index holds `notes` (a number). The index was not changed."""
 
     notes: int
     message: str
@@ -102,20 +112,20 @@ class IndexEmptied(Message):
 
 @dataclass
 class IndexEnded(Message):
-    """The indexing process has ended; the reason was posted before."""
+    """The indexing process has ended. If it failed, a Failure with the reason was posted before."""
 
 
 @dataclass
 class PaneLeft(Message):
-    """The user wants to go back to the search."""
+    """The user leaves a pane for the Search tab."""
 
 
 @dataclass
 class EditRequested(Message):
-    """Open a note in the user's editor, or an attachment at a place in its viewer.
+    """Request to open a note in the user's editor at `line`, or an attachment in its viewer at `place`.
 
-    `fragment` is the id of the hit it was opened at. `counts_as_use`: opening it counts as use of the note (not so for
-    a file opened to be repaired).
+    `place` is the location in an attachment, such as a page. `fragment` is the id of the fragment that the user opens,
+    if any. `counts_as_use`: it is logged as a use of the note, which is not wanted for a file opened to be repaired.
     """
 
     path: str
@@ -127,7 +137,7 @@ class EditRequested(Message):
 
 @dataclass
 class ObsidianRequested(Message):
-    """Open a note in Obsidian at the section of `headings`. `fragment` is the id of the selected fragment."""
+    """Request to open a note in Obsidian at the section under `headings`. `fragment` is the selected fragment's id."""
 
     path: str
     headings: tuple[str, ...]
@@ -136,11 +146,11 @@ class ObsidianRequested(Message):
 
 @dataclass
 class CopyRequested(Message):
-    """Copy `text`.
+    """Request to copy `text` to the clipboard and to a file.
 
-    `what` names it in the toast. `tokens` is its number of tokens, None if not counted. `notes` are the notes that it
-    contains parts of (path, fragment id). `pack` is the pack that the text is of, `suffix` the suffix of its file. With
-    `to_file` it is only written to a file of the user's own.
+    `what` names the text in the toast, such as "Passage". `tokens` is its number of tokens, None if not counted.
+    `notes` are the parts of notes in the text, as pairs of path and fragment id. `pack` is the pack whose text this is,
+    if any. `suffix` is that of the file. With `to_file` the text is written to a file only.
     """
 
     text: str
@@ -154,24 +164,24 @@ class CopyRequested(Message):
 
 @dataclass
 class MarksChanged(Message):
-    """The marks or the decisions about their pack have changed and must be saved."""
+    """The marks, or the user's decisions about the pack of the marked fragments, have changed and must be saved."""
 
     marks: SavedMarks
 
 
 @dataclass
 class SearchRequested(Message):
-    """Go to the Search tab and search for `query`."""
+    """Request to show the Search tab and search for `query`."""
 
     query: str
 
 
 @dataclass
 class RememberRequested(Message):
-    """Ask for tags and a reason, and remember `hit`.
+    """Request to open the form that keeps `hit` as a memory.
 
-    If it is None, remember `text` from `source`, or a thought of the user's own if there is no source. `query` found
-    it.
+    If `hit` is None, the memory is `text` from `source`, or the user's own thought if there is no source. `query` is
+    the query that found the passage.
     """
 
     hit: Hit | None
@@ -182,13 +192,13 @@ class RememberRequested(Message):
 
 @dataclass
 class MemoryFileRequested(Message):
-    """Open a file of the memory folder in the editor."""
+    """Request to open a file of the memory folder in the editor."""
 
     file: Path
 
 
 @dataclass
 class MemoryEditRequested(Message):
-    """Open a memory in the form."""
+    """Request to open a memory in the form that changes it."""
 
     memory: Memory

@@ -1,6 +1,6 @@
-"""Programs started on notes and files: the user's editor at a line, viewers, and Obsidian by a link to a heading.
+"""Starting of other programs: the user's editor at a line, viewers of attachments, and Obsidian at a heading.
 
-Format of these links: https://obsidian.md/help/uri
+Obsidian is started by a link; their format: https://obsidian.md/help/uri
 """
 
 from __future__ import annotations
@@ -28,30 +28,34 @@ _PLUS_EDITORS = (
 )
 """Editors that take +12 before the file."""
 _COLON_EDITORS = "hx helix subl sublime_text zed zeditor zedit atom pulsar"
-"""Editors that take file:line; they split at the last colon, so that a Windows drive is no problem."""
+"""Editors that take file:line. They split it at the last colon, so the colon of a Windows drive is no problem."""
 _GOTO_EDITORS = "code code-insiders code-oss codium vscodium cursor windsurf positron kiro trae"
 """VS Code and its derivatives, which take --goto file:line."""
-_JETBRAINS = "idea pycharm charm phpstorm webstorm rubymine goland clion rustrover rider datagrip appcode studio"
-_LINE_OPTION_EDITORS = f"kate kwrite mate rmate geany {_JETBRAINS}"
+_JETBRAINS_PROGRAMS = (
+    "idea pycharm charm phpstorm webstorm rubymine goland clion rustrover rider datagrip appcode studio"
+)
+_LINE_OPTION_EDITORS = f"kate kwrite mate rmate geany {_JETBRAINS_PROGRAMS}"
 """Editors that take --line 12 before the file."""
-_WINDOWED_EDITORS = (
+_WINDOWED_EDITORS = (  # editors that open their own window
     "gvim mvim gedit xed pluma bbedit subl sublime_text zed zeditor zedit atom pulsar notepad++ "
     f"{_GOTO_EDITORS} {_LINE_OPTION_EDITORS}"
 )
 _FALLBACK_EDITORS = ("nano", "vim", "vi", "micro", "emacs")
+"""Editors to look for, in this order, if the user has set none."""
 
 
 _OPEN_SECONDS = 3.0
-"""Seconds within which a failure to open a link is noticed; some programs do not end before their window does."""
+"""Seconds to wait for the exit code of a link opener. Some run until the window they open is closed."""
 
 _HEADING_SEPARATORS = re.compile(r"[#^|:%\[\]\\]+")
 """Characters that Obsidian replaces by a space in a link to a heading."""
 
 
-class Programs:
-    """Start of programs on the files of one vault, with the environment of the user's shell, and notices about it.
+class ProgramLauncher:
+    """Starts editor, viewers and Obsidian on files of one vault, and shows notices about the result.
 
-    `notify` is that of a screen; `suspend` that of the app, which gives the terminal to another program.
+    `environment` is that of the user's shell. `notify` is the method of a Textual screen. `suspend` is the method of
+    the Textual app that gives the terminal to another program.
     """
 
     def __init__(
@@ -67,24 +71,27 @@ class Programs:
         self._notify = notify
         self._suspend = suspend
 
-    def note_file(self, path: str) -> Path | None:
-        """Return the file of a note; None, with a notice, if it does not exist or is outside the vault."""
+    def find_note_file(self, path: str) -> Path | None:
+        """Return the file of the note at `path` in the vault.
+
+        If it does not exist or is outside the vault, show a notice and return None.
+        """
         file = self._vault / path
         if file.is_file() and file.resolve().is_relative_to(self._vault.resolve()):
             return file
-        self._notify(f"{path} is not in the vault.", title="Cannot be opened", severity="error", markup=False)
+        self._notify(f"{path} is not in the vault.", title="The note cannot be opened", severity="error", markup=False)
         return None
 
     def edit(self, setting: str, file: Path, line: int, *, save_hint: str, on_exit: Callable[[], object]) -> bool:
-        """Open a file in the editor `setting`, and return whether it could be started.
+        """Open a file at a line in the user's editor, and return whether the editor was started.
 
-        `save_hint` is the sentence on what happens to changes saved in a window of the editor's own. `on_exit` is
-        called when an editor in the terminal has ended.
+        `setting` is the editor command of the settings, "" for the default. `save_hint` is shown for an editor with its
+        own window; it says what happens to saved changes. `on_exit` is called when an editor in the terminal has ended.
         """
         try:
             command = editor_command(setting, self._environment, find_program, file, line)
-            if command.windowed:
-                self._start(command.argv)
+            if command.has_window:
+                self._start_in_background(command.argv)
                 self._notify(f"Opened with {Path(command.argv[0]).name}. {save_hint}", markup=False)
             elif self._run_in_terminal(command.argv):
                 on_exit()
@@ -96,7 +103,7 @@ class Programs:
             return False
         return True
 
-    def _start(self, argv: Sequence[str]) -> None:
+    def _start_in_background(self, argv: Sequence[str]) -> None:
         subprocess.Popen(
             program_command(argv),
             env=self._environment,
@@ -107,56 +114,63 @@ class Programs:
         )
 
     def _run_in_terminal(self, argv: Sequence[str]) -> bool:
-        """Run an editor in the terminal, and return whether the terminal could be given to it."""
+        """Run an editor in the terminal until it ends; return False if this terminal does not allow that."""
         from textual.app import SuspendNotSupported  # here, because commands use this module without Textual
 
         try:
             with self._suspend():
                 result = subprocess.run(program_command(argv), env=self._environment, check=False, umask=users_umask())
         except SuspendNotSupported:
-            self._notify("An editor cannot run in this terminal.", severity="error")
+            self._notify("An editor cannot run in this terminal. Set an editor with its own window.", severity="error")
             return False
         if result.returncode:
             self._notify(f"The editor ended with code {result.returncode}.", severity="warning")
         return True
 
     def view(self, setting: str, kind: str, file: Path, place: str) -> str | None:
-        """Open an attachment at a place in a viewer; return the reason if that is impossible."""
+        """Open an attachment in a viewer; return None, or the reason why it cannot be opened.
+
+        `setting` is the viewer command of the settings, "" for the default. `kind` is the kind of attachment, such as
+        "pdf". `place` is the location in it, such as a page.
+        """
         try:
             argv = viewer_command(setting, kind, file, place, environment=self._environment, which=find_program)
             if argv is None:
-                return f"Set a command for it: viewers.{kind} in the table [screen] of the settings."
-            self._start(argv)
+                return f"Set a command that opens it: viewers.{kind} in the table [screen] of the settings."
+            self._start_in_background(argv)
         except (ExcerptError, OSError) as error:
             return str(error)
         self._notify(f"Opened with {Path(argv[0]).name}.", markup=False)
         return None
 
     async def open_in_obsidian(self, file: Path, headings: Sequence[str], copy: Callable[[str], object]) -> bool:
-        """Open a note at a section in Obsidian, and return whether a program took its link.
+        """Open a note in Obsidian at the section under `headings`; return whether a program accepted the link.
 
-        If nothing opens links, `copy` is called with it: over ssh the user can open it at the other end.
+        If no program opens links, `copy` is called with the link. Over ssh the user can then open it on their own
+        machine.
         """
         try:
-            link = note_link(obsidian_vault(self._vault), file, headings)
+            link = make_obsidian_link(find_obsidian_vault(self._vault), file, headings)
         except ExcerptError as error:
-            self._notify(str(error), title="Cannot be opened in Obsidian", severity="warning", markup=False)
+            self._notify(str(error), title="The note cannot be opened in Obsidian", severity="warning", markup=False)
             return False
-        argv = link_opener(self._environment, find_program, sys.platform)
+        argv = find_link_opener(self._environment, find_program, sys.platform)
         if argv is not None and await asyncio.to_thread(open_link, (*argv, link), self._environment):
-            self._notify(f"{file.name} is opened in Obsidian.", markup=False)
+            self._notify(f"Obsidian opens {file.name}.", markup=False)
             return True
-        self._notify("No program opens its links. The link is copied.", title="Obsidian", severity="warning")
+        self._notify(
+            "No program here opens Obsidian's links. The link was copied.", title="Obsidian", severity="warning"
+        )
         copy(link)
         return False
 
 
 @dataclass(frozen=True, slots=True)
 class EditorCommand:
-    """The command to run. `windowed` editors have their own window and do not use the terminal."""
+    """The command that starts an editor. `has_window`: the editor has its own window and does not use the terminal."""
 
     argv: tuple[str, ...]
-    windowed: bool
+    has_window: bool
 
 
 def editor_command(
@@ -168,31 +182,34 @@ def editor_command(
     *,
     platform: str = sys.platform,
 ) -> EditorCommand:
-    """Return the command that opens `file` at `line`: the setting, else $VISUAL, $EDITOR or an installed editor.
+    """Return the command that opens `file` at `line` in the editor of the setting, $VISUAL or $EDITOR.
 
+    If none is set, an installed editor is used. `which` returns the path of an installed program, None for others.
     Raises SettingsError for a command line that cannot be parsed, ExcerptError if there is no editor.
     """
     words = _editor_words(setting, environment, which, platform)
-    name = _name(words[0])
+    name = _program_name(words[0])
     return EditorCommand(
         (*words, *_location_arguments(name, str(file), line, platform)), name in _WINDOWED_EDITORS.split()
     )
 
 
-def _name(program: str) -> str:
-    """Return the name of a program without its folder, a Windows suffix, and the 64 of JetBrains' programs."""
+def _program_name(program: str) -> str:
+    """Return the lower-case name of a program without folder, Windows suffix, and the 64 of JetBrains' programs."""
     name = re.sub(r"\.(exe|cmd|bat|sh)$", "", re.split(r"[/\\]", program)[-1].lower())
-    return name.removesuffix("64") if name.removesuffix("64") in _JETBRAINS.split() else name
+    return name.removesuffix("64") if name.removesuffix("64") in _JETBRAINS_PROGRAMS.split() else name
 
 
 def _editor_words(
     setting: str, environment: Mapping[str, str], which: Callable[[str], str | None], platform: str
 ) -> list[str]:
     command = setting or environment.get("VISUAL", "") or environment.get("EDITOR", "")
-    words = [command] if command and which(command) is not None else _words(command, platform)
+    words = [command] if command and which(command) is not None else _split_command(command, platform)
     if words:
         if which(words[0]) is None:
-            raise ExcerptError(f"The editor {words[0]} is not installed.", "Set $EDITOR, or screen.editor.")
+            raise ExcerptError(
+                f"The editor {words[0]} is not installed.", "Set $EDITOR, or screen.editor in the settings."
+            )
         return words
     for fallback in _FALLBACK_EDITORS:
         if which(fallback):
@@ -200,18 +217,18 @@ def _editor_words(
     raise ExcerptError("No editor is set.", "Set $EDITOR, or screen.editor in the settings.")
 
 
-def _words(command: str, platform: str) -> list[str]:
+def _split_command(command: str, platform: str) -> list[str]:
     """Split a command line into words. On Windows a backslash is part of a path."""
     try:
         if platform != "win32":
             return shlex.split(command)
         return [word.strip('"') for word in shlex.split(command, posix=False)]
     except ValueError as error:
-        raise SettingsError(f"The editor command {command!r} cannot be read: {error}.") from error
+        raise SettingsError(f"The command {command!r} cannot be parsed: {error}.") from error
 
 
 def _location_arguments(name: str, file: str, line: int, platform: str) -> tuple[str, ...]:
-    """Return the arguments for file and line; an unknown editor gets only the file."""
+    """Return the arguments that make the editor `name` open `file` at `line`; only the file for an unknown editor."""
     if name == "xed" and platform == "darwin":
         return ("--line", str(line), file)  # Xcode's xed, unrelated to the editor on Linux
     if name in _PLUS_EDITORS.split():
@@ -226,7 +243,7 @@ def _location_arguments(name: str, file: str, line: int, platform: str) -> tuple
 
 
 TEXT_KINDS = ("text", "canvas", "drawing", "notebook")
-"""Kinds of attachments that an editor can show."""
+"""Kinds of attachments that are text and are opened in the editor."""
 _PAGE_ARGUMENTS = {
     "zathura": ("-P", "{page}", "{file}"),
     "okular": ("-p", "{page}", "{file}"),
@@ -236,7 +253,7 @@ _PAGE_ARGUMENTS = {
     "sioyek": ("--page", "{page}", "{file}"),
     "mupdf": ("{file}", "{page}"),
 }
-"""Viewers that open a PDF at a page, which the system's opener cannot."""
+"""Arguments of the viewers that can open a PDF at a page. The system's opener (such as xdg-open) cannot."""
 
 
 def viewer_command(
@@ -249,46 +266,47 @@ def viewer_command(
     which: Callable[[str], str | None],
     platform: str = sys.platform,
 ) -> tuple[str, ...] | None:
-    """Return the command that shows an attachment at a place, or None if there is none, as over ssh.
+    """Return the command that shows an attachment; None if no program can, for example over ssh.
 
-    It is the setting, else an installed viewer, else the system's opener. `{file}`, `{page}` (1 if the place has no
-    number) and `{place}` are replaced. Raises ExcerptError for a setting that cannot be parsed or run, SettingsError
-    for one that would execute a part of a file name.
+    The command is `setting`, else an installed viewer for this `kind`, else the system's opener. `place` is the
+    location in the attachment, such as a page. In the setting, `{file}`, `{place}` and `{page}` (1 if the place has no
+    number) are replaced. `which` returns the path of an installed program, None for others. Raises ExcerptError for a
+    setting that cannot be parsed or run, SettingsError for one that would execute a part of a file name.
     """
     values = {"{file}": str(file), "{page}": str(first_page_of(place) or 1), "{place}": place}
-    words = tuple(_words(setting, platform))
+    words = tuple(_split_command(setting, platform))
     if words:
-        if _executes_names(words):
+        if _may_execute_file_name(words):
             raise SettingsError(
-                f"screen.viewers.{kind} puts a file name into a shell command, which could run a part of it.",
+                f"screen.viewers.{kind} puts a file name into a shell command. The shell could run a part of the name.",
                 "Write {file} as a separate word. For a shell: sh -c 'zathura \"$1\"' sh {file}",
             )
         if which(words[0]) is None:
             raise ExcerptError(
-                f"There is no program {words[0]}.", f"Set screen.viewers.{kind} to an installed program."
+                f"The program {words[0]} is not installed.", f"Set screen.viewers.{kind} to an installed program."
             )
-        return tuple(_fill(word, values) for word in words) + (() if "{file}" in setting else (str(file),))
-    opener = link_opener(environment, which, platform)
+        return tuple(_fill_placeholders(word, values) for word in words) + (() if "{file}" in setting else (str(file),))
+    opener = find_link_opener(environment, which, platform)
     if opener is None:
         return None
     for name, arguments in _PAGE_ARGUMENTS.items() if kind == "pdf" and platform != "win32" else ():
         if which(name):
-            return (name, *(_fill(word, values) for word in arguments))
+            return (name, *(_fill_placeholders(word, values) for word in arguments))
     return (*opener, str(file))
 
 
 _NAME_PLACEHOLDER = re.compile(r"\{(?:file|place)\}")
 _SHELL_SYNTAX = re.compile(r"[\s;&|<>$`()\"']")
-"""Characters that only occur in a word that is a command line itself, for a shell or another program."""
+"""Characters which show that a word of a command is itself a command line, for a shell or another program."""
 _SHELLS = "sh bash dash ash zsh ksh mksh fish csh tcsh elvish nu xonsh su"
 _JOINING_PROGRAMS = "cmd powershell pwsh ssh"
 """Programs that join all their arguments into a command line for a shell."""
 
 
-def _executes_names(words: Sequence[str]) -> bool:
-    """Return whether a file name would become part of a command line, where it could be executed."""
+def _may_execute_file_name(words: Sequence[str]) -> bool:
+    """Return whether the command `words` would put a file name into a shell command, which could execute it."""
     for index, word in enumerate(words):
-        name, rest = _name(word), words[index + 1 :]
+        name, rest = _program_name(word), words[index + 1 :]
         if name in _JOINING_PROGRAMS.split() and not any(option.lower().startswith("-fi") for option in rest):
             return True  # even without {file}, as the file is appended
         if name in _SHELLS.split():
@@ -302,49 +320,51 @@ def _executes_names(words: Sequence[str]) -> bool:
     return False
 
 
-def _fill(word: str, values: Mapping[str, str]) -> str:
-    """Return a word of a command with its placeholders replaced once; inserted text is not scanned again."""
+def _fill_placeholders(word: str, values: Mapping[str, str]) -> str:
+    """Return a word of a command with its placeholders replaced; inserted text is not scanned for placeholders."""
     return re.sub(r"\{(?:file|page|place)\}", lambda match: values[match[0]], word)
 
 
-def obsidian_vault(vault: Path) -> Path:
-    """Return the Obsidian vault that is `vault` or contains it. Raises ExcerptError if there is none."""
+def find_obsidian_vault(vault: Path) -> Path:
+    """Return the folder of the Obsidian vault that is `vault` or contains it. Raises ExcerptError if there is none."""
     for folder in (vault, *vault.parents):
         if (folder / ".obsidian").is_dir():
             return folder
     raise ExcerptError(
-        f"{vault.name} is not an Obsidian vault: it has no .obsidian folder.", "Open the folder in Obsidian once."
+        f"{vault.name} is not an Obsidian vault: it has no .obsidian folder.",
+        "Open the folder in Obsidian once; Obsidian creates it.",
     )
 
 
-def note_link(root: Path, note: Path, headings: Sequence[str]) -> str:
-    """Return the link to `note` in the Obsidian vault `root`, at the section of `headings`."""
+def make_obsidian_link(root: Path, note: Path, headings: Sequence[str]) -> str:
+    """Return the obsidian:// link to a note in the Obsidian vault `root`, at the section under `headings`."""
     file = note.relative_to(root).as_posix()
     if file.lower().endswith(".md"):
         file = file[:-3]
     escaped = (" ".join(_HEADING_SEPARATORS.sub(" ", heading).split()) for heading in headings)
     anchor = "".join(f"#{heading}" for heading in escaped if heading)
-    return f"obsidian://open?vault={_encode(root.name)}&file={_encode(file + anchor)}"
+    return f"obsidian://open?vault={_percent_encode(root.name)}&file={_percent_encode(file + anchor)}"
 
 
-def _encode(text: str) -> str:
+def _percent_encode(text: str) -> str:
     """Return `text` with all reserved characters percent-encoded: a slash is %2F, a space %20.
 
     Invalid UTF-8 is encoded as its bytes.
     """
-    return quote(os.fsencode(text) if not _is_utf8(text) else text, safe="")
+    return quote(os.fsencode(text) if not _is_valid_utf8(text) else text, safe="")
 
 
-def _is_utf8(text: str) -> bool:
+def _is_valid_utf8(text: str) -> bool:
     return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
-def link_opener(
+def find_link_opener(
     environment: Mapping[str, str], which: Callable[[str], str | None], platform: str
 ) -> tuple[str, ...] | None:
-    """Return the program that opens a link on `platform` (as `sys.platform`), or None if there is none.
+    """Return the command that opens a link on `platform` (a value of `sys.platform`); None if there is none.
 
-    None over ssh, where it would open on the remote machine. No shell is used, since a link contains an &.
+    It is None over ssh too, since the link would be opened on the remote machine. No shell is used, because a link
+    contains an &. `which` returns the path of an installed program, None for others.
     """
     if "SSH_CONNECTION" in environment or "SSH_TTY" in environment:
         return None
@@ -361,7 +381,10 @@ def link_opener(
 
 
 def open_link(argv: Sequence[str], environment: Mapping[str, str]) -> bool:
-    """Open a link and return whether the program accepted it, as far as is known after `_OPEN_SECONDS`. Blocks."""
+    """Run the link opener `argv`; return False if it cannot be started or fails within `_OPEN_SECONDS`.
+
+    The call blocks until then.
+    """
     try:
         process = subprocess.Popen(
             program_command(argv),

@@ -1,4 +1,4 @@
-"""Questions that the screen asks of the engine, as values; the engine's thread answers them.
+"""Questions of the screen to the search engine, as values. Each is answered in the engine's thread.
 
 A question that only one view asks is in that view's package.
 """
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AskSearch:
-    """Question for the hits of a query, `limit` of them or as many as the settings say.
+    """Question for the hits of a query: at most `limit` of them, or as many as the settings say if that is None.
 
-    Only the first `in_sight` hits get highlights.
+    Only the first `visible_hits` hits get highlights (spans of matched words).
     """
 
     kind: ClassVar[str] = "search"
@@ -39,19 +39,19 @@ class AskSearch:
     query: str
     strategy: Strategy
     limit: int | None
-    in_sight: int
+    visible_hits: int
 
     def answer(self, engine: Engine) -> Result:
         from excerpt.search.query import remove_unfinished_filter
 
         return engine.search(
-            remove_unfinished_filter(self.query), self.strategy, self.limit, highlight_count=self.in_sight
+            remove_unfinished_filter(self.query), self.strategy, self.limit, highlight_count=self.visible_hits
         )
 
 
 @dataclass(frozen=True, slots=True)
-class AskSpans:
-    """Question for a result with highlights in all of its hits."""
+class AskHighlights:
+    """Question for the same search result with highlights (spans of matched words) in all of its hits."""
 
     kind: ClassVar[str] = "marks"
     priority: ClassVar[Priority] = Priority.BADGES
@@ -62,8 +62,11 @@ class AskSpans:
 
 
 @dataclass(frozen=True, slots=True)
-class AskReading:
-    """Question for the interpretation of a query; `is_thorough` adds warnings on parts that have no effect."""
+class AskInterpretation:
+    """Question for how a query is interpreted: its words and filters, and warnings about them.
+
+    With `is_thorough` there are also warnings about parts of the query that have no effect.
+    """
 
     kind: ClassVar[str] = "reading"
     priority: ClassVar[Priority] = Priority.QUERY
@@ -80,9 +83,9 @@ class AskReading:
 
 @dataclass(frozen=True, slots=True)
 class AskCompletions:
-    """Question for completions of `value`, typed after `operator` and a colon.
+    """Question for completions of `value`, the beginning of a filter's value typed after `operator` and a colon.
 
-    The operator "#" has no colon; "" completes a plain word.
+    The operator "#" is followed by no colon. With the operator "", `value` is the beginning of a plain word.
     """
 
     kind: ClassVar[str] = "complete"
@@ -100,7 +103,7 @@ class AskCompletions:
 
 @dataclass(frozen=True, slots=True)
 class AskSuggestions:
-    """Question for narrower and wider queries."""
+    """Question for narrower and wider queries to suggest in place of `query`."""
 
     kind: ClassVar[str] = "suggest"
     priority: ClassVar[Priority] = Priority.QUERY
@@ -114,7 +117,7 @@ class AskSuggestions:
 
 @dataclass(frozen=True, slots=True)
 class AskCorrection:
-    """Question for the query with corrected spelling; "" if nothing is misspelt."""
+    """Question for `query` with corrected spelling; the answer is "" if no word is misspelt."""
 
     kind: ClassVar[str] = "correction"
     priority: ClassVar[Priority] = Priority.PACK
@@ -128,7 +131,10 @@ class AskCorrection:
 
 @dataclass(frozen=True, slots=True)
 class AskRelated:
-    """Question for what is related to the note `path`, or to its fragment at `line`; None if the note is gone."""
+    """Question for notes related to the note `path`, or to its fragment at `line` if that is given.
+
+    The answer is None if the note is gone.
+    """
 
     kind: ClassVar[str] = "related"
     priority: ClassVar[Priority] = Priority.PANEL
@@ -146,7 +152,10 @@ class AskRelated:
 
 @dataclass(frozen=True, slots=True)
 class AskMap:
-    """Question for the distribution of the matches of `query`; for an empty one, of the whole vault."""
+    """Question for the number of matches of `query` in each folder, tag, property and month.
+
+    For an empty query all fragments of the vault are counted.
+    """
 
     kind: ClassVar[str] = "map"
     priority: ClassVar[Priority] = Priority.PANEL
@@ -160,8 +169,8 @@ class AskMap:
 
 
 @dataclass(frozen=True, slots=True)
-class AskNarrowed:
-    """Question for `query` with one more filter; for an empty query, the filter alone."""
+class AskNarrowedQuery:
+    """Question for `query` with `filter` added; for an empty query, the answer is the filter alone."""
 
     kind: ClassVar[str] = "narrow"
     priority: ClassVar[Priority] = Priority.PANEL
@@ -174,7 +183,7 @@ class AskNarrowed:
 
 @dataclass(frozen=True, slots=True)
 class AskOverview:
-    """Question for what the vault holds about a topic, and for the marks that highlight the topic in a note."""
+    """Question for the overview of a topic, and for the marks (patterns) that highlight the topic in a note."""
 
     kind: ClassVar[str] = "overview"
     priority: ClassVar[Priority] = Priority.TAB
@@ -188,9 +197,9 @@ class AskOverview:
 
 @dataclass(frozen=True, slots=True)
 class AskPassage:
-    """Question for the lines of a place within their note; None if the note is gone.
+    """Question for the passage at `place`, shown within its note; the answer is None if the note is gone.
 
-    Matches of `topic` by `marks` are highlighted as in a search hit.
+    Words of `topic` that `marks` matches are highlighted as in a search hit.
     """
 
     kind: ClassVar[str] = "passage"
@@ -204,7 +213,7 @@ class AskPassage:
 
         snapshot, place = engine.snapshot, self.place
         try:
-            fragment = lines_as_fragment(snapshot, place)
+            fragment = make_fragment_from_lines(snapshot, place)
             text, language = snapshot.note_text(place.path), snapshot.note_info(place.path).language
         except KeyError:
             return None
@@ -214,7 +223,7 @@ class AskPassage:
 
 @dataclass(frozen=True, slots=True)
 class AskMarkdown:
-    """Question for an overview as Markdown with its number of tokens; "" if nothing fits into its budget."""
+    """Question for an overview as Markdown text and its number of tokens; "" if nothing fits into its token budget."""
 
     kind: ClassVar[str] = "markdown"
     priority: ClassVar[Priority] = Priority.TAB
@@ -229,8 +238,8 @@ class AskMarkdown:
 
 
 @dataclass(frozen=True, slots=True)
-class AskDrill:
-    """Question for `query` with more filters, each as it is typed."""
+class AskFilteredQuery:
+    """Question for `query` with all `filters` added, each in the syntax in which it is typed."""
 
     kind: ClassVar[str] = "drill"
     priority: ClassVar[Priority] = Priority.TAB
@@ -244,8 +253,11 @@ class AskDrill:
         return narrowed
 
 
-def lines_as_fragment(snapshot: Corpus, place: SourceLocation) -> Fragment:
-    """Return the fragment at a place, or a fragment made of its lines. Raises KeyError for an unknown note."""
+def make_fragment_from_lines(snapshot: Corpus, place: SourceLocation) -> Fragment:
+    """Return the fragment at `place`, or make one of the lines there if none has exactly these lines.
+
+    Raises KeyError for an unknown note.
+    """
     from excerpt.text.fragments import digest_of_text
     from excerpt.text.tokens import open_tokenizer
 

@@ -1,6 +1,6 @@
-"""A thread that answers the screen's requests: the newest of each kind, the most urgent first.
+"""A thread that answers requests of the screen: only the newest of each kind, and the most urgent kind first.
 
-The engine and the memories have one each. Answers are delivered on the event loop, directly to the asker.
+The search engine has one such thread, the memories another. Answers are passed to a callback on the event loop.
 """
 
 from __future__ import annotations
@@ -23,26 +23,27 @@ Answer_co = TypeVar("Answer_co", covariant=True)
 Source_contra = TypeVar("Source_contra", contravariant=True)
 
 _PAUSE_SECONDS = 0.1
-"""Seconds after a search before low-priority requests are started.
+"""Seconds to wait after a search before requests of low priority are started.
 
-The next letter may be typed within this time and should not find the thread busy with a pack that it makes obsolete.
+If the next letter is typed within this time, the thread is free for its search, and not busy with an outdated pack.
 """
-_DRAW_SECONDS = 0.05
+_MAX_DRAW_WAIT_SECONDS = 0.05
 """Maximum seconds to wait until hits are drawn before the next request is started.
 
-Python threads share one interpreter: a pack built meanwhile would double the time to draw the list, and would not be
-ready sooner.
+Python threads share one interpreter lock: a pack built at the same time would double the time to draw the hits, and
+would not be ready sooner.
 """
 _IDLE_SECONDS = 0.5
-"""Seconds without a request after which `on_idle` is called."""
-_MAX_ANSWERS = 16
-"""Number of answers without a rest after which `on_idle` is called."""
+"""Seconds without a request after which the thread calls `on_idle`."""
+_MAX_REQUESTS_BETWEEN_IDLE_CALLS = 16
+"""Number of requests in immediate succession after which the thread calls `on_idle` although it is not idle."""
 
 
 class Priority(IntEnum):
-    """Priorities of waiting requests, the most urgent first: what the user looks at first.
+    """Priorities of waiting requests, the most urgent first: the order in which the user looks at the answers.
 
-    Within a priority the oldest request is first. `PACK` and `UPKEEP` wait until `_PAUSE_SECONDS` after a search.
+    Of requests with the same priority the oldest comes first. `PACK` and `UPKEEP` wait until `_PAUSE_SECONDS` after a
+    search.
     """
 
     INDEX = 0
@@ -57,17 +58,17 @@ class Priority(IntEnum):
 
 
 class EventLoop(Protocol):
-    """How threads reach the screen. Both methods are called from any thread."""
+    """The way from threads to the screen. Any thread may call the methods."""
 
     def call_from_thread(self, function: Callable[[], object]) -> None:
-        """Call a function on the event loop."""
+        """Schedule a call of `function` on the event loop."""
 
     def post_from_thread(self, message: Message) -> None:
-        """Post a message, to be handled on the event loop."""
+        """Post a message, which the screen handles on the event loop."""
 
 
 class Question(Protocol[Source_contra, Answer_co]):
-    """A question to an engine or to the memories, as a value; of each `kind` only the newest is answered.
+    """A question to a source of answers, such as the search engine. Only the newest of each `kind` is answered.
 
     `answer` is called in the thread that owns the source.
     """
@@ -79,15 +80,15 @@ class Question(Protocol[Source_contra, Answer_co]):
 
 
 class NotReadyError(Exception):
-    """There is nothing to answer from yet: the request is dropped silently and may be repeated later."""
+    """Raised if no index is open yet; the request is dropped without a message and may be repeated later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request(Generic[Answer]):
-    """A request to a thread. `on_answer`, or `on_failure` after an error, is called on the event loop.
+    """A call of `run` in a request thread. Its result is passed to `on_answer`, an error to `on_failure`.
 
-    A newer request of its `kind` replaces it: if it is waiting it is dropped, and if it is running its answer is
-    delivered only with `is_interim`.
+    Both callbacks are called on the event loop. A newer request of the same `kind` replaces this one: if this one is
+    waiting, it is dropped; if it is running, its answer is delivered only if `is_interim`.
     """
 
     kind: str
@@ -100,20 +101,21 @@ class Request(Generic[Answer]):
 
 @dataclass(frozen=True, slots=True)
 class QueuedRequest:
-    """A request and its number; 0 if nobody waits for it."""
+    """A request and its number, which rises with each request; 0 if nobody waits for its answer."""
 
     number: int
     request: Request[Any]
 
 
-def ignore(_answer: object) -> None:
-    """Ignore an answer."""
+def ignore_answer(_answer: object) -> None:
+    """Do nothing. This is the callback of requests whose answer nobody needs."""
 
 
 class RequestThread:
-    """A thread with one slot for each kind of request, so that fast typing never queues searches.
+    """A thread in which at most one request of each kind waits, so that fast typing never queues searches.
 
-    Every failure is also posted, besides the call of `on_failure`. The thread starts with the first request.
+    After an error the `Failure` message is posted, besides the call of `on_failure`. The thread starts with the first
+    request.
     """
 
     def __init__(
@@ -124,107 +126,110 @@ class RequestThread:
         on_idle: Callable[[], object] = lambda: None,
         on_end: Callable[[], object] = lambda: None,
     ) -> None:
-        """Prepare the thread, which calls `on_idle` when no request has come for a while, and `on_end` when it ends."""
+        """Prepare the thread. It calls `on_idle` after `_IDLE_SECONDS` without a request, and `on_end` when it ends."""
         self._name = name
         self._loop = loop
         self._on_idle = on_idle
         self._on_end = on_end
         self._condition = threading.Condition()
-        self._slots: dict[str, QueuedRequest] = {}
+        self._waiting_requests: dict[str, QueuedRequest] = {}
         self._steps: deque[Callable[[], object]] = deque()
-        self._is_in_step = False
+        self._is_step_running = False
         self._is_closed = False
         self._thread: threading.Thread | None = None
-        self._last_search = 0.0
+        self._last_search_time = 0.0
         self._drawn_number = 0
         # Used only on the event loop.
         self._last_number = 0
-        self._newest: dict[str, int] = {}
+        self._newest_number_by_kind: dict[str, int] = {}
         self._cancelled_up_to: dict[str, int] = {}
-        self._waiting: set[str] = set()
-        self.last_delivered = 0
-        """Number of the request whose answer was delivered last."""
+        self._unanswered_kinds: set[str] = set()
+        self.last_delivered_number = 0
+        """Number of the request whose answer was delivered most recently."""
 
     # --- on the event loop --------------------------------------------------------------------------------------------
 
     def ask(self, request: Request[Any]) -> None:
-        """Queue a request; an earlier one of its kind that is not answered yet is dropped."""
+        """Queue a request. An earlier request of the same kind is dropped if it is not answered yet."""
         self._last_number += 1
-        self._newest[request.kind] = self._last_number
-        self._waiting.add(request.kind)
-        self._put(QueuedRequest(self._last_number, request))
+        self._newest_number_by_kind[request.kind] = self._last_number
+        self._unanswered_kinds.add(request.kind)
+        self._enqueue(QueuedRequest(self._last_number, request))
 
-    def forget(self, kind: str) -> None:
-        """Cancel the requests of a kind: their answers are not delivered any more."""
-        self._newest.pop(kind, None)
+    def cancel(self, kind: str) -> None:
+        """Cancel all requests of a kind, so that their answers are not delivered."""
+        self._newest_number_by_kind.pop(kind, None)
         self._cancelled_up_to[kind] = self._last_number
-        self._waiting.discard(kind)
+        self._unanswered_kinds.discard(kind)
         with self._condition:
-            self._slots.pop(kind, None)
+            self._waiting_requests.pop(kind, None)
 
     def is_waiting(self, kind: str) -> bool:
-        """Return whether the newest request of a kind is neither answered nor failed."""
-        return kind in self._waiting
+        """Return whether the newest request of a kind has neither been answered nor failed."""
+        return kind in self._unanswered_kinds
 
     def mark_drawn(self, number: int) -> None:
-        """Report that the answer to a request is on the screen or will not be shown."""
+        """Report that the answer to request `number` is on the screen or will not be shown.
+
+        The thread waits for this after hits, before it starts the next request.
+        """
         with self._condition:
             self._drawn_number = max(self._drawn_number, number)
             self._condition.notify_all()
 
-    def _deliver(self, queued: QueuedRequest, answer: object) -> None:
-        request = queued.request
-        if self._finish_if_newest(queued) or (
-            request.is_interim and queued.number > self._cancelled_up_to.get(request.kind, 0)
+    def _deliver(self, queued_request: QueuedRequest, answer: object) -> None:
+        request = queued_request.request
+        if self._finish_kind_if_newest(queued_request) or (
+            request.is_interim and queued_request.number > self._cancelled_up_to.get(request.kind, 0)
         ):
-            self.last_delivered = queued.number
+            self.last_delivered_number = queued_request.number
             request.on_answer(answer)
         elif request.priority is Priority.HITS:
-            self.mark_drawn(queued.number)
+            self.mark_drawn(queued_request.number)
 
-    def _fail(self, queued: QueuedRequest, failure: Failure) -> None:
-        if self._finish_if_newest(queued) and queued.request.on_failure is not None:
-            queued.request.on_failure(failure)
+    def _fail(self, queued_request: QueuedRequest, failure: Failure) -> None:
+        if self._finish_kind_if_newest(queued_request) and queued_request.request.on_failure is not None:
+            queued_request.request.on_failure(failure)
         self._loop.post_from_thread(failure)
 
-    def _finish_if_newest(self, queued: QueuedRequest) -> bool:
-        """Return whether a request is the newest of its kind, and stop waiting for that kind if so."""
-        kind = queued.request.kind
-        is_newest = self._newest.get(kind) == queued.number
+    def _finish_kind_if_newest(self, queued_request: QueuedRequest) -> bool:
+        """Return whether a request is the newest of its kind. If so, the kind waits for no answer any more."""
+        kind = queued_request.request.kind
+        is_newest = self._newest_number_by_kind.get(kind) == queued_request.number
         if is_newest:
-            self._waiting.discard(kind)
+            self._unanswered_kinds.discard(kind)
         return is_newest
 
     # --- from any thread ----------------------------------------------------------------------------------------------
 
     def queue_task(self, kind: str, priority: Priority, run: Callable[[], object]) -> None:
-        """Queue a request whose answer nobody needs; a waiting one of its kind is replaced."""
-        self._put(QueuedRequest(0, Request(kind, priority, run, ignore)))
+        """Queue a request whose answer nobody needs; it replaces a waiting request of the same kind."""
+        self._enqueue(QueuedRequest(0, Request(kind, priority, run, ignore_answer)))
 
-    def replace(self, kind: str, run: Callable[[], object]) -> None:
-        """Replace the waiting request of a kind, if there is one."""
+    def replace_waiting_task(self, kind: str, run: Callable[[], object]) -> None:
+        """Make the waiting request of a kind call `run` instead; do nothing if no request of this kind waits."""
         with self._condition:
-            waiting = self._slots.get(kind)
+            waiting = self._waiting_requests.get(kind)
         if waiting is not None:
             self.queue_task(kind, waiting.request.priority, run)
 
     def queue_step(self, step: Callable[[], object]) -> None:
-        """Queue a step that is never dropped, after earlier steps and before any request."""
+        """Queue a call that is never dropped. It runs after earlier steps and before any waiting request."""
         with self._condition:
             self._steps.append(step)
-            self._wake()
+            self._notify_thread()
 
     @property
     def has_steps(self) -> bool:
         """Whether a step is running or waiting."""
         with self._condition:
-            return self._is_in_step or bool(self._steps)
+            return self._is_step_running or bool(self._steps)
 
     def close(self, wait: float = 2.0) -> None:
-        """End the thread when the steps are done, waiting at most `wait` seconds."""
+        """Drop the requests and end the thread after the queued steps; wait at most `wait` seconds for that."""
         with self._condition:
             self._is_closed = True
-            self._slots.clear()
+            self._waiting_requests.clear()
             self._condition.notify_all()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(wait)
@@ -233,79 +238,86 @@ class RequestThread:
     def is_alive(self) -> bool:
         return self._thread is not None and self._thread.is_alive()
 
-    def _put(self, queued: QueuedRequest) -> None:
+    def _enqueue(self, queued_request: QueuedRequest) -> None:
         with self._condition:
             if not self._is_closed:
                 # Removed first, so that it waits after the others of its priority.
-                self._slots.pop(queued.request.kind, None)
-                self._slots[queued.request.kind] = queued
-                self._wake()
+                self._waiting_requests.pop(queued_request.request.kind, None)
+                self._waiting_requests[queued_request.request.kind] = queued_request
+                self._notify_thread()
 
-    def _wake(self) -> None:
+    def _notify_thread(self) -> None:
         if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+            self._thread = threading.Thread(target=self._serve_requests, name=self._name, daemon=True)
             self._thread.start()
         self._condition.notify_all()
 
     # --- in the thread ------------------------------------------------------------------------------------------------
 
-    def _run(self) -> None:
-        rest = QueuedRequest(0, Request("rest", Priority.UPKEEP, self._on_idle, ignore))
-        answered = 0
-        while (queued := self._next(rest if answered else None)) is not None:
-            self._do(queued)
-            answered = 0 if queued is rest else answered + 1
-            if answered == _MAX_ANSWERS:
-                self._do(rest)
-                answered = 0
+    def _serve_requests(self) -> None:
+        idle_request = QueuedRequest(0, Request("idle", Priority.UPKEEP, self._on_idle, ignore_answer))
+        request_count = 0
+        while (queued_request := self._wait_for_request(idle_request if request_count else None)) is not None:
+            self._run_request(queued_request)
+            request_count = 0 if queued_request is idle_request else request_count + 1
+            if request_count == _MAX_REQUESTS_BETWEEN_IDLE_CALLS:
+                self._run_request(idle_request)
+                request_count = 0
         self._on_end()
 
-    def _next(self, rest: QueuedRequest | None) -> QueuedRequest | None:
-        """Wait for a step or request and return it; None at the end, `rest` if none comes for a while."""
+    def _wait_for_request(self, idle_request: QueuedRequest | None) -> QueuedRequest | None:
+        """Wait for a step or a request and return it; None if the thread is to end.
+
+        If none comes for `_IDLE_SECONDS`, return `idle_request`, unless that is None.
+        """
         with self._condition:
-            self._is_in_step = False
+            self._is_step_running = False
             while True:
                 if self._steps:
-                    self._is_in_step = True
-                    return QueuedRequest(0, Request("step", Priority.INDEX, self._steps.popleft(), ignore))
+                    self._is_step_running = True
+                    return QueuedRequest(0, Request("step", Priority.INDEX, self._steps.popleft(), ignore_answer))
                 if self._is_closed:
                     return None
-                if not self._slots:
-                    if not self._condition.wait(_IDLE_SECONDS if rest is not None else None):
-                        return rest
+                if not self._waiting_requests:
+                    if not self._condition.wait(_IDLE_SECONDS if idle_request is not None else None):
+                        return idle_request
                     continue
-                queued = min(self._slots.values(), key=lambda each: each.request.priority)
-                pause = self._last_search + _PAUSE_SECONDS - time.monotonic()
-                if queued.request.priority < Priority.PACK or pause <= 0:
-                    return self._slots.pop(queued.request.kind)
+                queued_request = min(self._waiting_requests.values(), key=lambda each: each.request.priority)
+                pause = self._last_search_time + _PAUSE_SECONDS - time.monotonic()
+                if queued_request.request.priority < Priority.PACK or pause <= 0:
+                    return self._waiting_requests.pop(queued_request.request.kind)
                 self._condition.wait(pause)
 
-    def _do(self, queued: QueuedRequest) -> None:
-        request = queued.request
+    def _run_request(self, queued_request: QueuedRequest) -> None:
+        request = queued_request.request
         try:
             answer = request.run()
         except NotReadyError:
             return
         except Exception as error:  # an uncaught error would end the thread silently
-            failure = failure_of(request.kind, error)
-            self._loop.call_from_thread(lambda: self._fail(queued, failure))
+            failure = make_failure(request.kind, error)
+            self._loop.call_from_thread(lambda: self._fail(queued_request, failure))
             return
-        if queued.number:
-            self._loop.call_from_thread(lambda: self._deliver(queued, answer))
+        if queued_request.number:
+            self._loop.call_from_thread(lambda: self._deliver(queued_request, answer))
         if request.priority is Priority.HITS:
-            self._wait_until_drawn(queued)
+            self._wait_until_drawn(queued_request)
 
-    def _wait_until_drawn(self, queued: QueuedRequest) -> None:
-        kind = queued.request.kind
+    def _wait_until_drawn(self, queued_request: QueuedRequest) -> None:
+        """Wait until the answer is drawn or a newer request of its kind comes, at most `_MAX_DRAW_WAIT_SECONDS`."""
+        kind = queued_request.request.kind
         with self._condition:
             self._condition.wait_for(
-                lambda: self._drawn_number >= queued.number or kind in self._slots or self._is_closed, _DRAW_SECONDS
+                lambda: (
+                    self._drawn_number >= queued_request.number or kind in self._waiting_requests or self._is_closed
+                ),
+                _MAX_DRAW_WAIT_SECONDS,
             )
-            self._last_search = time.monotonic()
+            self._last_search_time = time.monotonic()
 
 
-def failure_of(kind: str, error: Exception) -> Failure:
-    """Return the message to the user for an error in a thread."""
+def make_failure(kind: str, error: Exception) -> Failure:
+    """Return the message that reports an error in a thread; `kind` is the kind of the request that failed."""
     if isinstance(error, ExcerptError):
         return Failure(kind, error.title, error.message, error.hint)
     return Failure(

@@ -1,8 +1,8 @@
-"""The user's state in a vault, kept between sessions: tab, query, selection, pack options.
+"""The session: the user's state in a vault, saved until the next start: tab, query, selection and pack options.
 
-One file per vault in the state folder, which may be deleted at any time. It leaves out what was not changed by hand, so
-that a change of the settings applies at the next start. Marks have a file of their own (pack/selection.py), because
-commands read them too.
+There is one file per vault in the state folder; it may be deleted at any time. Values that equal the settings are not
+saved, so that a later change of the settings applies at the next start. Marks have their own file (pack/selection.py),
+because commands read them too.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 
 _BATCH_SECONDS = 0.2
-"""Seconds to wait for further changes before writing, since a query changes with each key."""
+"""Seconds to collect changes before a file is written, since the query changes with each key."""
 
 
-class StateKeeper(Generic[Value]):
-    """A file of state: reads it once, and writes the newest value. `on_failure` is called once, with the reason."""
+class StateFile(Generic[Value]):
+    """A file that holds one value of the user's state. It is read once, then written when the value changes."""
 
     def __init__(
         self,
@@ -41,42 +41,46 @@ class StateKeeper(Generic[Value]):
         write: Callable[[Path, Value], None],
         on_failure: Callable[[str], None],
     ) -> None:
-        """Prepare to read and write `file`; `read` and `write` are called in threads, and `write` raises OSError."""
+        """Prepare to read and write `file`.
+
+        `read` and `write` are called in threads; `write` may raise OSError. `on_failure` is called with the reason at
+        the first failure to write.
+        """
         self._file = file
         self._read_file = read
         self._write_file = write
         self._on_failure = on_failure
-        self._has_reported = False
+        self._has_reported_failure = False
         self._newest: Value | None = None
         self._written: Value | None = None
         self._task: asyncio.Task[None] | None = None
         self._end_event = asyncio.Event()
 
     async def read(self) -> Value:
-        """Return what an earlier session saved. Nothing is written before this."""
+        """Read the file and return its value. Before this call, `save_soon` writes nothing."""
         value = await asyncio.to_thread(self._read_file, self._file)
-        self.set_stored(value)
+        self.set_saved_value(value)
         return value
 
-    def set_stored(self, value: Value) -> None:
-        """Set what the file holds."""
+    def set_saved_value(self, value: Value) -> None:
+        """Set the value that the file is known to hold, so that it need not be read."""
         self._newest = self._written = value
 
     @property
-    def is_known(self) -> bool:
-        """Whether the content of the file is known, so that something may be written."""
+    def is_loaded(self) -> bool:
+        """Whether the value in the file is known, so that a new value may be written."""
         return self._written is not None
 
-    def keep(self, value: Value) -> None:
-        """Write a value soon; an earlier value that is not written yet is dropped."""
-        if not self.is_known:
+    def save_soon(self, value: Value) -> None:
+        """Write `value` after `_BATCH_SECONDS`, or a newer value that was given until then."""
+        if not self.is_loaded:
             return
         self._newest = value
         if self._newest != self._written and (self._task is None or self._task.done()):
             self._task = asyncio.create_task(self._write())
 
-    async def end(self) -> None:
-        """Write what is not written yet."""
+    async def write_pending(self) -> None:
+        """Write the newest value now if it is not written yet."""
         self._end_event.set()
         if self._task is not None:
             await self._task
@@ -89,8 +93,8 @@ class StateKeeper(Generic[Value]):
             try:
                 await asyncio.to_thread(self._write_file, self._file, value)
             except OSError as error:
-                if not self._has_reported:
-                    self._has_reported = True
+                if not self._has_reported_failure:
+                    self._has_reported_failure = True
                     self._on_failure(error.strerror or str(error))
 
 
@@ -102,7 +106,7 @@ _Budget = Annotated[int, msgspec.Meta(ge=1)]
 
 @dataclass(frozen=True, slots=True)
 class SelectedPosition:
-    """The selected fragment: its id, and its line, by which it is found again after an edit."""
+    """The selected fragment, by its id. If the id is gone after an edit, it is found by path and first line."""
 
     fragment: str
     path: str
@@ -111,7 +115,11 @@ class SelectedPosition:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """The saved state. None means the value of the settings. `budget` is in tokens, `share` the list's part, 0 to 1."""
+    """The saved state of a vault's screen. None stands for the value in the settings.
+
+    `place` is the position of the selected fragment and `form` the format of the pack. `budget` is in tokens. `share`
+    is the part of the window that the list takes, 0 to 1.
+    """
 
     tab: str = "search"
     query: str = ""
@@ -127,25 +135,25 @@ NEW_SESSION = Session()
 
 
 def read_session(file: Path) -> Session:
-    """Return the saved session; a new one if there is no valid file."""
+    """Return the session saved in `file`, or a new one if the file is missing or invalid."""
     session = read_value(file, Session, NEW_SESSION)
     return session if len(session.query) <= _MAX_QUERY_CHARS else NEW_SESSION
 
 
-def session_of(vault: Path, settings: Settings, user_paths: Paths) -> Session:
+def load_session(vault: Path, settings: Settings, user_paths: Paths) -> Session:
     """Return the saved session of a vault, or a new one if the settings do not restore sessions."""
     return read_session(user_paths.session_file(vault)) if settings.screen.restore else NEW_SESSION
 
 
 def write_session(file: Path, session: Session) -> None:
-    """Replace the saved session atomically. Raises OSError."""
+    """Replace the session saved in `file` atomically. Raises OSError."""
     write_value(file, session)
 
 
-def row_of(position: SelectedPosition, hits: Sequence[Hit]) -> int | None:
-    """Return the row of the selected fragment, else of the nearest one in its note; None if there is none.
+def find_row(position: SelectedPosition, hits: Sequence[Hit]) -> int | None:
+    """Return the index in `hits` of the fragment at `position`.
 
-    `hits` answer the same query.
+    If it is not among the hits, the index is that of the nearest fragment of the same note; None if there is none.
     """
     of_note = []
     for row, hit in enumerate(hits):
@@ -156,8 +164,8 @@ def row_of(position: SelectedPosition, hits: Sequence[Hit]) -> int | None:
     return min(of_note)[1] if of_note else None
 
 
-def user_overrides(session: Session, settings: Settings) -> Session:
-    """Return a session without the values that equal the settings."""
+def drop_default_values(session: Session, settings: Settings) -> Session:
+    """Return the session with None for each value that equals the settings."""
     return replace(
         session,
         place=session.place if session.query else None,
@@ -170,67 +178,73 @@ def user_overrides(session: Session, settings: Settings) -> Session:
 
 
 class SessionController:
-    """The previous session until it is restored, and the file of the current one.
+    """Keeps the previous session until it is restored, and saves the current one.
 
-    `on_failure` is called once, with the reason, if the file cannot be written.
+    `on_failure` is called with the reason at the first failure to write the file.
     """
 
     def __init__(self, file: Path, previous: Session, on_failure: Callable[[str], None]) -> None:
         self.previous = previous
         self.position_to_restore = previous.place if previous.query else None
-        """The previously selected fragment, until its query is answered."""
-        self._file = StateKeeper(file, read_session, write_session, on_failure)
+        """Position of the fragment selected in the previous session; None after the first answer."""
+        self._file = StateFile(file, read_session, write_session, on_failure)
 
-    def begin(self) -> None:
-        """Start to write what `keep` is given."""
-        self._file.set_stored(self.previous)
+    def start_saving(self) -> None:
+        """Allow `save_soon` to write. Until then the file keeps the previous session."""
+        self._file.set_saved_value(self.previous)
 
     @property
-    def is_kept(self) -> bool:
-        """Whether `keep` writes."""
-        return self._file.is_known
+    def is_saving(self) -> bool:
+        """Whether `save_soon` writes the session."""
+        return self._file.is_loaded
 
-    def keep(self, session: Session) -> None:
-        """Write a session soon."""
-        self._file.keep(session)
+    def save_soon(self, session: Session) -> None:
+        """Write the session within a fraction of a second."""
+        self._file.save_soon(session)
 
-    async def end(self) -> None:
-        """Write what is not written yet."""
-        await self._file.end()
+    async def write_pending(self) -> None:
+        """Write the newest session now if it is not written yet."""
+        await self._file.write_pending()
 
-    def row_to_select(self, query: str, hits: Sequence[Hit]) -> int | None:
-        """Return the row of the previously selected fragment in the first answer to its query; else None."""
+    def take_row_to_select(self, query: str, hits: Sequence[Hit]) -> int | None:
+        """Return the index in `hits` of the fragment selected in the previous session, at the first call only.
+
+        It is None at later calls, and if `query` is not the query of the previous session.
+        """
         position, self.position_to_restore = self.position_to_restore, None
         if position is None or query != self.previous.query.strip():
             return None
-        return row_of(position, hits)
+        return find_row(position, hits)
 
 
-class UseRecorder:
-    """Writer of the log of use in `file`; does nothing unless `is_enabled`.
+class UsageRecorder:
+    """Writes which notes the user opens and packs to the usage log `file`; does nothing unless `is_enabled`.
 
-    `on_failure` is called once, with the reason, if something could not be written.
+    `on_failure` is called with the reason at the first failure to write.
     """
 
     def __init__(self, file: Path, on_failure: Callable[[str], None], *, is_enabled: bool) -> None:
         self._file = file
         self._on_failure = on_failure
         self._is_enabled = is_enabled
-        self._has_reported = False
+        self._has_reported_failure = False
 
     async def record(self, kind: str, notes: Sequence[tuple[str, str]]) -> None:
-        """Log an act of `kind`, a value of `search.usage.UseKind`, on these notes (path, fragment id)."""
+        """Log that the user opened or packed `notes`, which are pairs of path and fragment id.
+
+        `kind` is a value of `search.usage.UseKind`.
+        """
         if not self._is_enabled or not notes:
             return
         try:
-            await asyncio.to_thread(_append, self._file, kind, notes, time.time())
+            await asyncio.to_thread(_append_to_log, self._file, kind, notes, time.time())
         except OSError as error:
-            if not self._has_reported:
-                self._has_reported = True
+            if not self._has_reported_failure:
+                self._has_reported_failure = True
                 self._on_failure(error.strerror or str(error))
 
 
-def _append(file: Path, kind: str, notes: Sequence[tuple[str, str]], seconds: float) -> None:
+def _append_to_log(file: Path, kind: str, notes: Sequence[tuple[str, str]], seconds: float) -> None:
     from excerpt.search.usage import UseKind, UseLog
 
     UseLog(file).record(UseKind(kind), notes, seconds)

@@ -1,4 +1,4 @@
-"""Start-up for a responsive screen: how threads share the interpreter, and what is imported when.
+"""Start-up for a responsive screen: settings of the Python interpreter, and which modules are imported when.
 
 Modules that the first frame needs import those of `FIRST_QUERY_MODULES` and `OTHER_MODULES` only within functions.
 """
@@ -11,22 +11,23 @@ import sys
 from collections.abc import Iterable
 
 _SWITCH_SECONDS = 0.001
-"""Seconds after which a computing thread yields to the event loop; Python's default of 5 ms would be noticeable."""
+"""Seconds after which a computing thread lets the event loop run; Python's default of 5 ms would be noticeable."""
 
 _GC_THRESHOLDS = (5_000, 4, 500)
-"""Thresholds of the garbage collector, in objects or in collections of the generation before.
+"""Thresholds of Python's garbage collector for `gc.set_threshold`.
 
-A key press creates some 10,000 objects: at Python's threshold of 700 the collector would run at each line drawn. At
-10,000 and 20 the middle generation took 42 ms of CPU at once, on whichever thread, while the screen stood still; now it
-takes 3 to 7 ms. A full collection is rare: it takes 35 ms beside cpp-docs after a few queries, and nearly all memory
-here is freed by reference counts.
+The first is a number of objects, the others are numbers of collections of the next younger generation. A key press
+creates some 10,000 objects: at Python's threshold of 700 the collector would run for each line drawn. At 10,000 and 20
+a collection of the middle generation took 42 ms of CPU, during which the screen stood still; now it takes 3 to 7 ms.
+A full collection takes 35 ms with the vault cpp-docs after a few queries. It is rare, since nearly all memory is freed
+by reference counts.
 """
 
 
 def configure_interpreter() -> None:
-    """Set the switch interval and the collector's thresholds; benchmarks of the screen call it too.
+    """Set Python's thread switch interval and the thresholds of its garbage collector.
 
-    Called before the app is imported, since that creates more objects than any key.
+    Call this before the app is imported, since the import creates more objects than any key. Benchmarks call it too.
     """
     sys.setswitchinterval(_SWITCH_SECONDS)
     gc.set_threshold(*_GC_THRESHOLDS)
@@ -43,7 +44,7 @@ FIRST_QUERY_MODULES = (
     "excerpt.tui.search.side_panel",
     "excerpt.tui.insight.related",
 )
-"""Modules that the first query needs: its context, its rows, the questions to the engine."""
+"""Modules that the first query needs, for the list, the panels and the questions to the engine."""
 
 OTHER_MODULES = (
     "excerpt.tui.clipboard",
@@ -56,6 +57,6 @@ OTHER_MODULES = (
 
 
 def import_all(names: Iterable[str]) -> None:
-    """Import modules. Meant to run in a thread."""
+    """Import the modules with these names. Call this in a thread, since it takes long."""
     for name in names:
         importlib.import_module(name)

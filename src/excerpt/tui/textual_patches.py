@@ -1,14 +1,14 @@
-"""Overrides of private parts of Textual: what each gains, and what a new version of Textual may break.
+"""Overrides of private parts of Textual: what each gains, and which change of Textual would break it.
 
-Textual is pinned. Overrides in a single widget are in that widget (`LineView`, `Field`, `Palette`). See
-docs/design/screen.md.
+The version of Textual is pinned. Overrides for a single widget are in the widget's module (`LineView`, `Field`,
+`Palette`). See docs/design/screen.md.
 
-- `SparingCompositor` renders only the lines that are drawn: a key takes the event loop 44 ms of CPU instead of 55 on a
-  busy machine, its frames 22 instead of 35. Breaks with `Compositor._render_chops`; a test compares it with Textual's
-  drawing.
-- `ChangedCells` writes only what the terminal does not show yet: 19 kB a letter instead of 56 at 140x45. Breaks with
-  the shape of `ChopsUpdate` and `LayoutUpdate`; the same test reads what is written through a terminal.
-- `PromptScreen` draws after 8 ms instead of 17, and computes styles once before the first frame instead of thrice.
+- `DirtyRegionCompositor` renders only the lines that are drawn: a key takes the event loop 44 ms of CPU instead of 55
+  on a busy machine, its frames 22 instead of 35. Breaks with `Compositor._render_chops`; a test compares it with
+  Textual's drawing.
+- `ChangedCellsUpdate` writes only what the terminal does not show yet: 19 kB a letter instead of 56 at 140x45. Breaks
+  with the shape of `ChopsUpdate` and `LayoutUpdate`; the same test reads what is written through a terminal.
+- `LowLatencyScreen` draws after 8 ms instead of 17, and computes styles once before the first frame instead of thrice.
   Breaks with `Screen._update_timer`, `_compose` and `_on_screen_resume`: slower, not wrong.
 - `patch_alt_keys` reads an escape and a character as alt with that character. Breaks with
   `XTermParser._sequence_to_key_events`; a test types such keys.
@@ -34,28 +34,28 @@ from textual.screen import Screen
 from textual.strip import Strip
 from textual.timer import Timer
 
-FRAME = 1 / 120
+FRAME_SECONDS = 1 / 120
 """Minimum seconds between two frames."""
-_PLAIN = Style.null()
+_NULL_STYLE = Style.null()
 
 
-class SparingCompositor(Compositor):
-    """A compositor that renders only the regions that are redrawn and not covered, front widgets first.
+class DirtyRegionCompositor(Compositor):
+    """A compositor that renders only what is redrawn and not covered by a widget in front.
 
-    Textual's renders all lines of every widget: at 140x45 ten containers of forty lines each for one letter.
+    Textual's compositor renders all lines of every widget: at 140x45, ten containers of forty lines for one letter.
     """
 
-    _dirty: dict[int, list[tuple[int, int]]] | None = None
-    """Redrawn columns (start, end exclusive) by line; None for the whole screen."""
+    _dirty_columns: dict[int, list[tuple[int, int]]] | None = None
+    """Spans of columns to redraw (start, end exclusive), by line; None to redraw the whole screen."""
 
     def render_partial_update(self) -> ChopsUpdate | None:
-        self._dirty = {}
+        self._dirty_columns = {}
         for y, start, end in self._regions_to_spans(self._dirty_regions):
-            self._dirty.setdefault(y, []).append((start, end))
+            self._dirty_columns.setdefault(y, []).append((start, end))
         try:
             return super().render_partial_update()
         finally:
-            self._dirty = None
+            self._dirty_columns = None
 
     def _render_chops(self, crop: Region, is_rendered_line: Callable[[int], bool]) -> Sequence[Mapping[int, Strip]]:
         cuts = self.cuts
@@ -67,11 +67,11 @@ class SparingCompositor(Compositor):
             visible_region = region.intersection(clip)
             left, right = visible_region.column_span
             missing_lines = [y for y in visible_region.line_range if any(left <= x < right for x in missing.get(y, ()))]
-            for first, last in _runs(missing_lines):
+            for first, last in _consecutive_runs(missing_lines):
                 lines = Region(left - region.x, first - region.y, visible_region.width, last - first + 1)
                 for y, strip in enumerate(widget.render_lines(lines), first):
                     inside = [x for x in cuts[y] if left <= x <= right]
-                    for x, part in zip(inside, _divide(strip, [x - left for x in inside[1:]]), strict=False):
+                    for x, part in zip(inside, _divide_strip(strip, [x - left for x in inside[1:]]), strict=False):
                         if x in missing[y]:
                             chops[y][x] = part
                             missing[y].discard(x)
@@ -80,25 +80,25 @@ class SparingCompositor(Compositor):
         return cast("Sequence[Mapping[int, Strip]]", chops)
 
     def _missing_columns(self, y: int) -> set[int]:
-        """Return the columns where the redrawn parts of a line begin."""
+        """Return the columns at which the parts of line `y` begin that must be redrawn."""
         cuts = self.cuts[y]
-        if self._dirty is None:
+        if self._dirty_columns is None:
             return set(cuts[:-1])
-        spans = self._dirty.get(y, ())
-        return {x for x, end in pairwise(cuts) if any(x < to and end > start for start, to in spans)}
+        spans = self._dirty_columns.get(y, ())
+        return {x for x, end in pairwise(cuts) if any(x < span_end and end > start for start, span_end in spans)}
 
 
-def _divide(strip: Strip, cuts: Sequence[int]) -> Sequence[Strip]:
-    """Return the strip in parts that end at `cuts`.
+def _divide_strip(strip: Strip, cuts: Sequence[int]) -> Sequence[Strip]:
+    """Return the parts of a strip that end at the columns `cuts`.
 
-    A strip of one part is not divided: Textual's strip would keep itself in its own cache, where only the collector
-    frees it with its segments: some 35,000 objects in 35 keys, collected while a frame waits.
+    A strip that is a single part is returned as it is. Textual's `divide` would store it in its own cache, a reference
+    cycle that only the garbage collector frees: some 35,000 objects in 35 keys, collected while a frame waits.
     """
     return (strip,) if cuts[0] == strip.cell_length else strip.divide(cuts)
 
 
-def _runs(lines: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield the first and last of each run of consecutive lines."""
+def _consecutive_runs(lines: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last line of each run of consecutive line numbers."""
     first = 0
     for at, line in enumerate(lines, 1):
         if at == len(lines) or lines[at] != line + 1:
@@ -106,23 +106,23 @@ def _runs(lines: Sequence[int]) -> Iterator[tuple[int, int]]:
             first = at
 
 
-class PromptScreen(Screen[None]):
-    """A screen with a shorter frame interval and the sparing compositor."""
+class LowLatencyScreen(Screen[None]):
+    """A screen that draws sooner than Textual's: with a shorter frame interval and `DirtyRegionCompositor`."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._compositor = SparingCompositor()
-        self._frames: Timer | None = None
-        self._resumed = False
+        self._compositor = DirtyRegionCompositor()
+        self._frame_timer: Timer | None = None
+        self._has_resumed = False
 
     @property
     def _update_timer(self) -> Timer:
-        if self._frames is None:
-            self._frames = self.set_interval(FRAME, self._on_timer_update, name="frames", pause=True)
-        return self._frames
+        if self._frame_timer is None:
+            self._frame_timer = self.set_interval(FRAME_SECONDS, self._on_timer_update, name="frames", pause=True)
+        return self._frame_timer
 
     async def _compose(self) -> None:
-        """Set the classes of the window's size before styles are computed, which would be repeated for them."""
+        """Set the CSS classes for the window's size before styles are computed, so that they are computed once."""
         size = self.app.size
         across, down = self.app.HORIZONTAL_BREAKPOINTS or [], self.app.VERTICAL_BREAKPOINTS or []
         classes = self._get_breakpoint_classes(size.width, across) | self._get_breakpoint_classes(size.height, down)
@@ -130,25 +130,28 @@ class PromptScreen(Screen[None]):
         await super()._compose()
 
     def _on_screen_resume(self, event: events.ScreenResume) -> None:
-        """Skip the second computation of all styles before the first frame.
+        """Update only the styles around the focused widget, instead of all styles, before the first frame.
 
-        Styles are computed as widgets are mounted, before one has the focus; only the focused part is updated.
+        The other styles were computed when the widgets were mounted, and do not depend on the focus.
         """
-        if not self._resumed:
-            self._resumed = True
+        if not self._has_resumed:
+            self._has_resumed = True
             event.refresh_styles = False
             if self.focused is not None and self.focused.parent is not None:
                 self.app.stylesheet.update(self.focused.parent)
 
 
-class SentParts:
-    """What the terminal shows: for each line the parts sent to it, by their first column."""
+class TerminalContent:
+    """What the terminal shows: the strips written to it, by line and first column."""
 
     def __init__(self) -> None:
         self._lines: dict[int, dict[int, Strip]] = {}
 
-    def put(self, y: int, x: int, part: Strip) -> Strip | None:
-        """Record that a part is shown at a place; return the part that was exactly there before, if known."""
+    def record_part(self, y: int, x: int, part: Strip) -> Strip | None:
+        """Record that line `y` shows `part` from column `x` on.
+
+        Return the previous part if it covered exactly the same cells, else None.
+        """
         line = self._lines.setdefault(y, {})
         previous = line.get(x)
         if previous is None or previous.cell_length != part.cell_length:
@@ -159,20 +162,23 @@ class SentParts:
         return previous
 
 
-class ChangedCells(CompositorUpdate):
-    """The part of a frame that the terminal does not show yet, with only the colours that change."""
+class ChangedCellsUpdate(CompositorUpdate):
+    """A screen update that writes only the cells and colours of a frame that the terminal does not show yet."""
 
-    def __init__(self, frame: ChopsUpdate | LayoutUpdate, sent: SentParts) -> None:
+    def __init__(self, frame: ChopsUpdate | LayoutUpdate, terminal_content: TerminalContent) -> None:
         self._frame = frame
-        self._sent = sent
+        self._terminal_content = terminal_content
 
     def render_segments(self, console: Console) -> str:
-        """Return the text to write. A full frame is written whole, since the terminal may show something else."""
+        """Return the text to write to the terminal.
+
+        A full frame is written whole, since the terminal may show something else than was recorded.
+        """
         colours = console._color_system or ColorSystem.TRUECOLOR
         written: list[str] = []
-        style = _PLAIN
+        style = _NULL_STYLE
         for y, x, part in self._parts():
-            previous = self._sent.put(y, x, part)
+            previous = self._terminal_content.record_part(y, x, part)
             if previous is not None and isinstance(self._frame, ChopsUpdate):
                 skipped_cells, segments = _changed_segments(previous, part)
             else:
@@ -180,11 +186,11 @@ class ChangedCells(CompositorUpdate):
             if segments:
                 written.append(Control.move_to(x + skipped_cells, y).segment.text)
             for segment in segments:
-                last_style, style = style, segment.style or _PLAIN
+                last_style, style = style, segment.style or _NULL_STYLE
                 if style is not last_style:
                     written.append(_style_change(last_style, style, colours))
                 written.append(segment.text)
-        return "".join((*written, _style_change(style, _PLAIN, colours)))
+        return "".join((*written, _style_change(style, _NULL_STYLE, colours)))
 
     def _parts(self) -> Iterator[tuple[int, int, Strip]]:
         """Yield line, first column and content of each part of the frame."""
@@ -203,9 +209,9 @@ class ChangedCells(CompositorUpdate):
 
 
 def _changed_segments(old_part: Strip, new_part: Strip) -> tuple[int, Sequence[Segment]]:
-    """Return how many leading cells of a part are unchanged, and its segments up to the last that changed.
+    """Return the number of unchanged cells at the start of a part, and its segments from there to the last change.
 
-    A part with characters wider or narrower than one cell is sent whole, because terminals disagree on them.
+    A part with characters wider or narrower than one cell is returned whole, because terminals disagree on widths.
     """
     if old_part is new_part:
         return 0, ()
@@ -226,9 +232,10 @@ def _count_equal(old: Sequence[Segment], new: Sequence[Segment]) -> int:
 
 @lru_cache(maxsize=16384)
 def _style_change(old_style: Style, new_style: Style, colours: ColorSystem) -> str:
-    """Return the escape sequence that changes the terminal's style: the colours that differ, else the whole style.
+    """Return the escape sequence that changes the terminal's style from `old_style` to `new_style`.
 
-    It is empty if the styles look the same, as those that differ only in their meta.
+    If only colours differ, it sets these colours, else the whole style. It is "" if both styles look the same, for
+    example if they differ only in their `meta` data.
     """
     if old_style == new_style:
         return ""
@@ -243,12 +250,13 @@ def _style_change(old_style: Style, new_style: Style, colours: ColorSystem) -> s
 
 _ESCAPE = "\x1b"
 _SEQUENCE_STARTS = frozenset("[O]P_^X\x1b")
-"""Characters that begin a longer sequence after an escape."""
+"""Characters which, after an escape character, begin a longer sequence."""
 
 _textual_key_events = XTermParser._sequence_to_key_events
 
 
-def _read_keys(parser: XTermParser, sequence: str, alt: bool = False) -> Iterable[events.Key]:
+def _parse_key_sequence(parser: XTermParser, sequence: str, alt: bool = False) -> Iterable[events.Key]:
+    """Return the key events of a terminal sequence; escape and a character are the key alt with that character."""
     keys = list(_textual_key_events(parser, sequence, alt))
     if not keys and len(sequence) == 2 and sequence[0] == _ESCAPE and sequence[1] not in _SEQUENCE_STARTS:
         alt, keys = True, list(_textual_key_events(parser, sequence[1], True))
@@ -260,9 +268,9 @@ def _read_keys(parser: XTermParser, sequence: str, alt: bool = False) -> Iterabl
 
 
 def patch_alt_keys() -> None:
-    """Patch Textual to read an escape and a character as alt with that character, at once.
+    """Patch Textual to read an escape and a character at once as alt with that character.
 
-    Textual waits a tenth of a second for more to follow; if another escape follows, as of an arrow key, it types the
-    two as `^c`. It also types a character that has no binding with alt as if it came alone.
+    Textual itself waits a tenth of a second for more input; if the escape of an arrow key follows, it types the two as
+    `^c`. It also types the character of an alt key that has no binding.
     """
-    setattr(XTermParser, "_sequence_to_key_events", _read_keys)  # noqa: B010 - mypy holds a method to be fixed
+    setattr(XTermParser, "_sequence_to_key_events", _parse_key_sequence)  # noqa: B010 - mypy holds a method to be fixed

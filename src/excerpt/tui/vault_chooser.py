@@ -1,4 +1,4 @@
-"""The dialog that chooses a vault: from the known ones, or by its path with completion of folders."""
+"""The dialog that chooses a vault: a known one from a list, or any folder by its path, with completion."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ from excerpt.tui.common.dialog import ConfirmDialog, Dialog, DialogBox
 from excerpt.tui.common.field import Field
 from excerpt.tui.common.strips import fit
 from excerpt.tui.keymap import key_sign
-from excerpt.tui.session import Session, session_of
+from excerpt.tui.session import Session, load_session
 
 _MAX_FOLDERS = 50
-"""Maximum number of folders listed; more are reached by typing on."""
+"""Maximum number of folders listed as completions; a longer typed path narrows them down."""
 
 _MAX_ENTRIES = 20_000
-"""Maximum number of entries of a folder that are examined."""
+"""Maximum number of directory entries that are examined for completions."""
 
 
 class VaultKind(StrEnum):
-    """Why a vault is in the list, as shown in its row."""
+    """Why a vault is in the list; the value is shown at the left of its row."""
 
-    RECENT = "lately"
+    RECENT = "recent"
     OBSIDIAN = "Obsidian"
     GUIDE = "guide"
-    TYPED = "this one"
+    TYPED = "as typed"
     FOLDER = "folder"
 
 
@@ -63,8 +63,8 @@ class VaultKind(StrEnum):
 class VaultRow:
     """A row of the list of vaults.
 
-    `name` is the folder's name, with parent folders if others have the same name. `detail` is shown at the right: when
-    it was opened, or what it is.
+    `kind` says why the vault is listed. `name` is the folder's name, with parent folders if another has the same name.
+    `detail` is shown after the name: how long ago the vault was opened, or that it is an Obsidian vault.
     """
 
     kind: VaultKind
@@ -72,8 +72,8 @@ class VaultRow:
     name: str
     detail: str = ""
 
-    def above(self, home: Path) -> str:
-        """Return a short form of its location, without what its name shows."""
+    def shortened_location(self, home: Path) -> str:
+        """Return the path above the vault's `name`, with ~ for `home`, or the address of its store."""
         if self.kind is VaultKind.GUIDE:
             return "to look around"
         if is_address(str(self.path)):
@@ -81,15 +81,16 @@ class VaultRow:
         parent = self.path
         for _ in Path(self.name).parts:
             parent = parent.parent
-        return short_path(parent, home)
+        return abbreviate_home(parent, home)
 
 
-def known_rows(
+def list_known_vaults(
     recent: Sequence[RecentVault], obsidian: Sequence[Path], now: float, current: Path | None
 ) -> tuple[VaultRow, ...]:
-    """Return each vault once: recent ones, the last one first, then Obsidian's, then the demo.
+    """Return a row for each known vault: recent ones, the newest first, then Obsidian's, then the guide.
 
-    `now` is in seconds since the epoch, `current` the vault that is open.
+    `now` is the time in seconds since the epoch, `current` the vault that is open. A vault that is both recent and
+    Obsidian's has one row.
     """
     opened = [Path(entry.path) for entry in recent]
     names = unique_names([*opened, *obsidian, *([] if current is None else [current])])
@@ -108,49 +109,54 @@ def known_rows(
     return tuple(unique.values())
 
 
-def matching(rows: Iterable[VaultRow], typed: str) -> tuple[VaultRow, ...]:
-    """Return the rows whose path or name contains every typed word."""
-    words = typed.casefold().split()
+def filter_rows(rows: Iterable[VaultRow], typed_text: str) -> tuple[VaultRow, ...]:
+    """Return the rows whose path or name contains every typed word, in any case."""
+    words = typed_text.casefold().split()
     return tuple(row for row in rows if all(word in f"{row.path} {row.name}".casefold() for word in words))
 
 
-def is_path(typed: str) -> bool:
-    """Return whether a path is typed, and neither words to search for nor the address of a store."""
-    return not is_address(typed) and (
-        typed.startswith(("~", ".")) or any(sep in typed for sep in (os.sep, os.altsep or os.sep))
+def is_path(typed_text: str) -> bool:
+    """Return whether the text is a path, and neither words to search for nor the address of a store."""
+    return not is_address(typed_text) and (
+        typed_text.startswith(("~", ".")) or any(sep in typed_text for sep in (os.sep, os.altsep or os.sep))
     )
 
 
-def expanded(typed: str, home: Path) -> Path:
+def expand_home(typed_path: str, home: Path) -> Path:
     """Return the path with ~ expanded to the home folder. Raises RuntimeError for the ~ of an unknown user."""
-    if typed == "~" or typed.startswith(("~/", f"~{os.sep}")):
-        return home / typed[2:]
-    return Path(typed).expanduser()
+    if typed_path == "~" or typed_path.startswith(("~/", f"~{os.sep}")):
+        return home / typed_path[2:]
+    return Path(typed_path).expanduser()
 
 
-def folder_rows(typed: str, base: Path, home: Path) -> tuple[VaultRow, ...]:
-    """Return the typed folder, if it exists, and the completions of the path. Reads the disk: call it in a thread.
+def complete_path(typed_path: str, base: Path, home: Path) -> tuple[VaultRow, ...]:
+    """Return rows for the typed folder, if it exists, and for the folders that complete the typed path.
 
-    Completions are the folders whose names begin with the last part, then those that contain it. Relative paths are
-    resolved against `base`.
+    Folders whose names begin with the last part of the path come first, then those whose names contain it. Relative
+    paths are resolved against `base`. This reads the disk: call it in a thread.
     """
     try:
-        whole = base / expanded(typed, home)
-        is_complete = typed.endswith((os.sep, "/")) or typed in ("~", ".", "..")
-        typed_row = [VaultRow(VaultKind.TYPED, whole, _name(whole), _folder_kind(whole))] if whole.is_dir() else []
+        whole = base / expand_home(typed_path, home)
+        is_complete = typed_path.endswith((os.sep, "/")) or typed_path in ("~", ".", "..")
+        typed_row = (
+            [VaultRow(VaultKind.TYPED, whole, _folder_name(whole), _obsidian_label(whole))] if whole.is_dir() else []
+        )
         folder, start = (whole, "") if is_complete else (whole.parent, whole.name)
-        folders = list(_folders(folder, start))
+        folders = list(_find_subfolders(folder, start))
     except (OSError, ValueError, RuntimeError):  # ValueError: a NUL; RuntimeError: the ~ of an unknown user
         return ()
-    matching_start = [path for path in folders if path.name.casefold().startswith(start.casefold())]
-    merge_memories = [path for path in folders if path not in set(matching_start)]
-    ordered = [*sorted(matching_start, key=_name_key), *sorted(merge_memories, key=_name_key)]
+    names_starting_with = [path for path in folders if path.name.casefold().startswith(start.casefold())]
+    names_containing = [path for path in folders if path not in set(names_starting_with)]
+    ordered = [*sorted(names_starting_with, key=_folder_sort_key), *sorted(names_containing, key=_folder_sort_key)]
     completions = [path for path in ordered if path != whole][:_MAX_FOLDERS]
-    return (*typed_row, *(VaultRow(VaultKind.FOLDER, path, _name(path), _folder_kind(path)) for path in completions))
+    return (
+        *typed_row,
+        *(VaultRow(VaultKind.FOLDER, path, _folder_name(path), _obsidian_label(path)) for path in completions),
+    )
 
 
-def _folders(folder: Path, text: str) -> Iterator[Path]:
-    """Yield the folders in `folder` whose names contain `text`; hidden ones only if it begins with a dot."""
+def _find_subfolders(folder: Path, text: str) -> Iterator[Path]:
+    """Yield the folders in `folder` whose names contain `text`; hidden folders only if `text` begins with a dot."""
     needle = text.casefold()
     with os.scandir(folder) as entries:
         for entry in islice(entries, _MAX_ENTRIES):
@@ -166,13 +172,13 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def missing(rows: Iterable[VaultRow]) -> frozenset[Path]:
-    """Return the vaults whose folders do not exist or cannot be read. Reads the disk: call it in a thread."""
+def find_missing(rows: Iterable[VaultRow]) -> frozenset[Path]:
+    """Return the paths of vaults whose folders do not exist. Reads the disk: call it in a thread."""
     folders = (row.path for row in rows if not is_address(str(row.path)))
     return frozenset(path for path in folders if not os.path.isdir(path))  # noqa: PTH112 - accepts paths that `Path.is_dir` raises for
 
 
-def short_path(path: Path, home: Path) -> str:
+def abbreviate_home(path: Path, home: Path) -> str:
     """Return the path with ~ for the home folder."""
     try:
         inside = path.relative_to(home)
@@ -181,40 +187,40 @@ def short_path(path: Path, home: Path) -> str:
     return str(Path("~") / inside)
 
 
-def _name(path: Path) -> str:
+def _folder_name(path: Path) -> str:
     return path.name or str(path)
 
 
-def _name_key(path: Path) -> str:
+def _folder_sort_key(path: Path) -> str:
     return path.name.casefold()
 
 
-def _folder_kind(path: Path) -> str:
+def _obsidian_label(path: Path) -> str:
     return "Obsidian vault" if (path / ".obsidian").is_dir() else ""
 
 
-Result = TypeVar("Result")
+ThreadResult = TypeVar("ThreadResult")
 
 _WELCOME = "Finds the few passages in your notes that answer a question, and packs them for a prompt."
-_CHOOSE_HINT = "Choose the folder they are in. It is only read, nothing is written there."
+_CHOOSE_HINT = "Choose the folder of your notes. excerpt only reads it and writes nothing there."
 
 _BROAD_WARNING = (
     "excerpt would read and index every note below it, also those of programs and downloads. That may take long, "
-    "and search finds them all.\n\nUsually you want a folder in it."
+    "and searches would find all these notes.\n\nUsually it is better to open a folder inside it."
 )
-_NO_FOLDER = "No folder there begins like that."
+_NO_FOLDER = "No folder matches this path. Correct it, or type a shorter path."
 _NO_VAULT = "No vault has that name. To open any folder, type a path such as ~/notes."
 
-_KIND, _NAME = 9, 24
-"""Cells of a row for the kind of a vault and for its name."""
+_KIND_CELLS, _NAME_CELLS = 9, 24
+"""Widths in cells of the columns for the kind of a vault and for its name."""
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
-    """A vault to open, with what is needed before it can be shown.
+class PreparedVault:
+    """A vault that can be opened at once: its settings and its saved session are loaded.
 
-    `session` is the state saved the last time. `message` has messages about data moved from the vault's former path.
-    `store` is its address if it is in no folder.
+    `vault` is its folder. `message` says which data were moved here from the vault's former path, if any. `store` is
+    the address of a vault in a store; its `vault` path then only names its settings and memories.
     """
 
     vault: Path
@@ -224,8 +230,8 @@ class Opening:
     store: StoreAddress | None = None
 
 
-class VaultChooser(Dialog[Opening], inherit_bindings=False):
-    """The dialog that chooses a vault, dismissed with the vault to open or None."""
+class VaultChooser(Dialog[PreparedVault], inherit_bindings=False):
+    """The dialog that chooses a vault. Its result is the vault to open, or None if it was closed."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Opening a vault")
 
@@ -257,34 +263,37 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
     def __init__(
         self, user_paths: Paths, environment: Mapping[str, str], *, current: Path | None = None, message: str = ""
     ) -> None:
-        """Prepare it. `environment` is the user's, `current` the open vault, `message` why another is needed."""
+        """Prepare the dialog.
+
+        `environment` is that of the user's shell, `current` the open vault, and `message` the reason for asking.
+        """
         super().__init__()
         self.rows: tuple[VaultRow, ...] = ()
-        self.missing: frozenset[Path] = frozenset()
-        """Known vaults whose folders do not exist."""
+        self.missing_paths: frozenset[Path] = frozenset()
+        """Paths of known vaults whose folders do not exist."""
         self._user_paths = user_paths
         self._environment = dict(environment)
         self._home = Path(self._environment.get("HOME") or Path.home())
-        self._current = current
-        self._message = message
-        self._known: tuple[VaultRow, ...] = ()
+        self._current_vault = current
+        self._chooser_message = message
+        self._known_rows: tuple[VaultRow, ...] = ()
         self._path_to_open: Path | None = None
         self._listed_text = ""
         self._pending_action: tuple[str, Callable[[], None]] | None = None
 
     def compose(self) -> ComposeResult:
         with DialogBox() as box:
-            box.border_title = "excerpt: where are your notes?" if self._current is None else "Open another vault"
+            box.border_title = "excerpt: where are your notes?" if self._current_vault is None else "Open another vault"
             box.set_hints(
                 f"{key_sign('vault-open')} open",
                 f"{key_sign('vault-complete')} complete",
                 f"{key_sign('vault-up', 'vault-down')} choose",
                 f"{key_sign('vault-pane')} to the list, where {key_sign('vault-forget')} removes",
-                f"{key_sign('vault-leave')} {'close' if self._current is not None else 'quit'}",
+                f"{key_sign('vault-leave')} {'close' if self._current_vault is not None else 'quit'}",
             )
-            if self._message:
-                yield Static(Content(visible(self._message)), id="message")
-            elif self._current is None:
+            if self._chooser_message:
+                yield Static(Content(visible(self._chooser_message)), id="message")
+            elif self._current_vault is None:
                 yield Static(Content(f"{_WELCOME} {_CHOOSE_HINT}"), id="welcome")
             with Horizontal(id="field"):
                 yield Static("❯")
@@ -296,127 +305,134 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
 
     def on_mount(self) -> None:
         self.query_one(Field).focus()
-        self._run_in_thread(self._read_known, self._set_known)
+        self._run_in_thread(self._read_known_rows, self._store_known_rows)
 
     # --- in threads ---------------------------------------------------------------------------------------------------
 
-    def _run_in_thread(self, work: Callable[[], Result], on_result: Callable[[Result], None]) -> None:
-        """Run `work` in a thread, then `on_result` with its result on the event loop."""
-        threading.Thread(target=lambda: self.call_later(on_result, work()), name="vaults", daemon=True).start()
+    def _run_in_thread(self, function: Callable[[], ThreadResult], on_result: Callable[[ThreadResult], None]) -> None:
+        """Run `function` in a thread, then `on_result` with its result on the event loop."""
+        threading.Thread(target=lambda: self.call_later(on_result, function()), name="vaults", daemon=True).start()
 
-    def _read_known(self) -> tuple[VaultRow, ...]:
+    def _read_known_rows(self) -> tuple[VaultRow, ...]:
         recent, obsidian = recent_vaults(self._user_paths), obsidian_vaults(self._environment)
-        return known_rows(recent, obsidian, time.time(), self._current)
+        return list_known_vaults(recent, obsidian, time.time(), self._current_vault)
 
-    def _find(self, typed: str) -> tuple[VaultRow, ...]:
+    def _complete_typed_path(self, typed_text: str) -> tuple[VaultRow, ...]:
         try:
             base = Path.cwd()
         except OSError:  # the folder that excerpt was started in is gone
             base = self._home
-        return folder_rows(typed, base, self._home)
+        return complete_path(typed_text, base, self._home)
 
-    def _open(self, path: Path) -> tuple[Opening, str] | str:
-        """Return what is needed to open a vault, or the reason why it cannot be opened.
+    def _prepare_vault(self, path: Path) -> tuple[PreparedVault, str] | str:
+        """Load what is needed to open the vault at `path`; return the error message if that is impossible.
 
-        The second value names a folder that is too broad, which needs a confirmation; else it is "".
+        The second value of the tuple describes a folder that is too broad to be opened without a confirmation, such as
+        the home folder; it is "" for others.
         """
         try:
             if is_address(str(path)):
                 store = parse_address(str(path))
                 settings = load_vault_settings(store.folder, self._user_paths)
-                session = session_of(store.folder, settings, self._user_paths)
-                return Opening(store.folder, settings, session, store=store), ""
-            vault = open_vault(expanded(str(path), self._home))
+                session = load_session(store.folder, settings, self._user_paths)
+                return PreparedVault(store.folder, settings, session, store=store), ""
+            vault = open_vault(expand_home(str(path), self._home))
             refuse_folders_in_vault(vault, self._user_paths, self._home)
             message = " ".join(detect_move(self._user_paths, vault))
             settings = load_vault_settings(vault, self._user_paths)
-            opening = Opening(vault, settings, session_of(vault, settings, self._user_paths), message)
+            prepared_vault = PreparedVault(vault, settings, load_session(vault, settings, self._user_paths), message)
         except ExcerptError as error:
-            unknown = f"No vault is called {path}, and the current folder has no folder {path}."
+            unknown = f"No vault is called {path}, and the current folder does not contain a folder {path}."
             return str(error) if is_path(str(path)) or is_address(str(path)) else unknown
-        return opening, describe_broad_folder(self._user_paths, vault, self._home.resolve())
+        return prepared_vault, describe_broad_folder(self._user_paths, vault, self._home.resolve())
 
     @property
     def is_opening(self) -> bool:
-        """Whether the chosen vault is still being examined."""
+        """Whether a chosen vault is still being loaded, or an action waits for the completions of the typed path."""
         return self._path_to_open is not None or self._pending_action is not None
 
-    # --- what they found ----------------------------------------------------------------------------------------------
+    # --- results of the threads ---------------------------------------------------------------------------------------
 
-    def _set_known(self, rows: tuple[VaultRow, ...]) -> None:
-        self._known = rows
-        self._show_known()
-        self._run_in_thread(partial(missing, rows), self._show_missing)
+    def _store_known_rows(self, rows: tuple[VaultRow, ...]) -> None:
+        self._known_rows = rows
+        self._show_known_rows()
+        self._run_in_thread(partial(find_missing, rows), self._show_missing)
 
-    def _show_missing(self, gone: frozenset[Path]) -> None:
-        self.missing = gone
-        self._list(self.rows, self.query_one(OptionList).highlighted or 0)
+    def _show_missing(self, missing_paths: frozenset[Path]) -> None:
+        self.missing_paths = missing_paths
+        self._show_rows(self.rows, self.query_one(OptionList).highlighted or 0)
 
-    def _show_folders(self, typed: str, rows: tuple[VaultRow, ...]) -> None:
-        if typed == self._typed:
-            self._listed_text = typed
-            self._list(rows, 0)
+    def _show_folders(self, typed_text: str, rows: tuple[VaultRow, ...]) -> None:
+        if typed_text == self._typed_text:
+            self._listed_text = typed_text
+            self._show_rows(rows, 0)
             if self._pending_action is not None:
                 self._when_listed(self._pending_action[1])
 
-    def _handle_opened(self, path: Path, result: tuple[Opening, str] | str) -> None:
+    def _handle_prepared_vault(self, path: Path, result: tuple[PreparedVault, str] | str) -> None:
         if path != self._path_to_open:
             return
         if isinstance(result, str):
             self._path_to_open = None
             self._show_error(result)
             return
-        opening, broad_name = result
-        if not broad_name:
-            self.dismiss(opening)
+        prepared_vault, broad_folder_name = result
+        if not broad_folder_name:
+            self.dismiss(prepared_vault)
             return
 
         def on_answer(yes: bool | None) -> None:
             if yes:
-                self.dismiss(opening)
+                self.dismiss(prepared_vault)
             else:
                 self._path_to_open = None
                 self._show_error(
-                    f"Nothing was opened. Type on to find a folder in it: {key_sign('vault-complete')} completes."
+                    "No vault was opened. Type the path of a folder inside it; "
+                    f"{key_sign('vault-complete')} completes the path."
                 )
 
-        question = f"{short_path(opening.vault, self._home)} is {broad_name}. {_BROAD_WARNING}"
+        question = f"{abbreviate_home(prepared_vault.vault, self._home)} is {broad_folder_name}. {_BROAD_WARNING}"
         self.app.push_screen(ConfirmDialog("Index all of it?", visible(question), "Index all of it"), on_answer)
 
-    def _list(self, rows: Sequence[VaultRow], cursor: int) -> None:
+    def _show_rows(self, rows: Sequence[VaultRow], cursor: int) -> None:
         self.rows = tuple(rows)
         options = self.query_one(OptionList)
-        details = ["not found" if row.path in self.missing else row.detail for row in rows]
+        details = ["not found" if row.path in self.missing_paths else row.detail for row in rows]
         width = max(map(len, details), default=0)
-        options.set_options(self._line(row, f"{detail:<{width}}") for row, detail in zip(rows, details, strict=True))
+        options.set_options(
+            self._format_row(row, f"{detail:<{width}}") for row, detail in zip(rows, details, strict=True)
+        )
         options.highlighted = min(cursor, len(rows) - 1) if rows else None
-        self._show_if_none()
+        self._update_empty_message()
 
-    def _line(self, row: VaultRow, detail: str) -> Content:
-        gone = row.path in self.missing
+    def _format_row(self, row: VaultRow, detail: str) -> Content:
+        is_gone = row.path in self.missing_paths
         return Content.assemble(
-            (f" {row.kind:<{_KIND}}", "$text-soft"),
-            (set_cell_size(fit(visible_line(row.name), _NAME), _NAME), "$text-faint" if gone else "bold"),
-            (f"  {detail}  " if detail else "  ", "$warning" if gone else "$text-soft"),
-            (visible_line(row.above(self._home)), "$text-soft"),
+            (f" {row.kind:<{_KIND_CELLS}}", "$text-soft"),
+            (
+                set_cell_size(fit(visible_line(row.name), _NAME_CELLS), _NAME_CELLS),
+                "$text-faint" if is_gone else "bold",
+            ),
+            (f"  {detail}  " if detail else "  ", "$warning" if is_gone else "$text-soft"),
+            (visible_line(row.shortened_location(self._home)), "$text-soft"),
         )
 
     def _show_error(self, message: str) -> None:
         failure = self.query_one("#trouble", Static)
         failure.update(Content(visible(message)))
         failure.display = bool(message)
-        self._show_if_none()
+        self._update_empty_message()
 
-    def _show_if_none(self) -> None:
-        """Show the explanation of an empty list, unless an error is shown."""
+    def _update_empty_message(self) -> None:
+        """Show why the list is empty, or hide that message if the list has rows or an error is shown."""
         none = self.query_one("#none", Static)
-        none.display = bool(self._typed) and not self.rows and not self.query_one("#trouble").display
-        none.update(_NO_FOLDER if is_path(self._typed) else _NO_VAULT)
+        none.display = bool(self._typed_text) and not self.rows and not self.query_one("#trouble").display
+        none.update(_NO_FOLDER if is_path(self._typed_text) else _NO_VAULT)
 
     # --- the field ----------------------------------------------------------------------------------------------------
 
     @property
-    def _typed(self) -> str:
+    def _typed_text(self) -> str:
         return self.query_one(Field).value.strip()
 
     @property
@@ -425,23 +441,23 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         return self.rows[at] if at is not None else None
 
     @on(Input.Changed)
-    def _changed(self) -> None:
+    def _handle_typed_text(self) -> None:
         self._path_to_open = None
-        if self._pending_action is not None and self._pending_action[0] != self._typed:
+        if self._pending_action is not None and self._pending_action[0] != self._typed_text:
             self._pending_action = None
         self._show_error("")
-        if is_path(self._typed):
-            typed = self._typed
-            self._run_in_thread(partial(self._find, typed), partial(self._show_folders, typed))
+        if is_path(self._typed_text):
+            typed_text = self._typed_text
+            self._run_in_thread(partial(self._complete_typed_path, typed_text), partial(self._show_folders, typed_text))
         else:
-            self._show_known()
+            self._show_known_rows()
 
-    def _show_known(self) -> None:
-        if not is_path(self._typed):
-            self._listed_text = self._typed
-            rows = matching(self._known, self._typed)
+    def _show_known_rows(self) -> None:
+        if not is_path(self._typed_text):
+            self._listed_text = self._typed_text
+            rows = filter_rows(self._known_rows, self._typed_text)
             # Select the vault before the current one, to which users mostly switch back.
-            self._list(rows, 1 if rows and not self._typed and rows[0].path == self._current else 0)
+            self._show_rows(rows, 1 if rows and not self._typed_text and rows[0].path == self._current_vault else 0)
 
     # --- the keys -----------------------------------------------------------------------------------------------------
 
@@ -456,14 +472,14 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         self.set_focus(self.query_one(OptionList) if field.has_focus else field)
 
     def action_complete(self) -> None:
-        """Put the selected folder into the field, to continue typing from there."""
+        """Put the path of the selected folder into the field, so that the user can type on from there."""
         self._when_listed(self._complete_selected)
 
     def _complete_selected(self) -> None:
         row = self.selected
         if row is None:
             return
-        path = short_path(row.path, self._home)
+        path = abbreviate_home(row.path, self._home)
         field = self.query_one(Field)
         field.focus()
         field.value = path if path.endswith("/") else f"{path}/"
@@ -474,41 +490,41 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         self._when_listed(self._open_selected)
 
     def _when_listed(self, act: Callable[[], None]) -> None:
-        """Run `act` on the list for the text typed last; if the list is older, as soon as the new one is there."""
+        """Call `act` once the list shows the rows for the text in the field: now, or when these rows arrive."""
         if not self.query(Field):  # repeated keys may arrive after the dialog is closed
             return
-        self._pending_action = (self._typed, act) if self._listed_text != self._typed else None
+        self._pending_action = (self._typed_text, act) if self._listed_text != self._typed_text else None
         if self._pending_action is None:
             act()
 
     def _open_selected(self) -> None:
         row = self.selected
-        if row is not None and row.path == self._current:
+        if row is not None and row.path == self._current_vault:
             self.dismiss(None)
-        elif row is not None or self._typed:
-            path = row.path if row is not None else Path(self._typed)
+        elif row is not None or self._typed_text:
+            path = row.path if row is not None else Path(self._typed_text)
             if path == self._path_to_open:  # it is being opened already
                 return
             self._show_error("")
             self._path_to_open = path
-            self._run_in_thread(partial(self._open, path), partial(self._handle_opened, path))
+            self._run_in_thread(partial(self._prepare_vault, path), partial(self._handle_prepared_vault, path))
 
     def action_forget(self) -> None:
         """Remove the selected vault from the list of recent vaults."""
         row = self.selected
-        if row is None or row.kind is not VaultKind.RECENT or row.path == self._current:
+        if row is None or row.kind is not VaultKind.RECENT or row.path == self._current_vault:
             self.notify("Only recently opened vaults can be removed from the list.")
             return
         remove_recent_vault(self._user_paths, row.path)
-        self._known = tuple(each for each in self._known if each is not row)
+        self._known_rows = tuple(each for each in self._known_rows if each is not row)
         at = self.rows.index(row)
-        self._list([each for each in self.rows if each is not row], at)
+        self._show_rows([each for each in self.rows if each is not row], at)
 
     def action_leave(self) -> None:
-        """Close the dialog; if no vault is open, move from typed text to the list, then leave excerpt."""
-        if self._current is not None:
+        """Close the dialog. If no vault is open, focus the list if text is typed in the field, else quit excerpt."""
+        if self._current_vault is not None:
             self.dismiss(None)
-        elif self._typed and self.query_one(Field).has_focus:
+        elif self._typed_text and self.query_one(Field).has_focus:
             self.action_pane()
         else:
             self.app.exit()

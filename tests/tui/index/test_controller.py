@@ -13,7 +13,7 @@ from excerpt.kinds import Strategy
 from excerpt.model import Status
 from excerpt.settings import Paths, SearchSettings, Settings, VaultSettings
 from excerpt.tui.engine_worker import EngineWorker
-from excerpt.tui.index.controller import IndexController, Watch
+from excerpt.tui.index.controller import ChangeDetection, IndexController
 from excerpt.tui.messages import Failure, IndexEnded, IndexOpened, IndexPaused, IndexProgressed, IndexWatched
 from tests.tui.driver import ManualLoop
 from tests.tui.index.test_state import PROGRESS, STATUS
@@ -63,7 +63,7 @@ class Case:
             user_paths,
             loop=ManualLoop(),
             notify=lambda text, **_: self.told.append(text),
-            show=list,
+            on_state_change=list,
         )
         self.process = self.index.process = Process(folder)
         self.engine = self.index.engine = Engine(folder, user_paths, Settings(), ManualLoop())
@@ -77,39 +77,39 @@ def case(tmp_path: Path) -> Case:
 def test_what_fails_at_every_key_is_told_once_until_the_index_is_another(case: Case) -> None:
     failure = Failure("pack", "No tokenizer", "The tokenizer is gone.", "Choose another.")
     for _ in range(3):
-        case.index.handle(failure)
+        case.index.handle_message(failure)
     assert case.told == ["The tokenizer is gone. Choose another."]
     case.index.handle_opened(IndexOpened(STATUS))
-    case.index.handle(failure)
+    case.index.handle_message(failure)
     assert len(case.told) == 2
 
 
 def test_a_damaged_index_is_mended_once_a_generation(case: Case) -> None:
     for _ in range(3):
-        case.index.handle(DAMAGED_INDEX_MESSAGE)
+        case.index.handle_message(DAMAGED_INDEX_MESSAGE)
     assert case.process.sent == ["update"]
     case.index.handle_opened(IndexOpened(STATUS))
-    case.index.handle(DAMAGED_INDEX_MESSAGE)
+    case.index.handle_message(DAMAGED_INDEX_MESSAGE)
     assert case.process.sent == ["update", "update"]
 
 
 def test_an_index_that_cannot_be_opened_is_trouble_and_has_the_process_make_it(case: Case) -> None:
     case.process.is_running = False
-    case.index.state = replace(case.index.state, watch=Watch.EVENTS)
-    case.index.handle(Failure("open", "The index cannot be used", "It is gone."))
+    case.index.state = replace(case.index.state, change_detection=ChangeDetection.EVENTS)
+    case.index.handle_message(Failure("open", "The index cannot be used", "It is gone."))
     assert case.process.is_running
 
 
 def test_a_generation_is_opened_once_however_often_it_is_told(case: Case) -> None:
     progress = replace(PROGRESS, generation=8)
     for _ in range(3):
-        case.index.handle(IndexProgressed(progress))
+        case.index.handle_message(IndexProgressed(progress))
     assert case.engine.opens == 1
 
 
 def test_the_generation_in_use_is_not_opened_again(case: Case) -> None:
     case.index.handle_opened(IndexOpened(STATUS))
-    case.index.handle(IndexProgressed(replace(PROGRESS, generation=STATUS.generation)))
+    case.index.handle_message(IndexProgressed(replace(PROGRESS, generation=STATUS.generation)))
     assert case.engine.opens == 0
 
 
@@ -117,7 +117,7 @@ def test_the_generation_in_use_is_not_opened_again(case: Case) -> None:
     ("message", "otherwise"),
     [
         (IndexOpened(STATUS), False),
-        (IndexOpened(STATUS, is_repeat=True), True),
+        (IndexOpened(STATUS, has_new_settings=True), True),
         (IndexOpened(replace(STATUS, generation=8)), True),
     ],
 )
@@ -129,39 +129,39 @@ def test_everything_is_asked_again_only_where_it_may_be_answered_otherwise(
 
 
 def test_an_update_asked_for_while_paused_says_when_it_begins(case: Case) -> None:
-    case.index.handle(IndexPaused(paused=True))
+    case.index.handle_message(IndexPaused(paused=True))
     case.told.clear()
-    case.index.ask("update")
+    case.index.send_command("update")
     assert case.process.sent == ["update"]
-    assert "starts when you continue" in case.told[0]
+    assert "starts when you press “Continue”" in case.told[0]
 
 
 def test_the_end_of_a_process_that_was_started_again_meanwhile_is_not_heard(case: Case) -> None:
-    case.index.handle(IndexWatched(polling=False))
-    case.index.handle(IndexEnded())
-    assert case.index.state.watch is Watch.EVENTS
+    case.index.handle_message(IndexWatched(polling=False))
+    case.index.handle_message(IndexEnded())
+    assert case.index.state.change_detection is ChangeDetection.EVENTS
 
 
 def test_the_end_of_the_process_is_heard(case: Case) -> None:
     case.process.is_running = False
-    case.index.handle(IndexEnded())
-    assert case.index.state.watch is Watch.ENDED
+    case.index.handle_message(IndexEnded())
+    assert case.index.state.change_detection is ChangeDetection.ENDED
 
 
 def test_a_process_that_has_ended_is_started_by_the_user_alone(case: Case) -> None:
     case.process.is_running = False
-    case.index.handle(IndexEnded())
+    case.index.handle_message(IndexEnded())
     case.index.update_after_edit()
     assert not case.process.is_running
-    case.index.ask("update")
+    case.index.send_command("update")
     assert case.process.is_running
 
 
 def test_an_edit_is_looked_for_where_changes_are_not_seen(case: Case) -> None:
-    case.index.handle(IndexWatched(polling=False))
+    case.index.handle_message(IndexWatched(polling=False))
     case.index.update_after_edit()
     assert case.process.sent == []
-    case.index.handle(IndexWatched(polling=True))
+    case.index.handle_message(IndexWatched(polling=True))
     case.index.update_after_edit()
     assert case.process.sent == ["update"]
 
@@ -175,7 +175,7 @@ def test_an_edit_is_looked_for_where_changes_are_not_seen(case: Case) -> None:
     ],
 )
 def test_settings_reach_the_parts_that_go_by_them(case: Case, settings: Settings, opens: int, restarts: bool) -> None:
-    assert case.index.use(Settings(), settings) is restarts
+    assert case.index.use_settings(Settings(), settings) is restarts
     assert case.engine.opens == opens
 
 

@@ -19,7 +19,7 @@ from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import TabBar
 from excerpt.tui.common.dialog import ConfirmDialog
 from excerpt.tui.common.notice import EmptyState, Notice
-from excerpt.tui.index.controller import Watch
+from excerpt.tui.index.controller import ChangeDetection
 from excerpt.tui.index.dialog import IndexDialog
 from excerpt.tui.search.preview import Preview
 from tests.tui.driver import (
@@ -211,7 +211,7 @@ async def test_an_update_that_was_asked_for_is_answered(app: ExcerptApp) -> None
     async with app.run_test() as pilot:
         await until_watched(pilot)
         await app.run_action("update_index", screen_of(app))
-        await until(pilot, lambda: "Nothing has changed." in notices_of(app), "the answer")
+        await until(pilot, lambda: "No note has changed." in notices_of(app), "the answer")
 
 
 async def test_an_indexing_process_that_dies_is_told_and_started_again(app: ExcerptApp, vault: Path) -> None:
@@ -222,7 +222,7 @@ async def test_an_indexing_process_that_dies_is_told_and_started_again(app: Exce
         process = screen_of(app).index.process._process
         assert process is not None
         process.kill()
-        await until(pilot, lambda: dialog.state.watch is Watch.ENDED, "the end")
+        await until(pilot, lambda: dialog.state.change_detection is ChangeDetection.ENDED, "the end")
         assert "The indexing process ended early" in str(dialog.query_one("#trouble", Static).content)
         await pilot.press("escape")
         (vault / "Walrus.md").write_text("The walrus swims in the cold sea.\n")
@@ -265,7 +265,7 @@ async def test_the_question_about_lost_notes_goes_when_they_are_back(app: Excerp
 async def test_the_question_about_lost_notes_waits_until_nobody_types(
     app: ExcerptApp, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("excerpt.tui.main_screen._IDLE_SECONDS", 0.2)
+    monkeypatch.setattr("excerpt.tui.main_screen._TYPING_PAUSE_SECONDS", 0.2)
     async with app.run_test() as pilot:
         await until_watched(pilot)
         for note in vault.rglob("*.md"):

@@ -15,7 +15,7 @@ from textual.message import Message
 
 from excerpt import indexing_process
 from excerpt.model import BuildReport, FileProblem, Progress
-from excerpt.tui.index.process import message_of, posting_process
+from excerpt.tui.index.process import create_indexing_process, parse_event
 from excerpt.tui.messages import (
     Failure,
     IndexBuilt,
@@ -49,7 +49,7 @@ class Run:
 
     def __init__(self, vault: Path) -> None:
         self._posted: queue.Queue[Message] = queue.Queue()
-        self.indexing = posting_process(vault, self._posted.put)
+        self.indexing = create_indexing_process(vault, self._posted.put)
 
     def next(self) -> Message:
         return self._posted.get(timeout=TIMEOUT_SECONDS)
@@ -77,21 +77,21 @@ def start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Start]:
 
 
 def test_its_lines_are_messages() -> None:
-    assert message_of(line("progress", **asdict(PROGRESS))) == IndexProgressed(PROGRESS)
-    assert message_of(line("done", **asdict(REPORT))) == IndexBuilt(REPORT)
-    assert message_of(line("watching", polling=True)) == IndexWatched(polling=True)
-    assert message_of(line("paused")) == IndexPaused(paused=True)
-    assert message_of(line("resumed")) == IndexPaused(paused=False)
-    assert message_of(line("cancelled")) == IndexCancelled()
+    assert parse_event(line("progress", **asdict(PROGRESS))) == IndexProgressed(PROGRESS)
+    assert parse_event(line("done", **asdict(REPORT))) == IndexBuilt(REPORT)
+    assert parse_event(line("watching", polling=True)) == IndexWatched(polling=True)
+    assert parse_event(line("paused")) == IndexPaused(paused=True)
+    assert parse_event(line("resumed")) == IndexPaused(paused=False)
+    assert parse_event(line("cancelled")) == IndexCancelled()
     emptied = IndexEmptied(171, "No note is left.")
-    assert message_of(line("emptied", notes=171, message="No note is left.", hint="Bring them back.")) == emptied
+    assert parse_event(line("emptied", notes=171, message="No note is left.", hint="Bring them back.")) == emptied
     failure = Failure("index", "Title", "Sentence.", "Hint.")
-    assert message_of(line("error", title="Title", message="Sentence.", hint="Hint.")) == failure
+    assert parse_event(line("error", title="Title", message="Sentence.", hint="Hint.")) == failure
 
 
 @pytest.mark.parametrize("noise", [b"", b"warning: something\n", b"{}", b'{"event": "news"}', b'{"event": "progress"}'])
 def test_what_is_not_of_its_form_is_left_out(noise: bytes) -> None:
-    assert message_of(noise) is None
+    assert parse_event(noise) is None
 
 
 def test_of_progress_that_waits_only_the_last_is_heard() -> None:

@@ -9,8 +9,8 @@ from textual.message import Message
 
 from excerpt.errors import IndexBusyError
 from excerpt.model import BuildReport, FileProblem, Progress, Status
-from excerpt.tui.index.controller import IndexState, Watch, bar_state, build_words
-from excerpt.tui.index.dialog import build_facts, status_facts
+from excerpt.tui.index.controller import ChangeDetection, IndexState, format_bar_state, format_build_result
+from excerpt.tui.index.dialog import list_build_facts, list_status_facts
 from excerpt.tui.messages import (
     Failure,
     IndexBuilt,
@@ -39,18 +39,18 @@ def known(*messages: Message) -> IndexState:
 
 
 def test_the_tab_bar_says_in_few_words_how_the_index_stands() -> None:
-    assert bar_state(known()) == "opening"
-    assert bar_state(known(OPENED)) == "171 notes · checking"
-    assert bar_state(known(OPENED, WATCHED)) == "171 notes · up to date"
-    assert bar_state(known(OPENED, IndexWatched(polling=True))) == "171 notes · polled"
-    assert bar_state(known(OPENED, WATCHED, IndexPaused(paused=True))) == "171 notes · paused"
-    assert bar_state(known(OPENED, WATCHED, IndexProgressed(PROGRESS))) == "reading 30 of 171"
-    assert bar_state(known(OPENED, IndexProgressed(PROGRESS), IndexPaused(paused=True))) == "paused 30 of 171"
-    assert bar_state(known(OPENED, WATCHED, IndexEnded())) == "171 notes · not watched"
-    assert bar_state(known(OPENED, WATCHED, IndexEmptied(171, "None left."))) == "no notes found"
+    assert format_bar_state(known()) == "opening"
+    assert format_bar_state(known(OPENED)) == "171 notes · checking"
+    assert format_bar_state(known(OPENED, WATCHED)) == "171 notes · up to date"
+    assert format_bar_state(known(OPENED, IndexWatched(polling=True))) == "171 notes · polled"
+    assert format_bar_state(known(OPENED, WATCHED, IndexPaused(paused=True))) == "171 notes · paused"
+    assert format_bar_state(known(OPENED, WATCHED, IndexProgressed(PROGRESS))) == "reading 30 of 171"
+    assert format_bar_state(known(OPENED, IndexProgressed(PROGRESS), IndexPaused(paused=True))) == "paused 30 of 171"
+    assert format_bar_state(known(OPENED, WATCHED, IndexEnded())) == "171 notes · not watched"
+    assert format_bar_state(known(OPENED, WATCHED, IndexEmptied(171, "None left."))) == "no notes found"
     skipped = replace(STATUS, skipped=(FileProblem("Zeros.md", "not text"),) * 3)
-    assert bar_state(known(IndexOpened(skipped), WATCHED)) == "171 notes · 3 skipped · up to date"
-    assert bar_state(known(OPENED, BUSY)) == "indexed by another excerpt"
+    assert format_bar_state(known(IndexOpened(skipped), WATCHED)) == "171 notes · 3 skipped · up to date"
+    assert format_bar_state(known(OPENED, BUSY)) == "indexed by another excerpt"
 
 
 def test_a_build_of_a_moment_is_not_shown_so_that_nothing_flickers() -> None:
@@ -60,7 +60,7 @@ def test_a_build_of_a_moment_is_not_shown_so_that_nothing_flickers() -> None:
 
 def test_the_first_build_is_shown_at_once() -> None:
     state = known(IndexProgressed(replace(PROGRESS, seconds=0.1)))
-    assert bar_state(state) == "reading 30 of 171"
+    assert format_bar_state(state) == "reading 30 of 171"
     assert search_notice(state, Path("/vault")).title == "Reading the vault"
 
 
@@ -79,7 +79,7 @@ def test_another_excerpt_that_indexes_is_forgotten_when_this_one_has_its_turn() 
 def test_a_cancelled_build_is_remembered_until_the_rest_was_asked_for_and_read() -> None:
     cancelled = known(OPENED, WATCHED, IndexProgressed(PROGRESS), IndexCancelled())
     assert cancelled.progress is None
-    assert "Update reads the rest" in dict(status_facts(cancelled))["unfinished"]
+    assert "“Update” reads the rest" in dict(list_status_facts(cancelled))["unfinished"]
     assert cancelled.with_message(IndexBuilt(REPORT)).is_unfinished
     assert not replace(cancelled, is_update_requested=True).with_message(IndexBuilt(REPORT)).is_unfinished
 
@@ -94,24 +94,24 @@ def test_an_emptied_vault_is_trouble_until_notes_are_back_or_agreed_to_be_gone()
 
 def test_the_file_in_work_is_told_with_its_time_only_when_it_takes_long() -> None:
     quick, slow = (replace(PROGRESS, current_seconds=seconds) for seconds in (0.4, 12.3))
-    assert dict(build_facts(known(), quick))["in work"] == "Big.md"
-    assert dict(build_facts(known(), slow))["in work"] == "for 12 s: Big.md"
+    assert dict(list_build_facts(known(), quick))["file"] == "Big.md"
+    assert dict(list_build_facts(known(), slow))["file"] == "for 12 s: Big.md"
 
 
 def test_what_is_done_is_counted_in_files_and_megabytes() -> None:
-    facts = dict(build_facts(known(), PROGRESS))
+    facts = dict(list_build_facts(known(), PROGRESS))
     assert facts["reading"] == "30 of 171 files · 3.0 of 40.0 MB"
 
 
 def test_a_process_that_is_gone_is_neither_watching_nor_at_work() -> None:
     state = known(OPENED, IndexProgressed(PROGRESS), IndexEnded())
-    assert state.watch is Watch.ENDED
+    assert state.change_detection is ChangeDetection.ENDED
     assert not state.is_working
 
 
 def test_what_a_build_did_is_told_in_one_sentence() -> None:
-    assert build_words(REPORT) == "1 changed, 2 added."
-    assert build_words(replace(REPORT, added=0, changed=0)) == "Nothing has changed."
+    assert format_build_result(REPORT) == "Notes: 1 changed, 2 added."
+    assert format_build_result(replace(REPORT, added=0, changed=0)) == "No note has changed."
 
 
 def test_who_opens_their_first_vault_is_told_in_three_lines_how_to_begin() -> None:

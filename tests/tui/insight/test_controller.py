@@ -23,7 +23,7 @@ class Bench:
         self.insight = InsightController(
             self.engine,
             self.clock.after,
-            query=lambda: self.query,
+            get_query=lambda: self.query,
             set_query=lambda query: setattr(self, "query", query),
             on_change=lambda: self.turns.append(self.insight.trail_end),
         )
@@ -37,18 +37,18 @@ class Bench:
 def test_related_notes_are_asked_of_the_selected_fragment_or_of_its_note() -> None:
     bench = Bench()
     assert bench.related_to() == ("a.md", 4)
-    bench.insight.toggle_note()
+    bench.insight.toggle_whole_note()
     assert bench.related_to() == ("a.md", None)
 
 
 def test_they_are_asked_of_what_was_followed_until_one_comes_back() -> None:
     bench = Bench()
     there = Location("b", "b.md", 9)
-    bench.insight.follow(there)
+    bench.insight.add_to_trail(there)
     assert bench.related_to() == ("b.md", 9)
-    assert bench.insight.follow_back()
+    assert bench.insight.go_back()
     assert bench.related_to() == ("a.md", 4)
-    assert not bench.insight.follow_back()
+    assert not bench.insight.go_back()
     assert bench.turns == [there, None]
 
 
@@ -62,8 +62,8 @@ def test_nothing_is_related_to_a_memory_or_to_nothing() -> None:
 def test_a_panel_follows_when_the_selection_has_settled() -> None:
     bench = Bench()
     asked: list[str] = []
-    bench.insight.call_when_settled(lambda: asked.append("first"))
-    bench.insight.call_when_settled(lambda: asked.append("second"))
+    bench.insight.schedule_request(lambda: asked.append("first"))
+    bench.insight.schedule_request(lambda: asked.append("second"))
     assert not bench.insight.is_answered
     bench.clock.pass_time(0.2)
     assert (asked, bench.insight.is_answered) == (["second"], True)

@@ -116,7 +116,7 @@ async def test_filters_are_taken_off_one_by_one_the_last_one_first(app: ExcerptA
         await press(pilot, "backspace")
         assert field_of(app).value == "conflict"
         await press(pilot, "backspace")
-        assert notices_of(app) == ["No filter of the map is in the query."]
+        assert notices_of(app) == ["The query has no filter from the map."]
 
 
 async def test_a_filter_that_was_taken_out_by_hand_is_not_looked_for(app: ExcerptApp) -> None:
@@ -134,7 +134,7 @@ async def test_the_heading_of_a_tree_is_no_filter(app: ExcerptApp) -> None:
         await search(pilot, "conflict", "unbound-map")
         await press(pilot, "g", "space")
         assert field_of(app).value == "conflict"
-        assert notices_of(app) == ["Choose a branch: this line has no filter."]
+        assert notices_of(app) == ["This line has no filter. Select a branch."]
 
 
 async def test_it_follows_the_query_and_keeps_its_branches_open(app: ExcerptApp) -> None:

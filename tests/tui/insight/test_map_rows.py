@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from excerpt.tui.insight.controller import has_filter, remove_filter
-from excerpt.tui.insight.map import INITIALLY_OPEN, MapRow, rows_of
+from excerpt.tui.insight.map import INITIALLY_OPEN, MapRow, make_map_rows
 from tests.tui.examples import make_map
 
 MAP = make_map("sync")
@@ -16,17 +16,17 @@ def named(rows: tuple[MapRow, ...]) -> list[str]:
 
 
 def row_of(opened: set[str], label: str) -> MapRow:
-    return next(row for row in rows_of(MAP, opened) if row.label == label)
+    return next(row for row in make_map_rows(MAP, opened) if row.label == label)
 
 
 def test_at_first_the_folders_are_open_and_a_kind_that_nothing_matches_in_is_not_there() -> None:
-    rows = rows_of(MAP, INITIALLY_OPEN)
+    rows = make_map_rows(MAP, INITIALLY_OPEN)
     assert named(rows) == ["folders", "  Sync", "  Kitchen", "  同步", "tags", "properties", "modified"]
 
 
 def test_a_branch_that_is_opened_shows_what_is_below_it() -> None:
     kitchen = row_of({"folders"}, "Kitchen")
-    rows = rows_of(MAP, {"folders", kitchen.key})
+    rows = make_map_rows(MAP, {"folders", kitchen.key})
     assert named(rows)[2:5] == ["  Kitchen", "    Recipes [x]", "    Soup"]
     assert rows[3].parent == kitchen.key
 
@@ -43,7 +43,7 @@ def test_a_share_is_that_of_the_largest_branch_of_its_kind() -> None:
 
 def test_values_that_are_not_listed_are_counted_below_the_others() -> None:
     status = row_of({"properties"}, "status")
-    rows = rows_of(MAP, {"properties", status.key})
+    rows = make_map_rows(MAP, {"properties", status.key})
     assert [(row.label, row.unlisted) for row in rows if row.parent == status.key] == [("done", 0), ("", 7)]
 
 

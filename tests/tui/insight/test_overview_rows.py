@@ -8,90 +8,90 @@ import pytest
 
 from excerpt.insight.overview_parts import LinkedName, MainNote, Month, Overview, Timeline
 from excerpt.tui.insight.overview_list import (
-    Item,
+    OverviewItem,
     OverviewRow,
-    counts_by_time,
-    first_rows,
-    headline,
-    rows_of,
-    search_for,
+    build_search,
+    count_notes_by_period,
+    find_part_starts,
+    format_headline,
+    make_overview_rows,
 )
 from tests.tui.examples import CONFLICTS, MERGING, MONTHS, OVERVIEW, RESOLVE
 
 PARTS = ["main notes", "sections", "passages", "themes", "stands out", "related", "names", "when"]
 
 
-def row_of(overview: Overview, item: Item) -> OverviewRow:
-    return next(row for row in rows_of(overview) if row.item == item)
+def row_of(overview: Overview, item: OverviewItem) -> OverviewRow:
+    return next(row for row in make_overview_rows(overview) if row.item == item)
 
 
 def test_each_part_has_its_lines_in_order_and_its_name_before_the_first() -> None:
-    rows = rows_of(OVERVIEW)
+    rows = make_overview_rows(OVERVIEW)
     assert [row.part for row in rows if row.is_first] == PARTS
-    assert [rows[at].part for at in first_rows(rows)] == PARTS
+    assert [rows[at].part for at in find_part_starts(rows)] == PARTS
     assert [row.item for row in rows if row.part == "main notes"] == list(OVERVIEW.main_notes)
-    assert not any(row.hidden for row in rows)
+    assert not any(row.hidden_count for row in rows)
 
 
 def test_bars_are_sorted_by_their_length_and_months_by_time() -> None:
     notes = tuple(replace(note, share=share) for note, share in zip(OVERVIEW.main_notes, (0.1, 0.4, 0.2), strict=False))
-    rows = rows_of(replace(OVERVIEW, main_notes=notes))
+    rows = make_overview_rows(replace(OVERVIEW, main_notes=notes))
     assert [row.item.share for row in rows if isinstance(row.item, MainNote)] == [0.4, 0.2, 0.1]
     assert [row.is_first for row in rows if row.part == "main notes"] == [True, False, False]
 
 
 def test_a_part_without_anything_has_no_line() -> None:
-    rows = rows_of(replace(OVERVIEW, standouts=(), timeline=Timeline("", (), 12)))
+    rows = make_overview_rows(replace(OVERVIEW, standouts=(), timeline=Timeline("", (), 12)))
     assert [row.part for row in rows if row.is_first] == [part for part in PARTS if part not in {"stands out", "when"}]
 
 
 @pytest.mark.parametrize("room", [8, 11, 20, 21, 24, 29])
 def test_as_many_lines_are_shown_as_fit_some_of_each_part(room: int) -> None:
-    rows, every = rows_of(OVERVIEW, room), rows_of(OVERVIEW)
+    rows, every = make_overview_rows(OVERVIEW, room), make_overview_rows(OVERVIEW)
     assert len(rows) == room
     assert [row.part for row in rows if row.is_first] == PARTS
-    assert sum(row.hidden for row in rows) == len(every) - room
+    assert sum(row.hidden_count for row in rows) == len(every) - room
 
 
 def test_where_not_even_one_of_each_fits_they_are_there_to_be_scrolled_to() -> None:
-    rows = rows_of(OVERVIEW, 5)
+    rows = make_overview_rows(OVERVIEW, 5)
     assert [row.part for row in rows] == PARTS
 
 
 def test_main_notes_have_their_lines_before_other_parts_have_many() -> None:
-    rows = rows_of(OVERVIEW, 20)
+    rows = make_overview_rows(OVERVIEW, 20)
     assert [row.part for row in rows].count("main notes") == 5
     assert [row.part for row in rows].count("when") == 1
 
 
 def test_a_bar_is_as_long_as_its_share_beside_the_highest() -> None:
-    lengths = [row.relative_value for row in rows_of(OVERVIEW) if isinstance(row.item, MainNote)]
+    lengths = [row.relative_value for row in make_overview_rows(OVERVIEW) if isinstance(row.item, MainNote)]
     assert lengths[0] == 1.0
     assert lengths[1] == pytest.approx(0.176 / 0.265)
 
 
 def test_the_newest_month_stands_for_the_timeline_and_the_months_follow_newest_first() -> None:
-    line, *months = (row for row in rows_of(OVERVIEW) if row.part == "when")
+    line, *months = (row for row in make_overview_rows(OVERVIEW) if row.part == "when")
     assert line.item == OVERVIEW.timeline
     assert line.place == MONTHS[-1].place
     assert [row.item for row in months] == list(reversed(MONTHS))
 
 
 def test_months_without_a_note_are_nothing_in_the_timeline() -> None:
-    assert counts_by_time(OVERVIEW.timeline, 40) == [2, 5, 0, 0, 0, 1, 0, 0, 0, 0, 0, 8, 3]
+    assert count_notes_by_period(OVERVIEW.timeline, 40) == [2, 5, 0, 0, 0, 1, 0, 0, 0, 0, 0, 8, 3]
 
 
 def test_where_there_are_too_many_months_some_are_counted_together() -> None:
-    assert counts_by_time(OVERVIEW.timeline, 5) == [2, 5, 1, 0, 11]
+    assert count_notes_by_period(OVERVIEW.timeline, 5) == [2, 5, 1, 0, 11]
     long = Timeline("created", (Month("1999-12", 1, MERGING), *MONTHS), 0)
-    counts = counts_by_time(long, 24)
+    counts = count_notes_by_period(long, 24)
     assert len(counts) <= 24
     assert sum(counts) == 20
 
 
 def test_how_much_of_the_vault_is_about_the_topic_is_said() -> None:
-    assert headline(OVERVIEW) == "34 fragments in 12 of 171 notes"
-    assert headline(replace(OVERVIEW, fragments=1, notes=1)) == "1 fragment in 1 of 171 notes"
+    assert format_headline(OVERVIEW) == "34 fragments in 12 of 171 notes"
+    assert format_headline(replace(OVERVIEW, fragments=1, notes=1)) == "1 fragment in 1 of 171 notes"
 
 
 TOPIC = "sync conflict"
@@ -113,13 +113,13 @@ TOPIC = "sync conflict"
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, tuple) else "",
 )
-def test_a_search_for_a_line_finds_what_it_shows(item: Item, asked: tuple[str, tuple[str, ...]]) -> None:
-    assert search_for(row_of(OVERVIEW, item), OVERVIEW) == asked
+def test_a_search_for_a_line_finds_what_it_shows(item: OverviewItem, asked: tuple[str, tuple[str, ...]]) -> None:
+    assert build_search(row_of(OVERVIEW, item), OVERVIEW) == asked
 
 
 def test_a_property_of_an_odd_name_is_written_so_that_a_query_reads_it() -> None:
     overview = replace(OVERVIEW, timeline=Timeline("first: seen", MONTHS[:1], 0))
-    asked = search_for(row_of(overview, overview.timeline), overview)
+    asked = build_search(row_of(overview, overview.timeline), overview)
     assert asked == (TOPIC, ('"first: seen":2024-03..2024-03',))
 
 

@@ -24,7 +24,7 @@ from excerpt.tui.common.line_drawing import TextStyle
 from excerpt.tui.common.notice import Notice
 from excerpt.tui.insight.overview_list import OverviewList
 from excerpt.tui.insight.overview_pane import OverviewPane, TopicStatus, overview_disabled_reason
-from excerpt.tui.memory.form import Remember
+from excerpt.tui.memory.form import MemoryForm
 from excerpt.tui.messages import Failure
 from excerpt.tui.questions import AskPassage
 from excerpt.tui.search.preview import Preview
@@ -125,7 +125,7 @@ async def until_overview(pilot: AppPilot, topic: str) -> Overview:
 
     def there() -> bool:
         shown = overview_pane_of(pilot.app).overview
-        return shown is not None and shown.topic.strip() == topic and overview_pane_of(pilot.app).answered
+        return shown is not None and shown.topic.strip() == topic and overview_pane_of(pilot.app).is_answered
 
     await until(pilot, there, f"the overview of {topic}")
     shown = overview_pane_of(pilot.app).overview
@@ -146,7 +146,7 @@ async def select(pilot: AppPilot, part: str) -> None:
     """Move the cursor to the first line of a part."""
     lines_of(pilot.app).cursor = next(at for at, row in enumerate(lines_of(pilot.app).rows) if row.part == part)
     await pilot.pause()
-    await until(pilot, lambda: overview_pane_of(pilot.app).answered, "the passage")
+    await until(pilot, lambda: overview_pane_of(pilot.app).is_answered, "the passage")
 
 
 # --- the topic --------------------------------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ async def test_what_fails_is_said_where_the_lines_would_stand(app: ExcerptApp) -
     async with app.run_test() as pilot:
         await open_overview(pilot, "bees")
         # Check this first: a newer index would repeat the query and show its overview.
-        overview_pane_of(app)._overview_failed(
+        overview_pane_of(app)._handle_overview_failure(
             Failure("overview", "The index cannot be used", "It is damaged.", "Wait.")
         )
         notice = overview_pane_of(app).query_one("#overview-notice", Notice)
@@ -274,15 +274,15 @@ async def test_all_lines_are_shown_on_a_key_and_the_cursor_stays(app: ExcerptApp
         await open_overview(pilot, "bees")
         lines = lines_of(app)
         await select(pilot, "when")
-        shown, hidden, selected = lines.row_count, lines.hidden, lines.selected
-        assert hidden
+        shown, hidden_count, selected = lines.row_count, lines.hidden_count, lines.selected
+        assert hidden_count
         await pilot.press("unbound-overview-all")
-        assert (lines.row_count, lines.hidden) == (shown + hidden, 0)
+        assert (lines.row_count, lines.hidden_count) == (shown + hidden_count, 0)
         assert lines.selected is not None
         assert selected is not None
         assert lines.selected.item == selected.item
         await pilot.press("unbound-overview-all")
-        assert lines.hidden == hidden
+        assert lines.hidden_count == hidden_count
 
 
 async def test_all_lines_of_one_part_are_shown_and_those_of_others_stay(app: ExcerptApp) -> None:
@@ -291,10 +291,10 @@ async def test_all_lines_of_one_part_are_shown_and_those_of_others_stay(app: Exc
         lines = lines_of(app)
         await select(pilot, "when")
         counts = Counter(row.part for row in lines.rows)
-        hidden = next(row.hidden for row in reversed(lines.rows) if row.part == "when")
-        assert hidden
+        hidden_count = next(row.hidden_count for row in reversed(lines.rows) if row.part == "when")
+        assert hidden_count
         await pilot.press("escape", "right")
-        assert Counter(row.part for row in lines.rows) == counts + Counter(when=hidden)
+        assert Counter(row.part for row in lines.rows) == counts + Counter(when=hidden_count)
         await pilot.press("left")
         assert Counter(row.part for row in lines.rows) == counts
 
@@ -370,7 +370,7 @@ async def test_a_topic_the_key_of_the_form_and_its_tags_in_one_read(app: Excerpt
     async with app.run_test(size=(80, 24)) as pilot:
         await open_overview(pilot, "honey")
         post_keys(app, "ctrl+u", *"smoke", "ctrl+r", *"calm")
-        await until(pilot, lambda: isinstance(app.screen, Remember), "the form")
+        await until(pilot, lambda: isinstance(app.screen, MemoryForm), "the form")
         form = app.screen
         await until(pilot, lambda: form.query_one("#tags", Input).value == "calm", "the tags")
         assert overview_pane_of(app).topic == "smoke"
@@ -476,7 +476,7 @@ async def test_the_passage_of_the_selected_line_is_remembered(app: ExcerptApp) -
         await open_overview(pilot, "bees")
         row = lines_of(app).selected
         await pilot.press("ctrl+r")
-        await until(pilot, lambda: isinstance(top_screen(app), Remember), "the form")
+        await until(pilot, lambda: isinstance(top_screen(app), MemoryForm), "the form")
         assert row is not None
         note = bee_notes()[row.place.path].split("\n")
         kept = top_screen(app).query_one("#text", TextArea).text
@@ -504,6 +504,6 @@ async def test_escape_goes_to_the_lines_and_leaves_the_topic_as_it_is(app: Excer
 def test_it_says_what_is_missing() -> None:
     assert (
         overview_disabled_reason("copy", topic=False, shown=False, is_waiting=False)
-        == "No overview is shown yet: type a topic first."
+        == "No overview is shown. Type a topic first."
     )
     assert overview_disabled_reason("copy", topic=True, shown=False, is_waiting=True) == ""

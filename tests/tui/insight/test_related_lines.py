@@ -7,7 +7,13 @@ from rich.cells import cell_len
 
 from excerpt.insight.related import LinkDirection, RelatedNote
 from excerpt.model import Fragment, Signal
-from excerpt.tui.insight.related import MIN_SIDE_BY_SIDE_CELLS, WhyLine, first_reason, reasons_of, why_lines
+from excerpt.tui.insight.related import (
+    MIN_SIDE_BY_SIDE_CELLS,
+    WhyLine,
+    draw_why_lines,
+    initial_reason_number,
+    list_reasons,
+)
 from tests.pack.vaults import Vault
 from tests.tui.examples import make_related_note
 
@@ -24,7 +30,7 @@ MISSING = make_related_note(HERE, THERE, 0.6)
 
 
 def texts(note: RelatedNote, width: int = 80) -> list[str]:
-    return ["".join(text for text, _ in line.pieces) for line in why_lines(note, width)]
+    return ["".join(text for text, _ in line.pieces) for line in draw_why_lines(note, width)]
 
 
 def of_style(line: WhyLine, style: str) -> list[str]:
@@ -41,10 +47,10 @@ def test_a_part_that_would_read_as_nothing_is_left_out() -> None:
 
 
 def test_a_missing_link_is_marked_at_the_line_that_names_the_note() -> None:
-    line = next(line for line in why_lines(MISSING, 80) if of_style(line, "badge"))
+    line = next(line for line in draw_why_lines(MISSING, 80) if of_style(line, "badge"))
     assert "".join(text for text, _ in line.pieces) == "names  “merging” in Here.md:3 · no link yet"
-    assert reasons_of(MISSING)[0].path == "Here.md"
-    assert reasons_of(MISSING)[0].line == 3
+    assert list_reasons(MISSING)[0].path == "Here.md"
+    assert list_reasons(MISSING)[0].line == 3
 
 
 def test_notes_that_link_to_each_other_say_so_and_lack_nothing() -> None:
@@ -62,18 +68,18 @@ def test_common_links_and_shared_words_stand_with_what_they_are() -> None:
 
 
 def test_the_reason_looked_at_first_is_the_best_passage() -> None:
-    reason = reasons_of(MISSING)[first_reason(MISSING)]
+    reason = list_reasons(MISSING)[initial_reason_number(MISSING)]
     assert (reason.path, reason.line, reason.fragment) == ("There.md", THERE.line_start, THERE)
 
 
 def test_a_note_without_reasons_still_leads_to_itself() -> None:
     bare = RelatedNote("x.md", "x", 0.1, ())
-    assert [(reason.path, reason.line) for reason in reasons_of(bare)] == [("x.md", 1)]
+    assert [(reason.path, reason.line) for reason in list_reasons(bare)] == [("x.md", 1)]
 
 
 def test_each_reason_has_its_lines() -> None:
-    numbers = {line.reason for line in why_lines(MISSING, 80)} - {None}
-    assert numbers == set(range(len(reasons_of(MISSING))))
+    numbers = {line.reason for line in draw_why_lines(MISSING, 80)} - {None}
+    assert numbers == set(range(len(list_reasons(MISSING))))
 
 
 def test_passages_stand_side_by_side_where_there_is_room_and_below_each_other_else() -> None:
@@ -84,7 +90,7 @@ def test_passages_stand_side_by_side_where_there_is_room_and_below_each_other_el
 
 
 def test_what_two_passages_share_is_marked_in_both() -> None:
-    marked = {text.casefold() for line in why_lines(MISSING, 100)[2:] for text in of_style(line, "match")}
+    marked = {text.casefold() for line in draw_why_lines(MISSING, 100)[2:] for text in of_style(line, "match")}
     assert marked == {"conflict", "sync"}
 
 
@@ -92,6 +98,6 @@ def test_what_two_passages_share_is_marked_in_both() -> None:
 @pytest.mark.parametrize("there", [THERE, WIDE], ids=["latin", "wide"])
 def test_passages_keep_within_the_width(width: int, there: Fragment) -> None:
     note = make_related_note(HERE, there, 0.6, LinkDirection.BOTH)
-    passages = [line for line in why_lines(note, width) if line.reason is not None]
+    passages = [line for line in draw_why_lines(note, width) if line.reason is not None]
     assert passages
     assert max(sum(cell_len(text) for text, _ in line.pieces) for line in passages) <= width

@@ -11,7 +11,7 @@ from textual.message import Message
 from excerpt.memory.store import MemoryStore
 from excerpt.model import Memory
 from excerpt.settings import Paths, Settings
-from excerpt.tui.memory.controller import MemoryController, source_of
+from excerpt.tui.memory.controller import MemoryController, make_source
 from excerpt.tui.memory.decisions import MemoryDraft
 from excerpt.tui.memory.worker import MemoryChanged
 from excerpt.tui.messages import RememberRequested
@@ -42,15 +42,15 @@ def case(tmp_path: Path, user_paths: Paths) -> Case:
 
 def test_a_fragment_is_kept_with_its_source_and_the_query_that_found_it(case: Case) -> None:
     hit = make_hit("a" * 12, 7, "Sync.md")
-    _, answered = case.memories.form_to_remember(RememberRequested(hit, "sync conflict"))
+    _, answered = case.memories.make_new_memory_form(RememberRequested(hit, "sync conflict"))
     answered(MemoryDraft("The newer one.", ("sync",), "It came up twice."))
     assert isinstance(case.said, MemoryChanged)
     (memory,) = case.all()
-    assert (memory.text, memory.query, memory.source) == ("The newer one.", "sync conflict", source_of(hit))
+    assert (memory.text, memory.query, memory.source) == ("The newer one.", "sync conflict", make_source(hit))
 
 
 def test_a_form_that_is_left_keeps_nothing(case: Case) -> None:
-    _, answered = case.memories.form_to_remember(RememberRequested(None, "", "A thought."))
+    _, answered = case.memories.make_new_memory_form(RememberRequested(None, "", "A thought."))
     answered(None)
     case.memories.worker.close(TIMEOUT_SECONDS)
     assert case.all() == []
@@ -58,7 +58,7 @@ def test_a_form_that_is_left_keeps_nothing(case: Case) -> None:
 
 def test_a_change_leaves_what_the_form_did_not_change_and_can_be_taken_back(case: Case) -> None:
     memory = case.store.remember("The newer one.", ("sync",), "", None, "conflict")
-    _, answered = case.memories.form_to_change(memory)
+    _, answered = case.memories.make_edit_form(memory)
     answered(MemoryDraft("The older one.", memory.tags, memory.why))
     assert isinstance(case.said, MemoryChanged)
     (changed,) = case.all()
@@ -69,4 +69,4 @@ def test_a_change_leaves_what_the_form_did_not_change_and_can_be_taken_back(case
 
 
 def test_a_memory_among_the_hits_has_no_source_of_its_own() -> None:
-    assert source_of(make_hit("memory:20260301-aaaa", 1, "Memory")) is None
+    assert make_source(make_hit("memory:20260301-aaaa", 1, "Memory")) is None

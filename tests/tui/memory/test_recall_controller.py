@@ -56,32 +56,32 @@ class Bench:
 
     def take(self, found: FoundMemories) -> None:
         self.thread.is_answered = True
-        self.memories.store_answer(found, has_list=True)
+        self.memories.store_answer(found, has_hit_list=True)
 
 
 def test_memories_are_asked_for_when_a_query_is_answered_and_never_before() -> None:
     bench = Bench()
-    bench.memories.ask("", ())
+    bench.memories.request_memories("", ())
     assert (bench.thread.asked, bench.memories.is_answered) == ([], True)
-    bench.memories.ask("sync", ())
+    bench.memories.request_memories("sync", ())
     assert (bench.thread.asked, bench.memories.is_answered) == (["sync"], False)
 
 
 def test_they_stand_among_the_hits_until_the_query_is_cleared() -> None:
     bench = Bench()
-    bench.memories.ask("sync", ())
+    bench.memories.request_memories("sync", ())
     bench.take(FoundMemories((FOUND,), (THOUGHT,)))
-    assert bench.memories.rows((A,)) == (A, FOUND)
-    bench.memories.clear()
-    assert bench.memories.rows((A,)) == (A,)
+    assert bench.memories.merge_rows((A,)) == (A, FOUND)
+    bench.memories.clear_hits()
+    assert bench.memories.merge_rows((A,)) == (A,)
 
 
 def test_not_shown_they_are_read_only_for_marks() -> None:
     bench = Bench()
     while bench.memories.placement is not MemoryPlacement.OFF:
-        bench.memories.next_placement()
-    bench.memories.ask("sync", ())
-    bench.memories.ask("sync", (MARK,))
+        bench.memories.select_next_placement()
+    bench.memories.request_memories("sync", ())
+    bench.memories.request_memories("sync", (MARK,))
     assert bench.thread.asked == [""]
 
 
@@ -92,7 +92,7 @@ def test_a_marked_memory_is_asked_for_once_and_known_when_it_is_read() -> None:
     assert bench.thread.asked == [""]
     bench.take(FoundMemories((), (THOUGHT,)))
     assert bench.memories.marked_memories((MARK, MarkedFragment("a", "a.md"))) == (THOUGHT,)
-    window = bench.memories.window_of(MARK.fragment_id)
+    window = bench.memories.memory_window(MARK.fragment_id)
     assert window is not None
     assert window.fragment.text == "thought"
 

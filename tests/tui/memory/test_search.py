@@ -16,8 +16,8 @@ from excerpt.pack.memory_fragment import memory_id_of, memory_name, memory_to_fr
 from excerpt.settings import MemorySettings, PackSettings, Paths, Settings
 from excerpt.text.fragments import digest_of_text
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.memory.controller import MemoryPlacement, is_memory, merge_memories, placement_of
-from excerpt.tui.memory.form import Remember
+from excerpt.tui.memory.controller import MemoryPlacement, initial_placement, is_memory, merge_memories
+from excerpt.tui.memory.form import MemoryForm
 from excerpt.tui.pack.panel import PackPanel
 from excerpt.tui.search.hit_list import HitList
 from tests.tui.driver import (
@@ -134,7 +134,7 @@ async def test_a_memory_that_is_selected_is_read_in_the_context_and_changed_in_t
         assert preview.window.fragment.text == THOUGHT
         assert str(preview.border_title) == "Memory › Cooking/Lentil soup.md, line 3 › better"
         await pilot.press("ctrl+r")
-        assert isinstance(app.screen, Remember)
+        assert isinstance(app.screen, MemoryForm)
         await pilot.press(*"lemon", "enter")
         await until(pilot, lambda: "lemon" in store.all().memories[1].tags, "the changed memory")
 
@@ -194,7 +194,7 @@ async def test_a_marked_memory_that_is_changed_is_changed_in_the_pack(app: Excer
     async with app.run_test() as pilot:
         await go_to_memory(pilot, await search_and_wait(pilot, "red lentils with cumin"))
         await pilot.press("tab", "up", "ctrl+r")
-        await until(pilot, lambda: isinstance(app.screen, Remember), "the form")
+        await until(pilot, lambda: isinstance(app.screen, MemoryForm), "the form")
         await pilot.press("tab", "tab", "end", *" And mint.", "ctrl+s")
         wanted = f"{THOUGHT} And mint."
         pane = pane_of(app)
@@ -217,7 +217,7 @@ async def test_a_passage_of_the_pack_is_remembered_as_it_was_grown(
         assert pane.pack.newest_pack is not None
         passage = pane.pack.newest_pack.result.packs[0]
         await pilot.press("ctrl+o", "m")
-        await until(pilot, lambda: isinstance(app.screen, Remember), "the form")
+        await until(pilot, lambda: isinstance(app.screen, MemoryForm), "the form")
         await pilot.press("enter")
         kept = MemoryStore(user_paths.memory_folder(vault))
         await until(pilot, lambda: bool(kept.all().memories), "the memory")
@@ -237,7 +237,7 @@ async def test_the_whole_pack_is_remembered_with_its_sources_named(
         packed = pane_of(app).pack.newest_pack
         assert packed is not None
         await pilot.press("ctrl+o", "unbound-remember-pack")
-        await until(pilot, lambda: isinstance(app.screen, Remember), "the form")
+        await until(pilot, lambda: isinstance(app.screen, MemoryForm), "the form")
         await pilot.press("enter")
         kept = MemoryStore(user_paths.memory_folder(vault))
         await until(pilot, lambda: bool(kept.all().memories), "the memory")
@@ -284,9 +284,9 @@ def test_memories_stand_first_or_not_at_all_where_that_is_wanted() -> None:
 
 
 def test_the_settings_say_where_memories_stand() -> None:
-    assert placement_of(MemorySettings()) is MemoryPlacement.AMONG
-    assert placement_of(MemorySettings(in_search=False)) is MemoryPlacement.OFF
-    assert placement_of(MemorySettings(recall_first=True)) is MemoryPlacement.FIRST
+    assert initial_placement(MemorySettings()) is MemoryPlacement.AMONG
+    assert initial_placement(MemorySettings(in_search=False)) is MemoryPlacement.OFF
+    assert initial_placement(MemorySettings(recall_first=True)) is MemoryPlacement.FIRST
 
 
 def test_a_memory_is_a_fragment_that_says_where_it_is_from(store: MemoryStore) -> None:

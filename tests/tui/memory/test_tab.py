@@ -15,15 +15,15 @@ from excerpt.settings import Paths, Settings
 from excerpt.text.fragments import digest_of_text
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.notice import Notice
-from excerpt.tui.memory.decisions import MemoryDraft, edit_decision
-from excerpt.tui.memory.form import OfferList, Remember, complete_tag, split_tags
+from excerpt.tui.memory.decisions import MemoryDraft, make_edit_decision
+from excerpt.tui.memory.form import MemoryForm, OfferList, complete_tag, split_tags
 from excerpt.tui.memory.pane import (
+    MemoryActionState,
     MemoryFilter,
     MemoryList,
     MemoryPane,
-    MemoryViewState,
     memory_disabled_reason,
-    read_filter,
+    parse_filter,
     toggle_stale,
 )
 from excerpt.tui.memory.view import MemoryView
@@ -58,7 +58,7 @@ async def test_the_selected_fragment_is_remembered_with_tags_and_a_reason(
         hit = hit_list_of(app).selected
         assert hit is not None
         await pilot.press("ctrl+r")
-        assert isinstance(app.screen, Remember)
+        assert isinstance(app.screen, MemoryForm)
         await pilot.press(*"sync", "tab", *"why", "enter")
         folder = user_paths.memory_folder(vault)
         await until(pilot, lambda: bool(MemoryStore(folder).all().memories), "the memory")
@@ -156,7 +156,7 @@ def test_two_changes_of_one_memory_are_taken_back_one_after_the_other(
     worker = MemoryWorker(vault, user_paths, Settings(), ManualLoop())
     shown = store.all().memories[0]
     for text in ("Once.", "Twice."):
-        worker.decide(edit_decision(shown, MemoryDraft(text, shown.tags, shown.why)))
+        worker.decide(make_edit_decision(shown, MemoryDraft(text, shown.tags, shown.why)))
     for _ in range(2):
         worker.undo()
     worker.close()
@@ -266,20 +266,20 @@ async def test_a_filter_close_to_a_known_one_is_told_with_that_one(app: ExcerptA
 
 def test_a_filter_is_a_query() -> None:
     written = 'merge #sync source:"Guides/Sync.md" since:7d by "is:stale" hand '
-    assert read_filter(written) == MemoryFilter(written)
+    assert parse_filter(written) == MemoryFilter(written)
 
 
 @pytest.mark.parametrize("begun", ["#", "-#", "since:7", "is:sta", "folder:/"])
 def test_a_filter_that_says_nothing_yet_asks_for_nothing(begun: str) -> None:
-    assert read_filter(begun) == MemoryFilter()
-    assert read_filter(f"merge {begun}") == MemoryFilter("merge")
+    assert parse_filter(begun) == MemoryFilter()
+    assert parse_filter(f"merge {begun}") == MemoryFilter("merge")
 
 
 def test_the_filter_for_what_is_to_be_looked_at_is_put_in_and_taken_off() -> None:
     assert toggle_stale("soup") == "soup is:stale"
     assert toggle_stale("soup is:stale") == "soup"
-    assert read_filter("is:stale") == MemoryFilter(stale=True)
-    assert read_filter("merge -is:stale #sync") == MemoryFilter("merge #sync", stale=False)
+    assert parse_filter("is:stale") == MemoryFilter(stale=True)
+    assert parse_filter("merge -is:stale #sync") == MemoryFilter("merge #sync", stale=False)
 
 
 def test_tags_may_be_written_with_commas_spaces_or_hashes() -> None:
@@ -318,7 +318,7 @@ async def test_text_tags_and_reason_of_a_memory_are_changed_in_the_form(app: Exc
         rows = await open_memory_tab(pilot, 2)
         await pilot.press("escape", "e")
         form = app.screen
-        assert isinstance(form, Remember)
+        assert isinstance(form, MemoryForm)
         assert form.query_one(TextArea).text == before.text
         await pilot.press("end", *", new", "tab", "end", *"!", "enter")
         await until(pilot, lambda: rows.memories[0] != before, "the changed memory")
@@ -354,7 +354,7 @@ async def test_tags_in_use_are_named_and_completed_in_the_form(app: ExcerptApp, 
         await open_memory_tab(pilot, 2)
         await pilot.press("ctrl+r", *"A thought.", "shift+tab", "shift+tab")
         form = app.screen
-        assert isinstance(form, Remember)
+        assert isinstance(form, MemoryForm)
         field = form.query_one("#tags", Input)
         await until(pilot, lambda: bool(form._suggester.tags), "the tags in use")
         await pilot.press(*"kit")
@@ -460,7 +460,7 @@ async def test_the_new_text_is_taken_while_a_newer_index_is_being_looked_at(
     async with app.run_test() as pilot:
         await open_memory_tab(pilot, 1)
         pane = screen_of(app).query_one(MemoryPane)
-        pane.vault_changed()
+        pane.check_sources_again()
         pane.action_update()
         await until(pilot, lambda: store.all().memories[0].text == new, "the new text")
 
@@ -503,7 +503,7 @@ async def test_what_is_remembered_of_the_same_lines_is_offered_and_merged(
         await search(pilot, "red lentils")
         await pilot.press("ctrl+r")
         form = app.screen
-        assert isinstance(form, Remember)
+        assert isinstance(form, MemoryForm)
         offered = form.query_one(OfferList)
         await until(pilot, lambda: offered.selected == kept, "the offer")
         assert offered.offers[0].is_same_source
@@ -528,18 +528,18 @@ async def test_enter_keeps_both(app: ExcerptApp, vault: Path, user_paths: Paths)
 
 
 def test_memories_and_their_sources_say_what_is_missing() -> None:
-    assert memory_disabled_reason("copy", MemoryViewState()) == "No memories yet."
-    assert memory_disabled_reason("copy", MemoryViewState(total=3)) == "No memory is selected."
-    kept = MemoryViewState(total=1, selected=True, kind="fresh")
+    assert memory_disabled_reason("copy", MemoryActionState()) == "No memories yet."
+    assert memory_disabled_reason("copy", MemoryActionState(total=3)) == "No memory is selected."
+    kept = MemoryActionState(total=1, has_selection=True, source_kind="fresh")
     assert memory_disabled_reason("copy", kept) == ""
-    assert memory_disabled_reason("follow", kept) == "Its source has not moved."
-    assert memory_disabled_reason("update", kept) == "Its source has no new text to take."
-    assert memory_disabled_reason("follow", MemoryViewState(total=1, selected=True, kind="moved")) == ""
-    own = MemoryViewState(total=1, selected=True, own=True)
+    assert memory_disabled_reason("follow", kept) == "The source of this memory has not moved."
+    assert memory_disabled_reason("update", kept) == "The source of this memory has no new text."
+    assert memory_disabled_reason("follow", MemoryActionState(total=1, has_selection=True, source_kind="moved")) == ""
+    own = MemoryActionState(total=1, has_selection=True, is_own_thought=True)
     assert memory_disabled_reason("edit", own) == "This memory is your own thought: it has no source to open."
     assert memory_disabled_reason("undo", kept) == "Nothing to undo."
-    assert memory_disabled_reason("undo", MemoryViewState(can_undo=True)) == ""
+    assert memory_disabled_reason("undo", MemoryActionState(can_undo=True)) == ""
     assert memory_disabled_reason("redo", kept) == "Nothing to redo."
-    assert memory_disabled_reason("stale", MemoryViewState()) == "No memories yet."
+    assert memory_disabled_reason("stale", MemoryActionState()) == "No memories yet."
     assert memory_disabled_reason("stale", kept) == "No memory is stale."
-    assert memory_disabled_reason("stale", MemoryViewState(total=1, needs_review=True)) == ""
+    assert memory_disabled_reason("stale", MemoryActionState(total=1, needs_review=True)) == ""

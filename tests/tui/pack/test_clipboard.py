@@ -14,14 +14,14 @@ from excerpt.tui.clipboard import (
     MAX_COPIES,
     OSC_LIMIT,
     OSC_ROUTE,
+    ClipboardTool,
     CopyOutcome,
-    Plan,
-    Tool,
+    CopyPlan,
     copy,
     copy_toast,
     file_toast,
     osc_sequence,
-    plan,
+    plan_copy,
 )
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -32,7 +32,7 @@ def having(*names: str) -> Callable[[str], str | None]:
     return lambda name: f"/usr/bin/{name}" if name in names else None
 
 
-def names(chosen: Plan) -> list[str]:
+def names(chosen: CopyPlan) -> list[str]:
     return [tool.name for tool in chosen.tools]
 
 
@@ -53,16 +53,16 @@ def names(chosen: Plan) -> list[str]:
 def test_the_tool_of_the_place_is_chosen(
     environment: dict[str, str], programs: list[str], platform: str, expected: list[str]
 ) -> None:
-    assert names(plan(environment, having(*programs), platform, 10)) == expected
+    assert names(plan_copy(environment, having(*programs), platform, 10)) == expected
 
 
 def test_the_terminal_is_asked_only_where_no_tool_is() -> None:
-    assert plan({}, having(), "linux", 10).osc == "plain"
-    assert plan({"DISPLAY": ":0"}, having("xclip"), "linux", 10).osc == ""
+    assert plan_copy({}, having(), "linux", 10).osc == "plain"
+    assert plan_copy({"DISPLAY": ":0"}, having("xclip"), "linux", 10).osc == ""
 
 
 def test_inside_tmux_without_the_program_the_sequence_is_sent_as_it_is_and_wrapped() -> None:
-    assert plan({"TMUX": "x"}, having(), "linux", 10).osc == "tmux"
+    assert plan_copy({"TMUX": "x"}, having(), "linux", 10).osc == "tmux"
     plain = osc_sequence("hi", "plain")
     wrapped = osc_sequence("hi", "tmux").removeprefix(plain)
     assert wrapped.startswith("\x1bPtmux;\x1b\x1b]52;c;")
@@ -70,13 +70,13 @@ def test_inside_tmux_without_the_program_the_sequence_is_sent_as_it_is_and_wrapp
 
 
 def test_text_too_long_for_the_terminal_is_not_sent_there() -> None:
-    assert plan({}, having(), "linux", OSC_LIMIT).osc == "plain"
-    over = plan({}, having(), "linux", OSC_LIMIT + 1)
+    assert plan_copy({}, having(), "linux", OSC_LIMIT).osc == "plain"
+    over = plan_copy({}, having(), "linux", OSC_LIMIT + 1)
     assert (over.osc, over.too_long) == ("", True)
 
 
 def test_tmux_takes_any_length_but_what_the_terminal_outside_takes_is_doubted() -> None:
-    over = plan({"TMUX": "x"}, having("tmux"), "linux", OSC_LIMIT + 1)
+    over = plan_copy({"TMUX": "x"}, having("tmux"), "linux", OSC_LIMIT + 1)
     assert (names(over), over.too_long) == (["tmux"], True)
     source_sentence = copy_toast(CopyOutcome(("tmux",), None, OSC_LIMIT + 1, True), "Pack", None)
     assert source_sentence == "Pack: 74,995 bytes, copied by tmux, more than many terminals accept"
@@ -95,7 +95,7 @@ def test_a_pack_written_to_a_file_says_where_or_that_it_could_not() -> None:
 
 
 def test_text_that_is_not_utf_8_is_copied_with_escapes(tmp_path: Path) -> None:
-    copied = copy("caf\udce9", Plan((), "", False), tmp_path, NOW, ".json")
+    copied = copy("caf\udce9", CopyPlan((), "", False), tmp_path, NOW, ".json")
     assert copied.file is not None
     assert copied.file.suffix == ".json"
     assert copied.file.read_bytes() == b"caf\\udce9"
@@ -146,7 +146,7 @@ def test_each_way_gets_every_byte_with_the_arguments_of_its_manual(
     )
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
-    chosen = plan(environment, having(route), platform, len(text.encode()))
+    chosen = plan_copy(environment, having(route), platform, len(text.encode()))
     copied = copy(text, chosen, tmp_path / "copies", NOW)
     assert (copied.routes, chosen.osc) == ((route,), "")
     assert (tmp_path / "taken").read_bytes().decode(encoding) == text
@@ -169,7 +169,7 @@ def test_each_way_gets_every_byte_with_the_arguments_of_its_manual(
 def test_without_a_tool_the_terminal_is_asked_within_its_limit(
     environment: dict[str, str], size: int, osc: str, too_long: bool
 ) -> None:
-    chosen = plan(environment, having(), "linux", size)
+    chosen = plan_copy(environment, having(), "linux", size)
     assert (chosen.tools, chosen.osc, chosen.too_long) == ((), osc, too_long)
 
 
@@ -185,7 +185,7 @@ def test_a_tool_gets_the_text_and_a_file_keeps_it(tmp_path: Path) -> None:
     tool = tmp_path / "clip"
     tool.write_text(f"#!/bin/sh\ncat > {tmp_path}/taken\n")
     tool.chmod(0o755)
-    copied = copy("text ✓", Plan((Tool("clip", (str(tool),)),), "", False), tmp_path / "copies", NOW)
+    copied = copy("text ✓", CopyPlan((ClipboardTool("clip", (str(tool),)),), "", False), tmp_path / "copies", NOW)
     assert (tmp_path / "taken").read_text(encoding="utf-8") == "text ✓"
     assert copied.routes == ("clip",)
     assert copied.file is not None
@@ -194,19 +194,21 @@ def test_a_tool_gets_the_text_and_a_file_keeps_it(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
 def test_the_file_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
-    copied = copy("secret", Plan((), "", False), tmp_path / "copies", NOW)
+    copied = copy("secret", CopyPlan((), "", False), tmp_path / "copies", NOW)
     assert copied.file is not None
     assert copied.file.stat().st_mode & 0o077 == 0
 
 
 def test_a_tool_that_fails_is_not_named_as_a_route(tmp_path: Path) -> None:
-    chosen = Plan((Tool("false", ("false",)), Tool("missing", (str(tmp_path / "none"),))), "", False)
+    chosen = CopyPlan(
+        (ClipboardTool("false", ("false",)), ClipboardTool("missing", (str(tmp_path / "none"),))), "", False
+    )
     assert copy("text", chosen, tmp_path / "copies", NOW).routes == ()
 
 
 def test_only_the_newest_copies_are_kept(tmp_path: Path) -> None:
     for number in range(MAX_COPIES + 3):
-        copy(str(number), Plan((), "", False), tmp_path, NOW.replace(microsecond=number))
+        copy(str(number), CopyPlan((), "", False), tmp_path, NOW.replace(microsecond=number))
     files = sorted(tmp_path.glob("copy-*.md"))
     assert len(files) == MAX_COPIES
     assert files[0].read_text() == "3"
@@ -220,13 +222,13 @@ def test_what_is_told_names_route_size_and_tokens() -> None:
 def test_a_copy_that_no_clipboard_took_says_where_the_file_is() -> None:
     kept = Path("/elsewhere/copy.md")
     assert copy_toast(CopyOutcome((), kept, 10, False), "Memory", None) == (
-        "Memory: 10 bytes, no clipboard accepted it\nIt is in /elsewhere/copy.md"
+        "Memory: 10 bytes, no clipboard accepted it\nSaved as /elsewhere/copy.md"
     )
     assert "too long for the terminal" in copy_toast(CopyOutcome((), kept, 10, True), "Pack", 1)
 
 
 def test_a_folder_that_cannot_be_written_does_not_stop_the_copy(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    copied = copy("text", Plan((), "plain", False), tmp_path / "file" / "copies", NOW)
+    copied = copy("text", CopyPlan((), "plain", False), tmp_path / "file" / "copies", NOW)
     assert copied.file is None
     assert copied.routes == ("the terminal (OSC 52)",)

@@ -15,7 +15,7 @@ from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.search.hit_list import HitList
-from excerpt.tui.session import StateKeeper
+from excerpt.tui.session import StateFile
 from tests.tui.driver import (
     AppPilot,
     hit_list_of,
@@ -32,8 +32,8 @@ KEPT = SavedMarks(
 )
 
 
-def keeper_of(file: Path, failed: Callable[[str], None]) -> StateKeeper[SavedMarks]:
-    return StateKeeper(file, read_marks, write_marks, failed)
+def keeper_of(file: Path, failed: Callable[[str], None]) -> StateFile[SavedMarks]:
+    return StateFile(file, read_marks, write_marks, failed)
 
 
 def unused(reason: str) -> None:
@@ -44,9 +44,9 @@ async def test_what_was_kept_last_is_in_the_file_at_the_end(tmp_path: Path) -> N
     file = tmp_path / "marks.json"
     keeper = keeper_of(file, unused)
     await keeper.read()
-    keeper.keep(SavedMarks("s", KEPT.marks))
-    keeper.keep(KEPT)
-    await keeper.end()
+    keeper.save_soon(SavedMarks("s", KEPT.marks))
+    keeper.save_soon(KEPT)
+    await keeper.write_pending()
     assert read_marks(file) == KEPT
 
 
@@ -55,8 +55,8 @@ async def test_with_the_last_mark_the_file_goes(tmp_path: Path) -> None:
     write_marks(file, KEPT)
     keeper = keeper_of(file, unused)
     assert await keeper.read() == KEPT
-    keeper.keep(NO_MARKS)
-    await keeper.end()
+    keeper.save_soon(NO_MARKS)
+    await keeper.write_pending()
     assert not file.exists()
 
 
@@ -64,8 +64,8 @@ async def test_nothing_is_written_before_the_file_was_read(tmp_path: Path) -> No
     file = tmp_path / "marks.json"
     write_marks(file, KEPT)
     keeper = keeper_of(file, unused)
-    keeper.keep(NO_MARKS)
-    await keeper.end()
+    keeper.save_soon(NO_MARKS)
+    await keeper.write_pending()
     assert read_marks(file) == KEPT
 
 
@@ -74,10 +74,10 @@ async def test_a_file_that_cannot_be_written_is_told_once(tmp_path: Path) -> Non
     (tmp_path / "folder").write_text("")
     keeper = keeper_of(tmp_path / "folder" / "marks.json", told.append)
     await keeper.read()
-    keeper.keep(KEPT)
-    await keeper.end()
-    keeper.keep(SavedMarks("other", KEPT.marks))
-    await keeper.end()
+    keeper.save_soon(KEPT)
+    await keeper.write_pending()
+    keeper.save_soon(SavedMarks("other", KEPT.marks))
+    await keeper.write_pending()
     assert told == [os.strerror(20)] or told == [os.strerror(17)]
 
 

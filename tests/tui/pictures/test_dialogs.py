@@ -199,7 +199,7 @@ async def chooser(pilot: Pilot[None]) -> VaultChooser:
     shown = await until_screen(pilot, VaultChooser)
     await until(pilot, lambda: bool(shown.rows), "the list")
     gone = {row.path for row in shown.rows if row.path.name == "old notes"}
-    await until(pilot, lambda: shown.missing == gone, "what is missing")
+    await until(pilot, lambda: shown.missing_paths == gone, "what is missing")
     return shown
 
 

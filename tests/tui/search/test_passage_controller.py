@@ -34,12 +34,12 @@ class Bench:
     def look(self, *hits: Hit) -> None:
         """View these hits one after the other."""
         for each in hits:
-            self.passages.show_fragment(Location.of(each), "sync")
+            self.passages.show_fragment(Location.from_hit(each), "sync")
             self.answer(each)
 
     def go(self, there: Hit) -> None:
         """Go to a hit as by a link."""
-        self.passages.go_to(Location.of(there))
+        self.passages.go_to(Location.from_hit(there))
         self.answer(there)
 
     def answer(self, shown: Hit) -> None:
@@ -49,7 +49,7 @@ class Bench:
 
 def test_a_fragment_is_asked_for_and_shown_when_it_has_come() -> None:
     bench = Bench()
-    bench.passages.show_fragment(Location.of(A), "sync")
+    bench.passages.show_fragment(Location.from_hit(A), "sync")
     asked = bench.engine.questions["window"]
     assert (asked.location.fragment_id, asked.query, asked.view.whole) == ("a", "sync", False)
     assert bench.passages.window is None
@@ -66,7 +66,7 @@ def test_a_note_is_shown_whole_until_another_note_is() -> None:
     bench.passages.toggle_whole()
     assert not bench.engine.questions["window"].view.whole
     bench.passages.toggle_whole()
-    bench.passages.show_fragment(Location.of(B), "sync")
+    bench.passages.show_fragment(Location.from_hit(B), "sync")
     assert not bench.engine.questions["window"].view.whole
 
 
@@ -108,7 +108,7 @@ def test_another_hit_that_is_looked_at_leaves_no_way_back() -> None:
 
 def test_an_edited_fragment_is_known_by_its_new_id() -> None:
     bench = Bench()
-    bench.passages.show_fragment(Location.of(A), "sync")
+    bench.passages.show_fragment(Location.from_hit(A), "sync")
     bench.answer(make_hit("edited", 4))
     assert bench.passages.location is not None
     assert (bench.passages.location.fragment_id, bench.passages.location.line) == ("edited", 4)

@@ -12,11 +12,11 @@ from textual.widgets import Input
 from textual.widgets._toast import Toast
 
 from excerpt.tui.search.query_bar import QueryBar, QuerySpan, QueryStatus
-from excerpt.tui.settings.themes import load_theme, theme_files
+from excerpt.tui.settings.themes import find_theme_files, load_theme
 from tests.tui.contrast import READABLE, Pair, contrast, drawn_pairs, probe
 from tests.tui.driver import ScriptedApp, open_index, press, screen_of, settle, until
 
-SHIPPED = {name: load_theme(file) for name, file in theme_files(Path("no own ones")).items()}
+SHIPPED = {name: load_theme(file) for name, file in find_theme_files(Path("no own ones")).items()}
 SAFE = ("contrast-dark", "contrast-light")
 ENHANCED = 7.0
 """The contrast that WCAG 2 (AAA) requires for text."""
@@ -40,7 +40,7 @@ class Looker:
 
     def __init__(self, app: ScriptedApp) -> None:
         self.app = app
-        theme, self.names = probe(load_theme(theme_files(Path("no own ones"))["harbour"]))
+        theme, self.names = probe(load_theme(find_theme_files(Path("no own ones"))["harbour"]))
         app.register_theme(theme)
         app.theme = theme.name
         self.seen: dict[Pair, str] = {}

@@ -18,7 +18,7 @@ async def start_controller(vault: Path, user_paths: Paths, **files: str) -> Sett
     for name, text in files.items():
         (user_paths.config / f"{name}.toml").write_text(text)
     controller = SettingsController(vault, load_vault_settings(vault, user_paths), user_paths)
-    await controller.begin()
+    await controller.start_watching()
     return controller
 
 
@@ -29,10 +29,10 @@ async def test_what_was_chosen_for_this_time_stays_until_a_file_says_something_e
     chosen = controller.in_effect.search
     controller.in_effect = replace(controller.in_effect, search=replace(chosen, strategy=Strategy.SEMANTIC))
     user_paths.settings_file.write_text("[search]\nlimit = 9\n")
-    await controller.read()
+    await controller.apply_file_changes()
     assert (controller.in_effect.search.limit, controller.in_effect.search.strategy) == (9, Strategy.SEMANTIC)
     user_paths.settings_file.write_text('[search]\nlimit = 9\nstrategy = "proximity"\n')
-    await controller.read()
+    await controller.apply_file_changes()
     assert controller.in_effect.search.strategy is Strategy.PROXIMITY
 
 
@@ -42,7 +42,7 @@ async def test_a_file_is_read_again_only_when_it_is_another(vault: Path, user_pa
     user_paths.vault_settings_file(vault).parent.mkdir(parents=True, exist_ok=True)
     user_paths.vault_settings_file(vault).write_text("[pack]\nbudget = 777\n")
     assert await controller.have_files_changed()
-    assert await controller.read() == Settings()
+    assert await controller.apply_file_changes() == Settings()
     assert not await controller.have_files_changed()
     assert controller.in_effect.pack.budget == 777
 
@@ -53,16 +53,16 @@ async def test_a_file_that_is_not_valid_is_an_error_once_and_leaves_the_settings
     controller = await start_controller(vault, user_paths)
     user_paths.settings_file.write_text("[pack]\nbugdet = 777\n")
     with pytest.raises(SettingsError, match=r"pack\.budget"):
-        await controller.read()
+        await controller.apply_file_changes()
     assert controller.in_effect == Settings()
     assert not await controller.have_files_changed()
 
 
 async def test_a_file_is_made_without_a_setting_and_never_written_over(vault: Path, user_paths: Paths) -> None:
     controller = await start_controller(vault, user_paths)
-    controller.make_file(user_paths.settings_file)
+    controller.create_file(user_paths.settings_file)
     assert user_paths.settings_file.read_text().startswith("#:schema")
     assert load_vault_settings(vault, user_paths) == Settings()
     user_paths.settings_file.write_text("# mine\n")
-    controller.make_file(user_paths.settings_file)
+    controller.create_file(user_paths.settings_file)
     assert user_paths.settings_file.read_text() == "# mine\n"

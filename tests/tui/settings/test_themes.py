@@ -14,11 +14,11 @@ from excerpt.errors import SettingsError
 from excerpt.settings import Paths, ScreenSettings, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.settings.theme_picker import ThemeList, ThemePicker
-from excerpt.tui.settings.themes import ThemeController, load_theme, theme_files
+from excerpt.tui.settings.themes import ThemeController, find_theme_files, load_theme
 from tests.tui.contrast import READABLE, contrast
 from tests.tui.driver import ScriptedApp, screen_of, until
 
-SHIPPED = theme_files(Path("no own themes"))
+SHIPPED = find_theme_files(Path("no own themes"))
 
 
 def test_a_dark_and_a_light_one_ship() -> None:
@@ -134,11 +134,11 @@ def test_a_theme_is_loaded_anew_once_for_each_time_its_file_is_saved(tmp_path: P
     file = tmp_path / "mine.toml"
     file.write_text('primary = "#88ff88"\n')
     themes = ThemeController(tmp_path)
-    assert themes.changed("mine") is None
+    assert themes.load_if_changed("mine") is None
     os.utime(file, ns=(1, 1))
-    assert themes.changed("mine") is not None
-    assert themes.changed("mine") is None
-    assert themes.changed("excerpt-dark") is None
+    assert themes.load_if_changed("mine") is not None
+    assert themes.load_if_changed("mine") is None
+    assert themes.load_if_changed("excerpt-dark") is None
 
 
 def test_a_theme_of_two_colours_can_be_read(tmp_path: Path) -> None:

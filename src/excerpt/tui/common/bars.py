@@ -89,7 +89,7 @@ class TabBar(Widget):
             self.post_message(self.StatePicked())
 
 
-_MOVE_KEY_IDS = frozenset(binding.id for keys in CONTEXTS.values() for binding in keys if binding.moves)
+_MOVE_KEY_IDS = frozenset(binding.id for keys in CONTEXTS.values() for binding in keys if binding.is_movement)
 """Ids of the keys that only move a cursor or scroll, which the footer does not show."""
 _ALWAYS_SHOWN = ("help", "help-sign", "quit")
 """Ids of the keys that the footer always shows, at its right end."""

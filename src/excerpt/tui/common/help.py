@@ -17,7 +17,7 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from excerpt.tui.active_keys import Group, KeyRow, bindings, groups, matching
+from excerpt.tui.active_keys import HelpGroup, HelpRow, bindings, build_help_groups, filter_help_groups
 from excerpt.tui.common.dialog import Dialog
 from excerpt.tui.common.field import Field
 from excerpt.tui.keymap import key_sign
@@ -25,11 +25,11 @@ from excerpt.tui.keymap import key_sign
 _MAX_KEYS = 18
 """Maximum width in cells of the column of keys; longer lists of keys are wrapped."""
 
-_SIGNS = Group(
+_SIGNS = HelpGroup(
     "Signs",
     is_active=False,
     rows=tuple(
-        KeyRow("", sign, what)
+        HelpRow("", sign, what)
         for sign, what in (
             ("●", "Marked for the pack"),
             ("○", "In the pack as one of the best hits"),
@@ -66,7 +66,7 @@ class HelpDialog(Dialog[None]):
         `contexts` are the titles of the groups of keys that work now. `reasons` says why a key is disabled, by its id.
         """
         super().__init__()
-        self._groups = (*groups(contexts, reasons), _SIGNS)
+        self._groups = (*build_help_groups(contexts, reasons), _SIGNS)
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box") as box:
@@ -87,7 +87,7 @@ class HelpDialog(Dialog[None]):
         self._show(event.value)
 
     def _show(self, typed: str) -> None:
-        matches = matching(self._groups, typed)
+        matches = filter_help_groups(self._groups, typed)
         colours = self.app.theme_variables
         shows_ids = bool(typed.strip())
         hint = Text(_key_change_hint() if shows_ids else _key_names_hint(), colours["text-soft"])
@@ -126,7 +126,7 @@ def _key_change_hint() -> str:
 
 
 def _group_table(
-    group: Group, width: int, colours: Mapping[str, str], *, shows_ids: bool
+    group: HelpGroup, width: int, colours: Mapping[str, str], *, shows_ids: bool
 ) -> tuple[RenderableType, ...]:
     title = Text.assemble((group.title, "bold"), (" · here" if group.is_active else "", colours["text-soft"]))
     table = Table.grid(padding=(0, 2, 0, 0))

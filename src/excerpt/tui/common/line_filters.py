@@ -19,7 +19,7 @@ from textual.color import Color
 from textual.filter import LineFilter
 
 from excerpt.text.display import control_character_set, visible_line
-from excerpt.tui.keymap import spell_keys
+from excerpt.tui.keymap import use_spelled_keys
 
 _CONTROL = re.compile(f"[\\x00-\\x1f{control_character_set()}]")
 # With joiners before such a character: they are measured with it, and alone would join what follows.
@@ -174,7 +174,7 @@ class AsciiFilter(LineFilter):
     def switch(self, *, on: bool) -> None:
         """Turn plain mode on or off; keys are then shown as words, such as "up", or as signs."""
         self.enabled = on
-        spell_keys(spelled=on)
+        use_spelled_keys(is_spelled=on)
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:  # noqa: ARG002 - Textual's shape
         return [

@@ -1,6 +1,7 @@
-"""State of the index, and requests to the engine and the indexing process. Independent of the screen.
+"""The state of the index, and requests to the engine and the indexing process.
 
-`IndexState` is an immutable value; each message produces a new one. `IndexController` acts on it.
+`IndexState` is an immutable value; each message produces a new state. `IndexController` holds the current state and
+acts on messages. Neither depends on the screen.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from excerpt.store.address import StoreAddress
 from excerpt.text.display import format_count
 from excerpt.tui.common.notice import EmptyState
 from excerpt.tui.engine_worker import EngineWorker
-from excerpt.tui.index.process import posting_process
+from excerpt.tui.index.process import create_indexing_process
 from excerpt.tui.messages import (
     Failure,
     IndexBuilt,
@@ -41,29 +42,35 @@ if TYPE_CHECKING:
     from excerpt.model import BuildReport, Progress, Status
 
 _SHOW_AFTER_SECONDS = 0.5
-"""Seconds of work before a build is shown: an edit is indexed sooner and would only flicker."""
+"""Seconds of work before a build is shown. An edited note is indexed sooner; its progress would only flicker."""
 
-# A build commits for a second or two between files; over a shorter window the rate would jump.
-_RATE_SECONDS = 10.0  # seconds of work
-_RATE_AFTER_SECONDS = 1.0  # seconds of work before a rate is shown
-_ESTIMATE_AFTER_SECONDS = 4.0  # seconds of work before a time left is shown
-_MAX_RATE_RATIO = 2.0  # maximum factor between the rates of the window's halves for which a time left is shown
+_RATE_SECONDS = 10.0
+"""Seconds of work over which the rate is measured.
+
+Between files a build may commit for a second or two, so that the rate of a shorter time would jump.
+"""
+_RATE_AFTER_SECONDS = 1.0
+"""Seconds of work before a rate is shown."""
+_ESTIMATE_AFTER_SECONDS = 4.0
+"""Seconds of work before the remaining time is shown."""
+_MAX_RATE_RATIO = 2.0
+"""Maximum ratio between the rates of the two halves of the measured time for which the remaining time is shown."""
 
 
-class Watch(Enum):
-    """How changes of the vault are detected."""
+class ChangeDetection(Enum):
+    """How changes of the vault are detected: not yet, by file system events, by polling, or not any more."""
 
     NOT_YET = "not yet"
     EVENTS = "events"
     POLLING = "polling"
     ENDED = "ended"
     STORE = "store"
-    """No process: the vault is in a store, and changes are pushed to it."""
+    """The vault is in a store, to which others push changes; no process watches files."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """How much was done after so many seconds of work."""
+class ProgressSample:
+    """The total of notes and bytes that a build had indexed after `seconds` of work."""
 
     seconds: float
     notes: int
@@ -71,65 +78,76 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
-    """What is done per second of work."""
+class BuildRate:
+    """The rate of a build, per second of work without pauses."""
 
-    notes: float
-    bytes: float
+    notes_per_second: float
+    bytes_per_second: float
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
-    """Samples of the last seconds of work, pauses excluded, the oldest first."""
+class BuildSamples:
+    """Progress samples of the last seconds of a build's work, the oldest first. Pauses do not count as work."""
 
-    samples: tuple[Sample, ...] = ()
+    samples: tuple[ProgressSample, ...] = ()
 
-    def with_progress(self, progress: Progress) -> Pace:
-        """Return the pace with this progress added; of another build it starts again."""
+    def with_progress(self, progress: Progress) -> BuildSamples:
+        """Return the samples with `progress` added and old ones removed; only that one if it is of another build."""
         if not progress.notes_total:
-            return Pace()
-        now = Sample(progress.seconds, progress.notes_done, progress.bytes_done)
+            return BuildSamples()
+        now = ProgressSample(progress.seconds, progress.notes_done, progress.bytes_done)
         if self.samples and (now.seconds < self.samples[-1].seconds or now.notes < self.samples[-1].notes):
-            return Pace((now,))
-        return Pace((*(one for one in self.samples if one.seconds > now.seconds - _RATE_SECONDS), now))
+            return BuildSamples((now,))
+        return BuildSamples((*(one for one in self.samples if one.seconds > now.seconds - _RATE_SECONDS), now))
 
     @property
-    def rate(self) -> Rate | None:
-        """Rate of the last seconds; None while too little is known."""
-        if not self.samples or self._span < _RATE_AFTER_SECONDS or self.samples[0].notes == self.samples[-1].notes:
+    def rate(self) -> BuildRate | None:
+        """Rate over the sampled seconds; None while these are too few."""
+        if (
+            not self.samples
+            or self._sampled_seconds < _RATE_AFTER_SECONDS
+            or self.samples[0].notes == self.samples[-1].notes
+        ):
             return None
-        return _between(self.samples[0], self.samples[-1])
+        return _rate_between(self.samples[0], self.samples[-1])
 
     def seconds_left(self, progress: Progress) -> float | None:
-        """Return the seconds left; None until the rate is steady enough for an estimate."""
+        """Return the estimated seconds until the build is complete; None until its rate is steady."""
         rate = self.rate
-        if rate is None or self._span < _ESTIMATE_AFTER_SECONDS or not rate.bytes:
+        if rate is None or self._sampled_seconds < _ESTIMATE_AFTER_SECONDS or not rate.bytes_per_second:
             return None
         first, last = self.samples[0], self.samples[-1]
         middle = min(self.samples[1:-1], key=lambda one: abs(one.seconds - (first.seconds + last.seconds) / 2))
-        slower, faster = sorted((_between(first, middle).bytes, _between(middle, last).bytes))
-        return (progress.bytes_total - progress.bytes_done) / rate.bytes if faster <= _MAX_RATE_RATIO * slower else None
+        slower, faster = sorted(
+            (_rate_between(first, middle).bytes_per_second, _rate_between(middle, last).bytes_per_second)
+        )
+        return (
+            (progress.bytes_total - progress.bytes_done) / rate.bytes_per_second
+            if faster <= _MAX_RATE_RATIO * slower
+            else None
+        )
 
     @property
-    def _span(self) -> float:
+    def _sampled_seconds(self) -> float:
         return self.samples[-1].seconds - self.samples[0].seconds
 
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
-    """The state of the index.
+    """The state of the index, of its build and of the detection of changes.
 
-    `status` is that of the generation in use, None if there is none yet. `progress` is None while no build is worth
-    showing. `is_locked`: another excerpt is writing the index. `emptied` is the number of notes in the index of a vault
-    that has none now, else 0. `is_unfinished`: a build was cancelled, and the rest was not requested.
-    `is_update_requested`: the user waits for the result of an update.
+    `status` describes the generation (the committed state) in use, None if none is open yet. `progress` is that of the
+    running build; it is None if no build runs or it has just begun. `failure` is the error message to show, if any.
+    `is_locked`: another excerpt process is writing the index. `emptied` is the number of notes in the index if the
+    vault has no notes now, else 0. `is_unfinished`: a build was cancelled, and no later build has read the rest.
+    `is_update_requested`: the user has requested an update that is not complete.
     """
 
     status: Status | None = None
     progress: Progress | None = None
-    pace: Pace = field(default_factory=Pace)
+    build_samples: BuildSamples = field(default_factory=BuildSamples)
     failure: EmptyState | None = None
-    watch: Watch = Watch.NOT_YET
+    change_detection: ChangeDetection = ChangeDetection.NOT_YET
     paused: bool = False
     is_locked: bool = False
     emptied: int = 0
@@ -138,28 +156,32 @@ class IndexState:
 
     @property
     def is_working(self) -> bool:
-        """Whether the first scan of the vault, or a build, is running."""
-        return self.progress is not None or self.watch is Watch.NOT_YET
+        """Whether the first scan of the vault or a build is running."""
+        return self.progress is not None or self.change_detection is ChangeDetection.NOT_YET
 
     @property
     def detects_changes(self) -> bool:
-        """Whether saved files are detected within a moment."""
-        return self.watch is Watch.STORE or (self.watch is Watch.EVENTS and not self.paused)
+        """Whether a saved file is detected at once, without a request for an update."""
+        return self.change_detection is ChangeDetection.STORE or (
+            self.change_detection is ChangeDetection.EVENTS and not self.paused
+        )
 
     @property
     def generation(self) -> int:
         return self.status.generation if self.status is not None else 0
 
-    def started(self) -> IndexState:
-        """Return the state when the process has just been started."""
-        return replace(self, watch=Watch.NOT_YET, failure=None, is_locked=False, emptied=0, paused=False)
+    def after_process_start(self) -> IndexState:
+        """Return the state that follows when the indexing process is started."""
+        return replace(
+            self, change_detection=ChangeDetection.NOT_YET, failure=None, is_locked=False, emptied=0, paused=False
+        )
 
     def with_message(self, message: Message) -> IndexState:
-        """Return the state after a message of a thread or process."""
+        """Return the state that follows after a message of the engine or the indexing process."""
         state = self
         match message:
             case IndexOpened(status=status):
-                failure = None if self.watch is Watch.STORE else self.failure
+                failure = None if self.change_detection is ChangeDetection.STORE else self.failure
                 state = replace(self, status=status, failure=failure)
             case IndexProgressed(progress=progress):
                 state = self._with_progress(progress)
@@ -173,49 +195,55 @@ class IndexState:
                     is_unfinished=is_unfinished,
                 )
             case IndexWatched(polling=polling):
-                state = replace(self, watch=Watch.POLLING if polling else Watch.EVENTS)
+                state = replace(self, change_detection=ChangeDetection.POLLING if polling else ChangeDetection.EVENTS)
             case IndexPaused(paused=paused):
                 state = replace(self, paused=paused)
             case IndexCancelled():
                 state = replace(self._without_progress(), is_unfinished=True, is_update_requested=False)
             case IndexEmptied(notes=notes, message=text):
                 empty_state = EmptyState(
-                    VaultEmptiedError.title, text, "Update checks again, and asks what to do.", is_error=True
+                    VaultEmptiedError.title, text, "“Update” checks the vault again and asks what to do.", is_error=True
                 )
                 state = replace(self._without_progress(), failure=empty_state, emptied=notes, is_update_requested=False)
             case IndexEnded():
-                state = replace(self._without_progress(), watch=Watch.ENDED, paused=False, is_update_requested=False)
+                state = replace(
+                    self._without_progress(),
+                    change_detection=ChangeDetection.ENDED,
+                    paused=False,
+                    is_update_requested=False,
+                )
             case Failure(operation="index"):
-                busy = message.title == IndexBusyError.title
+                is_busy = message.title == IndexBusyError.title
                 empty_state = EmptyState.of_failure(message)
                 state = replace(
                     self._without_progress(),
                     failure=empty_state,
-                    is_locked=busy,
-                    is_update_requested=self.is_update_requested and busy,
+                    is_locked=is_busy,
+                    is_update_requested=self.is_update_requested and is_busy,
                 )
         return state
 
     def _without_progress(self) -> IndexState:
-        return replace(self, progress=None, pace=Pace(), is_locked=False)
+        return replace(self, progress=None, build_samples=BuildSamples(), is_locked=False)
 
     def _with_progress(self, progress: Progress) -> IndexState:
         failure = None if self.is_locked else self.failure
         is_awaited = self.progress is not None or self.status is None or not self.status.notes
         if not is_awaited and progress.seconds < _SHOW_AFTER_SECONDS:
             return replace(self, failure=failure, is_locked=False)
-        pace = self.pace.with_progress(progress)
-        return replace(self, progress=progress, pace=pace, failure=failure, is_locked=False)
+        build_samples = self.build_samples.with_progress(progress)
+        return replace(self, progress=progress, build_samples=build_samples, failure=failure, is_locked=False)
 
 
-_STORE_HINT = "The vault is in a store. It is updated where its notes are: excerpt push VAULT --to ADDRESS."
+_STORE_HINT = "The vault is in a store. Update it on the machine that has its notes: excerpt push VAULT --to ADDRESS."
 
 
 class IndexController:
-    """The owner of the engine's threads, the indexing process and the state of the index.
+    """Controls the engine's threads and the indexing process, and holds the state of the index.
 
-    Threads and processes reach the screen by `loop`; everything else here is for the event loop. `notify` is that of a
-    screen; `show` is called when the state has changed.
+    Threads post to the screen by `loop`; all methods here are called on the event loop. `notify` is the method of a
+    Textual screen. `on_state_change` is called after each change of `state`. `store` is the address of a vault in a
+    store, which has no indexing process.
     """
 
     def __init__(
@@ -226,124 +254,130 @@ class IndexController:
         *,
         loop: EventLoop,
         notify: Callable[..., object],
-        show: Callable[[], object],
+        on_state_change: Callable[[], object],
         store: StoreAddress | None = None,
     ) -> None:
         self.engine = EngineWorker(vault, user_paths, settings, loop, store)
-        self.process = posting_process(vault, loop.post_from_thread)
-        self.state = IndexState() if store is None else IndexState(watch=Watch.STORE)
-        self._has_store = store is not None
+        self.process = create_indexing_process(vault, loop.post_from_thread)
+        self.state = IndexState() if store is None else IndexState(change_detection=ChangeDetection.STORE)
+        self._is_in_store = store is not None
         self._vault = vault
-        self._folder = user_paths.index_folder(vault)
+        self._index_folder = user_paths.index_folder(vault)
         self._loop = loop
         self._notify = notify
-        self._show = show
+        self._on_state_change = on_state_change
         self._requested_generation = 0
         self._reported_message = ""
         self._repaired_generation = -1
 
     def open(self) -> None:
-        """Open the existing index.
+        """Start the engine's threads and open the existing index.
 
-        The process is started when that is done, because both at once would slow it down.
+        The indexing process is started by `start` after that, because both at once would slow the opening down.
         """
         self.engine.start()
         self.engine.open()
 
-    async def end(self) -> None:
-        """End threads and process; what is committed stays."""
+    async def close(self) -> None:
+        """End the engine's threads and the indexing process. What the process has committed stays in the index."""
         await asyncio.gather(asyncio.to_thread(self.process.end), asyncio.to_thread(self.engine.close))
 
     def start(self) -> None:
-        """Have the index kept up to date from now on; a store is by others."""
-        if not self.process.is_running and not self._has_store:
-            self.state = self.state.started()
+        """Start the indexing process, which keeps the index up to date, unless it runs or the vault is in a store."""
+        if not self.process.is_running and not self._is_in_store:
+            self.state = self.state.after_process_start()
             self.process.start()
 
     def start_unless_ended(self) -> None:
-        """Start the process unless it has ended; only the user restarts it then."""
-        if self.state.watch is not Watch.ENDED:
+        """Start the indexing process, unless it has ended before: then only the user may start it again."""
+        if self.state.change_detection is not ChangeDetection.ENDED:
             self.start()
 
-    def use(self, before: Settings, settings: Settings) -> bool:
-        """Use other settings from now on; return whether the process must `restart` to read the vault with them."""
+    def use_settings(self, before: Settings, settings: Settings) -> bool:
+        """Use other settings in the engine; return whether the indexing process needs a `restart` for them.
+
+        `before` are the settings used until now.
+        """
         if _engine_settings(before) != _engine_settings(settings):
-            self.engine.use(settings)
+            self.engine.use_settings(settings)
         return _index_settings(before) != _index_settings(settings) and self.process.is_running
 
     async def restart(self) -> None:
-        """Have the vault read by the settings that the files say now."""
-        previous, self.process = self.process, posting_process(self._vault, self._loop.post_from_thread)
+        """Replace the indexing process by a new one, which reads the settings files again."""
+        previous, self.process = self.process, create_indexing_process(self._vault, self._loop.post_from_thread)
         await asyncio.to_thread(previous.end)
         self.start()
 
-    def ask(self, command: Command) -> None:
-        """Send a command to the process, which is started if it is not running."""
-        if self._has_store:
-            self._notify(_STORE_HINT, title="Nothing to do here", markup=False)
+    def send_command(self, command: Command) -> None:
+        """Send a command to the indexing process, and start the process if it is not running."""
+        if self._is_in_store:
+            self._notify(_STORE_HINT, title="This vault is not updated here", markup=False)
             return
-        if self.state.watch is Watch.ENDED or not self.process.is_running:
+        if self.state.change_detection is ChangeDetection.ENDED or not self.process.is_running:
             self.start()
         if command in ("update", "rebuild"):
             self._show_delay_notice(command)
             self.state = replace(self.state, is_update_requested=True)
         self.process.send(command)
-        self._show()
+        self._on_state_change()
 
     def _show_delay_notice(self, command: Command) -> None:
+        """Notify the user if a command cannot be executed at once."""
         if self.state.paused:
-            self._notify("It starts when you continue.", title="Paused")
+            self._notify("Indexing is paused. It starts when you press “Continue”.", title="Paused")
         elif self.state.progress is not None and command == "update":
-            self._notify("The vault is being read, and is checked again after that.")
+            self._notify("A build is running. excerpt checks the vault again after it.")
 
     def update_after_edit(self) -> None:
-        """Update the index after an edit, if changes are not detected automatically."""
+        """Request an update of the index after an edit, if changes are not detected automatically."""
         if not self.state.detects_changes:
             self.start_unless_ended()
             self.process.send("update")
 
-    async def open_newer(self) -> None:
-        """Open what another process has committed or pushed."""
-        if self._has_store:
+    async def open_newer_generation(self) -> None:
+        """Open the generation that another process has committed, or what was pushed to the store, if it is newer."""
+        if self._is_in_store:
             self.engine.check_for_changes()
             return
-        self._open_generation(await asyncio.to_thread(newest_generation, self._folder))
+        self._open_generation(await asyncio.to_thread(newest_generation, self._index_folder))
 
-    # --- what the process and the engine say --------------------------------------------------------------------------
+    # --- messages of the indexing process and the engine --------------------------------------------------------------
 
     def handle_opened(self, message: IndexOpened) -> bool:
-        """Use a generation from now on; return whether the engine's answers may differ from before."""
+        """Store the status of the generation that the engine has opened; return whether its answers may differ now."""
         # Questions asked while the store was lost have no answer yet.
-        changed = self.state.status != message.status or (self._has_store and self.state.failure is not None)
+        changed = self.state.status != message.status or (self._is_in_store and self.state.failure is not None)
         if changed:
             self._reported_message = ""
-        self._apply(message)
-        return changed or message.is_repeat
+        self._apply_message(message)
+        return changed or message.has_new_settings
 
-    def handle(self, message: Message) -> None:
-        """Handle a message: update the state, act on it, and notify the user of the result."""
+    def handle_message(self, message: Message) -> None:
+        """Update the state by a message, act on the message, and notify the user of the result."""
         if isinstance(message, Failure):
             self._handle_failure(message)
             return
         if isinstance(message, IndexEnded) and self.process.is_running:
-            return  # it was started again before this was heard
+            return  # the process was started again before this message was handled
         is_update_requested = self.state.is_update_requested
-        self._apply(message)
+        self._apply_message(message)
         match message:
             case IndexBuilt(report=report):
                 self._handle_build(report, is_update_requested=is_update_requested)
             case IndexProgressed(progress=progress):
                 self._open_generation(progress.generation)
             case IndexPaused(paused=True):
-                self._notify("Nothing is read until you continue. Changes wait until then.", title="Paused")
+                self._notify("excerpt reads no notes until you press “Continue”.", title="Indexing is paused")
             case IndexPaused():
-                self._notify("Changed notes are read now.", title="Continuing")
+                self._notify("excerpt reads changed notes again.", title="Indexing continues")
             case IndexCancelled():
-                self._notify("Notes read so far can be searched. Update reads the rest.", title="Cancelled")
+                self._notify(
+                    "You can search the notes that were read. “Update” reads the rest.", title="Indexing was cancelled"
+                )
 
-    def _apply(self, message: Message) -> None:
+    def _apply_message(self, message: Message) -> None:
         self.state = self.state.with_message(message)
-        self._show()
+        self._on_state_change()
 
     def _handle_build(self, report: BuildReport, *, is_update_requested: bool) -> None:
         # The same generation may have other skipped files.
@@ -352,7 +386,7 @@ class IndexController:
         if report.rebuilt:
             self._notify(report.rebuilt, title="The index was rebuilt", markup=False)
         elif is_update_requested:
-            self._notify(build_words(report), title="The index is up to date", markup=False)
+            self._notify(format_build_result(report), title="The index is up to date", markup=False)
 
     def _handle_failure(self, message: Failure) -> None:
         if message.operation == "open":
@@ -374,35 +408,38 @@ class IndexController:
                 self._reported_message = message.message
                 self._notify(f"{message.message} {message.hint}", title=message.title, severity="error", markup=False)
             self._request_repair(message)
-        self._show()
+        self._on_state_change()
 
     def _request_repair(self, message: Failure) -> None:
-        """Request a build that repairs an index found damaged while reading, once per generation."""
+        """Request a build that repairs the index, if `message` reports a damaged one; only once per generation."""
         if message.title == IndexUnusableError.title and self._repaired_generation != self.state.generation:
             self._repaired_generation = self.state.generation
             self.process.send("update")
 
     def _open_generation(self, generation: int) -> None:
-        """Open a committed generation, once."""
+        """Open the generation with this number, unless it is open or was requested already."""
         if generation and generation not in (self.state.generation, self._requested_generation):
             self._requested_generation = generation
             self.engine.open()
 
 
 def _engine_settings(settings: Settings) -> object:
-    """Return the settings that an engine uses, without the strategy, which is part of each question."""
+    """Return a value that differs if the engine's settings differ. The strategy is left out: each question has it."""
     return replace(settings.search, strategy=Strategy.AUTO), _index_settings(settings)
 
 
 def _index_settings(settings: Settings) -> object:
-    """Return the settings that an index is built with. The indexing process reads them when it starts."""
+    """Return a value that differs if the settings for building an index differ.
+
+    The indexing process reads these settings when it starts.
+    """
     return settings.vault, settings.embedding, settings.pack.tokenizer
 
 
 def newest_generation(folder: Path) -> int:
-    """Return the generation of the index in `folder`, 0 if it cannot be read.
+    """Return the number of the newest generation of the index in `folder`, 0 if the index cannot be read.
 
-    Imports the index modules, so it is meant to run in a thread.
+    This imports the modules of the index: call it in a thread.
     """
     from excerpt.index.snapshot import Snapshot
 
@@ -411,24 +448,24 @@ def newest_generation(folder: Path) -> int:
     return 0
 
 
-def build_words(report: BuildReport) -> str:
-    """Return the result of a build as a sentence."""
+def format_build_result(report: BuildReport) -> str:
+    """Return the numbers of changed, added and removed notes of a build, such as “Notes: 3 changed, 1 added.”."""
     counts = ((report.changed, "changed"), (report.added, "added"), (report.removed, "removed"))
     done = ", ".join(f"{count:,} {what}" for count, what in counts if count)
-    return f"{done}." if done else "Nothing has changed."
+    return f"Notes: {done}." if done else "No note has changed."
 
 
-_WATCH_LABELS = {
-    Watch.NOT_YET: "checking",
-    Watch.EVENTS: "up to date",
-    Watch.POLLING: "polled",
-    Watch.ENDED: "not watched",
-    Watch.STORE: "in a store",
+_CHANGE_DETECTION_LABELS = {
+    ChangeDetection.NOT_YET: "checking",
+    ChangeDetection.EVENTS: "up to date",
+    ChangeDetection.POLLING: "polled",
+    ChangeDetection.ENDED: "not watched",
+    ChangeDetection.STORE: "in a store",
 }
 
 
-def bar_state(index: IndexState) -> str:
-    """Return the state in a few words."""
+def format_bar_state(index: IndexState) -> str:
+    """Return the state of the index in a few words, for the tab bar."""
     if index.emptied:
         return "no notes found"
     progress = index.progress
@@ -439,17 +476,17 @@ def bar_state(index: IndexState) -> str:
     if index.is_locked:
         return "indexed by another excerpt"
     if index.failure is not None:
-        return "store error" if index.watch is Watch.STORE else "index error"
+        return "store error" if index.change_detection is ChangeDetection.STORE else "index error"
     if index.status is None:
         return "opening"
     skipped = [f"{len(index.status.skipped):,} skipped"] if index.status.skipped else []
-    watch = "paused" if index.paused else _WATCH_LABELS[index.watch]
+    change_detection = "paused" if index.paused else _CHANGE_DETECTION_LABELS[index.change_detection]
     attachments = [f"{count:,} attached"] if (count := sum(index.status.attachments.values())) else []
-    return " · ".join([format_count(index.status.notes, "note"), *attachments, *skipped, watch])
+    return " · ".join([format_count(index.status.notes, "note"), *attachments, *skipped, change_detection])
 
 
-def progress_words(index: IndexState) -> str:
-    """Return the progress of a build for a sentence; "" without a build."""
+def format_progress(index: IndexState) -> str:
+    """Return the progress of a build, such as `30 of 171 files, paused`; "" if no build is shown."""
     progress = index.progress
     if progress is None:
         return ""
@@ -457,25 +494,28 @@ def progress_words(index: IndexState) -> str:
     return f"{progress.notes_done:,} of {format_count(progress.notes_total, 'file')}{paused}"
 
 
-def share_done(progress: Progress) -> float:
-    """Return the share that is done, 0 to 1, by bytes if they are known."""
+def done_share(progress: Progress) -> float:
+    """Return the completed share of a build, 0 to 1: of the bytes if their total is known, else of the files."""
     if progress.bytes_total:
         return min(1.0, progress.bytes_done / progress.bytes_total)
     return min(1.0, progress.notes_done / progress.notes_total) if progress.notes_total else 0.0
 
 
-def rate_words(pace: Pace, progress: Progress) -> str:
-    """Return `410 notes/s · 1.7 MB/s · about 20 s left`, as far as it is known."""
-    rate = pace.rate
+def format_rate(build_samples: BuildSamples, progress: Progress) -> str:
+    """Return the rate and the remaining time of a build, such as `410 notes/s · 1.7 MB/s · about 20 s left`.
+
+    What is not known yet is left out.
+    """
+    rate = build_samples.rate
     if rate is None:
         return ""
-    words = f"{rate.notes:,.0f} notes/s · {rate.bytes / 1e6:.1f} MB/s"
-    left = pace.seconds_left(progress)
-    return words if left is None else f"{words} · {time_words(left)} left"
+    words = f"{rate.notes_per_second:,.0f} notes/s · {rate.bytes_per_second / 1e6:.1f} MB/s"
+    left = build_samples.seconds_left(progress)
+    return words if left is None else f"{words} · {format_duration(left)} left"
 
 
-def time_words(seconds: float) -> str:
-    """Return a duration in words, as exactly as an estimate allows."""
+def format_duration(seconds: float) -> str:
+    """Return an estimated duration in rounded words, such as `about 20 s`."""
     if seconds < 10:
         return "a few seconds"
     if seconds < 55:
@@ -483,6 +523,7 @@ def time_words(seconds: float) -> str:
     return f"about {max(1, round(seconds / 60)):,} min"
 
 
-def _between(first: Sample, second: Sample) -> Rate:
+def _rate_between(first: ProgressSample, second: ProgressSample) -> BuildRate:
+    """Return the rate from the first sample to the second."""
     seconds = max(second.seconds - first.seconds, 1e-6)
-    return Rate((second.notes - first.notes) / seconds, (second.bytes - first.bytes) / seconds)
+    return BuildRate((second.notes - first.notes) / seconds, (second.bytes - first.bytes) / seconds)

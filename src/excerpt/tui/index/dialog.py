@@ -1,4 +1,4 @@
-"""The dialog on the index: progress, skipped files with reasons, and commands."""
+"""The index dialog: progress of the build, skipped files with reasons, and commands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from excerpt.model import FileProblem, Progress, Status
 from excerpt.store.address import StoreAddress
 from excerpt.text.display import format_count, local_time, visible_line
 from excerpt.tui.common.dialog import Dialog, DialogBox
-from excerpt.tui.index.controller import IndexState, Watch, rate_words, share_done
+from excerpt.tui.index.controller import ChangeDetection, IndexState, done_share, format_rate
 from excerpt.tui.keymap import format_key, key_sign
 from excerpt.vault.readers.registry import OCR_COMMAND
 
@@ -27,17 +27,17 @@ _MAX_FILES = 200
 _SLOW_FILE_SECONDS = 1.0
 """Seconds after which the time spent on the current file is shown."""
 
-_CHANGE_DETECTION = {
-    Watch.NOT_YET: "scanning the whole vault first",
-    Watch.EVENTS: "noticed at once",
-    Watch.POLLING: "checked every few seconds, as the system reports none",
-    Watch.ENDED: "not noticed; Update checks for them",
-    Watch.STORE: "pushed by others; checked every two seconds",
+_CHANGE_DETECTION_TEXTS = {
+    ChangeDetection.NOT_YET: "scanning the whole vault first",
+    ChangeDetection.EVENTS: "noticed at once",
+    ChangeDetection.POLLING: "checked every few seconds, because the system reports none",
+    ChangeDetection.ENDED: "not noticed; “Update” checks for them",
+    ChangeDetection.STORE: "pushed by others; excerpt looks for them every two seconds",
 }
 
 
 class IndexDialog(Dialog[None]):
-    """The dialog on the index, which follows `state`."""
+    """The index dialog. It shows `state`, which the main screen sets after each change."""
 
     AUTO_FOCUS = ""
 
@@ -69,27 +69,28 @@ class IndexDialog(Dialog[None]):
     def __init__(
         self,
         vault: Path,
-        folder: Path,
+        index_folder: Path,
         state: IndexState,
         *,
-        ask: Callable[[Command], object],
-        edit: Callable[[str], object],
-        read_images: Callable[[], object],
+        send_command: Callable[[Command], object],
+        open_file: Callable[[str], object],
+        enable_ocr: Callable[[], object],
         store: StoreAddress | None = None,
     ) -> None:
         """Prepare the dialog.
 
-        `folder` is that of the index, for a vault that is in no `store`. `edit` opens a file of the vault in the user's
-        editor, and `read_images` turns the reading of images on.
+        `index_folder` is shown, or for a vault in a store the address `store`. `send_command` passes a command to the
+        indexing process. `open_file` opens a file of the vault, by its path, in the user's editor. `enable_ocr` turns
+        on the reading of images.
         """
         super().__init__()
         self.set_reactive(IndexDialog.state, state)
         self._vault = vault
         self._store = store
-        self.folder = folder
-        self._ask = ask
-        self._edit = edit
-        self._read_images = read_images
+        self.index_folder = index_folder
+        self._send_command = send_command
+        self._open_in_editor = open_file
+        self._request_ocr = enable_ocr
         self._files: tuple[FileProblem, ...] = ()
 
     def compose(self) -> ComposeResult:
@@ -110,21 +111,21 @@ class IndexDialog(Dialog[None]):
                 yield Button("OCR", id="images", tooltip="Read images with OCR", compact=True)
 
     def on_mount(self) -> None:
-        self._show()
+        self._show_state()
         self._show_files(self.state.status)
         if self._files or self._store is None:
             self.query_one("#files" if self._files else "#update").focus()
 
     def on_resize(self) -> None:
-        self._show()
+        self._show_state()
 
     def watch_state(self, old: IndexState, new: IndexState) -> None:
         if self.is_mounted:
-            self._show()
+            self._show_state()
             if old.status != new.status:
                 self._show_files(new.status)
 
-    def _show(self) -> None:
+    def _show_state(self) -> None:
         state, progress = self.state, self.state.progress
         failure_state = state.failure
         widget = self.query_one("#trouble", Static)
@@ -135,18 +136,18 @@ class IndexDialog(Dialog[None]):
                 Content.assemble(title, f"\n{visible_line(failure_state.sentence)} {visible_line(failure_state.hint)}")
             )
         # In a low window facts that hardly change make room for the progress.
-        facts = build_facts(state, progress) if progress is not None else []
+        facts = list_build_facts(state, progress) if progress is not None else []
         if not (facts or failure_state) or not self.has_class("-short"):
-            where = ("folder", str(self.folder)) if self._store is None else ("store", self._store.display_text)
-            facts += [*status_facts(state), where]
+            where = ("folder", str(self.index_folder)) if self._store is None else ("store", self._store.display_text)
+            facts += [*list_status_facts(state), where]
         lines = (Content.assemble((f"{label:<11}", "$text-soft"), visible_line(value)) for label, value in facts)
         self.query_one("#facts", Static).update(Content("\n").join(lines))
         share = self.query_one("#share", ProgressBar)
         share.display = progress is not None
-        share.progress = share_done(progress) if progress is not None else 0.0
+        share.progress = done_share(progress) if progress is not None else 0.0
         pause, cancel = self.query_one("#pause", Button), self.query_one("#cancel", Button)
         pause.label = "Continue" if state.paused else "Pause"
-        pause.disabled = state.watch is Watch.ENDED
+        pause.disabled = state.change_detection is ChangeDetection.ENDED
         cancel.disabled = progress is None
         unread = state.status.unread if state.status is not None else ()
         self.query_one("#images", Button).display = any(one.action == OCR_COMMAND for one in unread)
@@ -161,18 +162,19 @@ class IndexDialog(Dialog[None]):
             summary += f" · {sum(one.files for one in unread):,} not read"
         if len(marks) > _MAX_FILES:
             summary += f" · the first {_MAX_FILES} are listed; `excerpt status` has all"
-        rest = [
+        unread_rows = [
             (("not read ", "$text-soft"), f"{format_count(one.files, 'file')}, {visible_line(one.what)}", one.action)
             for one in unread
         ]
-        named = [
+        file_rows = [
             (mark, visible_line(file.path), visible_line(file.reason))
             for mark, file in zip(marks, self._files, strict=False)
         ]
         self.query_one("#skipped", Static).update(Content(summary))
         files = self.query_one("#files", OptionList)
         files.set_options(
-            Option(Content.assemble(mark, name, "\n", (reason, "$text-soft"))) for mark, name, reason in (*named, *rest)
+            Option(Content.assemble(mark, name, "\n", (reason, "$text-soft")))
+            for mark, name, reason in (*file_rows, *unread_rows)
         )
         files.display = bool(marks or unread)
         self.set_class(not marks and not unread, "-clean")
@@ -184,12 +186,12 @@ class IndexDialog(Dialog[None]):
     @on(OptionList.OptionSelected)
     def _open_file(self, event: OptionList.OptionSelected) -> None:
         if event.option_index < len(self._files):
-            self._edit(self._files[event.option_index].path)
+            self._open_in_editor(self._files[event.option_index].path)
 
     @on(Button.Pressed, "#images")
     def _enable_ocr(self, event: Button.Pressed) -> None:
         event.stop()
-        self._read_images()
+        self._request_ocr()
 
     @on(Button.Pressed, "#update, #pause, #cancel, #rebuild")
     def _run_command(self, event: Button.Pressed) -> None:
@@ -199,14 +201,16 @@ class IndexDialog(Dialog[None]):
             "cancel": "cancel",
             "rebuild": "rebuild",
         }
-        self._ask(commands[event.button.id])
+        self._send_command(commands[event.button.id])
 
 
-def status_facts(index: IndexState) -> list[tuple[str, str]]:
-    """Return facts about what is indexed and how changes are detected, as label and value."""
-    changes = [("changes", "kept until you continue" if index.paused else _CHANGE_DETECTION[index.watch])]
+def list_status_facts(index: IndexState) -> list[tuple[str, str]]:
+    """Return what is indexed and how changes are detected, as pairs of label and value."""
+    changes = [
+        ("changes", "not read until you continue" if index.paused else _CHANGE_DETECTION_TEXTS[index.change_detection])
+    ]
     if index.is_unfinished:
-        changes.append(("unfinished", "a build was cancelled; Update reads the rest"))
+        changes.append(("unfinished", "a build was cancelled; “Update” reads the rest"))
     status = index.status
     if status is None:
         return changes
@@ -219,16 +223,16 @@ def status_facts(index: IndexState) -> list[tuple[str, str]]:
     ]
 
 
-def build_facts(index: IndexState, progress: Progress) -> list[tuple[str, str]]:
-    """Return facts about the progress of a build, including the time spent on a slow file, as label and value."""
+def list_build_facts(index: IndexState, progress: Progress) -> list[tuple[str, str]]:
+    """Return the progress and speed of a build and the file being read, as pairs of label and value."""
     done = f"{progress.notes_done:,} of {format_count(progress.notes_total, 'file')}"
     if progress.bytes_total:
         done += f" · {progress.bytes_done / 1e6:,.1f} of {progress.bytes_total / 1e6:,.1f} MB"
     facts = [("paused" if index.paused else progress.phase, done)]
     if not index.paused:
-        facts.append(("pace", rate_words(index.pace, progress) or "…"))
+        facts.append(("speed", format_rate(index.build_samples, progress) or "…"))
         slow_file = progress.current_seconds >= _SLOW_FILE_SECONDS and progress.current
         facts.append(
-            ("in work", f"for {progress.current_seconds:.0f} s: {progress.current}" if slow_file else progress.current)
+            ("file", f"for {progress.current_seconds:.0f} s: {progress.current}" if slow_file else progress.current)
         )
     return facts

@@ -1,4 +1,4 @@
-"""Events of the indexing process as messages of the app."""
+"""The indexing process of a vault, whose events are posted as messages to the screen."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ from excerpt.tui.messages import (
 )
 
 
-def posting_process(vault: Path, post: Callable[[Message], object]) -> IndexingProcess:
-    """Return the indexing process of a vault, not started yet, which posts its events as messages.
+def create_indexing_process(vault: Path, post: Callable[[Message], object]) -> IndexingProcess:
+    """Return an indexing process for a vault, not started yet, that posts each of its events as a message.
 
-    `post` is called from its thread, also when the process ends without being asked to.
+    `post` is called in the thread that reads the events. When the process ends, an IndexEnded is posted, with a Failure
+    before it if the process has not reported a reason itself.
     """
-    has_failed = False  # its last message was a failure, which says why it ended
+    has_failed = False  # whether the last event of the process was a failure
 
     def handle_line(line: bytes) -> None:
         nonlocal has_failed
-        message = message_of(line)
+        message = parse_event(line)
         if message is not None:
             has_failed = isinstance(message, Failure)
             post(message)
@@ -38,7 +39,7 @@ def posting_process(vault: Path, post: Callable[[Message], object]) -> IndexingP
     def handle_exit(code: int | None, text: str) -> None:
         nonlocal has_failed
         if code is None:
-            post(Failure("index", "The indexing process cannot be started", text, "Update tries again."))
+            post(Failure("index", "The indexing process cannot be started", text, "“Update” tries again."))
         elif not has_failed:
             post(_early_exit_failure(code, text))
         has_failed = False
@@ -52,11 +53,11 @@ def _early_exit_failure(code: int, stderr: str) -> Failure:
         "index",
         "The indexing process ended early",
         stderr or f"It ended with code {code} and no message.",
-        "Searches use what it committed. Update starts it again.",
+        "Searches use the notes that it has committed. “Update” starts it again.",
     )
 
 
-class _Event(msgspec.Struct):
+class _ProcessEvent(msgspec.Struct):
     event: str
     title: str = ""
     message: str = ""
@@ -65,18 +66,18 @@ class _Event(msgspec.Struct):
     notes: int = 0
 
 
-def message_of(line: bytes) -> Message | None:
-    """Return an event's line as a message; None for a line that is none."""
+def parse_event(line: bytes) -> Message | None:
+    """Return the message for a line (a JSON event) of the indexing process; None if the line is no event."""
     try:
-        return _message_of(line)
+        return _parse_event(line)
     except msgspec.MsgspecError:
         return None
 
 
-def _message_of(line: bytes) -> Message | None:
+def _parse_event(line: bytes) -> Message | None:
     from excerpt.model import BuildReport, Progress
 
-    event = msgspec.json.decode(line, type=_Event)
+    event = msgspec.json.decode(line, type=_ProcessEvent)
     message: Message | None = None
     match event.event:
         case "progress":

@@ -1,4 +1,4 @@
-"""The map of matches: a tree of folders, tags, properties and months, with counts and bars."""
+"""The panel with the map of matches: a tree of folders, tags, properties and months, with counts and bars."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from excerpt.tui.insight.controller import InsightController, has_filter
 if TYPE_CHECKING:
     from excerpt.insight.facet_map import Branch, VaultMap
 
-_NOTES_FROM = 58
-"""Minimum width in cells to show the column of notes."""
-_FILTER_FROM = 84
-"""Minimum width in cells to show the column of filters, which takes a third of the width."""
+_MIN_CELLS_FOR_NOTES = 58
+"""Minimum width in cells to show the column with the number of notes."""
+_MIN_CELLS_FOR_FILTER = 84
+"""Minimum width in cells to show the column with the filters, which takes a third of the width."""
 
 
 class MapPanel(RowList):
-    """Panel of the map. Its state is the map with its query, and which branches are open."""
+    """The panel of the map. Its state is the map that is shown, and which of its branches are open."""
 
     ROW_HEIGHT = 1
     BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with the map focused")
@@ -55,7 +55,7 @@ class MapPanel(RowList):
         self._open_keys: set[str] = set(INITIALLY_OPEN)
 
     def on_mount(self) -> None:
-        self.border_title = self._title()
+        self.border_title = self._panel_title()
 
     @property
     def row_count(self) -> int:
@@ -81,7 +81,7 @@ class MapPanel(RowList):
         if self._rows:
             row = self._rows[self.cursor]
             if row.is_open is False:
-                self.toggle()
+                self.toggle_branch()
             elif row.is_open:
                 self.move(1)
 
@@ -90,49 +90,49 @@ class MapPanel(RowList):
         if self._rows:
             row = self._rows[self.cursor]
             if row.is_open:
-                self.toggle()
+                self.toggle_branch()
             elif row.parent:
                 self.cursor = next(at for at, each in enumerate(self._rows) if each.key == row.parent)
 
     def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `HasDisabledReason`'s name
         """Return why an action is disabled; "" if it is enabled."""
         if action == "take_filter" and not self._insight.has_map_filter:
-            return "No filter of the map is in the query."
+            return "The query has no filter from the map."
         if action == "put_filter" and (self.selected is None or not self.selected.filter):
-            return "No filter finds this." if self.selected else "Choose a branch: this line has no filter."
+            return "No filter finds this branch." if self.selected else "This line has no filter. Select a branch."
         return ""
 
     def action_put_filter(self) -> None:
-        """Add the filter of the selected branch to the query, or remove it if it is there."""
+        """Add the filter of the selected branch to the query, or remove the filter if the query contains it."""
         if self.selected is not None and self.selected.filter:
             self._insight.toggle_filter(self.selected.filter)
 
     def action_take_filter(self) -> None:
-        """Remove the filter that was set last and is still in the query."""
+        """Remove the most recently added filter that the query still contains."""
         self._insight.pop_filter()
 
-    def toggle(self) -> None:
+    def toggle_branch(self) -> None:
         """Open or close the selected branch."""
         if self._rows and self._rows[self.cursor].is_open is not None:
             self._open_keys ^= {self._rows[self.cursor].key}
             self._update_rows()
 
     def _update_rows(self) -> None:
-        """Lay out the rows. Keep the cursor on its branch; if that is gone, on its parent, else on its row."""
+        """Compute the visible rows, and keep the cursor on its branch or, if that is gone, on its parent or row."""
         old = self._rows[self.cursor] if self._rows else None
-        self._rows = rows_of(self.vault_map, self._open_keys) if self.vault_map is not None else ()
+        self._rows = make_map_rows(self.vault_map, self._open_keys) if self.vault_map is not None else ()
         at = {row.key: number for number, row in enumerate(self._rows)}
         cursor = at.get(old.key, at.get(old.parent, self.cursor)) if old is not None else 0
         self.redraw_rows(cursor)
-        self.border_title = self._title()
+        self.border_title = self._panel_title()
         self.refresh_bindings()
 
     def on_resize(self) -> None:
         super().on_resize()
-        self.border_title = self._title()
+        self.border_title = self._panel_title()
 
-    def _title(self) -> str:
-        """Return the border title. It is escaped, because Textual reads it as markup."""
+    def _panel_title(self) -> str:
+        """Return the border title, with brackets escaped, because Textual reads it as markup."""
         shown = self.vault_map
         if shown is None:
             return "map"
@@ -164,19 +164,19 @@ class MapPanel(RowList):
             left.append((visible_line(shown.label), self.style_of("map--put") if is_set else Style.null()))
         summary = f"  {visible_line(shown.summary)}" if shown.summary else ""
         left.append((summary, self.style_of("map--soft")))
-        return (line(left, self._counts(shown, width), width, base),)
+        return (line(left, self._draw_counts(shown, width), width, base),)
 
-    def _counts(self, row: MapRow, width: int) -> list[StyledPart]:
+    def _draw_counts(self, row: MapRow, width: int) -> list[StyledPart]:
         if row.branch is None:
             return []
-        bar = 16 if width >= _NOTES_FROM else 8
+        bar = 16 if width >= _MIN_CELLS_FOR_NOTES else 8
         right: list[StyledPart] = [
             (horizontal_bar(row.share, bar), self.style_of("map--bar")),
             (f" {row.branch.fragments:>6,} ", self.style_of("map--count")),
         ]
-        if width >= _NOTES_FROM:
+        if width >= _MIN_CELLS_FOR_NOTES:
             right.append((f"{format_count(row.branch.notes, 'note'):>11} ", self.style_of("row--faint")))
-        if width >= _FILTER_FROM:
+        if width >= _MIN_CELLS_FOR_FILTER:
             room = width // 3
             right.append((f" {fit(visible_line(row.branch.filter), room):<{room}}", self.style_of("map--soft")))
         return right
@@ -185,17 +185,18 @@ class MapPanel(RowList):
 INITIALLY_OPEN = frozenset({"folders"})
 """Keys of the branches that are open at first."""
 
-_MAX_NAMES = 8
-"""Maximum number of branches that a closed row names."""
+_MAX_NAMES_IN_SUMMARY = 8
+"""Maximum number of child branches that a closed row names."""
 
 
 @dataclass(frozen=True, slots=True)
 class MapRow:
-    """A row of the tree. `key` stays the same from one map to the next; `parent` is the key of its parent row.
+    """A row of the map's tree. `key` identifies the row, also in a newer map; `parent` is the key of its parent row.
 
-    `branch` is None for the top rows, one for each kind, and for the row that counts the `unlisted`. `is_open` is None
-    if the row has no children. `share` is its part of the largest branch of the same kind, 0 to 1. `summary` is what a
-    closed row shows of its children.
+    `depth` is its level in the tree, from 0. `branch` is None for the top rows, one for each kind (such as
+    "tags"), and for a row that only counts the `unlisted` branches. `is_open` is None if the row has no children.
+    `share` is the number of its fragments relative to the largest branch of the kind, 0 to 1. `summary` describes the
+    children of a closed row.
     """
 
     key: str
@@ -209,8 +210,8 @@ class MapRow:
     unlisted: int = 0
 
 
-def rows_of(vault_map: VaultMap, open_keys: Set[str]) -> tuple[MapRow, ...]:
-    """Return the visible rows. A kind in which nothing matches is left out."""
+def make_map_rows(vault_map: VaultMap, open_keys: Set[str]) -> tuple[MapRow, ...]:
+    """Return the visible rows of a map in which the branches with `open_keys` are open; leave out empty kinds."""
     kinds = {
         "folders": vault_map.folders,
         "tags": vault_map.tags,
@@ -218,11 +219,13 @@ def rows_of(vault_map: VaultMap, open_keys: Set[str]) -> tuple[MapRow, ...]:
         "modified": vault_map.modified,
         "created": vault_map.created,
     }
-    return tuple(row for name, branches in kinds.items() if branches for row in _Kind(name, branches, open_keys).rows())
+    return tuple(
+        row for name, branches in kinds.items() if branches for row in _FacetTree(name, branches, open_keys).rows()
+    )
 
 
-class _Kind:
-    """The tree of one of the five kinds."""
+class _FacetTree:
+    """The tree of one kind of branches, such as folders or tags."""
 
     def __init__(self, name: str, branches: tuple[Branch, ...], open_keys: Set[str]) -> None:
         self._name = name
@@ -233,33 +236,33 @@ class _Kind:
 
     def rows(self) -> Iterator[MapRow]:
         is_open = self._name in self._open_keys
-        summary = "" if is_open else _summary(self._branches, is_time=self._is_time)
+        summary = "" if is_open else _summarize_branches(self._branches, is_time=self._is_time)
         yield MapRow(self._name, "", 0, self._name, is_open=is_open, summary=summary)
         if is_open:
-            yield from self._below(self._name, self._branches, 1)
+            yield from self._rows_below(self._name, self._branches, 1)
 
-    def _below(self, parent: str, branches: Iterable[Branch], depth: int) -> Iterator[MapRow]:
+    def _rows_below(self, parent: str, branches: Iterable[Branch], depth: int) -> Iterator[MapRow]:
         for branch in branches:
             key = f"{parent}\n{branch.label}"
             is_open = key in self._open_keys if branch.branches else None
-            summary = _summary(branch.branches, is_time=self._is_time) if is_open is False else ""
+            summary = _summarize_branches(branch.branches, is_time=self._is_time) if is_open is False else ""
             share = branch.fragments / self._largest if self._largest else 0.0
             yield MapRow(key, parent, depth, branch.label, branch, is_open, share, summary)
             if is_open:
-                yield from self._below(key, branch.branches, depth + 1)
+                yield from self._rows_below(key, branch.branches, depth + 1)
                 if branch.unlisted:
                     yield MapRow(f"{key}\n", key, depth + 1, "", unlisted=branch.unlisted)
 
 
-def _summary(branches: tuple[Branch, ...], *, is_time: bool) -> str:
-    """Return the first names; for years and months, a sparkline of their counts."""
+def _summarize_branches(branches: tuple[Branch, ...], *, is_time: bool) -> str:
+    """Return the names of the first branches; for years and months, a sparkline (small chart) of their counts."""
     if not is_time:
-        return ", ".join(branch.label for branch in branches[:_MAX_NAMES])
+        return ", ".join(branch.label for branch in branches[:_MAX_NAMES_IN_SUMMARY])
     by_label = {branch.label: branch.fragments for branch in branches}
-    return sparkline([by_label.get(label, 0) for label in _all_labels(branches)])
+    return sparkline([by_label.get(label, 0) for label in _period_labels(branches)])
 
 
-def _all_labels(branches: tuple[Branch, ...]) -> list[str]:
+def _period_labels(branches: tuple[Branch, ...]) -> list[str]:
     """Return the labels of all years from the first to the last, or of the twelve months of a year."""
     years = [int(branch.label) for branch in branches if branch.label.isdigit()]
     if years:

@@ -1,4 +1,4 @@
-"""The panel of related notes, nearest first, and below them why the selected one is related."""
+"""The panel of related notes, best first, and below them the reasons why the selected note is related."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from excerpt.tui.messages import Location
 if TYPE_CHECKING:
     from excerpt.insight.related import MatchedFragment, PassageMatch, RelatedNote, RelatedNotes
 
-_FOLDER_FROM = 58
+_MIN_CELLS_FOR_FOLDER = 58
 """Minimum width in cells to show folders and badges."""
-_BAR = 8
-_LINKS = {"to": "→", "from": "←", "both": "↔"}
+_BAR_CELLS = 8
+_LINK_SIGNS = {"to": "→", "from": "←", "both": "↔"}
 
 
 class RelatedList(RowList):
-    """List of related notes, one line each: title, folder, links and score."""
+    """List of related notes, one row each: title, folder, links and score."""
 
     ROW_HEIGHT = 1
     BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with related notes focused", moves=True)
@@ -89,21 +89,24 @@ class RelatedList(RowList):
         ]
         folder = note.path.rpartition("/")[0]
         right: list[StyledPart] = []
-        if width >= _FOLDER_FROM:
+        if width >= _MIN_CELLS_FOR_FOLDER:
             left.append((f"  {visible_line(folder)}/" if folder else "", self.style_of("related--soft")))
             right.append(("no link yet " if note.missing_link else "", self.style_of("related--badge")))
-        sign = "!" if note.missing_link else _LINKS.get(note.linked, " ")
+        sign = "!" if note.missing_link else _LINK_SIGNS.get(note.linked, " ")
         right.append((f"{sign} ", self.style_of("related--badge" if note.missing_link else "related--soft")))
         maximum = max(each.score for each in self.notes)
         right.append(
-            (horizontal_bar(note.score / maximum if maximum > 0 else 0.0, _BAR), self.style_of("related--bar"))
+            (horizontal_bar(note.score / maximum if maximum > 0 else 0.0, _BAR_CELLS), self.style_of("related--bar"))
         )
         right.append((f" {note.score:.2f} ", self.style_of("row--faint")))
         return (line(left, right, width, base),)
 
 
 class RelatedWhy(LineView, can_focus=False):
-    """Why the selected note is related. The selected reason is marked in the margin."""
+    """The reasons why the selected note is related. The selected reason is marked in the margin.
+
+    `reason` is the number of the selected reason, from 0.
+    """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "why--label",
@@ -149,7 +152,7 @@ class RelatedWhy(LineView, can_focus=False):
 
     def _lay_out(self) -> None:
         width = self.scrollable_content_region.width - 2
-        self._lines = why_lines(self.note, width) if self.note is not None and width > 0 else []
+        self._lines = draw_why_lines(self.note, width) if self.note is not None and width > 0 else []
         self.set_line_count(len(self._lines))
 
     def scroll_pages(self, pages: int) -> None:
@@ -170,16 +173,13 @@ class RelatedWhy(LineView, can_focus=False):
 
 
 class RelatedPanel(Vertical):
-    """Panel of related notes, or of a message in their place.
-
-    `reason` is the selected reason of the selected note.
-    """
+    """The panel with the list of related notes and the reasons for the selected one, or with a message instead."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with related notes focused", moves=False)
 
     related: var[RelatedNotes | None] = var(None, init=False)
     empty_state = EmptyState("Related notes")
-    """Message shown in place of the list if there is none."""
+    """Message shown in place of the list if no related notes are known."""
 
     def __init__(self, insight: InsightController, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id, classes=classes)
@@ -194,25 +194,25 @@ class RelatedPanel(Vertical):
 
     def on_mount(self) -> None:
         self.border_title = "related"
-        self._show()
+        self._show_list_or_message()
 
     @property
     def selected(self) -> RelatedNote | None:
         return self.rows.notes[self.rows.cursor] if self.rows.notes else None
 
     @property
-    def reason(self) -> Reason | None:
-        """The selected reason of the selected note; None without notes."""
-        return reasons_of(self.selected)[self._reason] if self.selected is not None else None
+    def reason(self) -> RelatedReason | None:
+        """The selected reason of the selected note; None if no note is listed."""
+        return list_reasons(self.selected)[self._reason_number] if self.selected is not None else None
 
     @property
-    def _reason(self) -> int:
-        """Number of the selected reason.
+    def _reason_number(self) -> int:
+        """Number of the selected reason, from 0.
 
-        For a note that was just selected it is the first, even while another note is still drawn.
+        For a note that was just selected this is the initial reason, even if the previous note is still drawn.
         """
         note = self.selected
-        return self.why.reason if note is None or note is self.why.note else first_reason(note)
+        return self.why.reason if note is None or note is self.why.note else initial_reason_number(note)
 
     # --- actions ------------------------------------------------------------------------------------------------------
 
@@ -221,79 +221,79 @@ class RelatedPanel(Vertical):
         if action in ("follow", "reason") and self.reason is None:
             return "No related note is listed."
         return (
-            "This is the fragment you started from."
+            "There is no way back: this is the fragment that you started from."
             if action == "follow_back" and self._insight.trail_end is None
             else ""
         )
 
-    def action_reason(self, by: int) -> None:
-        """Select another reason of the selected note, by `by` steps; after the last comes the first."""
+    def action_reason(self, steps: int) -> None:
+        """Select the reason `steps` after the selected one (before it, if negative), in a circle."""
         if self.selected is not None:
-            number = (self._reason + by) % len(reasons_of(self.selected))
+            number = (self._reason_number + steps) % len(list_reasons(self.selected))
             self._show_why()
             self.why.reason = number
             self.refresh_bindings()
 
     def action_follow(self) -> None:
-        """Show what is related to the selected passage, or to the note if the selected reason is a name."""
+        """Show the notes related to the passage of the selected reason, or to the note if the reason is a name."""
         note, reason = self.selected, self.reason
         if note is None or reason is None:
             return
         fragment = reason.fragment
-        self._insight.follow(
+        self._insight.add_to_trail(
             Location("", note.path, note.line)
             if fragment is None
             else Location(fragment.id, fragment.path, fragment.line_start, reason.spans)
         )
 
     def action_follow_back(self) -> None:
-        self._insight.follow_back()
+        self._insight.go_back()
 
     def action_whole_note(self) -> None:
         """Toggle between notes related to the whole note and to the fragment alone."""
-        self._insight.toggle_note()
+        self._insight.toggle_whole_note()
 
     def watch_related(self, old: RelatedNotes | None, new: RelatedNotes | None) -> None:
-        """Show other related notes. If they are of the same note and line, keep the cursor on its note."""
+        """Show other related notes. if they are for the same note and line, keep the cursor on its note."""
         is_same_place = old is not None and new is not None and (old.path, old.line) == (new.path, new.line)
         before = self.selected.path if is_same_place and self.selected is not None else ""
         self.rows.notes = new.notes if new is not None else ()
         paths = [note.path for note in self.rows.notes]
         self.rows.cursor = paths.index(before) if before in paths else 0
-        self._show()
+        self._show_list_or_message()
         self.refresh_bindings()
 
     def show_message(self, empty_state: EmptyState) -> None:
         """Show a message in place of the list."""
         self.empty_state, self.related = empty_state, None
-        self._show()
+        self._show_list_or_message()
 
     def on_resize(self) -> None:
-        self.border_title = self._title()
+        self.border_title = self._panel_title()
 
     @on(RowList.Moved)
-    def _moved(self) -> None:
+    def _handle_cursor_move(self) -> None:
         self._show_why()
 
-    def _show(self) -> None:
+    def _show_list_or_message(self) -> None:
         notice, shown = self.query_one("#related-notice", Notice), self.related is not None and bool(self.related.notes)
         if self.related is not None and not shown:
             notice.empty_state = EmptyState(
-                "No related notes", "No other note shares words, meaning or links with this."
+                "No related notes", "No other note shares words, meaning or links with this one."
             )
         else:
             notice.empty_state = self.empty_state
         notice.display, self.why.display = not shown, shown
-        self.border_title = self._title()
+        self.border_title = self._panel_title()
         self._show_why()
 
     def _show_why(self) -> None:
         note = self.selected
-        self.why.set_reactive(RelatedWhy.reason, first_reason(note) if note is not None else 0)
+        self.why.set_reactive(RelatedWhy.reason, initial_reason_number(note) if note is not None else 0)
         self.why.note = note
 
-    def _title(self) -> str:
-        """Return the border title. It is escaped, because Textual reads it as markup."""
+    def _panel_title(self) -> str:
+        """Return the border title, with brackets escaped, because Textual reads it as markup."""
         related = self.related
         if related is None:
             return "related"
@@ -301,7 +301,7 @@ class RelatedPanel(Vertical):
         where = " · the whole note"
         if fragment is not None:
             heading = f" › {visible_line(fragment.heading_path[-1])}" if fragment.heading_path else ""
-            where = f"{heading} · {lines_of(fragment)}"
+            where = f"{heading} · {format_fragment_lines(fragment)}"
         name = f"related to {visible_line(related.title)}{where}"
         return fit(name, max(10, self.size.width - 6)).replace("[", r"\[")
 
@@ -310,22 +310,22 @@ MIN_SIDE_BY_SIDE_CELLS = 64
 """Minimum width in cells to show two passages side by side. Below it, a column has about four words a line."""
 
 _MAX_PASSAGE_ROWS = 6
-"""Maximum rows of a passage in two columns; in one column, each passage has half as many."""
-_MAX_MENTIONS = 3
-"""Maximum number of names shown one by one."""
-_MIN_PART = 0.005
-"""Minimum part of a score that is shown. A smaller one would be rounded to 0.00."""
-_MAX_WORDS = 8
+"""Maximum lines of a passage in two columns; in one column, each passage has half as many."""
+_MAX_MENTIONS_SHOWN = 3
+"""Maximum number of mentions of the note's name that are shown one by one."""
+_MIN_SHOWN_SCORE_PART = 0.005
+"""Minimum part of a score that is shown; a smaller part would be rounded to 0.00."""
+_MAX_WORDS_SHOWN = 8
 
-Piece = tuple[str, str]
-"""Text, and the name of its style: label, text, soft, match or badge."""
+StyledPiece = tuple[str, str]
+"""A text and the name of its style: "label", "text", "soft", "match" or "badge"."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
-    """A reason why a note is related, with the location to follow.
+class RelatedReason:
+    """A reason why a note is related: a passage like the selected one, or a place where one note names the other.
 
-    `fragment` and `spans` are set if it is a passage.
+    `path` and `line` are where the user can go. For a passage, `fragment` is set, and `spans` are its matches.
     """
 
     path: str
@@ -336,41 +336,43 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class WhyLine:
-    """A line of the explanation. `reason` is the number of the reason it belongs to."""
+    """A line of the explanation why a note is related. `reason` is the number of its reason, None for other lines."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[StyledPiece, ...]
     reason: int | None = None
 
 
-def reasons_of(note: RelatedNote) -> tuple[Reason, ...]:
-    """Return the reasons in the order in which `why_lines` shows them; there is always one."""
-    named = [Reason(mention.path, mention.line) for mention in note.mentions[:_MAX_MENTIONS]]
+def list_reasons(note: RelatedNote) -> tuple[RelatedReason, ...]:
+    """Return the reasons why a note is related, as `draw_why_lines` orders them; there is always at least one."""
+    named = [RelatedReason(mention.path, mention.line) for mention in note.mentions[:_MAX_MENTIONS_SHOWN]]
     passages = [
-        Reason(match.there.fragment.path, match.there.fragment.line_start, match.there.fragment, match.there.spans)
+        RelatedReason(
+            match.there.fragment.path, match.there.fragment.line_start, match.there.fragment, match.there.spans
+        )
         for match in note.matches
     ]
-    return (*named, *passages) or (Reason(note.path, note.line),)
+    return (*named, *passages) or (RelatedReason(note.path, note.line),)
 
 
-def first_reason(note: RelatedNote) -> int:
-    """Return the number of the reason to select first: the best passage, or else the first reason."""
-    return len(note.mentions[:_MAX_MENTIONS]) if note.matches else 0
+def initial_reason_number(note: RelatedNote) -> int:
+    """Return the number of the reason to select at first: the best passage, else the first reason."""
+    return len(note.mentions[:_MAX_MENTIONS_SHOWN]) if note.matches else 0
 
 
-def why_lines(note: RelatedNote, width: int) -> list[WhyLine]:
-    """Return the lines that say why a note is related, most important first, `width` cells wide.
+def draw_why_lines(note: RelatedNote, width: int) -> list[WhyLine]:
+    """Return the lines that explain why a note is related, the most important first.
 
-    Only a long name or path makes a line wider.
+    They are at most `width` cells wide, except for a long name or path.
     """
-    lines = [*_wrap_pieces(_score_pieces(note), width)]
+    lines = [*_wrap_pieces(_format_score(note), width)]
     if sentence := note.linked.sentence:
-        lines.append(_labelled_line("links", (f"{sentence[0].upper()}{sentence[1:]}.", "text")))
-    lines.extend(_names(note))
-    first = len(note.mentions[:_MAX_MENTIONS])
-    passages = [_passages(match, first + index, width) for index, match in enumerate(note.matches)]
-    rest = [*_common_links(note, width), *_words(note, width)]
+        lines.append(_make_labelled_line("links", (f"{sentence[0].upper()}{sentence[1:]}.", "text")))
+    lines.extend(_draw_mentions(note))
+    first = len(note.mentions[:_MAX_MENTIONS_SHOWN])
+    passages = [_draw_passage_pair(match, first + index, width) for index, match in enumerate(note.matches)]
+    rest = [*_draw_common_links(note, width), *_draw_words(note, width)]
     if note.tags:
-        rest.append(_labelled_line("tags", (" ".join(f"#{visible_line(tag)}" for tag in note.tags), "text")))
+        rest.append(_make_labelled_line("tags", (" ".join(f"#{visible_line(tag)}" for tag in note.tags), "text")))
     lines.extend(passages[0] if passages else ())
     for part in (rest, *passages[1:]):
         if part:
@@ -378,54 +380,59 @@ def why_lines(note: RelatedNote, width: int) -> list[WhyLine]:
     return lines
 
 
-def _labelled_line(label: str, *pieces: Piece, reason: int | None = None) -> WhyLine:
-    return WhyLine((_label(label), (" ", "label"), *pieces), reason)
+def _make_labelled_line(label: str, *pieces: StyledPiece, reason: int | None = None) -> WhyLine:
+    return WhyLine((_label_piece(label), (" ", "label"), *pieces), reason)
 
 
-def _label(text: str) -> Piece:
+def _label_piece(text: str) -> StyledPiece:
     return f"{text:<6}", "label"
 
 
-def _names(note: RelatedNote) -> Iterable[WhyLine]:
-    for number, mention in enumerate(note.mentions[:_MAX_MENTIONS]):
+def _draw_mentions(note: RelatedNote) -> Iterable[WhyLine]:
+    for number, mention in enumerate(note.mentions[:_MAX_MENTIONS_SHOWN]):
         name = (f"“{visible_line(mention.text)}”", "match")
         badge = (" · no link yet" if note.missing_link else "", "badge")
         where = (f" in {visible_line(mention.path)}:{mention.line}", "text")
-        yield _labelled_line("names", name, where, badge, reason=number)
-    if more := len(note.mentions[_MAX_MENTIONS:]):
-        yield _labelled_line("", (f"and {more} more", "soft"))
+        yield _make_labelled_line("names", name, where, badge, reason=number)
+    if more := len(note.mentions[_MAX_MENTIONS_SHOWN:]):
+        yield _make_labelled_line("", (f"and {more} more", "soft"))
 
 
-def _common_links(note: RelatedNote, width: int) -> Iterable[WhyLine]:
+def _draw_common_links(note: RelatedNote, width: int) -> Iterable[WhyLine]:
     for label, to_both in (("both link to", False), ("link to both:", True)):
         titles = [visible_line(link.title) for link in note.common if link.links_to_both is to_both]
         if titles:
             named = [f"{title}," for title in titles[:-1]] + titles[-1:]
-            yield from _wrap_pieces([_label("common"), (label, "soft"), *((title, "text") for title in named)], width)
+            yield from _wrap_pieces(
+                [_label_piece("common"), (label, "soft"), *((title, "text") for title in named)], width
+            )
 
 
-def _words(note: RelatedNote, width: int) -> Iterable[WhyLine]:
-    shown = note.words[:_MAX_WORDS]
+def _draw_words(note: RelatedNote, width: int) -> Iterable[WhyLine]:
+    shown = note.words[:_MAX_WORDS_SHOWN]
     words = [f"{visible_line(word.word)} ({word.notes})" for word in shown]
     if words:
         words[0] = f"{words[0][:-1]} note{'' if shown[0].notes == 1 else 's'})"
-        yield from _wrap_pieces([_label("words"), *((word, "text") for word in words)], width)
+        yield from _wrap_pieces([_label_piece("words"), *((word, "text") for word in words)], width)
 
 
-def _score_pieces(note: RelatedNote) -> list[Piece]:
-    """Return the parts that the score is the sum of, the largest first."""
-    shown = (signal for signal in note.signals if abs(signal.part) >= _MIN_PART)
+def _format_score(note: RelatedNote) -> list[StyledPiece]:
+    """Return the score of a note and the parts whose sum it is, the largest part first."""
+    shown = (signal for signal in note.signals if abs(signal.part) >= _MIN_SHOWN_SCORE_PART)
     parts = sorted(shown, key=lambda signal: -abs(signal.part))
-    pieces: list[Piece] = [(f"{note.score:.2f} =", "label")]
+    pieces: list[StyledPiece] = [(f"{note.score:.2f} =", "label")]
     for index, signal in enumerate(parts):
         sign = "" if index == 0 else "+ " if signal.part >= 0 else "− "
         pieces.append((f"{sign}{abs(signal.part):.2f} {signal.name}", "text"))
     return pieces
 
 
-def _wrap_pieces(pieces: Sequence[Piece], width: int) -> Iterable[WhyLine]:
-    """Yield lines of pieces with spaces between them, as many as fit; later lines are indented to the second piece."""
-    line: list[Piece] = [pieces[0]]
+def _wrap_pieces(pieces: Sequence[StyledPiece], width: int) -> Iterable[WhyLine]:
+    """Yield lines with as many pieces, separated by spaces, as fit into `width` cells.
+
+    All lines but the first are indented by the width of the first piece.
+    """
+    line: list[StyledPiece] = [pieces[0]]
     used = cell_len(pieces[0][0])
     indent = (" " * used, "label")
     for text, style in pieces[1:]:
@@ -440,47 +447,53 @@ def _wrap_pieces(pieces: Sequence[Piece], width: int) -> Iterable[WhyLine]:
 # --- passages ---------------------------------------------------------------------------------------------------------
 
 
-def _passages(match: PassageMatch, number: int, width: int) -> list[WhyLine]:
-    return [*(_side_by_side if width >= MIN_SIDE_BY_SIDE_CELLS else _stacked)(match, number, width)]
+def _draw_passage_pair(match: PassageMatch, number: int, width: int) -> list[WhyLine]:
+    """Return the lines of two similar passages, in two columns if there is room; `number` is that of the reason."""
+    return [*(_draw_side_by_side if width >= MIN_SIDE_BY_SIDE_CELLS else _draw_stacked)(match, number, width)]
 
 
-def _side_by_side(match: PassageMatch, number: int, width: int) -> Iterable[WhyLine]:
+def _draw_side_by_side(match: PassageMatch, number: int, width: int) -> Iterable[WhyLine]:
     side = (width - 3) // 2
-    left = [_passage_heading("here ", match.here, None, side), *_rows(match.here, side, _MAX_PASSAGE_ROWS)]
+    left = [
+        _format_passage_heading("here ", match.here, None, side),
+        *_wrap_passage(match.here, side, _MAX_PASSAGE_ROWS),
+    ]
     right = [
-        _passage_heading("there", match.there, match.similarity, side),
-        *_rows(match.there, side, _MAX_PASSAGE_ROWS),
+        _format_passage_heading("there", match.there, match.similarity, side),
+        *_wrap_passage(match.there, side, _MAX_PASSAGE_ROWS),
     ]
     for row in range(max(len(left), len(right))):
         left_row, right_row = (rows[row] if row < len(rows) else () for rows in (left, right))
-        yield WhyLine((*_pad(left_row, side), (" │ ", "soft"), *right_row), number)
+        yield WhyLine((*_pad_pieces(left_row, side), (" │ ", "soft"), *right_row), number)
 
 
-def _stacked(match: PassageMatch, number: int, width: int) -> Iterable[WhyLine]:
+def _draw_stacked(match: PassageMatch, number: int, width: int) -> Iterable[WhyLine]:
     for name, passage, alike in (("here ", match.here, None), ("there", match.there, match.similarity)):
-        yield WhyLine(_passage_heading(name, passage, alike, width), number)
-        yield from (WhyLine(row, number) for row in _rows(passage, width, _MAX_PASSAGE_ROWS // 2))
+        yield WhyLine(_format_passage_heading(name, passage, alike, width), number)
+        yield from (WhyLine(row, number) for row in _wrap_passage(passage, width, _MAX_PASSAGE_ROWS // 2))
 
 
-def _passage_heading(name: str, passage: MatchedFragment, similarity: float | None, width: int) -> tuple[Piece, ...]:
-    """Return the heading of a passage, such as `there 8–10 · Heading · alike 0.83`."""
+def _format_passage_heading(
+    name: str, passage: MatchedFragment, similarity: float | None, width: int
+) -> tuple[StyledPiece, ...]:
+    """Return the heading of a passage, such as `there 8–10 · Heading · alike 0.83`, without an unknown similarity."""
     fragment = passage.fragment
-    lines = lines_of(fragment)
+    lines = format_fragment_lines(fragment)
     alike = f" · alike {similarity:.2f}" if similarity is not None else ""
     heading = f" · {visible_line(fragment.heading_path[-1])}" if fragment.heading_path else ""
     room = width - cell_len(f"{name} {lines}{alike}")
     return ((f"{name} ", "label"), (lines, "label"), (fit(heading, room), "soft"), (alike, "label"))
 
 
-def lines_of(fragment: Fragment) -> str:
-    """Return the lines of a fragment, or its location in an attachment, as shown on the screen."""
+def format_fragment_lines(fragment: Fragment) -> str:
+    """Return the line numbers of a fragment, such as `8–10`, or its location in an attachment, such as a page."""
     if fragment.place:
         return visible_line(format_location(fragment.place, fragment.line_start, fragment.line_end, "–"))
     return line_range(fragment.line_start, fragment.line_end, "–")
 
 
-def _rows(passage: MatchedFragment, width: int, max_rows: int) -> list[tuple[Piece, ...]]:
-    """Return the passage around its matches, as running text of at most `max_rows` rows."""
+def _wrap_passage(passage: MatchedFragment, width: int, max_rows: int) -> list[tuple[StyledPiece, ...]]:
+    """Return the part of a passage around its matches, wrapped to at most `max_rows` lines of `width` cells."""
     text, matches = snippet(passage.fragment.text, passage.spans, width * max_rows)
     runs: list[StyledRun] = []
     at = 0
@@ -500,6 +513,6 @@ def _rows(passage: MatchedFragment, width: int, max_rows: int) -> list[tuple[Pie
     return shown
 
 
-def _pad(pieces: tuple[Piece, ...], width: int) -> tuple[Piece, ...]:
+def _pad_pieces(pieces: tuple[StyledPiece, ...], width: int) -> tuple[StyledPiece, ...]:
     used = sum(cell_len(text) for text, _ in pieces)
     return (*pieces, (" " * max(0, width - used), "text"))

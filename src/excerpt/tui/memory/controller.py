@@ -1,6 +1,6 @@
-"""Memories in the dialogs and in the Search tab.
+"""Controllers of memories: for the forms that keep or change them, and for memories in the Search tab.
 
-In the Search tab they are among the hits, in the pack, and badges on fragments.
+In the Search tab, memories are shown among the hits and in the pack. A badge marks fragments that a memory is about.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from excerpt.tui.request_thread import EventLoop, Priority
 if TYPE_CHECKING:
     from excerpt.model import Hit, Memory, Source
     from excerpt.tui.memory.decisions import MemoryDraft
-    from excerpt.tui.memory.form import Remember
+    from excerpt.tui.memory.form import MemoryForm
 
     OnAnswer = Callable[[MemoryDraft | None], None]
-    """Callback for a form: receives what the user wrote, or None if nothing is to be kept."""
+    """Callback of a form: it receives what the user wrote, or None if the form was cancelled."""
     from excerpt.corpus.interface import Corpus
     from excerpt.memory.recall import MemoriesByLocation
     from excerpt.model import Fragment
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class MemoryController:
-    """Controller of the memory thread and of the forms to keep and change memories."""
+    """Owns the thread for memories, and makes the forms that keep or change them."""
 
     def __init__(
         self,
@@ -49,49 +49,51 @@ class MemoryController:
     ) -> None:
         self.worker = MemoryWorker(vault, user_paths, settings, loop)
 
-    def form_to_remember(self, request: RememberRequested) -> tuple[Remember, OnAnswer]:
-        """Return the form for a new memory and the callback for its answer."""
-        from excerpt.tui.memory.decisions import remember_decision
-        from excerpt.tui.memory.form import Remember
+    def make_new_memory_form(self, request: RememberRequested) -> tuple[MemoryForm, OnAnswer]:
+        """Return the form for a new memory, and the callback that keeps what the user wrote in the form."""
+        from excerpt.tui.memory.decisions import make_remember_decision
+        from excerpt.tui.memory.form import MemoryForm
         from excerpt.tui.memory.view import format_source
 
         text, source = request.text, request.source
         if request.hit is not None:
-            text, source = request.hit.fragment.text, source_of(request.hit)
+            text, source = request.hit.fragment.text, make_source(request.hit)
 
         def on_answer(draft: MemoryDraft | None) -> None:
             if draft is not None:
-                self.worker.decide(remember_decision(draft, source, request.query))
+                self.worker.decide(make_remember_decision(draft, source, request.query))
 
         location = format_source(source) if source is not None else ""
-        return Remember(
-            text, location, ask=lambda text, on_offers: self.worker.offer(text, source, on_offers)
+        return MemoryForm(
+            text,
+            location,
+            request_offers=lambda text, on_offers: self.worker.find_merge_offers(text, source, on_offers),
         ), on_answer
 
-    def form_to_change(self, memory: Memory) -> tuple[Remember, OnAnswer]:
-        """Return the form filled with a memory and the callback for its answer."""
-        from excerpt.tui.memory.decisions import edit_decision
-        from excerpt.tui.memory.form import Remember
+    def make_edit_form(self, memory: Memory) -> tuple[MemoryForm, OnAnswer]:
+        """Return the form filled with `memory`, and the callback that saves what the user changed in the form."""
+        from excerpt.tui.memory.decisions import make_edit_decision
+        from excerpt.tui.memory.form import MemoryForm
         from excerpt.tui.memory.view import format_source
 
         def on_answer(draft: MemoryDraft | None) -> None:
             if draft is not None:
-                self.worker.decide(edit_decision(memory, draft))
+                self.worker.decide(make_edit_decision(memory, draft))
 
-        form = Remember(
+        form = MemoryForm(
             memory.text,
             format_source(memory.source) if memory.source is not None else "",
             title="Change the memory",
             tags=memory.tags,
             why=memory.why,
-            ask=lambda text, on_offers: self.worker.offer(text, None, on_offers),
-            offering=False,
+            request_offers=lambda text, on_offers: self.worker.find_merge_offers(text, None, on_offers),
+            offers_merge=False,
         )
         return form, on_answer
 
 
-def source_of(hit: Hit) -> Source | None:
-    """Return the source of a hit as a memory keeps it; None if the hit is a memory itself."""
+def make_source(hit: Hit) -> Source | None:
+    """Return the location of a hit in the vault as a memory records its source; None if the hit is a memory."""
     from excerpt.model import Source
 
     fragment = hit.fragment
@@ -102,14 +104,14 @@ def source_of(hit: Hit) -> Source | None:
 
 
 _MAX_HITS_BEFORE = 2
-"""Maximum number of hits before the first memory, so that it is visible in the smallest window.
+"""Maximum number of hits before the first memory, so that the memory is visible in the smallest window.
 
-Scores of two indexes cannot be compared; their confidence can.
+Hits and memories are ordered by confidence, because the scores of two indexes cannot be compared.
 """
 
 
 class MemoryPlacement(StrEnum):
-    """Where memories are shown in the Search tab, if at all."""
+    """Where memories are shown in the list of the Search tab, if at all."""
 
     AMONG = "among the hits"
     FIRST = "before the hits"
@@ -117,22 +119,26 @@ class MemoryPlacement(StrEnum):
 
 
 class MemoryFinder(Protocol):
-    """The methods of the memory worker that recall needs."""
+    """The methods of the memory worker that `RecallController` calls."""
 
     def find(self, query: str, on_found: Callable[[FoundMemories], object]) -> None: ...
 
     def is_waiting(self, kind: str) -> bool: ...
 
 
-class BadgeStore:
-    """Cache of the badges for the last snapshot and memories. Used in the engine thread only."""
+class BadgeCache:
+    """Cache of the badges (which memories are about which lines) for one index snapshot and one set of memories.
+
+    It is used in the engine thread only.
+    """
 
     def __init__(self) -> None:
         self._memories: tuple[Memory, ...] = ()
         self._snapshot: ref[Corpus] | None = None
         self._badges: MemoriesByLocation | None = None
 
-    def of(self, memories: tuple[Memory, ...], snapshot: Corpus) -> MemoriesByLocation:
+    def get_or_build(self, memories: tuple[Memory, ...], snapshot: Corpus) -> MemoriesByLocation:
+        """Return the badges for these memories and this snapshot; build them if others are cached."""
         from excerpt.memory.recall import MemoriesByLocation
 
         is_same = self._snapshot is not None and self._snapshot() is snapshot and self._memories is memories
@@ -144,25 +150,25 @@ class BadgeStore:
 
 @dataclass(frozen=True, slots=True)
 class AskBadges:
-    """Engine question: the memories about each fragment of a list, by fragment id."""
+    """Question for the memories about each of `fragments`; the answer has them by fragment id."""
 
     kind: ClassVar[str] = "badges"
     priority: ClassVar[Priority] = Priority.BADGES
-    store: BadgeStore
+    cache: BadgeCache
     memories: tuple[Memory, ...]
     fragments: Sequence[Fragment]
 
     def answer(self, engine: Engine) -> dict[str, tuple[Memory, ...]]:
-        badges = self.store.of(self.memories, engine.snapshot)
+        badges = self.cache.get_or_build(self.memories, engine.snapshot)
         memories_by_id = ((one.id, badges.at(one.path, one.line_start, one.line_end)) for one in self.fragments)
         return {fragment_id: memories for fragment_id, memories in memories_by_id if memories}
 
 
 class RecallController:
-    """Controller of memories in the Search tab: where they are shown, which match the query, and badges.
+    """Controls memories in the Search tab: where they are shown, which match the query, and badges on fragments.
 
-    Memories are requested only after a search was answered or a memory was marked. `on_found` is called with the
-    answer, `on_change` after the badges were updated.
+    Memories are requested only after a search was answered or a memory was marked for the pack. `on_found` is called
+    with the memories that were found, `on_change` after the badges have changed.
     """
 
     def __init__(
@@ -174,9 +180,9 @@ class RecallController:
         on_found: Callable[[FoundMemories], object],
         on_change: Callable[[], object],
     ) -> None:
-        self.placement = placement_of(settings)
+        self.placement = initial_placement(settings)
         self.badges: frozenset[str] = frozenset()
-        """Ids of the fragments that a memory is about."""
+        """Ids of the fragments that get a badge, because a memory is about them."""
         self._engine = engine
         self._settings = settings
         self._memories = memories
@@ -185,65 +191,65 @@ class RecallController:
         self._query = ""
         self._hits: tuple[Hit, ...] = ()
         self._all_memories: tuple[Memory, ...] = ()
-        self._by_id: dict[str, Memory] | None = None
-        self._badge_store: BadgeStore | None = None
+        self._memories_by_id: dict[str, Memory] | None = None
+        self._badge_cache: BadgeCache | None = None
 
     @property
     def is_answered(self) -> bool:
-        """Whether no request for memories is pending."""
+        """Whether no request for memories is waiting for its answer."""
         return not self._memories.is_waiting("find")
 
-    def use(self, settings: MemorySettings) -> bool:
-        """Use other settings from now on. Return whether memories are shown in another place."""
+    def use_settings(self, settings: MemorySettings) -> bool:
+        """Use other settings from now on; return whether they change the placement of memories."""
         before, self._settings = self._settings, settings
         previous = self.placement
         if before != settings:
-            self.placement = placement_of(settings)
+            self.placement = initial_placement(settings)
         return self.placement is not previous
 
-    def next_placement(self) -> None:
-        """Show memories in the next place; the last is `OFF`."""
+    def select_next_placement(self) -> None:
+        """Show memories to the next place; the last is `OFF`."""
         self.placement = next_in_cycle(list(MemoryPlacement), self.placement)
 
     # --- recall -------------------------------------------------------------------------------------------------------
 
-    def ask(self, query: str, marks: Sequence[MarkedFragment]) -> None:
-        """Request the memories that match the answered query, and those among the marks."""
+    def request_memories(self, query: str, marks: Sequence[MarkedFragment]) -> None:
+        """Request the memories that match `query`, whose search is answered, and those that are marked."""
         self._query = query
         query = "" if self.placement is MemoryPlacement.OFF else query
-        if query or _ids(marks):
+        if query or _marked_memory_ids(marks):
             self._memories.find(query, self._on_found)
 
-    def store_answer(self, answer: FoundMemories, *, has_list: bool) -> None:
-        """Store an answer. `has_list` says whether there is a list of hits to show it in."""
-        self._all_memories, self._by_id = answer.memories, {memory.id: memory for memory in answer.memories}
-        self._hits = answer.hits if has_list else ()
+    def store_answer(self, answer: FoundMemories, *, has_hit_list: bool) -> None:
+        """Store the memories that were found. Without a list of hits (`has_hit_list`), none of them are shown."""
+        self._all_memories, self._memories_by_id = answer.memories, {memory.id: memory for memory in answer.memories}
+        self._hits = answer.hits if has_hit_list else ()
 
-    def rows(self, hits: Sequence[Hit]) -> tuple[Hit, ...]:
-        """Return the hits with the memories among them; nothing without hits.
+    def merge_rows(self, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+        """Return the rows of the list: the hits and the memories that match; no rows without hits.
 
-        The memories of the previous query stay until the next answer arrives.
+        Until the memories for a new query arrive, those of the previous query are used.
         """
         return merge_memories(hits, self._hits, self.placement) if hits else ()
 
-    def clear(self) -> None:
+    def clear_hits(self) -> None:
         """Remove the memories from the list, because there is no query."""
         self._hits = ()
 
     @property
     def has_memories(self) -> bool:
-        """Whether there are memories for the list."""
+        """Whether memories that match the query are stored."""
         return bool(self._hits)
 
     def ask_badges(self, hits: Sequence[Hit]) -> None:
-        """Request the badges of these hits."""
+        """Request which of these hits get a badge, because a memory is about them."""
         if self.placement is MemoryPlacement.OFF or not hits or not any(memory.source for memory in self._all_memories):
-            self._engine.forget("badges")
+            self._engine.cancel("badges")
             self._store_badges({})
             return
-        self._badge_store = self._badge_store or BadgeStore()
+        self._badge_cache = self._badge_cache or BadgeCache()
         fragments = tuple(hit.fragment for hit in hits)
-        self._engine.ask(AskBadges(self._badge_store, self._all_memories, fragments), self._store_badges)
+        self._engine.ask(AskBadges(self._badge_cache, self._all_memories, fragments), self._store_badges)
 
     def _store_badges(self, memories: dict[str, tuple[Memory, ...]]) -> None:
         self.badges = frozenset(memories)
@@ -251,31 +257,31 @@ class RecallController:
 
     # --- single memories ----------------------------------------------------------------------------------------------
 
-    def memory_of(self, fragment_id: str) -> Memory | None:
-        """Return the memory that a fragment represents; None for a fragment of the vault."""
+    def find_memory(self, fragment_id: str) -> Memory | None:
+        """Return the memory with this fragment id; None if the id is that of a vault's fragment."""
         memory_id = memory_id_of(fragment_id)
-        return (self._by_id or {}).get(memory_id) if memory_id is not None else None
+        return (self._memories_by_id or {}).get(memory_id) if memory_id is not None else None
 
-    def window_of(self, fragment_id: str) -> NoteWindow | None:
-        """Return the preview window of a memory, listed or not; None for a fragment of the vault."""
+    def memory_window(self, fragment_id: str) -> NoteWindow | None:
+        """Return the text of a memory for the preview, listed or not; None if the id is that of a vault's fragment."""
         from excerpt.model import Hit
 
-        memory = self.memory_of(fragment_id)
-        return window_of_memory(Hit(memory_to_fragment(memory, 0), 0.0)) if memory is not None else None
+        memory = self.find_memory(fragment_id)
+        return make_memory_window(Hit(memory_to_fragment(memory, 0), 0.0)) if memory is not None else None
 
     def marked_memories(self, marks: Sequence[MarkedFragment]) -> tuple[Memory, ...] | None:
-        """Return the memories among the marks. If they are not loaded yet, request them and return None."""
-        ids = _ids(marks)
-        if ids and self._by_id is None:
+        """Return the marked memories. If they are not loaded yet, request them and return None."""
+        ids = _marked_memory_ids(marks)
+        if ids and self._memories_by_id is None:
             if self.is_answered:
-                self.ask(self._query, marks)
+                self.request_memories(self._query, marks)
             return None
-        known = self._by_id or {}
+        known = self._memories_by_id or {}
         return tuple(known[each] for each in ids if each in known)
 
 
-def window_of_memory(hit: Hit | None) -> NoteWindow | None:
-    """Return the preview window of a memory; None for a fragment of the vault."""
+def make_memory_window(hit: Hit | None) -> NoteWindow | None:
+    """Return the text of a memory for the preview; None if the hit is a fragment of the vault."""
     if hit is None or not is_memory(hit):
         return None
     from excerpt.tui.note.window import draw_window
@@ -283,7 +289,7 @@ def window_of_memory(hit: Hit | None) -> NoteWindow | None:
     return draw_window(hit.fragment.text, hit.fragment, hit.spans)
 
 
-def _ids(marks: Sequence[MarkedFragment]) -> list[str]:
+def _marked_memory_ids(marks: Sequence[MarkedFragment]) -> list[str]:
     memory_ids = (memory_id_of(mark.fragment_id) for mark in marks)
     return [each for each in memory_ids if each is not None]
 
@@ -291,22 +297,23 @@ def _ids(marks: Sequence[MarkedFragment]) -> list[str]:
 # --- the order of memories and hits --------------------------------------------------------------------------------
 
 
-def placement_of(settings: MemorySettings) -> MemoryPlacement:
+def initial_placement(settings: MemorySettings) -> MemoryPlacement:
+    """Return the placement of memories that the settings choose."""
     if settings.recall_first:
         return MemoryPlacement.FIRST
     return MemoryPlacement.AMONG if settings.in_search else MemoryPlacement.OFF
 
 
 def is_memory(hit: Hit) -> bool:
-    """Return whether a row of the list is a memory."""
+    """Return whether a hit is a memory and not a fragment of the vault."""
     return memory_id_of(hit.fragment.id) is not None
 
 
 def merge_memories(hits: Sequence[Hit], memories: Sequence[Hit], placement: MemoryPlacement) -> tuple[Hit, ...]:
-    """Return the rows of the list: hits and memories in display order.
+    """Return hits and memories in the order in which the list shows them.
 
-    With `AMONG`, memories come before the first hit of lower confidence than the best memory, and after
-    `_MAX_HITS_BEFORE` hits at most.
+    With the placement `AMONG`, the memories come before the first hit whose confidence is lower than that of the best
+    memory, but after at most `_MAX_HITS_BEFORE` hits.
     """
     if placement is MemoryPlacement.OFF or not memories:
         return tuple(hits)
@@ -321,4 +328,5 @@ def merge_memories(hits: Sequence[Hit], memories: Sequence[Hit], placement: Memo
 
 
 def _confidence_rank(hit: Hit) -> int:
+    """Return 0 for the highest confidence, and a larger number for each lower one."""
     return list(Confidence).index(hit.confidence) if hit.confidence is not None else 0

@@ -1,4 +1,7 @@
-"""The user's decisions about memories: functions that change the store in the memory thread and can be undone."""
+"""The user's decisions about memories: functions that change the memory store and can be undone.
+
+They are called in the thread for memories.
+"""
 
 from __future__ import annotations
 
@@ -15,24 +18,25 @@ if TYPE_CHECKING:
 
 
 Decision = Callable[["MemoryStore"], "DecisionResult"]
+"""A decision about a memory: a function that changes the store and returns the result."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryDraft:
-    """What the user wrote in the form. `into` is the id of the memory to merge it with, "" for none."""
+    """What the user wrote in the form. `merge_id` is the id of the memory to merge this with, "" for a new memory."""
 
     text: str
     tags: tuple[str, ...]
     why: str
-    into: str = ""
+    merge_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionResult:
-    """A decision that was carried out.
+    """The result of an executed decision.
 
-    `memory` is the changed memory, `message` the message to show, `undo` the decision that reverses this one and can be
-    undone in turn.
+    `memory` is the changed memory, `message` the sentence to show. `undo` is the decision that reverts this one; it can
+    be undone too.
     """
 
     memory: Memory
@@ -40,34 +44,42 @@ class DecisionResult:
     undo: Decision
 
 
-def remember_decision(draft: MemoryDraft, source: Source | None, query: str) -> Decision:
-    """Return the decision to keep a new memory, or to merge it into another."""
-    if draft.into:
-        return _merge_decision(draft, source)
+def make_remember_decision(draft: MemoryDraft, source: Source | None, query: str) -> Decision:
+    """Return the decision to keep `draft` as a new memory, or to merge it into the memory that it names.
+
+    `query` is the query that found the source.
+    """
+    if draft.merge_id:
+        return _make_merge_decision(draft, source)
 
     def decide(store: MemoryStore) -> DecisionResult:
         memory = store.remember(draft.text, draft.tags, draft.why, source, query)
-        return DecisionResult(memory, f"Remembered{_tagged(memory)}.", forget_decision(memory))
+        return DecisionResult(memory, f"The memory is kept{_tags_suffix(memory)}.", make_forget_decision(memory))
 
     return decide
 
 
-def _merge_decision(draft: MemoryDraft, source: Source | None) -> Decision:
+def _make_merge_decision(draft: MemoryDraft, source: Source | None) -> Decision:
     def decide(store: MemoryStore) -> DecisionResult:
         from excerpt.memory.recall import merge_memory
 
-        before = store.get(draft.into)
+        before = store.get(draft.merge_id)
         fields = draft.text, draft.tags, draft.why, source
-        memory = store.change(draft.into, lambda memory: merge_memory(memory, *fields))
+        memory = store.change(draft.merge_id, lambda memory: merge_memory(memory, *fields))
         return DecisionResult(
-            memory, f"Merged into an existing memory{_tagged(memory)}.", _revert_decision(before, memory)
+            memory,
+            f"The text is merged into an existing memory{_tags_suffix(memory)}.",
+            _make_revert_decision(before, memory),
         )
 
     return decide
 
 
-def edit_decision(edited: Memory, draft: MemoryDraft) -> Decision:
-    """Return the decision to change the fields that were edited in the form; the others stay as in the file."""
+def make_edit_decision(edited: Memory, draft: MemoryDraft) -> Decision:
+    """Return the decision to change those fields of a memory that the user has edited in the form.
+
+    `edited` is the memory as the form showed it. Other fields stay as they are in the memory's file.
+    """
     changes = {
         name: value
         for name, value, old in (
@@ -82,29 +94,31 @@ def edit_decision(edited: Memory, draft: MemoryDraft) -> Decision:
         before = store.get(edited.id)
         # mypy cannot tell the types of fields that are named by strings.
         memory = store.change(edited.id, lambda memory: replace(memory, **changes))  # type: ignore[arg-type]
-        return DecisionResult(memory, "Changed.", _revert_decision(before, memory))
+        return DecisionResult(memory, "The memory is changed.", _make_revert_decision(before, memory))
 
     return decide
 
 
-def forget_decision(memory: Memory) -> Decision:
+def make_forget_decision(memory: Memory) -> Decision:
+    """Return the decision to move a memory to the trash folder."""
+
     def decide(store: MemoryStore) -> DecisionResult:
         forgotten = store.forget(memory.id)
-        message = f"Forgotten. It is in the trash folder; {key_sign('memory-undo')} restores it."
-        return DecisionResult(forgotten, message, _restore_decision(forgotten))
+        message = f"The memory is forgotten. It is in the trash folder; {key_sign('memory-undo')} restores it."
+        return DecisionResult(forgotten, message, _make_restore_decision(forgotten))
 
     return decide
 
 
-def _restore_decision(forgotten: Memory) -> Decision:
+def _make_restore_decision(forgotten: Memory) -> Decision:
     def decide(store: MemoryStore) -> DecisionResult:
         memory = store.restore(forgotten.id)
-        return DecisionResult(memory, "The memory is restored.", forget_decision(memory))
+        return DecisionResult(memory, "The memory is restored.", make_forget_decision(memory))
 
     return decide
 
 
-def follow_decision(check: SourceCheck) -> Decision:
+def make_follow_decision(check: SourceCheck) -> Decision:
     """Return the decision to change a memory's source to the location its text has moved to."""
 
     def decide(store: MemoryStore) -> DecisionResult:
@@ -112,12 +126,14 @@ def follow_decision(check: SourceCheck) -> Decision:
 
         before = store.get(check.memory.id)
         memory = update_source_location(store, check)
-        return DecisionResult(memory, "The link is updated.", _revert_decision(before, memory))
+        return DecisionResult(
+            memory, "The memory's link to its source is updated.", _make_revert_decision(before, memory)
+        )
 
     return decide
 
 
-def update_decision(check: SourceCheck) -> Decision:
+def make_update_decision(check: SourceCheck) -> Decision:
     """Return the decision to replace a memory's text with the current text of its source."""
 
     def decide(store: MemoryStore) -> DecisionResult:
@@ -125,12 +141,14 @@ def update_decision(check: SourceCheck) -> Decision:
 
         before = store.get(check.memory.id)
         memory = replace_text_with_source(store, check)
-        return DecisionResult(memory, "The memory has the new text of its source.", _revert_decision(before, memory))
+        return DecisionResult(
+            memory, "The memory has the new text of its source.", _make_revert_decision(before, memory)
+        )
 
     return decide
 
 
-def keep_decision(check: SourceCheck) -> Decision:
+def make_keep_decision(check: SourceCheck) -> Decision:
     """Return the decision to keep a memory as it is although its source changed."""
 
     def decide(store: MemoryStore) -> DecisionResult:
@@ -139,16 +157,16 @@ def keep_decision(check: SourceCheck) -> Decision:
         before = store.get(check.memory.id)
         memory = confirm_text(store, check)
         return DecisionResult(
-            memory, "Kept unchanged until the source changes again.", _revert_decision(before, memory)
+            memory, "The memory stays as it is until its source changes again.", _make_revert_decision(before, memory)
         )
 
     return decide
 
 
-def _revert_decision(old: Memory, new: Memory) -> Decision:
-    """Return the decision to restore `old`.
+def _make_revert_decision(old: Memory, new: Memory) -> Decision:
+    """Return the decision to replace the memory `new` by its former version `old`.
 
-    It raises MemoryUnusableError if the memory was changed elsewhere and is no longer `new`.
+    The decision raises MemoryUnusableError if the memory was changed elsewhere and is no longer `new`.
     """
 
     def decide(store: MemoryStore) -> DecisionResult:
@@ -161,10 +179,11 @@ def _revert_decision(old: Memory, new: Memory) -> Decision:
                 "Its former version is in the trash folder beside the memories.",
             )
         memory = store.update(old)
-        return DecisionResult(memory, "The memory is as before.", _revert_decision(new, memory))
+        return DecisionResult(memory, "The memory is as it was before.", _make_revert_decision(new, memory))
 
     return decide
 
 
-def _tagged(memory: Memory) -> str:
+def _tags_suffix(memory: Memory) -> str:
+    """Return the end of a sentence that names the memory's tags, such as ` under #sync`."""
     return " under " + " ".join(f"#{tag}" for tag in memory.tags) if memory.tags else ""

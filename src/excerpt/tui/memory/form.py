@@ -1,4 +1,4 @@
-"""Form to keep or change a memory: text, tags, and why it matters. Offers similar memories to merge with."""
+"""The form that keeps or changes a memory: text, tags, and why it matters. It offers similar memories to merge with."""
 
 from __future__ import annotations
 
@@ -32,13 +32,14 @@ from excerpt.tui.memory.decisions import MemoryDraft
 
 if TYPE_CHECKING:
     from excerpt.memory.recall import SimilarMemory
-    from excerpt.tui.memory.worker import Offers
+    from excerpt.tui.memory.worker import MergeOffers
 
 _SETTLE_SECONDS = 0.3
 """Seconds without typing before similar memories are requested."""
-_TAGS_SHOWN = 12
-_HEIGHTS: list[tuple[int, str]] | None = [(0, "-short"), (16, "-low"), (24, "-tall")]
-"""Classes by window height in rows. A low window has no blank lines between fields while offers are shown."""
+_MAX_TAGS_SHOWN = 12
+"""Maximum number of tags in use that are listed above the field."""
+_HEIGHT_CLASSES: list[tuple[int, str]] | None = [(0, "-short"), (16, "-low"), (24, "-tall")]
+"""CSS classes by minimum window height in lines. A low window has no blank lines between fields beside offers."""
 
 
 _LAST_TAG = re.compile(r"(?:^|[\s,#])([^\s,#]+)$")
@@ -46,14 +47,15 @@ _LAST_HASH_TAG = re.compile(r"(?:^|\s)#([^\s,#]+)$")
 
 
 def split_tags(text: str) -> tuple[str, ...]:
-    """Return the tags in user input, each once. Commas or spaces separate them, # is optional."""
+    """Return the tags that the user typed, each once. Commas or spaces separate tags; a # before them is optional."""
     return tuple(dict.fromkeys(tag for tag in re.split(r"[,\s]+", text.replace("#", " ")) if tag))
 
 
 def complete_tag(text: str, tags: Sequence[str], *, with_hash: bool = False) -> str | None:
-    """Return `text` with its last tag completed by the first of `tags` that is not in it; None if none fits.
+    """Return `text` with its last tag completed; None if none of `tags` completes it.
 
-    With `with_hash` only a word after # is a tag, as in a filter of words and tags.
+    The first of `tags` that begins with the typed letters and is not in `text` is used. With `with_hash`, only a word
+    after # is taken for a tag, as in a filter of words and tags.
     """
     match = (_LAST_HASH_TAG if with_hash else _LAST_TAG).search(text)
     if match is None:
@@ -65,7 +67,7 @@ def complete_tag(text: str, tags: Sequence[str], *, with_hash: bool = False) -> 
 
 
 class TagSuggester(Suggester):
-    """Suggester that completes tags in an `Input`. `tags` are those in use, most used first."""
+    """Suggester that completes a tag in an `Input`. `tags` are all tags in use, the most used first."""
 
     def __init__(self, *, with_hash: bool = False) -> None:
         super().__init__(use_cache=False, case_sensitive=True)
@@ -77,7 +79,7 @@ class TagSuggester(Suggester):
 
 
 class OfferList(RowList):
-    """List of memories to merge with: the reason for the offer, the beginning of the text, tags and date."""
+    """List of memories to merge with. A row has the similarity, the beginning of the text, the tags and the date."""
 
     ROW_HEIGHT = 1
     BINDINGS: ClassVar[list[BindingType]] = bindings("Remember, with the similar memories focused")
@@ -124,23 +126,24 @@ class OfferList(RowList):
 
 
 class MemoryText(TextArea):
-    """Text area of the memory's text, with its own undo."""
+    """Text area for the memory's text. Its undo keys are those of the text, not of decisions about memories."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("The text of a memory")
 
 
-class Remember(Dialog[MemoryDraft]):
-    """Dialog to keep a memory. Its result is the draft, or None if it was cancelled.
+class MemoryForm(Dialog[MemoryDraft]):
+    """Dialog to keep or change a memory. Its result is what the user wrote, or None if it was cancelled.
 
-    `source` says where the text came from, "" for the user's own thought. `ask` is called with the text and the
-    callback for the offers; without `offering`, only to get the tags in use.
+    `text`, `tags` and `why` are the first values of the fields. `source_text` says where the text came from, "" for the
+    user's own thought. `request_offers` is called with the text and a callback for similar memories and tags in use.
+    `offers_merge`: similar memories are shown; without it only the tags are used.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Remember")
-    VERTICAL_BREAKPOINTS = _HEIGHTS
+    VERTICAL_BREAKPOINTS = _HEIGHT_CLASSES
 
     DEFAULT_CSS = """
-    Remember {
+    MemoryForm {
         Label { color: $text-soft; width: 1fr; height: 1; }
         #source { color: $text-soft; margin-bottom: 1; }
         Field { margin-bottom: 1; background: $background; }
@@ -160,22 +163,22 @@ class Remember(Dialog[MemoryDraft]):
     def __init__(
         self,
         text: str,
-        source: str,
+        source_text: str,
         *,
         title: str = "Remember",
         tags: tuple[str, ...] = (),
         why: str = "",
-        ask: Callable[[str, Callable[[Offers], object]], object] | None = None,
-        offering: bool = True,
+        request_offers: Callable[[str, Callable[[MergeOffers], object]], object] | None = None,
+        offers_merge: bool = True,
     ) -> None:
         super().__init__()
         self._text = text
-        self._source = source
+        self._source_text = source_text
         self._title = title
         self._tags = tags
         self._why = why
-        self._ask = ask
-        self._offering = offering
+        self._on_offer_request = request_offers
+        self._offers_merge = offers_merge
         self._debouncer = Debouncer(self.set_timer)
         self._suggester = TagSuggester()
 
@@ -186,8 +189,8 @@ class Remember(Dialog[MemoryDraft]):
                 f"{format_key('enter')} or {key_sign('remember-keep')} keep · {key_sign('dialog-next')} next field · "
                 f"{key_sign('dialog-leave')} leave"
             )
-            if self._source:
-                yield Static(Content(visible_line(self._source)), id="source")
+            if self._source_text:
+                yield Static(Content(visible_line(self._source_text)), id="source")
             yield Label("Tags", id="tags-label", markup=False)
             tags = ", ".join(self._tags)
             yield Field(
@@ -203,7 +206,7 @@ class Remember(Dialog[MemoryDraft]):
             yield Label("Text")
             yield MemoryText(visible(self._text), id="text", show_line_numbers=False, tab_behavior="focus")
             yield Label(
-                f"Remembered already? {key_sign('dialog-next')} to it, {format_key('enter')} merges; "
+                f"Similar memories: {key_sign('dialog-next')} selects one, {format_key('enter')} merges; "
                 f"{key_sign('remember-keep')} keeps both",
                 id="offered",
                 markup=False,
@@ -216,47 +219,47 @@ class Remember(Dialog[MemoryDraft]):
         self._request_offers()
 
     @on(TextArea.Changed)
-    def _text_changed(self) -> None:
-        if self._offering:
+    def _handle_text_change(self) -> None:
+        if self._offers_merge:
             self._debouncer.schedule(_SETTLE_SECONDS, self._request_offers)
 
     def _request_offers(self) -> None:
-        if self._ask is not None:
-            self._ask(self._text_to_keep() if self._offering else "", self.show_offers)
+        if self._on_offer_request is not None:
+            self._on_offer_request(self._text_to_keep() if self._offers_merge else "", self.show_offers)
 
-    def show_offers(self, offers: Offers) -> None:
-        """Show memories to merge with, and complete tags from those in use."""
+    def show_offers(self, offers: MergeOffers) -> None:
+        """Show the memories to merge with, and use the tags in use for completion."""
         if not self.query(OfferList):
             return  # the answer arrived while the form is being removed, its fields first
         self._suggester.tags = offers.tags
-        used = ", ".join(offers.tags[:_TAGS_SHOWN])
+        used = ", ".join(offers.tags[:_MAX_TAGS_SHOWN])
         self.query_one("#tags-label", Label).update(f"Tags · in use: {visible_line(used)}" if used else "Tags")
         rows = self.query_one(OfferList)
-        rows.offers = offers.offers if self._offering else ()
+        rows.offers = offers.offers if self._offers_merge else ()
         self.query_one(".box").set_class(bool(rows.offers), "-offering")
 
     def on_input_submitted(self) -> None:
         self.action_keep()
 
     def _text_to_keep(self) -> str:
-        """Return the text to keep: if it was not edited, as it is in the note and not as displayed."""
+        """Return the text to keep. If the user has not edited it, this is the original text, not the displayed one."""
         text = self.query_one("#text", TextArea).text
         return self._text if text == visible(self._text) else text
 
     def action_keep(self) -> None:
-        self._keep("")
+        self._submit("")
 
     @on(OfferList.MergeChosen)
     def action_merge(self) -> None:
         memory = self.query_one(OfferList).selected
         if memory is not None:
-            self._keep(memory.id)
+            self._submit(memory.id)
 
-    def _keep(self, into: str) -> None:
+    def _submit(self, merge_id: str) -> None:
         text = self._text_to_keep()
         if not text.strip():
-            self.query_one("#trouble", Static).update("There is no text to remember.")
+            self.query_one("#trouble", Static).update("There is no text to remember. Type a text first.")
             self.query_one("#text").focus()
             return
         why = self.query_one("#why", Field).value.strip()
-        self.dismiss(MemoryDraft(text, split_tags(self.query_one("#tags", Field).value), why, into))
+        self.dismiss(MemoryDraft(text, split_tags(self.query_one("#tags", Field).value), why, merge_id))

@@ -1,4 +1,4 @@
-"""The Memory tab: memories filtered by words, meaning and tags, to read, change, forget and restore."""
+"""The Memory tab: memories filtered by words, meaning and tags. The user reads, changes and forgets them here."""
 
 from __future__ import annotations
 
@@ -28,7 +28,13 @@ from excerpt.tui.common.split import Split
 from excerpt.tui.common.strips import StyledPart, line, parts_with_matches
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.keymap import key_sign
-from excerpt.tui.memory.decisions import Decision, follow_decision, forget_decision, keep_decision, update_decision
+from excerpt.tui.memory.decisions import (
+    Decision,
+    make_follow_decision,
+    make_forget_decision,
+    make_keep_decision,
+    make_update_decision,
+)
 from excerpt.tui.memory.form import TagSuggester
 from excerpt.tui.memory.view import MemoryContent, MemoryView
 from excerpt.tui.memory.worker import MemoryWorker
@@ -47,12 +53,15 @@ if TYPE_CHECKING:
     from excerpt.search.engine import Engine
     from excerpt.tui.memory.worker import MemoryListing
 
-_TAGS_FROM = 60
-"""Minimum width in cells of a one-line row to show tags."""
+_MIN_CELLS_FOR_TAGS = 60
+"""Minimum width in cells of a row to show tags."""
 
 
 class MemoryList(RowList):
-    """List of memories, newest or best first, and below them the files that cannot be read as one."""
+    """List of memories, and below them the files that cannot be read as a memory.
+
+    The newest memory is first, or with a filter the one that matches best.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Memory, with the list focused")
 
@@ -70,7 +79,7 @@ class MemoryList(RowList):
     recalled: reactive[tuple[RecalledMemory, ...]] = reactive((), init=False)
     unreadable: reactive[tuple[FileProblem, ...]] = reactive((), init=False)
     source_checks: reactive[Mapping[str, SourceCheck]] = reactive({}, init=False)
-    """States of the sources by memory id, as far as they are known."""
+    """The states of the memories' sources that are known, by memory id."""
 
     @property
     def memories(self) -> tuple[Memory, ...]:
@@ -103,10 +112,10 @@ class MemoryList(RowList):
         is_new: bool = False,
         selected_id: str = "",
     ) -> None:
-        """Show these memories and files.
+        """Show these memories, and the files that cannot be read as a memory.
 
-        The cursor goes to the memory with the id `selected_id`, or to the first row if `is_new` (the query is another).
-        Otherwise it stays on its memory, or if that is gone, on its row.
+        The cursor goes to the memory with the id `selected_id`. If there is none, it goes to the first row if `is_new`
+        (the query has changed); else it stays on its memory or, if that is gone, on its row.
         """
         selected = self.selected.id if self.selected is not None else None
         self.set_reactive(MemoryList.recalled, recalled)
@@ -151,25 +160,25 @@ class MemoryList(RowList):
 
 _STALE_FILTER = "is:stale"
 _CHECK_BATCH = 8
-"""Maximum number of sources that one engine question checks: some 2 ms, so that other questions are not delayed."""
+"""Maximum number of sources that one question to the engine checks, in about 2 ms, so that it delays no others."""
 _MAX_CHECKED = 200
-"""Maximum number of sources that are checked without `is:stale`."""
+"""Maximum number of sources that are checked if the filter has no `is:stale`."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryFilter:
-    """A parsed filter.
+    """The parsed filter of the Memory tab.
 
-    `query` is in the query language. `stale` selects the memories with a stale or moved source (True), the others
-    (False), or all (None).
+    `query` is the part in the query language. `stale` selects memories whose source has changed, moved or gone (True),
+    the others (False), or all (None).
     """
 
     query: str = ""
     stale: bool | None = None
 
 
-def read_filter(text: str) -> MemoryFilter:
-    """Parse a filter such as `words #tag in:Meetings since:7d is:stale`. Unfinished parts are left out."""
+def parse_filter(text: str) -> MemoryFilter:
+    """Parse the text of a filter such as `words #tag in:Meetings since:7d is:stale`; leave out unfinished parts."""
     if not text.strip():
         return MemoryFilter()
     from excerpt.memory.words import split_stale_filter  # slow to import, and this runs before the first paint
@@ -181,7 +190,7 @@ def read_filter(text: str) -> MemoryFilter:
 
 
 def toggle_stale(text: str) -> str:
-    """Return the filter with `is:stale` added, or removed if it is there."""
+    """Return the text of a filter with `is:stale` added, or removed if it is in the text."""
     words = text.split()
     if _STALE_FILTER in words:
         return " ".join(word for word in words if word != _STALE_FILTER)
@@ -190,7 +199,7 @@ def toggle_stale(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AskSourceChecks:
-    """Engine question: the states of the sources of these memories in the current index, by memory id."""
+    """Question for the states of the sources of `memories` in the current index; the answer is by memory id."""
 
     kind: ClassVar[str] = "source_checks"
     priority: ClassVar[Priority] = Priority.BADGES
@@ -203,9 +212,9 @@ class AskSourceChecks:
 
 
 class MemoryPane(Vertical):
-    """The Memory tab's pane: filter, list, and the selected memory.
+    """The pane of the Memory tab: the filter, the list, and the selected memory.
 
-    Its state is the filter, the memories that match it, the last known states of their sources, and which of these were
+    Its state is the filter, the memories that match it, the known states of their sources, and which sources were
     checked in the newest index.
     """
 
@@ -236,7 +245,7 @@ class MemoryPane(Vertical):
         self._engine = engine
         self._query = ""
         self._id_to_select = ""
-        self._listing: MemoryListing | None = None
+        self._memory_listing: MemoryListing | None = None
         self._source_checks: dict[str, SourceCheck] = {}
         self._checked_ids: set[str] = set()
         self._unchecked: list[Memory] = []
@@ -259,36 +268,36 @@ class MemoryPane(Vertical):
             yield MemoryView(id="memory-view")
 
     def on_mount(self) -> None:
-        self._show()
+        self._refresh_list()
 
     @property
     def _list(self) -> MemoryList:
         return self.query_one(MemoryList)
 
     @property
-    def _filter(self) -> MemoryFilter:
-        return read_filter(self.query_one("#filter", Field).value)
+    def _parsed_filter(self) -> MemoryFilter:
+        return parse_filter(self.query_one("#filter", Field).value)
 
     @property
     def is_complete(self) -> bool:
-        """Whether the pane shows the complete answer to the current filter, with the states of the sources."""
+        """Whether the pane shows all memories that match the filter, with the states of all their sources."""
         return not (self._worker.is_waiting("list") or self._unchecked)
 
     # --- the list -----------------------------------------------------------------------------------------------------
 
     def reload(self, memory_id: str = "") -> None:
-        """Request the memories for the current filter again. Select that of `memory_id`, if it is listed."""
+        """Request the memories that match the filter again, and select the memory with `memory_id` among them."""
         self._id_to_select = memory_id or self._id_to_select
-        query = self._filter.query
+        query = self._parsed_filter.query
         self._worker.recall(query, partial(self._show_listing, query))
 
-    def _show_listing(self, query: str, listed: MemoryListing) -> None:
-        self._listing = listed
-        self.query_one("#filter-hint", Static).update(visible_line(listed.hints[0]) if listed.hints else "")
+    def _show_listing(self, query: str, listing: MemoryListing) -> None:
+        self._memory_listing = listing
+        self.query_one("#filter-hint", Static).update(visible_line(listing.hints[0]) if listing.hints else "")
         suggester = self.query_one("#filter", Field).suggester
         assert isinstance(suggester, TagSuggester)
-        suggester.tags = listed.tags
-        memories = {one.memory.id: one.memory for one in listed.recalled}
+        suggester.tags = listing.tags
+        memories = {one.memory.id: one.memory for one in listing.recalled}
         self._source_checks = {
             memory_id: check
             for memory_id, check in self._source_checks.items()
@@ -298,18 +307,18 @@ class MemoryPane(Vertical):
         self.check_sources()
         selected_id, self._id_to_select = self._id_to_select, ""
         before, self._query = self._query, query
-        self._show(is_new=query not in ("", before), selected_id=selected_id)
+        self._refresh_list(is_new=query not in ("", before), selected_id=selected_id)
 
-    def _show(self, *, is_new: bool = False, selected_id: str = "") -> None:
-        listed, rows = self._listing, self._list
-        recalled: tuple[RecalledMemory, ...] = listed.recalled if listed is not None else ()
-        if (stale := self._filter.stale) is not None:
+    def _refresh_list(self, *, is_new: bool = False, selected_id: str = "") -> None:
+        listing, rows = self._memory_listing, self._list
+        recalled: tuple[RecalledMemory, ...] = listing.recalled if listing is not None else ()
+        if (stale := self._parsed_filter.stale) is not None:
             recalled = tuple(one for one in recalled if _is_stale(self._source_checks.get(one.memory.id)) is stale)
-        unfiltered = self._filter == MemoryFilter()
+        unfiltered = self._parsed_filter == MemoryFilter()
         rows.set_reactive(MemoryList.source_checks, self._source_checks)
         rows.show(
             recalled,
-            listed.unreadable if listed is not None and unfiltered else (),
+            listing.unreadable if listing is not None and unfiltered else (),
             is_new=is_new,
             selected_id=selected_id,
         )
@@ -319,43 +328,45 @@ class MemoryPane(Vertical):
         notice = self.query_one("#memory-notice", Notice)
         notice.display = not rows.row_count
         notice.empty_state = _no_memories_notice() if unfiltered else self._no_match_notice()
-        box, title = self.query_one("#memory-found"), visible_line(self._title(len(recalled))).replace("[", r"\[")
+        box, title = self.query_one("#memory-found"), visible_line(self._list_title(len(recalled))).replace("[", r"\[")
         if box.border_title != title:
             box.border_title = title
         self._show_selected()
 
     def _no_match_notice(self) -> EmptyState:
         text = self.query_one("#filter", Field).value.strip()
-        if self._filter.stale and self._unchecked:
-            return EmptyState("Checking the sources", "Memories with changed sources appear here.")
-        if self._filter == MemoryFilter(stale=True):
-            return EmptyState("No memory is stale", "", f"{key_sign('field-clear')} shows all of them.")
+        if self._parsed_filter.stale and self._unchecked:
+            return EmptyState("Checking the sources of the memories", "Memories whose source has changed appear here.")
+        if self._parsed_filter == MemoryFilter(stale=True):
+            return EmptyState(
+                "No memory is stale", "", f"{key_sign('field-clear')} clears the filter and shows all memories."
+            )
         return EmptyState(f"No memory matches {text}", "", f"{key_sign('field-clear')} clears the filter.")
 
-    def _title(self, shown: int) -> str:
-        listed = self._listing
-        if listed is None or not (listed.total or listed.unreadable):
+    def _list_title(self, listed_count: int) -> str:
+        listing = self._memory_listing
+        if listing is None or not (listing.total or listing.unreadable):
             return "memories"
-        title = f"memories · {shown:,}" + (f" of {listed.total:,}" if shown < listed.total else "")
+        title = f"memories · {listed_count:,}" + (f" of {listing.total:,}" if listed_count < listing.total else "")
         stale = sum(map(_is_stale, self._source_checks.values()))
-        title += f" · {stale:,} stale ({_STALE_FILTER})" if stale and not self._filter.stale else ""
-        unanswered = shown and not any(one.answers for one in listed.recalled)
-        title += " · none answers, these share a word" if unanswered else ""
-        title += f" · {len(listed.unreadable):,} unreadable" if listed.unreadable else ""
-        return title + (" · by words only" if listed.unranked else "")
+        title += f" · {stale:,} stale ({_STALE_FILTER})" if stale and not self._parsed_filter.stale else ""
+        unanswered = listed_count and not any(one.answers for one in listing.recalled)
+        title += " · no memory answers the filter, these share a word" if unanswered else ""
+        title += f" · {len(listing.unreadable):,} unreadable" if listing.unreadable else ""
+        return title + (" · by words only" if listing.unranked else "")
 
     # --- the states of the sources ------------------------------------------------------------------------------------
 
     def check_sources(self) -> None:
-        """Request the states of the sources that were not checked in this index."""
-        memories = [one.memory for one in self._listing.recalled] if self._listing is not None else []
+        """Request the states of all sources that were not checked in the current index."""
+        memories = [one.memory for one in self._memory_listing.recalled] if self._memory_listing is not None else []
         unknown = [each for each in memories if each.source is not None and each.id not in self._checked_ids]
-        self._unchecked = unknown if self._filter.stale is not None else unknown[:_MAX_CHECKED]
-        self._engine.forget("source_checks")
+        self._unchecked = unknown if self._parsed_filter.stale is not None else unknown[:_MAX_CHECKED]
+        self._engine.cancel("source_checks")
         self._check_next_sources()
 
-    def vault_changed(self) -> None:
-        """Check all sources again, in a newer index. Until then, the previous states are shown."""
+    def check_sources_again(self) -> None:
+        """Check all sources again, because the index is newer. Until then the previous states are shown."""
         self._checked_ids = set()
         self.check_sources()
 
@@ -364,31 +375,31 @@ class MemoryPane(Vertical):
             self._engine.ask(AskSourceChecks(tuple(self._unchecked[:_CHECK_BATCH])), self._store_source_checks)
 
     def _store_source_checks(self, source_checks: dict[str, SourceCheck]) -> None:
-        """Store some of the states and request the next, so that searches can run in between."""
+        """Store the states of some sources (by memory id) and request those of the next, so that searches can run."""
         self._source_checks = {**self._source_checks, **source_checks}
         self._checked_ids |= source_checks.keys()
         self._unchecked = [memory for memory in self._unchecked if memory.id not in source_checks]
         self._check_next_sources()
-        self._show()
+        self._refresh_list()
 
     def _show_selected(self) -> None:
         rows = self._list
         memory, file = rows.selected, rows.selected_file
-        shown: MemoryContent | None = None
+        content: MemoryContent | None = None
         if memory is not None:
-            shown = MemoryContent(memory, rows.spans, self._source_checks.get(memory.id))
+            content = MemoryContent(memory, rows.spans, self._source_checks.get(memory.id))
         elif file is not None:
-            shown = MemoryContent(file)
-        self.query_one(MemoryView).shown = shown
+            content = MemoryContent(file)
+        self.query_one(MemoryView).content = content
         self.refresh_bindings()
 
     @on(RowList.Moved)
-    def _moved(self, event: RowList.Moved) -> None:
+    def _handle_cursor_move(self, event: RowList.Moved) -> None:
         event.stop()
         self._show_selected()
 
     @on(Input.Changed, "#filter")
-    def _filter_changed(self, event: Input.Changed) -> None:
+    def _handle_filter_change(self, event: Input.Changed) -> None:
         event.stop()
         self.reload()
 
@@ -397,13 +408,13 @@ class MemoryPane(Vertical):
     def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `HasDisabledReason`'s name
         rows, check = self._list, self._selected_source_check()
         memory = rows.selected
-        state = MemoryViewState(
-            total=self._listing.total if self._listing is not None else 0,
-            selected=memory is not None,
-            on_file=rows.selected_file is not None,
-            own=memory is not None and memory.source is None,
-            kind=check.kind if check is not None else "",
-            stale=check is not None and check.is_stale,
+        state = MemoryActionState(
+            total=self._memory_listing.total if self._memory_listing is not None else 0,
+            has_selection=memory is not None,
+            is_file_selected=rows.selected_file is not None,
+            is_own_thought=memory is not None and memory.source is None,
+            source_kind=check.kind if check is not None else "",
+            is_source_stale=check is not None and check.is_stale,
             can_undo=self._worker.can_undo,
             can_redo=self._worker.can_redo,
             needs_review=action == "stale" and self._may_be_stale(),
@@ -411,10 +422,10 @@ class MemoryPane(Vertical):
         return memory_disabled_reason(action, state)
 
     def _may_be_stale(self) -> bool:
-        """Return whether a source is stale or not checked yet, or the filter has `is:stale`."""
-        recalled = self._listing.recalled if self._listing is not None else ()
+        """Return whether a source has changed or is not checked yet, or the filter has `is:stale`."""
+        recalled = self._memory_listing.recalled if self._memory_listing is not None else ()
         unknown = (one.memory.source is not None and one.memory.id not in self._source_checks for one in recalled)
-        return self._filter.stale or any(map(_is_stale, self._source_checks.values())) or any(unknown)
+        return self._parsed_filter.stale or any(map(_is_stale, self._source_checks.values())) or any(unknown)
 
     def _selected_source_check(self) -> SourceCheck | None:
         if not self.is_mounted:
@@ -432,13 +443,13 @@ class MemoryPane(Vertical):
         self.post_message(RememberRequested(None, ""))
 
     def action_change(self) -> None:
-        """Open the memory in the form."""
+        """Open the selected memory in the form that changes it."""
         memory = self._list.selected
         if memory is not None:
             self.post_message(MemoryEditRequested(memory))
 
     def action_edit(self) -> None:
-        """Open the source at its current location, or the selected unreadable file."""
+        """Open the source of the selected memory at its current location, or the selected unreadable file."""
         memory, file = self._list.selected, self._list.selected_file
         if file is not None:
             self.post_message(MemoryFileRequested(self._folder / file.path))
@@ -458,18 +469,18 @@ class MemoryPane(Vertical):
     def action_forget(self) -> None:
         memory = self._list.selected
         if memory is not None:
-            self._worker.decide(forget_decision(memory))
+            self._worker.decide(make_forget_decision(memory))
 
     def action_follow(self) -> None:
-        self._decide(follow_decision)
+        self._decide_on_source(make_follow_decision)
 
     def action_update(self) -> None:
-        self._decide(update_decision)
+        self._decide_on_source(make_update_decision)
 
     def action_keep(self) -> None:
-        self._decide(keep_decision)
+        self._decide_on_source(make_keep_decision)
 
-    def _decide(self, decision: Callable[[SourceCheck], Decision]) -> None:
+    def _decide_on_source(self, decision: Callable[[SourceCheck], Decision]) -> None:
         check = self._selected_source_check()
         if check is not None:
             self._worker.decide(decision(check))
@@ -481,7 +492,7 @@ class MemoryPane(Vertical):
         self._worker.redo()
 
     def action_stale(self) -> None:
-        """Show only memories with a stale or moved source, or all again."""
+        """Toggle `is:stale` in the filter, which shows only memories whose source has changed, moved or gone."""
         field = self.query_one("#filter", Field)
         field.value = toggle_stale(field.value)
 
@@ -517,21 +528,21 @@ def _is_stale(check: SourceCheck | None) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryViewState:
+class MemoryActionState:
     """What decides which actions of the Memory tab are enabled.
 
-    `total` counts all memories. `on_file`: an unreadable file is selected. `own`: the selected memory has no source.
-    `kind` is the status of its source, "" if that was not checked yet; `stale`: there is something to decide about it.
-    `needs_review`: a source is stale or not
-    checked yet, or only such memories are shown.
+    `total` is the number of all memories. `has_selection`: a memory is selected. `is_file_selected`: an unreadable file
+    is selected. `is_own_thought`: the selected memory has no source. `source_kind` is the state of its source, such as
+    "moved", "" if it was not checked yet. `is_source_stale`: the user can decide what to do about a changed source.
+    `needs_review`: a source has changed or is not checked yet, or the filter has `is:stale`.
     """
 
     total: int = 0
-    selected: bool = False
-    on_file: bool = False
-    own: bool = False
-    kind: str = ""
-    stale: bool = False
+    has_selection: bool = False
+    is_file_selected: bool = False
+    is_own_thought: bool = False
+    source_kind: str = ""
+    is_source_stale: bool = False
     can_undo: bool = False
     can_redo: bool = False
     needs_review: bool = False
@@ -541,7 +552,7 @@ _SOURCE_ACTIONS = frozenset({"edit", "follow", "update", "keep"})
 _NO_MEMORIES = "No memories yet."
 
 
-def memory_disabled_reason(action: str, state: MemoryViewState) -> str:
+def memory_disabled_reason(action: str, state: MemoryActionState) -> str:
     """Return why an action of the Memory tab is disabled; "" if it is enabled."""
     needed = {
         "undo": (state.can_undo, "Nothing to undo."),
@@ -552,22 +563,22 @@ def memory_disabled_reason(action: str, state: MemoryViewState) -> str:
         return "" if is_possible else reason
     if action == "stale" and not state.needs_review:
         return "No memory is stale." if state.total else _NO_MEMORIES
-    if action not in ("change", "copy", "forget", *_SOURCE_ACTIONS) or (action == "edit" and state.on_file):
+    if action not in ("change", "copy", "forget", *_SOURCE_ACTIONS) or (action == "edit" and state.is_file_selected):
         return ""
-    if not state.selected:
+    if not state.has_selection:
         return "No memory is selected." if state.total else _NO_MEMORIES
     return _source_disabled_reason(action, state) if action in _SOURCE_ACTIONS else ""
 
 
-def _source_disabled_reason(action: str, state: MemoryViewState) -> str:
-    if state.own:
+def _source_disabled_reason(action: str, state: MemoryActionState) -> str:
+    if state.is_own_thought:
         return "This memory is your own thought: it has no source" + (" to open." if action == "edit" else ".")
-    if not state.kind and action != "edit":
-        return "Its source has not been checked yet."
-    if action == "follow" and state.kind != "moved":
-        return "Its source has not moved."
-    if action == "update" and state.kind != "changed":
-        return "Its source has no new text to take."
-    if action == "keep" and not state.stale:
-        return "Nothing to decide: its source has not changed."
+    if not state.source_kind and action != "edit":
+        return "The source of this memory has not been checked yet."
+    if action == "follow" and state.source_kind != "moved":
+        return "The source of this memory has not moved."
+    if action == "update" and state.source_kind != "changed":
+        return "The source of this memory has no new text."
+    if action == "keep" and not state.is_source_stale:
+        return "The source of this memory has not changed, so there is nothing to decide."
     return ""

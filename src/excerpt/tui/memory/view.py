@@ -1,4 +1,4 @@
-"""View of the selected memory: reason, source and text. If its source changed, both texts are compared."""
+"""The view of the selected memory: reason, source and text. If its source has changed, both texts are compared."""
 
 from __future__ import annotations
 
@@ -23,17 +23,18 @@ from excerpt.tui.keymap import key_sign
 if TYPE_CHECKING:
     from excerpt.memory.stale import DiffRow, SourceCheck
 
-_NAME = 9
+_NAME_CELLS = 9
 """Width in cells of the column with the names of fields."""
-_MIN_SIDE_BY_SIDE = 56
+_MIN_SIDE_BY_SIDE_CELLS = 56
 """Minimum width in cells to show two texts side by side."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryContent:
-    """What the view shows: a memory with its matches and the state of its source, or an unreadable file.
+    """What the view shows: a memory, or a file that cannot be read as one.
 
-    `source_check` is None until it is known.
+    `spans` are the matches of the filter in its text. `source_check` is the state of its source, None until it is
+    known.
     """
 
     memory: Memory | FileProblem
@@ -42,7 +43,7 @@ class MemoryContent:
 
 
 class MemoryView(LineView, can_focus=False):
-    """View of one memory, wrapped to the available width."""
+    """The view of one memory, as lines wrapped to the available width."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "view--name",
@@ -65,23 +66,23 @@ class MemoryView(LineView, can_focus=False):
     }
     """
 
-    shown: reactive[MemoryContent | None] = reactive(None, init=False)
+    content: reactive[MemoryContent | None] = reactive(None, init=False)
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self._lines: list[Sequence[StyledPart]] = []
 
-    def watch_shown(self, old: MemoryContent | None, new: MemoryContent | None) -> None:
-        self._build()
-        if old is None or new is None or _name(old) != _name(new):
+    def watch_content(self, old: MemoryContent | None, new: MemoryContent | None) -> None:
+        self._layout_lines()
+        if old is None or new is None or _content_id(old) != _content_id(new):
             self.scroll_home(animate=False)
 
     def on_resize(self) -> None:
-        self._build()
+        self._layout_lines()
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
-        self._build()
+        self._layout_lines()
 
     def scroll_pages(self, pages: int) -> None:
         self.scroll_relative(y=pages * max(1, self.scrollable_content_region.height - 1), animate=False)
@@ -92,68 +93,68 @@ class MemoryView(LineView, can_focus=False):
         parts = self._lines[row] if row < len(self._lines) else ()
         return line(parts, (), width, self.base_style)
 
-    def _build(self) -> None:
+    def _layout_lines(self) -> None:
         width = self.scrollable_content_region.width
-        self._lines = list(self._drawn(self.shown, width)) if self.shown is not None and width > _NAME else []
+        self._lines = (
+            list(self._draw_content(self.content, width)) if self.content is not None and width > _NAME_CELLS else []
+        )
         self.set_line_count(len(self._lines))
 
     def _view_style(self, name: str) -> Style:
         return self.get_component_rich_style(f"view--{name}", partial=True)
 
-    def _drawn(self, shown: MemoryContent, width: int) -> Iterator[Sequence[StyledPart]]:
-        memory = shown.memory
+    def _draw_content(self, content: MemoryContent, width: int) -> Iterator[Sequence[StyledPart]]:
+        memory = content.memory
         if isinstance(memory, FileProblem):
-            yield from self._field_lines("file", memory.path, width)
-            yield from self._field_lines("reason", memory.reason, width, self._view_style("warning"))
-            yield from self._field_lines(
+            yield from self._draw_field("file", memory.path, width)
+            yield from self._draw_field("reason", memory.reason, width, self._view_style("warning"))
+            yield from self._draw_field(
                 "", f"excerpt does not change it. {key_sign('memory-edit')} opens it in your editor.", width
             )
             return
-        check = shown.source_check
-        if check is not None and (sentence := source_sentence(check)):
-            yield from self._field_lines("", sentence, width, self._view_style("warning"), indent=0)
+        check = content.source_check
+        if check is not None and (sentence := format_source_state(check)):
+            yield from self._draw_field("", sentence, width, self._view_style("warning"), indent=0)
             yield ()
         changed = check is not None and check.kind == "changed"
         if check is not None and changed:
-            yield from self._differences(memory, check, width)
+            yield from self._draw_differences(memory, check, width)
             yield ()
-        yield from self._details(memory, width)
+        yield from self._draw_details(memory, width)
         if not changed:
             yield ()
-            yield from self._text(memory.text, shown.spans, width)
+            yield from self._draw_text(memory.text, content.spans, width)
 
-    def _details(self, memory: Memory, width: int) -> Iterator[Sequence[StyledPart]]:
+    def _draw_details(self, memory: Memory, width: int) -> Iterator[Sequence[StyledPart]]:
         if memory.why:
-            yield from self._field_lines("why", memory.why, width)
+            yield from self._draw_field("why", memory.why, width)
         if memory.tags:
-            yield from self._field_lines("tags", " ".join(f"#{tag}" for tag in memory.tags), width)
+            yield from self._draw_field("tags", " ".join(f"#{tag}" for tag in memory.tags), width)
         if memory.source is not None:
-            yield from self._field_lines("source", format_source(memory.source), width)
+            yield from self._draw_field("source", format_source(memory.source), width)
             if memory.source.heading_path:
-                yield from self._field_lines(
-                    "", " › ".join(memory.source.heading_path), width, self._view_style("name")
-                )
+                yield from self._draw_field("", " › ".join(memory.source.heading_path), width, self._view_style("name"))
         if memory.query:
-            yield from self._field_lines("query", memory.query, width)
+            yield from self._draw_field("query", memory.query, width)
         later = "" if memory.updated == memory.created else f", changed {local_time(memory.updated)}"
-        yield from self._field_lines("kept", local_time(memory.created) + later, width)
+        yield from self._draw_field("kept", local_time(memory.created) + later, width)
 
-    def _differences(self, memory: Memory, check: SourceCheck, width: int) -> Iterator[Sequence[StyledPart]]:
+    def _draw_differences(self, memory: Memory, check: SourceCheck, width: int) -> Iterator[Sequence[StyledPart]]:
         from excerpt.memory.stale import side_by_side
 
         rows = side_by_side(memory.text.strip("\n"), check.now.strip("\n"))
-        if width < _MIN_SIDE_BY_SIDE:
+        if width < _MIN_SIDE_BY_SIDE_CELLS:
             yield [("- as remembered, + as it is now", self._view_style("name"))]
-            yield from (self._parts(runs) for runs in stacked_rows(rows, width))
+            yield from (self._to_parts(runs) for runs in draw_stacked(rows, width))
             return
         half = (width - 3) // 2
         yield [(f"{'as remembered':<{half}}", self._view_style("name")), (" │ as it is now", self._view_style("name"))]
-        for left, right in side_by_side_rows(rows, half):
-            parts = self._parts(left)
+        for left, right in draw_side_by_side(rows, half):
+            parts = self._to_parts(left)
             used = sum(cell_len(text) for text, _ in parts)
-            yield [*parts, (" " * (half - used) + " │ ", self._view_style("faint")), *self._parts(right)]
+            yield [*parts, (" " * (half - used) + " │ ", self._view_style("faint")), *self._to_parts(right)]
 
-    def _text(self, text: str, spans: Sequence[Span], width: int) -> Iterator[Sequence[StyledPart]]:
+    def _draw_text(self, text: str, spans: Sequence[Span], width: int) -> Iterator[Sequence[StyledPart]]:
         offset = 0
         for text_line in text.rstrip().split("\n"):
             inside = [
@@ -161,21 +162,21 @@ class MemoryView(LineView, can_focus=False):
                 for span in spans
                 if span.start < offset + len(text_line) and span.end > offset
             ]
-            rows = runs_of(text_line, inside, TextStyle.MATCH, width)
-            yield from (self._parts(runs) for runs in rows)
+            rows = wrap_line(text_line, inside, TextStyle.MATCH, width)
+            yield from (self._to_parts(runs) for runs in rows)
             offset += len(text_line) + 1
 
-    def _field_lines(
-        self, name: str, value: str, width: int, style: Style | None = None, indent: int = _NAME
+    def _draw_field(
+        self, name: str, value: str, width: int, style: Style | None = None, indent: int = _NAME_CELLS
     ) -> Iterator[Sequence[StyledPart]]:
-        for row, runs in enumerate(runs_of(visible_line(value), (), TextStyle.PLAIN, width - indent)):
+        for row, runs in enumerate(wrap_line(visible_line(value), (), TextStyle.PLAIN, width - indent)):
             left: StyledPart = (f"{name if row == 0 else '':<{indent}}", self._view_style("name"))
             yield [left, *((run.text, style or Style.null()) for run in runs)]
 
-    def _parts(self, runs: Sequence[StyledRun]) -> list[StyledPart]:
-        return [(run.text, self._style(run.text_style)) for run in runs]
+    def _to_parts(self, runs: Sequence[StyledRun]) -> list[StyledPart]:
+        return [(run.text, self._run_style(run.text_style)) for run in runs]
 
-    def _style(self, text_style: TextStyle) -> Style:
+    def _run_style(self, text_style: TextStyle) -> Style:
         names = {
             TextStyle.MATCH: "match",
             TextStyle.STRIKE: "before",
@@ -186,74 +187,84 @@ class MemoryView(LineView, can_focus=False):
 
 
 def format_source(source: Source) -> str:
-    """Return the location of a source, such as `Sync.md, lines 8–12`; the path alone if the lines are not known."""
+    """Return the location of a source, such as `Sync.md, lines 8–12`; only the path if the lines are not known."""
     if not source.line_start:
         return source.path
     return f"{source.path}, {format_location(source.place, source.line_start, source.line_end, '–')}"
 
 
-def source_sentence(check: SourceCheck) -> str:
-    """Return a sentence about the state of a memory's source; "" if nothing has changed."""
+def format_source_state(check: SourceCheck) -> str:
+    """Return what has happened to a memory's source and what the user can do; "" if nothing has changed."""
     keep, forget = key_sign("memory-keep"), key_sign("memory-forget")
     if check.kind == "moved" and check.source is not None:
         follow = key_sign("memory-follow")
-        return f"Its source has moved to {format_source(check.source)}. In the list, {follow} updates the link."
+        return f"The source has moved to {format_source(check.source)}. In the list, {follow} updates the link."
     if check.kind == "changed":
         new = key_sign("memory-update")
         choices = f"{keep} keeps the memory, {new} takes the new text, {forget} forgets it"
-        return f"Its source has changed. In the list, {choices}."
+        return f"The source of the memory has changed. In the list, {choices}."
     if check.kind == "gone":
         if check.is_seen:
-            return "Its source is gone; you decided to keep the memory."
-        return f"Its source is gone; the memory keeps the text. In the list, {keep} keeps it, {forget} forgets it."
+            return "The source of the memory is gone. You decided to keep the memory."
+        return (
+            "The source of the memory is gone; the memory has its text. "
+            f"In the list, {keep} keeps the memory, {forget} forgets it."
+        )
     return ""
 
 
-def _name(shown: MemoryContent) -> str:
-    return shown.memory.path if isinstance(shown.memory, FileProblem) else shown.memory.id
+def _content_id(content: MemoryContent) -> str:
+    return content.memory.path if isinstance(content.memory, FileProblem) else content.memory.id
 
 
-Pair = tuple[Sequence[StyledRun], Sequence[StyledRun]]
-"""The left and the right side of one line on the screen."""
+SideBySideLine = tuple[Sequence[StyledRun], Sequence[StyledRun]]
+"""The left and the right half of a line on the screen: the old and the new text, as styled runs."""
 
 
-def side_by_side_rows(rows: Iterable[DiffRow], width: int) -> Iterator[Pair]:
-    """Yield the lines of both texts side by side. Each side is at most `width` cells wide."""
+def draw_side_by_side(rows: Iterable[DiffRow], width: int) -> Iterator[SideBySideLine]:
+    """Yield the old and the new text side by side, each at most `width` cells wide, with changes highlighted."""
     for row in rows:
-        left = runs_of(row.before, row.before_spans, TextStyle.STRIKE, width)
-        right = runs_of(row.after, row.after_spans, TextStyle.HIGHLIGHT, width)
+        left = wrap_line(row.before, row.before_spans, TextStyle.STRIKE, width)
+        right = wrap_line(row.after, row.after_spans, TextStyle.HIGHLIGHT, width)
         yield from zip_longest(left, right, fillvalue=())
 
 
-def stacked_rows(rows: Iterable[DiffRow], width: int) -> Iterator[Sequence[StyledRun]]:
-    """Yield the lines of both texts one below the other, with - for the old text and + for the new.
+def draw_stacked(rows: Iterable[DiffRow], width: int) -> Iterator[Sequence[StyledRun]]:
+    """Yield the old and the new text in one column, changed lines with - for the old text and + for the new.
 
-    Used where there is no room for two sides.
+    This is used where two columns do not fit into the width.
     """
     for row in rows:
         if row.is_same:
             yield from (
-                (StyledRun("  ", TextStyle.PLAIN), *runs) for runs in runs_of(row.after, (), TextStyle.PLAIN, width - 2)
+                (StyledRun("  ", TextStyle.PLAIN), *runs)
+                for runs in wrap_line(row.after, (), TextStyle.PLAIN, width - 2)
             )
             continue
         if row.before is not None:
-            for runs in runs_of(row.before, row.before_spans, TextStyle.STRIKE, width - 2):
+            for runs in wrap_line(row.before, row.before_spans, TextStyle.STRIKE, width - 2):
                 yield (StyledRun("- ", TextStyle.FAINT), *runs)
         if row.after is not None:
-            for runs in runs_of(row.after, row.after_spans, TextStyle.HIGHLIGHT, width - 2):
+            for runs in wrap_line(row.after, row.after_spans, TextStyle.HIGHLIGHT, width - 2):
                 yield (StyledRun("+ ", TextStyle.FAINT), *runs)
 
 
-def runs_of(text: str | None, spans: Sequence[Span], text_style: TextStyle, width: int) -> list[list[StyledRun]]:
-    """Return a line wrapped to `width` cells, with the spans in the style `text_style`; no rows if `text` is None."""
+def wrap_line(text: str | None, spans: Sequence[Span], text_style: TextStyle, width: int) -> list[list[StyledRun]]:
+    """Return a line of text wrapped to `width` cells, as rows of runs; no rows if `text` is None.
+
+    The parts in `spans` have the style `text_style`.
+    """
     if text is None:
         return []
-    shown = visible(text).replace("\t", " ")
+    display_text = visible(text).replace("\t", " ")
     runs: list[StyledRun] = []
     at = 0
     for span in sorted(spans, key=lambda span: span.start):
         start = max(span.start, at)
-        runs += [StyledRun(shown[at:start], TextStyle.PLAIN), StyledRun(shown[start : span.end], text_style)]
+        runs += [
+            StyledRun(display_text[at:start], TextStyle.PLAIN),
+            StyledRun(display_text[start : span.end], text_style),
+        ]
         at = max(at, span.end)
-    runs.append(StyledRun(shown[at:], TextStyle.PLAIN))
+    runs.append(StyledRun(display_text[at:], TextStyle.PLAIN))
     return wrap([run for run in runs if run.text], max(1, width), 0)

@@ -1,7 +1,7 @@
-"""Worker thread for memories: recall, offers and decisions.
+"""The worker thread for memories: it recalls them, finds similar ones, and executes the user's decisions about them.
 
-Decisions are never dropped: they run before requests, in their order. The thread starts with the first request; until
-then nothing of the memories is imported, read or indexed.
+Decisions (to keep, change or forget a memory) are never dropped: they run in their order, before requests. The thread
+starts with the first request; until then no memory is read or indexed.
 """
 
 from __future__ import annotations
@@ -25,18 +25,19 @@ if TYPE_CHECKING:
     from excerpt.text.tokens import Tokenizer
     from excerpt.tui.memory.decisions import Decision, DecisionResult
 
-_MAX_HITS = 3
-"""Maximum number of memories among the hits of a query, so that they do not displace the vault."""
-_CONFIDENT = (Confidence.STRONG, Confidence.LIKELY)
+_MAX_MEMORY_HITS = 3
+"""Maximum number of memories that are shown with the hits of a query."""
+_SHOWN_CONFIDENCES = (Confidence.STRONG, Confidence.LIKELY)
+"""Confidence of memories that are shown with the hits."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryListing:
-    """The memories that match a filter, with what the Memory tab shows about them.
+    """The memories that match the filter of the Memory tab, with what the tab shows about them.
 
-    `total` counts all memories; `unreadable` are the files that cannot be read as one. `tags` are those in use, most
-    used first. `unranked` says why memories were found by words alone, "" if they were not. `hints` suggest what else
-    may be meant by the filter.
+    `total` is the number of all memories. `unreadable` are the files that cannot be read as a memory. `tags` are all
+    tags in use, the most used first. `unranked` is the reason if memories were found by words alone, else "". `hints`
+    are sentences on what else the filter may mean.
     """
 
     recalled: tuple[RecalledMemory, ...]
@@ -49,15 +50,15 @@ class MemoryListing:
 
 @dataclass(frozen=True, slots=True)
 class FoundMemories:
-    """The memories that match a query, as hits, and all memories."""
+    """The memories that match a query, as `hits`, and all `memories`."""
 
     hits: tuple[Hit, ...]
     memories: tuple[Memory, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Offers:
-    """Memories similar to a text, and the tags in use, most used first."""
+class MergeOffers:
+    """Memories similar to a text, which the user may merge it with, and all tags in use, the most used first."""
 
     offers: tuple[SimilarMemory, ...]
     tags: tuple[str, ...]
@@ -65,14 +66,14 @@ class Offers:
 
 @dataclass
 class MemoryChanged(Message):
-    """Posted when a decision about a memory was carried out, undone or redone. `message` is the message to show."""
+    """Posted when a decision about a memory was executed, undone or redone. `message` is shown to the user."""
 
     message: str
     memory_id: str
 
 
 class MemoryWorker:
-    """Worker for the memories of one vault, on one thread. Posts the results of decisions, and failures."""
+    """Worker for the memories of one vault, in one thread. It posts MemoryChanged after decisions, and failures."""
 
     def __init__(
         self,
@@ -89,60 +90,64 @@ class MemoryWorker:
         self._store: MemoryStore | None = None
         self._recaller: Recaller | None = None
         self._tokenizer: Tokenizer | None = None
-        self._done: list[DecisionResult] = []
-        self._undone: list[DecisionResult] = []
+        self._undo_history: list[DecisionResult] = []
+        self._redo_history: list[DecisionResult] = []
 
     def close(self, wait: float = 2.0) -> None:
-        """End the thread after the pending decisions. Wait for that at most `wait` seconds."""
+        """End the thread after the queued decisions; wait at most `wait` seconds for that."""
         self._requests.close(wait)
 
-    def use(self, settings: Settings) -> None:
-        """Use other settings for recall and token counts from now on."""
-        self._requests.queue_task("settings", Priority.INDEX, partial(self._use, settings))
+    def use_settings(self, settings: Settings) -> None:
+        """Use other settings from now on, to find memories and to count tokens."""
+        self._requests.queue_task("settings", Priority.INDEX, partial(self._apply_settings, settings))
 
-    def _use(self, settings: Settings) -> None:
+    def _apply_settings(self, settings: Settings) -> None:
         self._close_recaller()
         self._settings, self._recaller, self._tokenizer = settings, None, None
 
     def recall(self, query: str, on_listing: Callable[[MemoryListing], object]) -> None:
-        """Request the memories that match a query, or all without one, for the Memory tab."""
-        self._ask("list", Priority.TAB, partial(self._list, query), on_listing)
+        """Request the memories that match `query`, or all memories if it is "", for the Memory tab."""
+        self._request("list", Priority.TAB, partial(self._list_memories, query), on_listing)
 
     def find(self, query: str, on_found: Callable[[FoundMemories], object]) -> None:
-        """Request the memories that match a query, for the Search tab. Without one, the answer has no hits."""
-        self._ask("find", Priority.BADGES, partial(self._find, query), on_found)
+        """Request the memories that match `query`, for the Search tab. If it is "", the answer has no hits."""
+        self._request("find", Priority.BADGES, partial(self._find_hits, query), on_found)
 
-    def offer(self, text: str, source: Source | None, on_offers: Callable[[Offers], object]) -> None:
-        """Request the memories similar to a text, and the tags in use."""
-        self._ask("offers", Priority.TAB, partial(self._offer, text, source), on_offers)
+    def find_merge_offers(self, text: str, source: Source | None, on_offers: Callable[[MergeOffers], object]) -> None:
+        """Request the memories similar to `text` or from the same `source`, and the tags in use."""
+        self._request("offers", Priority.TAB, partial(self._find_merge_offers, text, source), on_offers)
 
     def is_waiting(self, kind: str) -> bool:
-        """Return whether the newest request of a kind is neither answered nor failed."""
+        """Return whether the newest request of a kind has neither been answered nor failed."""
         return self._requests.is_waiting(kind)
 
     def decide(self, decision: Decision) -> None:
-        """Carry out a decision after the pending ones. This clears the redo history."""
-        self._requests.queue_step(partial(self._decide, decision))
+        """Execute a decision after those in the queue. This clears the redo history."""
+        self._requests.queue_step(partial(self._execute_decision, decision))
 
     @property
     def can_undo(self) -> bool:
-        """Whether there is a decision to undo. Pending ones count."""
-        return self._requests.has_steps or bool(self._done)
+        """Whether there is a decision to undo, executed or in the queue."""
+        return self._requests.has_steps or bool(self._undo_history)
 
     @property
     def can_redo(self) -> bool:
-        """Whether there is a decision to redo. Pending ones count."""
-        return self._requests.has_steps or bool(self._undone)
+        """Whether there is a decision to redo, or a decision in the queue that may be one."""
+        return self._requests.has_steps or bool(self._redo_history)
 
     def undo(self) -> None:
-        """Undo the last decision of this session that was not undone."""
-        self._requests.queue_step(lambda: self._step(self._done, self._undone, "Undone.", "Nothing to undo."))
+        """Undo the newest decision of this session that is not undone."""
+        self._requests.queue_step(
+            lambda: self._undo_last(self._undo_history, self._redo_history, "Undone.", "Nothing to undo.")
+        )
 
     def redo(self) -> None:
-        """Redo the decision that was undone last."""
-        self._requests.queue_step(lambda: self._step(self._undone, self._done, "Redone.", "Nothing to redo."))
+        """Redo the decision that was undone most recently."""
+        self._requests.queue_step(
+            lambda: self._undo_last(self._redo_history, self._undo_history, "Redone.", "Nothing to redo.")
+        )
 
-    def _ask(
+    def _request(
         self, kind: str, priority: Priority, run: Callable[[], Answer], on_answer: Callable[[Answer], object]
     ) -> None:
         self._requests.ask(Request(kind, priority, run, on_answer))
@@ -153,10 +158,10 @@ class MemoryWorker:
 
     # --- answers ------------------------------------------------------------------------------------------------------
 
-    def _list(self, query: str) -> MemoryListing:
+    def _list_memories(self, query: str) -> MemoryListing:
         store = self._open_store()
         everything = store.all()
-        tags = self._tags()
+        tags = self._list_tags()
         total, unreadable = len(everything.memories), everything.unreadable
         if not query and self._recaller is None:
             from excerpt.memory.recall import RecalledMemory
@@ -168,39 +173,44 @@ class MemoryWorker:
             recalled, total, unreadable, tags, recaller.unranked, tuple(hint.message for hint in recaller.hints)
         )
 
-    def _find(self, query: str) -> FoundMemories:
+    def _find_hits(self, query: str) -> FoundMemories:
         if not self._folder.is_dir() or not (memories := self._open_store().all().memories):
             return FoundMemories((), ())
-        recalled = self._open_recaller().recall(query, limit=_MAX_HITS) if query else []
-        return FoundMemories(tuple(self._hit(one) for one in recalled if one.confidence in _CONFIDENT), memories)
+        recalled = self._open_recaller().recall(query, limit=_MAX_MEMORY_HITS) if query else []
+        return FoundMemories(
+            tuple(self._make_hit(one) for one in recalled if one.confidence in _SHOWN_CONFIDENCES), memories
+        )
 
-    def _offer(self, text: str, source: Source | None) -> Offers:
+    def _find_merge_offers(self, text: str, source: Source | None) -> MergeOffers:
         if not self._folder.is_dir() or not self._open_store().all().memories:
-            return Offers((), ())
+            return MergeOffers((), ())
         from excerpt.memory.recall import find_similar_memories
 
         offered = find_similar_memories(text, source, self._open_recaller()) if text.strip() else []
-        return Offers(tuple(offered), self._tags())
+        return MergeOffers(tuple(offered), self._list_tags())
 
-    def _tags(self) -> tuple[str, ...]:
+    def _list_tags(self) -> tuple[str, ...]:
         return tuple(tag for tag, _ in self._open_store().tags())
 
-    def _decide(self, decision: Decision) -> None:
-        done = decision(self._open_store())
-        self._done.append(done)
-        self._undone.clear()
-        self._loop.post_from_thread(MemoryChanged(done.message, done.memory.id))
+    def _execute_decision(self, decision: Decision) -> None:
+        result = decision(self._open_store())
+        self._undo_history.append(result)
+        self._redo_history.clear()
+        self._loop.post_from_thread(MemoryChanged(result.message, result.memory.id))
 
-    def _step(
+    def _undo_last(
         self, history: list[DecisionResult], opposite: list[DecisionResult], message: str, empty_message: str
     ) -> None:
-        """Undo the last of `history`, and append its reversal to `opposite`."""
+        """Revert the newest decision of `history`, append its reversal to `opposite`, and post `message`.
+
+        If `history` is empty, post `empty_message` instead.
+        """
         if not history:
             self._loop.post_from_thread(MemoryChanged(empty_message, ""))
             return
-        done = history.pop().undo(self._open_store())
-        opposite.append(done)
-        self._loop.post_from_thread(MemoryChanged(message, done.memory.id))
+        result = history.pop().undo(self._open_store())
+        opposite.append(result)
+        self._loop.post_from_thread(MemoryChanged(message, result.memory.id))
 
     # --- loaded on first use ------------------------------------------------------------------------------------------
 
@@ -219,7 +229,7 @@ class MemoryWorker:
             self._recaller.store = self._open_store()
         return self._recaller
 
-    def _hit(self, recalled: RecalledMemory) -> Hit:
+    def _make_hit(self, recalled: RecalledMemory) -> Hit:
         from excerpt.model import Hit
         from excerpt.pack.memory_fragment import memory_to_fragment
         from excerpt.text.tokens import open_tokenizer

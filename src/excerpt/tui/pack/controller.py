@@ -439,7 +439,7 @@ class PackController:
         memories = self._marked_memories(marks) if self._engine.is_open else None
         self._awaits_memories = bool(marks) and memories is None
         if memories is None or not (marks or hits):
-            self._engine.forget("pack")
+            self._engine.cancel("pack")
             if memories is not None:
                 self._request = None
                 self._replace_pack(None)
@@ -498,7 +498,7 @@ class PackController:
         """Set `cost` to an estimate for the selected fragment; request the exact cost if it stays selected."""
         hit, packed = self._selected_hit(), self.newest_pack
         self._cost_timer.stop()
-        self._engine.forget("cost")
+        self._engine.cancel("cost")
         if hit is None or packed is None or hit.fragment.id in self.choices.marked_ids:
             self.cost = None
             return

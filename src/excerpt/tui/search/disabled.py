@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from excerpt.tui.key_table import ABOUT_HIT
+from excerpt.tui.key_table import HIT_ACTIONS
 
 if TYPE_CHECKING:
     from excerpt.tui.pack.panel import PackPanelSelection
@@ -60,10 +60,10 @@ def search_disabled_reason(action: str, state: SearchState, parameters: tuple[ob
 
     `parameters` are those of the action, as Textual passes them.
     """
-    if state.is_on_name and action in ABOUT_HIT:
+    if state.is_on_name and action in HIT_ACTIONS:
         return "" if action == "edit" else "The name of a note is selected, not a passage."
     applies_elsewhere = (state.is_in_panel and action in _PANEL_ACTIONS) or (state.has_correction and action == "edit")
-    needs_row = action in ABOUT_HIT or parameters == ("why",)
+    needs_row = action in HIT_ACTIONS or parameters == ("why",)
     if needs_row and state.row_kind is SelectedRowKind.NOTHING and not applies_elsewhere:
         return "This query has no hits." if state.has_query else "Nothing is listed yet: type a query first."
     if action in ("edit", "obsidian") and not (

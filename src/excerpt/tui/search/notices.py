@@ -10,7 +10,7 @@ from textual.markup import escape
 from excerpt.kinds import Confidence, Strategy
 from excerpt.text.display import format_count, visible_line
 from excerpt.tui.common.notice import EmptyState
-from excerpt.tui.index.controller import IndexState, Watch, rate_words, share_done
+from excerpt.tui.index.controller import ChangeDetection, IndexState, done_share, format_rate
 from excerpt.tui.keymap import key_sign
 
 if TYPE_CHECKING:
@@ -45,7 +45,11 @@ def search_notice(index: IndexState, vault: Path, *, first: bool = False) -> Emp
         return index.failure
     if index.is_locked:
         return EmptyState("Another excerpt is indexing this vault", "Its progress appears here.")
-    return _OPENING_NOTICE if index.status is None or index.watch is Watch.NOT_YET else _no_notes_notice(vault)
+    return (
+        _OPENING_NOTICE
+        if index.status is None or index.change_detection is ChangeDetection.NOT_YET
+        else _no_notes_notice(vault)
+    )
 
 
 def _no_notes_notice(vault: Path) -> EmptyState:
@@ -59,13 +63,13 @@ def _no_notes_notice(vault: Path) -> EmptyState:
 def _reading_notice(index: IndexState) -> EmptyState:
     progress = index.progress
     assert progress is not None
-    filled = round(share_done(progress) * _GAUGE_CELLS)
+    filled = round(done_share(progress) * _GAUGE_CELLS)
     gauge = "█" * filled + "░" * (_GAUGE_CELLS - filled)
     files = f"{progress.notes_done:,} of {format_count(progress.notes_total, 'file')}"
     if index.paused:
         continues = f"“The index” among the commands ({key_sign('palette')}) continues it."
         return EmptyState("Reading the vault is paused", f"{gauge}\n{files}", continues)
-    details = " · ".join(part for part in (files, rate_words(index.pace, progress)) if part)
+    details = " · ".join(part for part in (files, format_rate(index.build_samples, progress)) if part)
     return EmptyState(
         "Reading the vault", f"{gauge}\n{details}", "You can type already: notes read so far are searched."
     )

@@ -23,9 +23,9 @@ from excerpt.tui.common.notice import EmptyState, Notice
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.split import DEFAULT_LIST_SHARE, Split
 from excerpt.tui.engine_worker import EngineWorker
-from excerpt.tui.key_table import ABOUT_HIT
+from excerpt.tui.key_table import HIT_ACTIONS
 from excerpt.tui.keymap import key_sign
-from excerpt.tui.memory.controller import MemoryPlacement, RecallController, is_memory, window_of_memory
+from excerpt.tui.memory.controller import MemoryPlacement, RecallController, is_memory, make_memory_window
 from excerpt.tui.messages import (
     CopyRequested,
     EditRequested,
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from excerpt.tui.search.side_panel import SidePanel
     from excerpt.tui.search.strategies import StrategyChoice
 
-_HIT_ACTIONS = ABOUT_HIT | {"move", "remember", "show_view"}
+_HIT_ACTIONS = HIT_ACTIONS | {"move", "remember", "show_view"}
 """Actions that apply to a hit. While a search is pending, they are delayed until its hits are listed."""
 _BUSY_AFTER_SECONDS = 0.5
 """Seconds after which the status of the query bar says that a search is still running."""
@@ -226,7 +226,7 @@ class SearchPane(Vertical):
     @property
     def _target_memory(self) -> Memory | None:
         hit = self._target_hit
-        return self.memories.memory_of(hit.fragment.id) if hit is not None else None
+        return self.memories.find_memory(hit.fragment.id) if hit is not None else None
 
     @property
     def _answered_query(self) -> str:
@@ -245,7 +245,7 @@ class SearchPane(Vertical):
         if old.search.strategy is not settings.search.strategy:
             self.strategy = settings.search.strategy
         self._apply_decision(self.pack.apply_settings(settings.pack))
-        if self.memories.use(settings.memory):
+        if self.memories.use_settings(settings.memory):
             self._refresh_memories()
 
     def load_saved_marks(self, saved_marks: SavedMarks) -> None:
@@ -272,7 +272,7 @@ class SearchPane(Vertical):
 
     def ask_memories(self) -> None:
         """Request the memories that match the query of the result shown."""
-        self.memories.ask(self._answered_query, self.pack.choices.marks)
+        self.memories.request_memories(self._answered_query, self.pack.choices.marks)
 
     @property
     def scope(self) -> Scope:
@@ -323,8 +323,8 @@ class SearchPane(Vertical):
             return
         query = self.query_text.strip()
         if not query:
-            self._engine.forget("search")
-            self._engine.forget("marks")
+            self._engine.cancel("search")
+            self._engine.cancel("marks")
             self._end_search()
             self.result = None
             self._ask_pack()
@@ -360,11 +360,11 @@ class SearchPane(Vertical):
             self._stop_waiting()
         self._search_error = None
         self.result = result
-        self.call_after_refresh(self._engine.mark_drawn, self._engine.last_delivered)
+        self.call_after_refresh(self._engine.mark_drawn, self._engine.last_delivered_number)
         if len(result.hits) > visible_rows:
-            from excerpt.tui.questions import AskSpans
+            from excerpt.tui.questions import AskHighlights
 
-            self._engine.ask(AskSpans(result), self._handle_all_matches)
+            self._engine.ask(AskHighlights(result), self._handle_all_matches)
         if not self._is_searching and self._pending_actions:
             self.app.call_later(self._run_pending_actions)
 
@@ -476,8 +476,8 @@ class SearchPane(Vertical):
     def _show_rows(self, *, is_repeat: bool) -> None:
         """List the hits, with memories among them; `is_repeat` says that the same query was answered again."""
         if self.result is None:
-            self.memories.clear()
-        self._hits.show(self.memories.rows(self._result_hits), is_repeat=is_repeat)
+            self.memories.clear_hits()
+        self._hits.show(self.memories.merge_rows(self._result_hits), is_repeat=is_repeat)
 
     # --- the selection ------------------------------------------------------------------------------------------------
 
@@ -511,12 +511,12 @@ class SearchPane(Vertical):
 
     def _select_in_side(self, *, is_repeat: bool = False) -> None:
         hit = self.selected
-        self.side.show_selection(hit, self.result, window_of_memory(hit), is_repeat=is_repeat)
+        self.side.show_selection(hit, self.result, make_memory_window(hit), is_repeat=is_repeat)
 
     def _handle_memories(self, answer: FoundMemories) -> None:
         listed = self.result is not None
         changes = listed and bool(answer.hits or self.memories.has_memories)
-        self.memories.store_answer(answer, has_list=listed)
+        self.memories.store_answer(answer, has_hit_list=listed)
         if changes:
             selected = self.selected
             self._show_rows(is_repeat=True)
@@ -742,7 +742,7 @@ class SearchPane(Vertical):
         spans.update((hit.fragment.id, hit.spans) for hit in rows.hits)
         fragment_id = next((each for each in fragment_ids if each in spans), fragment_ids[0])
         rows.select_fragment(fragment_id)
-        window = self.memories.window_of(fragment_id)
+        window = self.memories.memory_window(fragment_id)
         if window is not None:
             self.side.show_memory(window)
         else:
@@ -759,7 +759,7 @@ class SearchPane(Vertical):
         from excerpt.model import Source
 
         row = self.pack_panel.selected_pack
-        memory = self.memories.memory_of(row.path) if row is not None else None
+        memory = self.memories.find_memory(row.path) if row is not None else None
         if memory is not None:
             self.post_message(MemoryEditRequested(memory))
         elif row is not None:
@@ -898,7 +898,7 @@ class SearchPane(Vertical):
 
     def action_memories(self) -> None:
         """Switch the placement of memories: among the hits, before the hits, or not shown."""
-        self.memories.next_placement()
+        self.memories.select_next_placement()
         placement = self.memories.placement
         is_off = placement is MemoryPlacement.OFF
         self.notify("Memories are not shown in the search." if is_off else f"Memories are shown {placement}.")

@@ -45,7 +45,7 @@ class PassageController:
 
     def show_memory(self, window: NoteWindow | None) -> None:
         """Show the drawn text of a memory, or nothing if None, and clear the history of links."""
-        self._engine.forget("window")
+        self._engine.cancel("window")
         self._back_stack.clear()
         self.location, self.window = None, window
         self._on_change()

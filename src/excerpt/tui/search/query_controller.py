@@ -66,7 +66,7 @@ class QueryController:
         self._warning_check_timer.stop()
         self._settle_timer.stop()
         if not self._query().strip():
-            self._engine.forget("reading")
+            self._engine.cancel("reading")
             return
         self._ask_interpretation(on_answer, is_thorough=False)
 
@@ -80,10 +80,10 @@ class QueryController:
         self._settle_timer.schedule(_SETTLED_SECONDS, on_settled)
 
     def _ask_interpretation(self, on_answer: Callable[[QueryInterpretation], object], *, is_thorough: bool) -> None:
-        from excerpt.tui.questions import AskReading
+        from excerpt.tui.questions import AskInterpretation
 
         query = self._query()
-        self._engine.ask(AskReading(query, is_thorough), self._ignore_if_query_changed(query, on_answer))
+        self._engine.ask(AskInterpretation(query, is_thorough), self._ignore_if_query_changed(query, on_answer))
 
     def _ignore_if_query_changed(self, query: str, on_answer: Callable[[Answer], object]) -> Callable[[Answer], object]:
         """Return a function that calls `on_answer` only if `query` is still the current query."""
@@ -159,7 +159,7 @@ class QueryController:
         """Request completions of a word; with None, cancel the pending request."""
         self.cursor_token = cursor_token
         if cursor_token is None:
-            self._engine.forget("complete")
+            self._engine.cancel("complete")
             return
         from excerpt.tui.questions import AskCompletions
 
@@ -184,12 +184,12 @@ class QueryController:
         ):
             self.ask_completions(cursor_token, on_answer)
             return True
-        self._engine.forget("complete")
+        self._engine.cancel("complete")
         return False
 
     def dismiss_completions(self) -> None:
         """Cancel completions, and offer none for the current word, because the user has closed their menu."""
-        self._engine.forget("complete")
+        self._engine.cancel("complete")
         self._dismissed_word_start = self.cursor_token.start if self.cursor_token is not None else -1
 
     def ask_suggestions(self, on_answer: Callable[[Sequence[Suggestion]], object]) -> None:

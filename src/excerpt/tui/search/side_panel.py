@@ -142,7 +142,7 @@ class SidePanel(Vertical):
             engine, line_at_top=lambda: self.preview.line_at_top, on_change=self._show_window
         )
         self.insight = InsightController(
-            engine, self.set_timer, query=query, set_query=set_query, on_change=self._handle_related_step
+            engine, self.set_timer, get_query=query, set_query=set_query, on_change=self._handle_related_step
         )
         self.preview = Preview(id="preview", classes="view")
         self.related = RelatedPanel(self.insight, id="related", classes="view")
@@ -182,7 +182,7 @@ class SidePanel(Vertical):
         elif hit is None or memory is not None:
             self.passages.show_memory(memory)
         else:
-            self.passages.show_fragment(Location.of(hit), self._answered_query)
+            self.passages.show_fragment(Location.from_hit(hit), self._answered_query)
         self.insight.clear_trail()
         self._mark_views_outdated()
 
@@ -256,11 +256,11 @@ class SidePanel(Vertical):
         """Mark all views but the passage as outdated, and request the visible one after a pause in changes."""
         self._outdated_views = {PanelView.WHY, PanelView.RELATED, PanelView.MAP}
         if self.view in self._outdated_views and self.display:
-            self.insight.call_when_settled(self._request_current_view)
+            self.insight.schedule_request(self._request_current_view)
 
     def _request_current_view(self) -> None:
         """Request the content of the current view, unless the view is up to date."""
-        self.insight.stop_waiting()
+        self.insight.cancel_scheduled_request()
         if self.view not in self._outdated_views:
             return
         self._outdated_views.discard(self.view)
@@ -304,7 +304,7 @@ class SidePanel(Vertical):
         if location is not None:
             self.passages.go_to(location)
         elif self.passages.is_linked_passage and self._hit is not None:
-            self.passages.show_fragment(Location.of(self._hit), self._answered_query)
+            self.passages.show_fragment(Location.from_hit(self._hit), self._answered_query)
         self._outdated_views.add(PanelView.RELATED)
         self._request_current_view()
 
@@ -345,7 +345,7 @@ class SidePanel(Vertical):
         no passage.
         """
         if self.view is PanelView.MAP:
-            self.map.toggle()
+            self.map.toggle_branch()
             return True
         if self.view is PanelView.RELATED and (reason := self.related.reason) is not None and reason.fragment is None:
             self.post_message(EditRequested(reason.path, reason.line))

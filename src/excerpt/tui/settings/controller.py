@@ -1,4 +1,4 @@
-"""The settings in effect, and changes of the settings files."""
+"""The settings in effect, and the detection of changed settings files."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from excerpt.settings import Paths, Settings, load_vault_settings
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-Part = TypeVar("Part", bound="DataclassInstance")
+SettingsPart = TypeVar("SettingsPart", bound="DataclassInstance")
 
-Stamps = tuple[tuple[int, int] | None, ...]
-"""Time of change (ns) and size of each settings file; None for a file that does not exist."""
+FileStamps = tuple[tuple[int, int] | None, ...]
+"""Modification time (ns) and size (bytes) of each settings file; None for a file that does not exist."""
 
 
 class SettingsController:
-    """The owner of the settings in effect, which follows the files of a vault.
+    """Holds the settings in effect and applies changes of the settings files of a vault.
 
-    A temporary choice (a strategy by key, plain mode by option) stays until a file changes that setting.
+    A temporary choice, such as plain mode by an option, stays until a file changes that setting.
     """
 
     def __init__(self, vault: Path, settings: Settings, user_paths: Paths) -> None:
@@ -31,46 +31,46 @@ class SettingsController:
         self._vault = vault
         self._user_paths = user_paths
         self._file_settings: Settings | None = None
-        self._stamps: Stamps = ()
+        self._stamps: FileStamps = ()
 
-    async def begin(self) -> None:
-        """Read the files, to recognise later changes."""
+    async def start_watching(self) -> None:
+        """Read the settings files, so that later changes of them can be detected."""
         self._stamps = await asyncio.to_thread(self._read_stamps)
         with suppress(ExcerptError):
             self._file_settings = await asyncio.to_thread(load_vault_settings, self._vault, self._user_paths)
 
     async def have_files_changed(self) -> bool:
-        """Return whether a file has changed since it was read last."""
+        """Return whether a settings file has changed since the files were read."""
         return await asyncio.to_thread(self._read_stamps) != self._stamps
 
-    async def read(self) -> Settings:
-        """Apply what has changed in the files, and return the previous settings.
+    async def apply_file_changes(self) -> Settings:
+        """Read the files, apply the settings that have changed in them, and return the previous settings in effect.
 
-        Raises ExcerptError if a file is invalid, and then leaves the settings as they are.
+        If a file is invalid, this raises ExcerptError and the settings in effect stay.
         """
         self._stamps = await asyncio.to_thread(self._read_stamps)
         file_settings = await asyncio.to_thread(load_vault_settings, self._vault, self._user_paths)
         previous_files, self._file_settings = self._file_settings or self.in_effect, file_settings
-        before, self.in_effect = self.in_effect, _merge_changes(self.in_effect, previous_files, file_settings)
+        before, self.in_effect = self.in_effect, _apply_changes(self.in_effect, previous_files, file_settings)
         return before
 
-    def make_file(self, file: Path) -> None:
+    def create_file(self, file: Path) -> None:
         """Write a settings file that sets nothing, unless the file exists. Raises OSError."""
         from excerpt.settings_file import new_settings_text
-        from excerpt.tui.keymap import bindable
+        from excerpt.tui.keymap import bindable_actions
 
         of_vault = file != self._user_paths.settings_file
         if not file.exists():
             file.parent.mkdir(parents=True, exist_ok=True)
-            text = new_settings_text(self._user_paths, self._vault if of_vault else None, bindable())
+            text = new_settings_text(self._user_paths, self._vault if of_vault else None, bindable_actions())
             file.write_text(text, encoding="utf-8")
 
-    def _read_stamps(self) -> Stamps:
+    def _read_stamps(self) -> FileStamps:
         files = (self._user_paths.settings_file, self._user_paths.vault_settings_file(self._vault))
-        return tuple(_stamp(file) for file in files)
+        return tuple(_file_stamp(file) for file in files)
 
 
-def _stamp(file: Path) -> tuple[int, int] | None:
+def _file_stamp(file: Path) -> tuple[int, int] | None:
     try:
         status = file.stat()
     except OSError:
@@ -78,14 +78,14 @@ def _stamp(file: Path) -> tuple[int, int] | None:
     return status.st_mtime_ns, status.st_size
 
 
-def _merge_changes(current_settings: Part, before: Part, after: Part) -> Part:
-    """Return `current_settings` with the new value of every setting that differs between `before` and `after`.
+def _apply_changes(current_settings: SettingsPart, before: SettingsPart, after: SettingsPart) -> SettingsPart:
+    """Return `current_settings` with the new value of each setting that differs between `before` and `after`.
 
-    A temporary choice, on the command line or by a key, stays if the files did not change that setting.
+    `before` and `after` are the settings of the files. Temporary choices that the files did not change stay.
     """
     changes: dict[str, Any] = {}
     for setting in fields(current_settings):
         old, new, value = (getattr(each, setting.name) for each in (before, after, current_settings))
         if old != new:
-            changes[setting.name] = _merge_changes(value, old, new) if is_dataclass(value) else new
+            changes[setting.name] = _apply_changes(value, old, new) if is_dataclass(value) else new
     return replace(current_settings, **changes)

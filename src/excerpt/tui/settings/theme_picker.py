@@ -1,4 +1,4 @@
-"""The theme picker, which shows the whole screen in the selected theme."""
+"""The dialog that chooses a theme. Meanwhile the whole screen is shown in the selected theme."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from excerpt.tui.common.strips import line
 from excerpt.tui.keymap import key_sign
 
 _SHOW_DELAY_SECONDS = 0.06
-"""Seconds on a row before its theme is shown: applying a theme takes as long as some frames."""
+"""Seconds that a row must be selected before its theme is shown, since applying a theme takes several frames."""
 
 
 class ThemeList(RowList):
-    """The list of themes, with name and kind."""
+    """The list of themes, one row each: the name, and at the right whether it is dark or light."""
 
     ROW_HEIGHT = 1
     BINDINGS: ClassVar[list[BindingType]] = bindings("Themes, with the list focused")
@@ -36,7 +36,7 @@ class ThemeList(RowList):
     """
 
     def __init__(self, rows: Sequence[tuple[str, str]]) -> None:
-        """Prepare the list; `rows` are names and kinds."""
+        """Prepare the list; `rows` are pairs of a theme's name and its kind, such as "dark"."""
         super().__init__(id="themes")
         self.rows = tuple(rows)
 
@@ -51,7 +51,7 @@ class ThemeList(RowList):
 
 
 class ThemePicker(Dialog[str]):
-    """The dialog that chooses a theme, dismissed with its name; if it is closed, the previous theme is restored."""
+    """The dialog that chooses a theme. Its result is the theme's name, or None if the previous theme is kept."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Themes")
 
@@ -64,11 +64,11 @@ class ThemePicker(Dialog[str]):
     }
     """
 
-    def __init__(self, names: Sequence[str], own: frozenset[str]) -> None:
-        """Prepare the dialog; `own` are the names of the user's own themes."""
+    def __init__(self, names: Sequence[str], own_names: frozenset[str]) -> None:
+        """Prepare the dialog. `names` are all themes to choose from, `own_names` are the user's own among them."""
         super().__init__()
         self._names = tuple(names)
-        self._own = own
+        self._own_names = own_names
         self._previous_theme = ""
         self._debouncer = Debouncer(self.set_timer)
 
@@ -76,7 +76,7 @@ class ThemePicker(Dialog[str]):
         with Vertical(classes="box") as box:
             box.border_title = "Theme"
             box.border_subtitle = Content(f"{key_sign('themes-keep')} keep · {key_sign('dialog-leave')} back")
-            rows = ThemeList([(name, self._kind(name)) for name in self._names])
+            rows = ThemeList([(name, self._theme_kind(name)) for name in self._names])
             rows.styles.height = len(self._names)
             yield rows
 
@@ -86,16 +86,16 @@ class ThemePicker(Dialog[str]):
         rows.redraw_rows(self._names.index(self._previous_theme))
         rows.focus()
 
-    def _kind(self, name: str) -> str:
+    def _theme_kind(self, name: str) -> str:
         theme = self.app.get_theme(name)
         kind = "dark" if theme is None or theme.dark else "light"
-        return f"yours, {kind}" if name in self._own else kind
+        return f"yours, {kind}" if name in self._own_names else kind
 
     def on_row_list_moved(self, event: RowList.Moved) -> None:
         event.stop()
-        self._debouncer.schedule(_SHOW_DELAY_SECONDS, partial(self._show, self._names[event.row]))
+        self._debouncer.schedule(_SHOW_DELAY_SECONDS, partial(self._apply_theme, self._names[event.row]))
 
-    def _show(self, name: str) -> None:
+    def _apply_theme(self, name: str) -> None:
         if self.is_current:
             self.app.theme = name
 

@@ -1,7 +1,7 @@
-"""Theme files: those shipped with excerpt, and the user's own in `themes/` of the settings folder.
+"""Theme files: those shipped with excerpt, and the user's own in the folder `themes` of the settings folder.
 
-A file may define few colours, even two: the others are derived, so that text stays readable. Variables of Textual's own
-widgets are set to excerpt's, because theirs are blends whose contrast a theme cannot control.
+A file may define as few as two colours: the others are derived from them, so that text stays readable. The variables of
+Textual's widgets are set to colours of excerpt, because their defaults are blends whose contrast a theme cannot set.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from excerpt.state_files import read_text
 
 _PACKAGE_FOLDER = Path(__file__).parents[1] / "themes"
 _SOURCE_FOLDER = Path(__file__).parents[4] / "themes"
-_DEFAULT = "excerpt-dark"
+_DEFAULT_THEME = "excerpt-dark"
 
 DARK_DEFAULTS = {
     "text-soft": "#a3a9b6",
@@ -42,9 +42,9 @@ LIGHT_DEFAULTS = {
     "ink-code": "#7a3e9d",
     "surface-active": "#e3ecf7",
 }
-"""Defaults of excerpt's own variables, for Textual's themes and for what a file's colours do not determine."""
+"""Defaults of excerpt's own theme variables, used with Textual's themes and if a theme file does not set them."""
 
-_TEXTUAL_VARIABLES = {
+_SOURCE_OF_TEXTUAL_VARIABLE = {
     "text": "foreground",
     "text-muted": "text-soft",
     "text-disabled": "text-faint",
@@ -69,7 +69,7 @@ _TEXTUAL_VARIABLES = {
     **{f"text-{kind}": kind for kind in ("primary", "secondary", "accent", "success", "warning", "error")},
     **{f"{kind}-muted": "panel" for kind in ("primary", "secondary", "accent", "success", "warning", "error")},
 }
-"""The theme variable used for each variable of Textual's widgets."""
+"""For each theme variable of Textual's widgets, the variable or colour whose value it gets."""
 
 TEXTUAL_CSS = """
 Input:focus, TextArea:focus { background-tint: $background 0%; }
@@ -86,11 +86,11 @@ CommandPalette {
     SearchIcon { color: $accent; }
 }
 """
-"""CSS for Textual's widgets, without tints and dimmed text, whose contrast a theme cannot control."""
+"""CSS for Textual's widgets that removes tints and dimmed text, whose contrast a theme cannot control."""
 
 
 class _ThemeFile(msgspec.Struct, forbid_unknown_fields=True):
-    """A theme file: colours as `#rrggbb` or CSS names."""
+    """The fields of a theme file. Colours are `#rrggbb` or CSS names. `variables` set theme variables by name."""
 
     primary: str
     dark: bool = True
@@ -107,14 +107,14 @@ class _ThemeFile(msgspec.Struct, forbid_unknown_fields=True):
     variables: dict[str, str] = msgspec.field(default_factory=dict)
 
 
-def theme_files(own: Path) -> dict[str, Path]:
-    """Return theme names with their files; the user's own take precedence over shipped ones."""
-    folders = (_PACKAGE_FOLDER if _PACKAGE_FOLDER.is_dir() else _SOURCE_FOLDER, own)
+def find_theme_files(own_folder: Path) -> dict[str, Path]:
+    """Return the theme files by theme name. A file in the user's folder replaces a shipped one of the same name."""
+    folders = (_PACKAGE_FOLDER if _PACKAGE_FOLDER.is_dir() else _SOURCE_FOLDER, own_folder)
     return {file.stem: file for folder in folders for file in sorted(folder.glob("*.toml"))}
 
 
 def load_theme(file: Path) -> Theme:
-    """Return the theme of a file, named after it. Raises SettingsError."""
+    """Read a theme file and return its theme, named after the file. Raises SettingsError if it is invalid."""
     try:
         theme_file = msgspec.convert(tomllib.loads(read_text(file, MAX_SETTINGS_BYTES)), _ThemeFile)
         for value in (*msgspec.structs.asdict(theme_file).values(), *theme_file.variables.values()):
@@ -123,20 +123,20 @@ def load_theme(file: Path) -> Theme:
     except (OSError, ValueError, RecursionError, ColorParseError) as error:
         raise SettingsError(f"The theme {file} cannot be used: {error}.") from error
     values = msgspec.structs.asdict(theme_file)
-    own = values.pop("variables")
+    own_variables = values.pop("variables")
     colours = {**Theme(name=file.stem, **values).to_color_system().generate()}
     derived = {
         **_derive_variables(
             Color.parse(colours["foreground"]), Color.parse(colours["background"]), dark=theme_file.dark
         ),
-        **own,
+        **own_variables,
     }
-    textual = {name: derived.get(source) or colours[source] for name, source in _TEXTUAL_VARIABLES.items()}
+    textual = {name: derived.get(source) or colours[source] for name, source in _SOURCE_OF_TEXTUAL_VARIABLE.items()}
     return Theme(name=file.stem, variables={**textual, **derived}, **values)
 
 
 def _derive_variables(foreground: Color, background: Color, *, dark: bool) -> dict[str, str]:
-    """Return excerpt's own variables for a theme, derived from its foreground and background."""
+    """Return excerpt's own theme variables, derived from a theme's foreground and background colours."""
     return {
         **(DARK_DEFAULTS if dark else LIGHT_DEFAULTS),
         "text-soft": foreground.blend(background, 0.25).hex,
@@ -146,17 +146,17 @@ def _derive_variables(foreground: Color, background: Color, *, dark: bool) -> di
 
 
 class ThemeController:
-    """The theme files, including those in the folder `own`, and the detection of changed ones."""
+    """Loads themes from the shipped files and from the user's `own_folder`, and detects changed files."""
 
-    def __init__(self, own: Path) -> None:
-        self._own = own
-        self._files = theme_files(own)
+    def __init__(self, own_folder: Path) -> None:
+        self._own_folder = own_folder
+        self._files = find_theme_files(own_folder)
         self._last_stamp = ("", 0)
 
-    def first(self, name: str, known: Mapping[str, Theme]) -> tuple[Theme, list[str]]:
-        """Return the theme for the first frame, and problems.
+    def load_first(self, name: str, registered_themes: Mapping[str, Theme]) -> tuple[Theme, list[str]]:
+        """Return the theme `name` for the first frame, and one sentence for each problem.
 
-        It is that of a file, else one of `known`, else the default.
+        The theme is read from its file, else taken from `registered_themes` (by name), else it is the default theme.
         """
         file = self._files.get(name)
         problems = []
@@ -165,29 +165,34 @@ class ThemeController:
                 return load_theme(file), []
             except SettingsError as error:
                 problems = [str(error)]
-        elif name not in known:
+        elif name not in registered_themes:
             problems = [f"There is no theme called {name}."]
-        return known[name] if name in known else load_theme(self._files[_DEFAULT]), problems
+        return registered_themes[name] if name in registered_themes else load_theme(
+            self._files[_DEFAULT_THEME]
+        ), problems
 
-    def others(self, known: Collection[str]) -> tuple[list[Theme], list[str]]:
-        """Return the themes of files except those `known`, and problems. Meant to run in a thread."""
+    def load_others(self, known_names: Collection[str]) -> tuple[list[Theme], list[str]]:
+        """Return the themes of all files but those in `known_names`, and one sentence for each problem.
+
+        This reads many files: call it in a thread.
+        """
         themes: list[Theme] = []
         problems: list[str] = []
         for name, file in self._files.items():
-            if name not in known:
+            if name not in known_names:
                 try:
                     themes.append(load_theme(file))
                 except SettingsError as error:
                     problems.append(str(error))
         return themes, problems
 
-    def changed(self, name: str) -> Theme | None:
-        """Return the user's own theme `name` if its file has changed since the last call; else None.
+    def load_if_changed(self, name: str) -> Theme | None:
+        """Return the user's own theme `name` if its file has changed since the last call for this name; else None.
 
-        Raises SettingsError if it has become invalid.
+        Raises SettingsError if the file has become invalid.
         """
         file = self._files.get(name)
-        if file is None or file.parent != self._own:
+        if file is None or file.parent != self._own_folder:
             return None
         try:
             stamp = name, file.stat().st_mtime_ns
@@ -196,17 +201,23 @@ class ThemeController:
         last_stamp, self._last_stamp = self._last_stamp, stamp
         return load_theme(file) if last_stamp[0] == name and last_stamp != stamp else None
 
-    def list_choices(self, known: Collection[str], current: str) -> tuple[list[str], frozenset[str]]:
-        """Return the names to choose from, including the current one, and which of them are the user's own."""
-        names = [name for name in self._files if name in known]
-        own = frozenset(name for name, file in self._files.items() if file.parent == self._own)
-        return names if current in names else [*names, current], own
+    def list_theme_names(self, known_names: Collection[str], current: str) -> tuple[list[str], frozenset[str]]:
+        """Return the names of the themes to choose from, and which of them are the user's own.
+
+        These are the file themes in `known_names` and the `current` theme.
+        """
+        names = [name for name in self._files if name in known_names]
+        own_names = frozenset(name for name, file in self._files.items() if file.parent == self._own_folder)
+        return names if current in names else [*names, current], own_names
 
 
-def keep_theme(user_paths: Paths, vault: Path | None, name: str) -> Path:
-    """Write the theme into the settings file it is read from: the vault's if that sets one. Raises SettingsError."""
+def save_theme(user_paths: Paths, vault: Path | None, name: str) -> Path:
+    """Write the theme's name into the settings, and return the file.
+
+    This is the vault's settings file if that sets a theme, else the user's. Raises SettingsError.
+    """
     from excerpt.settings_file import change_setting, new_settings_text
-    from excerpt.tui.keymap import bindable
+    from excerpt.tui.keymap import bindable_actions
 
     file = user_paths.settings_file
     if vault is not None:
@@ -214,5 +225,5 @@ def keep_theme(user_paths: Paths, vault: Path | None, name: str) -> Path:
         with suppress(OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
             if "theme" in tomllib.loads(read_text(of_vault, MAX_SETTINGS_BYTES)).get("screen", {}):
                 file = of_vault
-    change_setting(file, "screen.theme", name, new_settings_text(user_paths, None, bindable()))
+    change_setting(file, "screen.theme", name, new_settings_text(user_paths, None, bindable_actions()))
     return file
