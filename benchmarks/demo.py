@@ -95,7 +95,7 @@ def stand_ins(home: Path) -> Iterator[None]:
     tool.write_text("#!/bin/sh\ncat > /dev/null\n")
     tool.chmod(0o755)
     before, os.environ["PATH"] = os.environ["PATH"], f"{tool.parent}{os.pathsep}{os.environ['PATH']}"
-    setattr(clipboard, "_short", lambda file: "~/.local/state/excerpt/copies/copy.md")  # noqa: B010, ARG005
+    setattr(clipboard, "_abbreviate_home", lambda file: "~/.local/state/excerpt/copies/copy.md")  # noqa: B010, ARG005
     try:
         yield
     finally:

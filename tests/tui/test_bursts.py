@@ -221,7 +221,7 @@ async def test_keys_in_one_read_with_those_of_dialogs_without_a_field(
     scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(IndexController, "ask", lambda _index, command: asked.append(command))
+    monkeypatch.setattr(IndexController, "send_command", lambda _index, command: asked.append(command))
     async with scripted.run_test(size=(80, 24)) as pilot:
         await until_tabs(pilot)
         await show_results(pilot)
