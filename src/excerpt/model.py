@@ -245,7 +245,7 @@ class Result:
     elapsed_ms: float
     generation: int
     hints: tuple[QueryHint, ...] = ()
-    confidence: Confidence | None = Confidence.NOTHING
+    confidence: Confidence | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object that `excerpt search` writes."""

@@ -29,7 +29,7 @@ from excerpt.errors import ExcerptError
 from excerpt.insight.overview_parts import Overview, SourceLocation
 from excerpt.insight.render import render_markdown
 from excerpt.insight.suggest import Completion, Direction, Suggestion
-from excerpt.kinds import Strategy
+from excerpt.kinds import Confidence, Strategy
 from excerpt.model import Hit, Result, Span, Status
 from excerpt.search.engine import Engine
 from excerpt.search.explain_note import Absence, AbsenceKind, NoteExplanation
@@ -304,7 +304,10 @@ class ScriptedEngine(EngineWorker):
         has_all = any(all(word in fragment.text.casefold() for word in words) for fragment, _ in ranked)
         hits = [ranked_hit(fragment, spans, rank, has_all) for rank, (fragment, spans) in enumerate(ranked)]
         primary = Strategy.PROXIMITY if strategy is Strategy.AUTO else strategy
-        return Result(query, strategy, primary, tuple(hits), len(hits), 6.2, STATUS.generation)
+        labels = [hit.confidence for hit in hits[:5] if hit.confidence is not None]
+        confidence = min(labels, key=list(Confidence).index, default=Confidence.NOTHING)
+        result = Result(query, strategy, primary, tuple(hits), len(hits), 6.2, STATUS.generation)
+        return replace(result, confidence=confidence)
 
     def ask(
         self,
