@@ -507,7 +507,7 @@ class Vault:
 
         return overview(self._loaded(), topic, DEFAULT_BUDGET_TOKENS if budget is None else budget)
 
-    def render_markdown(self, overview: Overview) -> str:
+    def as_markdown(self, overview: Overview) -> str:
         """Return an overview as Markdown within its budget; "" if nothing was found or nothing fits."""
         from excerpt.insight.render import render_markdown
 

@@ -72,7 +72,7 @@ def room(data: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         (Input, "cursor_blink"),
         (TextArea, "cursor_blink"),
         (clipboard, "_short"),
-        (memory_store, "now"),
+        (memory_store, "format_current_time"),
         (recall, "MIN_RECALL_COSINE"),
     ):
         monkeypatch.setattr(owner, name, getattr(owner, name))

@@ -296,7 +296,7 @@ async def test_the_first_line_alarms_only_where_something_failed(
         ("pack", {"query": ""}, "The query is empty."),
         ("search", {"query": "hive", "strategy": "best"}, "There are: auto, adaptive"),
         ("read", {"source": "Hivs"}, "Did you mean Hives.md?"),
-        ("read", {"source": "Hives:900"}, "Hives.md has 6 lines"),
+        ("read", {"source": "Hives:900"}, "Hives.md has no line"),
         ("read", {"source": ""}, "There is no source."),
         ("search", {"query": "hive", "vault": "wasps"}, "Vaults: bees"),
         ("search", {"query": "hive", "limit": 900}, "less than or equal to 50"),

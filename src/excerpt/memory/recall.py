@@ -510,8 +510,8 @@ def find_similar_memories(
 ) -> list[SimilarMemory]:
     """Return at most MAX_SIMILAR_MEMORIES with which a new memory of `text` and `source` could be merged.
 
-    Memories about the same lines come first, then the nearest in meaning. With `located_memories`, a memory whose source has
-    moved in the vault is compared by its present lines.
+    Memories about the same lines come first, then the nearest in meaning. With `located_memories`, a memory whose
+    source has moved in the vault is compared by its present lines.
     """
     near = {
         memory.id: (memory, cosine) for memory, cosine in recaller.near(text, MIN_MERGE_COSINE, MAX_SIMILAR_MEMORIES)
