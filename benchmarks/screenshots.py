@@ -113,7 +113,7 @@ def some_memories() -> None:
     )
     for day, text, tags, why, path, query in kept:
         source = Source(path, 5, 5, digest_of_text(text)) if path else None
-        setattr(store_module, "now", lambda day=day: f"{day}T09:30:00+00:00")  # noqa: B010 - mypy knows no such name
+        setattr(store_module, "format_current_time", lambda day=day: f"{day}T09:30:00+00:00")  # noqa: B010
         store.remember(text, tags.split(","), why, source, query=query)
 
 

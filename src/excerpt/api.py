@@ -531,7 +531,7 @@ class Vault:
 
         return overview(self._load_engine(), topic, DEFAULT_BUDGET_TOKENS if budget is None else budget)
 
-    def render_markdown(self, overview: Overview) -> str:
+    def as_markdown(self, overview: Overview) -> str:
         """Return an overview as Markdown within its token budget; "" if it found nothing or nothing fits."""
         from excerpt.insight.render import render_markdown
 

@@ -298,7 +298,7 @@ async def test_the_first_line_alarms_only_where_something_failed(
         ("pack", {"query": ""}, "The query is empty."),
         ("search", {"query": "hive", "strategy": "best"}, "Choose one of: auto, adaptive"),
         ("read", {"source": "Hivs"}, "Did you mean Hives.md?"),
-        ("read", {"source": "Hives:900"}, "it has 6 lines"),
+        ("read", {"source": "Hives:900"}, "it has 6 line"),
         ("read", {"source": ""}, "The source is empty."),
         ("search", {"query": "hive", "vault": "wasps"}, "Name one of these vaults: bees"),
         ("search", {"query": "hive", "limit": 900}, "less than or equal to 50"),

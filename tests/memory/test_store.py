@@ -397,7 +397,7 @@ def test_an_id_that_is_not_there_is_an_error_that_says_so(store: MemoryStore, ac
 
 def test_what_is_not_forgotten_cannot_be_restored(store: MemoryStore) -> None:
     memory = store.remember("text")
-    with pytest.raises(MemoryUnusableError, match="not forgotten"):
+    with pytest.raises(MemoryUnusableError, match="was not forgotten"):
         store.restore(memory.id)
 
 

@@ -319,7 +319,7 @@ async def test_hits_that_answer_nothing_stand_faint_under_an_honest_line(app: Ex
         title = hit_list_of(app).get_component_styles("hit--title")
         sure = pane.result
         assert sure is not None
-        pane.result = replace(sure, hits=tuple(replace(hit, confidence=Confidence.NOTHING) for hit in sure.hits))
+        pane.result = replace(sure, confidence=Confidence.NOTHING)
         await pilot.pause()
         assert found.border_title == "No note answers this; the nearest are below"
         faint = hit_list_of(app).get_component_styles("hit--title")
