@@ -525,7 +525,7 @@ class Vault:
     def overview(self, topic: str, *, budget: int | None = None) -> Overview:
         """Return an overview of the notes about `topic`, which is parsed as a query.
 
-        `render_markdown` turns it into at most `budget` tokens, by default 800.
+        `as_markdown` turns it into at most `budget` tokens, by default 800.
         """
         from excerpt.insight.overview import DEFAULT_BUDGET_TOKENS, overview
 
