@@ -137,7 +137,7 @@ async def test_a_tab_that_was_gone_to_while_the_app_began_stays(
         await may_go_on.wait()
 
     monkeypatch.setattr(SearchPane, "open_query_store", read_slowly)
-    monkeypatch.setattr(SearchPane, "restore", lambda *_: resumed.set())
+    monkeypatch.setattr(SearchPane, "load_saved_marks", lambda *_: resumed.set())
     async with scripted.run_test(size=(120, 30)) as pilot:
         bar = screen_of(scripted).query_one(TabBar)
         async with asyncio.timeout(30):  # the screen is blocked, so that a pilot would wait for it
