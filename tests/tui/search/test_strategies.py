@@ -107,7 +107,7 @@ async def test_a_strategy_that_the_query_forces_is_said_to_stand_there(scripted:
         await open_comparison(pilot)
         await pilot.press("enter")
         await until(
-            pilot, lambda: any("remove its !" in toast.message for toast in scripted._notifications), "the toast"
+            pilot, lambda: any("Remove the !" in toast.message for toast in scripted._notifications), "the toast"
         )
         assert pane.strategy is Strategy.AUTO
 

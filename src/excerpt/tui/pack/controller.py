@@ -560,7 +560,7 @@ def parse_budget(text: str) -> int | str:
     tokens = int(digits[:9]) * (1_000 if thousands else 1)
     if _MIN_BUDGET_TOKENS <= tokens <= _MAX_BUDGET_TOKENS:
         return tokens
-    return f"A budget has at least {_MIN_BUDGET_TOKENS} tokens and at most {_MAX_BUDGET_TOKENS:,}."
+    return f"A budget is between {_MIN_BUDGET_TOKENS} and {_MAX_BUDGET_TOKENS:,} tokens."
 
 
 def next_budget(budget: int, steps: int) -> int:
