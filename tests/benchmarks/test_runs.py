@@ -71,7 +71,7 @@ def room(data: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         (sys, "argv"),
         (Input, "cursor_blink"),
         (TextArea, "cursor_blink"),
-        (clipboard, "_short"),
+        (clipboard, "_abbreviate_home"),
         (memory_store, "format_current_time"),
         (recall, "MIN_RECALL_COSINE"),
     ):
