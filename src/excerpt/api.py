@@ -348,7 +348,10 @@ class Vault:
         return self._snapshot.fragment(fragment_id)
 
     def fragments(self, note: str) -> tuple[Fragment, ...]:
-        """Return the fragments of a note, in the order of the note."""
+        """Return the fragments of the note at a path, or with a title or alias, in the order of the note.
+
+        Raises NotFoundError if there is no such note.
+        """
         from excerpt.insight.notes import find_note
 
         return tuple(self._snapshot.note_fragments(find_note(self._snapshot, note)))

@@ -63,7 +63,7 @@ def test_escape_sequences_in_names_are_shown_and_not_obeyed(shell: Mapping[str, 
         app.press("tab", "esc", "ctrl+g")
         app.wait_for("Search for commands")
         app.type("The index")
-        app.wait_for("its progress")
+        app.wait_for("skipped files and the reasons")
         app.press("enter")
         app.wait_for("Skipped Trap␊␛]0;owned␇")
         app.press("ctrl+q")

@@ -45,7 +45,7 @@ def test_what_is_written_outside_or_in_the_editor_comes_into_the_list(shell: Map
         app.press("ctrl+g")
         app.wait_for("Search for commands")
         app.type("The index")
-        app.wait_for("its progress")
+        app.wait_for("skipped files and the reasons")
         app.press("enter")
         app.wait_for("changes    noticed at once", "no file was skipped", " Pause ")
         app.press("tab", "enter")

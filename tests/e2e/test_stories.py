@@ -265,7 +265,7 @@ def test_someone_copies_a_thousand_tokens_by_five_keys_behind_the_query(
 ) -> None:
     almanac = written(tmp_path / "Almanac", ALMANAC)
     with reading(shell, almanac) as app:
-        assert key_by_help(app, "then to the list") == "esc"
+        assert key_by_help(app, "then go to the list") == "esc"
         assert key_by_help(app, "Type the token budget") == "b"
         app.type("when to sow peas")
         app.wait_for("❯ when to sow peas", " hit", " of 4,000 tokens")

@@ -407,10 +407,7 @@ def _find_continuation(
 def _quote_to_block_ends(
     waiting: Sequence[_AnswerBlock], opened: QuotationMark
 ) -> Iterator[tuple[_AnswerBlock, QuotedSpan]]:
-    """Mark the first block as quoted from the mark `opened` on, and further blocks completely.
-
-    Yield the passages.
-    """
+    """Yield the quoted part of each waiting block: of the first from the quotation mark `opened` on, of others all."""
     for number, part in enumerate(waiting):
         start, inner = (0, 0) if number else (opened.start, opened.end)
         end = len(part.block.text)

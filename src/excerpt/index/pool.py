@@ -57,7 +57,7 @@ class _Alarm(BaseException):
 
 
 def in_process_bytes() -> int:
-    """Return the size in bytes up to which files are prepared in the build's own process."""
+    """Return the total size in bytes of changed files up to which a build starts no worker processes."""
     return _MAX_IN_PROCESS_BYTES if _can_be_interrupted() else _MAX_UNINTERRUPTIBLE_BYTES
 
 

@@ -88,7 +88,7 @@ def _emphasized_text(match: re.Match[str]) -> str:
 
 
 def _visible_text(match: re.Match[str]) -> str:
-    """Return the visible text of a wikilink: its alias, or else the note's name without folder and the heading."""
+    """Return the visible text of a wikilink: its alias, or else the note's name and the heading, without the folder."""
     if match[2]:
         return match[2]
     name, _, heading = match[1].rstrip("\\").partition("#")

@@ -289,7 +289,7 @@ def _complete_period(snapshot: Corpus, name: str, typed_text: str, today: date) 
 
 
 def _complete_word(snapshot: Corpus, typed_text: str) -> tuple[Completion, ...]:
-    """Return the words of the vault , filter names andpropertynamesthat start with ` typed_text `."""
+    """Return the words of the vault, filter names and property names that start with `typed_text`."""
     prefix = fold(typed_text)
     names = [Completion(f"{name}:", f"{name}:") for name in sorted(FILTER_OPERATORS - {"tags", "aliases", "alias"})]
     filters = [entry for entry in names if entry.text.startswith(prefix)]

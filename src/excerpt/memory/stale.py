@@ -127,7 +127,7 @@ class SourceCheck:
         return tuple(row for row in side_by_side(self.memory.text, self.now) if not row.is_same)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form of `excerpt recall --sources`, without the memory."""
+        """Return this check of a source as JSON, as in `excerpt recall --sources`."""
         return {"kind": self.kind, "stale": self.is_stale, **attributes_to_json(self, "source", "now")}
 
 

@@ -29,8 +29,8 @@ Floats = npt.NDArray[np.float32]
 
 FEATURES = ("coverage", "evidence", "named", "words", "lead")
 """The features of the likelihood, in the order of the columns of `compute_features`."""
-_WEIGHTS = np.array((3.54, 2.80, 3.08, -0.90, 3.31), np.float32)
-_INTERCEPTS: Mapping[Strategy, float] = {Strategy.ADAPTIVE: -5.38, Strategy.PROXIMITY: -4.57, Strategy.SEMANTIC: -3.75}
+_WEIGHTS = np.array((4.23, 2.64, 3.75, -0.57, 3.01), np.float32)
+_INTERCEPTS: Mapping[Strategy, float] = {Strategy.ADAPTIVE: -7.35, Strategy.PROXIMITY: -6.42, Strategy.SEMANTIC: -5.17}
 """The intercept by the primary strategy for that many words (`ranking.primary_strategy`).
 
 One or two words are soon found by chance, those of a question hardly ever.
@@ -38,11 +38,11 @@ One or two words are soon found by chance, those of a question hardly ever.
 _MIN_LEAD, _MAX_LEAD = -3.0, 1.1
 """Bounds of the feature `lead`; the upper one is about three times the score of the next fragment."""
 
-STRONG_LIKELIHOOD, LIKELY_LIKELIHOOD, WEAK_LIKELIHOOD = 0.88, 0.55, 0.108
+STRONG_LIKELIHOOD, LIKELY_LIKELIHOOD, WEAK_LIKELIHOOD = 0.8, 0.4, 0.055
 """The likelihood from which each label is used.
 
-Of 4,510 questions asked of vaults without an answer, 1 in 100 is called strong and 1 in 20 strong or likely. Below
-WEAK_LIKELIHOOD are 2 in 100 of the questions that the vault answers, and 65 of those that it does not.
+Of 4,510 questions asked of vaults without an answer, 1 in 150 is called strong and 1 in 25 strong or likely. Below
+WEAK_LIKELIHOOD are 2 in 100 of the questions that the vault answers, and 66 in 100 of those that it does not.
 """
 MIN_WEAK_COVERAGE = 0.9
 """The share of a query from which a fragment is never "nothing": it has the words, however common they are."""

@@ -69,7 +69,7 @@ class TermCache:
         self._lexicons: dict[str, list[str]] = {}
 
     def prefetch(self, terms: Sequence[str]) -> None:
-        """Load the counts of several terms by one query."""
+        """Load how many fragments and notes have each of several terms, by one SQL query."""
         missing = [term for term in dict.fromkeys(terms) if term not in self._counts]
         if missing:
             self._counts.update(dict.fromkeys(missing, (0, 0, 0)))
@@ -121,7 +121,7 @@ class CandidateTerms:
         return self._statistics.count
 
     def prefetch_counts(self, terms: Sequence[str]) -> None:
-        """Load the counts of several terms by one query."""
+        """Load how many fragments and notes have each of several terms, by one SQL query."""
         self._known.prefetch(terms)
 
     def counts(self, terms: Sequence[str]) -> DocumentFrequency:

@@ -464,7 +464,7 @@ class _Push:
         return vault
 
     def _make_batches(self, area: int, changed: set[int]) -> Iterator[_NoteBatch]:
-        """Yield the notes with the numbers `changed`, all of one area, in batches."""
+        """Yield the changed notes of one area (a folder with its own read rights) in batches, by their numbers."""
         left = set(changed)
         note_numbers = np.array(sorted(changed), np.int64)
         attached = self._attachment_numbers

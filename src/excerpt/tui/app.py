@@ -185,7 +185,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
     # --- the vault ----------------------------------------------------------------------------------------------------
 
     def _show_start_messages(self) -> None:
-        """Open the vault chooser if no vault is open; else show the notice about the vault and its unique name."""
+        """Open the vault chooser if no vault is open; otherwise show the messages about the open one."""
         if self._vault is None:
             self.action_switch_vault()
             return
@@ -195,7 +195,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
             self.run_worker(self._disambiguate_name(self._vault), group="name")
 
     async def _disambiguate_name(self, vault: Path) -> None:
-        """Add parent folderstothe vault ' s name in the tab bar if a recent vault has the same name."""
+        """Add parent folders to the vault's name in the tab bar if a recent vault has the same name."""
         name = await asyncio.to_thread(unique_name_among_recent, self._user_paths, vault)
         for screen in self.screen_stack:
             if isinstance(screen, MainScreen) and screen.vault == vault:

@@ -327,8 +327,17 @@ MAP_KEYS: Sequence[KeyBinding] = (
         in_footer=True,
     ),
     KeyBinding("map-unfilter", "backspace", "take_filter", "filter off", "Remove the last filter", in_footer=True),
-    KeyBinding("map-open", "right", "open_branch", "unfold", "Unfold the branch, then enter it", in_footer=True),
-    KeyBinding("map-shut", "left", "close_branch", "fold", "Fold the branch, then leave it", in_footer=True),
+    KeyBinding(
+        "map-open",
+        "right",
+        "open_branch",
+        "unfold",
+        "Unfold the branch, or go to the first branch in it",
+        in_footer=True,
+    ),
+    KeyBinding(
+        "map-shut", "left", "close_branch", "fold", "Fold the branch, or go to the branch above", in_footer=True
+    ),
     *list_movement_keys("map", "line"),
 )
 

@@ -170,7 +170,7 @@ class AskMap:
 
 @dataclass(frozen=True, slots=True)
 class AskNarrowedQuery:
-    """Question for `query` with `filter` added; for an empty query, the answer is the filter alone."""
+    """Engine request: the text of `query` with `filter` added; of an empty query, the filter alone."""
 
     kind: ClassVar[str] = "narrow"
     priority: ClassVar[Priority] = Priority.PANEL

@@ -172,7 +172,8 @@ class ChangedCellsUpdate(CompositorUpdate):
     def render_segments(self, console: Console) -> str:
         """Return the text to write to the terminal.
 
-        A full frame is written whole, since the terminal may show something else than was recorded.
+        Only cells that differ from the frame written before are included, except in a full frame, which has every
+        cell, because the terminal may then show something else than the frame before.
         """
         colours = console._color_system or ColorSystem.TRUECOLOR
         written: list[str] = []
