@@ -450,7 +450,7 @@ class StoreSnapshot(NoteReader):
         return type(self)(self._connection, (self._vault, self._name), self._settings, revision, loaded)
 
     def _candidate_keys(self, queries: Sequence[CandidateQuery]) -> tuple[list[int], list[int]]:
-        """Return the keys of the candidates for `queries`, and of the fragments before and after them in their notes."""
+        """Return the keys of the candidates for `queries`, and of the fragments before and after them in the notes."""
         rankings: list[_RankedStatements] = []
         keys: set[int] = set()
         count = self._revision.statistics.count
