@@ -8,12 +8,12 @@ import numpy as np
 
 from excerpt.index import postings
 from excerpt.index.postings import Inverted
-from excerpt.text.numbers import NumberedOccurrences, TermLexicon
+from excerpt.text.numbers import NumberedOccurrences, TermIds
 
 
 def invert(documents: Sequence[tuple[Sequence[str], Sequence[int]]]) -> Inverted:
     """Return the terms of documents given as (terms, positions), positions ascending."""
-    lexicon = TermLexicon()
+    lexicon = TermIds()
     terms = [lexicon[term] for words, _ in documents for term in words]
     docs = [number for number, (words, _) in enumerate(documents) for _ in words]
     positions = [place for _, places in documents for place in places]

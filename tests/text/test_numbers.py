@@ -7,7 +7,7 @@ from collections import defaultdict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.text.numbers import TermEncoder, TermLexicon
+from excerpt.text.numbers import TermEncoder, TermIds
 from excerpt.text.words import terms_of
 
 PARTS = [
@@ -69,6 +69,6 @@ def test_the_terms_of_one_text_are_the_same_the_second_time(documents: list[tupl
 
 
 def test_terms_that_no_file_can_hold_share_a_number() -> None:
-    lexicon = TermLexicon()
+    lexicon = TermIds()
     assert lexicon["\ud800"] == lexicon["\udfff"] == lexicon["?"]
     assert lexicon.names == [b"?"]

@@ -195,7 +195,7 @@ def read_checked_notes(rows: ReadRows, condition: str = "1", *values: object) ->
     return note_rows
 
 
-def check_fragments(rows: ReadRows, note: int | None = None) -> None:
+def verify_fragment_checksums(rows: ReadRows, note: int | None = None) -> None:
     """Compare the fragments of a note (by row id; None: of all notes) with their checksums. Raises DamagedRowError."""
     sql = f"SELECT {FRAGMENT_CHECKSUM_COLUMNS}, f.crc, f.text FROM {FRAGMENT_TABLES_SQL} WHERE f.key > ?"
     if note is not None:
@@ -670,14 +670,14 @@ class Catalog:
     def check_rows(self) -> None:
         """Compare all rows that a search shows with their checksums. Raises DamagedRowError."""
         read_checked_notes(self.rows)
-        check_fragments(self.rows)
+        verify_fragment_checksums(self.rows)
         for table in _CHECKSUM_TABLES:
             check_rows(self.rows, table)
 
     def check_note_rows(self, note: int) -> None:
         """Compare the rows of one note (by row id) with their checksums. Raises DamagedRowError."""
         read_checked_notes(self.rows, "id = ?", note)
-        check_fragments(self.rows, note)
+        verify_fragment_checksums(self.rows, note)
         for table in _CHECKSUM_TABLES:
             check_rows(self.rows, table, [note])
 

@@ -110,7 +110,7 @@ def is_index_current(catalog: Catalog, keys: NDArray[np.int64], folder: Path, va
     parameters = {"vault": vault_name(vault), **build_parameters(settings)}
     if any(catalog.meta(name) != value for name, value in parameters.items()):
         return False
-    if not renames.is_settled(catalog) or not _matches_vault(catalog, scan(vault, settings.vault), settings):
+    if not renames.has_no_pending_moves(catalog) or not _matches_vault(catalog, scan(vault, settings.vault), settings):
         return False
     for kind in ("words", "vectors"):
         for file in catalog.files(kind):

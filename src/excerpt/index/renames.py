@@ -102,7 +102,7 @@ def record_moves(catalog: Catalog) -> None:
         catalog.rows(f"DELETE FROM {table} WHERE rowid <= ({newest})", MAX_RECORDS)
 
 
-def is_settled(catalog: Catalog) -> bool:
+def has_no_pending_moves(catalog: Catalog) -> bool:
     """Return whether no note was removed or inserted since the last `record_moves`, so that it has nothing to do."""
     return not catalog.rows("SELECT 1 FROM gone WHERE fresh UNION ALL SELECT 1 FROM arrived LIMIT 1")
 

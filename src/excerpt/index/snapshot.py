@@ -162,7 +162,7 @@ class Snapshot(NoteReader):
         for name in ("vectors", "table", "is_note_row", "facets", "embedder"):
             self.__dict__.pop(name, None)
 
-    is_answer_row: None = None
+    answer_row_flags: None = None
     """Mask of the rows that may be in results; None for all."""
 
     # --- derived ------------------------------------------------------------------------------------------------------

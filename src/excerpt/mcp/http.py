@@ -117,7 +117,7 @@ class TokenMiddleware:
 
 
 @dataclass(frozen=True, slots=True)
-class Listener:
+class HttpListener:
     """A listening socket with its `HttpAddress`, and the token that clients must send."""
 
     http_address: HttpAddress
@@ -125,12 +125,12 @@ class Listener:
     socket: socket.socket
 
 
-def open_listener(http_address: HttpAddress) -> Listener:
+def open_listener(http_address: HttpAddress) -> HttpListener:
     """Read the token and open a socket that listens at `http_address`.
 
     Raises SettingsError if the token cannot be used, ExcerptError if the port is taken.
     """
-    return Listener(
+    return HttpListener(
         http_address,
         load_token(http_address.token_file, create=is_loopback(http_address.host)),
         _open_socket(http_address),
@@ -149,7 +149,7 @@ def _open_socket(http_address: HttpAddress) -> socket.socket:
         ) from error
 
 
-async def serve(server: MCPServer[Any], listener: Listener) -> None:
+async def serve(server: MCPServer[Any], listener: HttpListener) -> None:
     """Serve HTTP clients on the socket of `listener` until the process gets SIGTERM or SIGINT."""
     import uvicorn
     from mcp.server.transport_security import TransportSecuritySettings

@@ -30,7 +30,7 @@ import excerpt
 from excerpt.errors import ExcerptError, NotFoundError
 from excerpt.mcp import answers
 from excerpt.mcp.answers import MIN_LIMIT, ToolAnswer, fit_answer
-from excerpt.mcp.http import Listener, serve
+from excerpt.mcp.http import HttpListener, serve
 from excerpt.mcp.served_vaults import NotIndexedYetError, ReportProgress, ServedSnapshot, ServedVault, ServedVaults
 from excerpt.mcp.stdio import stdio_transport
 from excerpt.text.display import format_count, visible_line
@@ -866,7 +866,7 @@ def serve_stdio(vaults: ServedVaults, log_crash: LogCrash, *, with_memory: bool)
     _serve(vaults, log_crash, build_server(vaults, log_crash, with_memory=with_memory).run_stdio_async)
 
 
-def serve_http(vaults: ServedVaults, listener: Listener, log_crash: LogCrash, *, with_memory: bool) -> None:
+def serve_http(vaults: ServedVaults, listener: HttpListener, log_crash: LogCrash, *, with_memory: bool) -> None:
     """Serve HTTP clients until SIGTERM or SIGINT, then end the process. Does not return."""
     _serve(vaults, log_crash, partial(serve, build_server(vaults, log_crash, with_memory=with_memory), listener))
 

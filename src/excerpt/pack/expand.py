@@ -352,7 +352,7 @@ def iterate_block_parts(hit: Hit) -> Iterator[tuple[LineSpan, float]]:
         inside = _split_into_pieces(pieces, text, within)
         if not inside:
             break
-        centre = _find_centre_piece(inside, hit.spans)
+        centre = _find_piece_with_most_matches(inside, hit.spans)
         levels.append([(inside[a][0], inside[b][1]) for a, b in _iterate_growing_ranges(centre, len(inside), reach)])
         within = inside[centre]
     for start, end in (part for level in reversed(levels) for part in level):
@@ -428,7 +428,7 @@ def _split_into_pieces(
     return [match.span() for match in pieces.finditer(text, *within)] if isinstance(pieces, re.Pattern) else pieces
 
 
-def _find_centre_piece(pieces: Sequence[_TextRange], spans: Sequence[Span]) -> int:
+def _find_piece_with_most_matches(pieces: Sequence[_TextRange], spans: Sequence[Span]) -> int:
     """Return the index of the piece in which most of the matched `spans` begin.
 
     If several pieces have equally many, it is the middle one; without a match, it is 0.

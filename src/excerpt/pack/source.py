@@ -117,7 +117,7 @@ class CachedNote:
         current_parts = self.parts(fragment.ordinal, fragment.ordinal)
         current = (
             fragment
-            if current_parts and _is_same_row(current_parts[0], fragment)
+            if current_parts and _has_same_content(current_parts[0], fragment)
             else self._source.fragment(fragment.id)
         )
         if current:
@@ -143,7 +143,7 @@ class CachedNote:
             self._fragment_bound = min(self._fragment_bound, first + len(parts))
 
 
-def _is_same_row(part: FragmentInfo, fragment: Fragment) -> bool:
+def _has_same_content(part: FragmentInfo, fragment: Fragment) -> bool:
     """Return whether `part` and `fragment` are the same row of the index, not merely equal texts."""
     row = part.key, part.id, part.section, part.line_start
     return row == (fragment.key, fragment.id, fragment.section, fragment.line_start)

@@ -39,7 +39,7 @@ class NumberedOccurrences:
     doc_count: int
 
 
-class TermLexicon(dict[str, int]):
+class TermIds(dict[str, int]):
     """A dictionary from each term to its number; a missing term gets the next number when it is looked up.
 
     `names[n]` is the term with number n, in UTF-8.
@@ -104,7 +104,7 @@ class TermEncoder:
     """
 
     def __init__(self) -> None:
-        self.lexicon = TermLexicon()
+        self.lexicon = TermIds()
         self.short_text_cache: dict[tuple[str, ...], tuple[Ints, Ints]] = {}
         self._chunks: dict[str, _ChunkCodes] = {}
         self._grams: dict[int, _NgramCodes] = {}

@@ -364,7 +364,7 @@ class SearchPane(Vertical):
         if len(result.hits) > visible_rows:
             from excerpt.tui.questions import AskHighlights
 
-            self._engine.ask(AskHighlights(result), self._handle_all_matches)
+            self._engine.ask(AskHighlights(result), self._show_all_matches)
         if not self._is_searching and self._pending_actions:
             self.app.call_later(self._run_pending_actions)
 
@@ -401,7 +401,7 @@ class SearchPane(Vertical):
         for action in actions:
             await action()
 
-    def _handle_all_matches(self, result: Result) -> None:
+    def _show_all_matches(self, result: Result) -> None:
         """Redraw the list with the matched words of all hits in `result`, and request the pack again.
 
         The pack may change because a passage that is too long for it is cut to the lines with matches.

@@ -44,7 +44,7 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _heading(text: str) -> str:
+def _format_heading(text: str) -> str:
     """Return the heading of a card's or cell's `text`: its first line if that is short, else ""."""
     first = text.strip().partition("\n")[0].lstrip("# ").strip()
     return first if len(first) <= _LONGEST_HEADING else ""
@@ -70,7 +70,7 @@ class CanvasReader:
         board = _read_json(data, "canvas")
         nodes = _dicts_in(board.get("nodes"))
         groups = [node for node in nodes if node.get("type") == "group" and _text(node.get("label")).strip()]
-        names = {_text(node.get("id")): _heading(_card_text(node)) for node in nodes}
+        names = {_text(node.get("id")): _format_heading(_card_text(node)) for node in nodes}
         arrows = _arrow_labels(_dicts_in(board.get("edges")), names)
         parts: list[PagedText] = []
         links: list[Link] = []
@@ -83,7 +83,7 @@ class CanvasReader:
             links += _find_links(text, at)
             if text.strip() or (links and links[-1].line == at):
                 above = (_text(group["label"]).strip() for group in groups if _contains(group, node))
-                headings = (*above, _heading(_card_text(node)))
+                headings = (*above, _format_heading(_card_text(node)))
                 parts.append(PagedText(f"node={own}" if own else "", tuple(filter(None, headings)), text))
         return paged_note(path, parts, options, links=links)
 
