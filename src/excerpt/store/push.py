@@ -67,33 +67,19 @@ _PUSH_LOCK = 0x657863
 """First key of the advisory locks by which only one process at a time pushes a vault."""
 
 _NOTE_COLUMNS = (
-    *(("id", "int8"), ("vault", "int4"), ("area", "int4"), ("path", "text"), ("state", "text"), ("size", "int8")),
-    *(("mtime_ns", "int8"), ("digest", "text"), ("title", "text"), ("language", "text"), ("tokens", "int4")),
-    *(("kind", "text"), ("text", "bytea"), ("own", "int4"), ("lengths", "bytea"), ("terms", "bytea")),
-    *(("files", "bytea"), ("targets", "text")),
+    *(("id", "int8"), ("vault", "int4"), ("area", "int4"), ("state", "text"), *schema.catalog_columns("notes")),
+    *(("text", "bytea"), ("own", "int4"), ("lengths", "bytea"), ("terms", "bytea"), ("files", "bytea")),
+    ("targets", "text"),
 )
 _NOTE_KEY_COLUMNS = (("vault", "int4"), ("area", "int4"), ("note", "int8"))
-_SECTION_COLUMNS = (
-    *(*_NOTE_KEY_COLUMNS, ("ordinal", "int4"), ("level", "int4"), ("heading", "text"), ("heading_path", "text")),
-    *(("line_start", "int4"), ("line_end", "int4"), ("place", "text")),
-)
 _FRAGMENT_COLUMNS = (
-    *(("vault", "int4"), ("key", "int8"), ("area", "int4"), ("attached", "bool"), ("note", "int8"), ("id", "text")),
-    *(("ordinal", "int4"), ("section", "int4")),
-    *(("line_start", "int4"), ("line_end", "int4"), ("tokens", "int4"), ("digest", "text"), ("text", "text")),
+    *(("vault", "int4"), ("key", "int8"), ("area", "int4"), ("attached", "bool"), ("note", "int8")),
+    *schema.catalog_columns("fragments"),
     *(("words", "text"), ("lengths", "int2[]"), ("places", "bytea"), ("vector", "halfvec")),
 )
-_LINK_COLUMNS = (
-    *(*_NOTE_KEY_COLUMNS, ("line", "int4"), ("kind", "text"), ("target", "text"), ("heading", "text")),
-    *(("block_id", "text"), ("text", "text")),
-)
-_LABEL_COLUMNS = (*_NOTE_KEY_COLUMNS, ("kind", "text"), ("name", "text"), ("value", "text"))
-_NAME_COLUMNS = (*_NOTE_KEY_COLUMNS, ("name", "text"))
-_NOTE_TABLES = (
-    ("sections", _SECTION_COLUMNS, "ordinal"),
-    ("links", _LINK_COLUMNS, "rowid"),
-    ("labels", _LABEL_COLUMNS, "rowid"),
-    ("names", _NAME_COLUMNS, "name"),
+_NOTE_TABLES = tuple(
+    (table, (*_NOTE_KEY_COLUMNS, *schema.catalog_columns(table)), order)
+    for table, order in (("sections", "ordinal"), ("links", "rowid"), ("labels", "rowid"), ("names", "name"))
 )
 """The tables with data of a note, except its fragments: name, columns, and the column that gives the order."""
 
@@ -516,7 +502,7 @@ class _Push:
         self._snapshot.check_rows(batch.notes)
         fragments = self._note_rows(
             batch.notes,
-            "SELECT note, key, id, ordinal, section, line_start, line_end, tokens, digest, text FROM fragments"
+            f"SELECT note, key, {schema.catalog_column_names('fragments')} FROM fragments"
             " WHERE note ORDER BY note, ordinal",
         )
         keys = np.array([row[1] for row in fragments], np.int64)
@@ -555,7 +541,7 @@ class _Push:
         numbers = dict(zip(notes, self._new_numbers(len(notes)), strict=True))
         note_rows = self._note_rows(
             notes,
-            "SELECT id, path, size, mtime_ns, digest, title, language, tokens, kind, note_texts.text FROM notes"
+            f"SELECT id, {schema.catalog_column_names('notes')}, note_texts.text FROM notes"
             " JOIN note_texts ON note = id WHERE id",
         )
         connection.copy(
@@ -563,16 +549,16 @@ class _Push:
             _NOTE_COLUMNS,
             (
                 (
-                    *(numbers[note], vault, area, path, self._state_of(self._local_notes[note])),
+                    *(numbers[note], vault, area, self._state_of(self._local_notes[note]), path),
                     *(size, times.get(path, mtime_ns), *rest, *names[note]),
                 )
                 for note, path, size, mtime_ns, *rest in note_rows
             ),
         )
         for table, columns, order in _NOTE_TABLES:
-            selected = ", ".join(name for name, _ in columns[len(_NOTE_KEY_COLUMNS) :])
             table_rows = self._note_rows(
-                notes, f"SELECT note, {selected} FROM {table} WHERE note ORDER BY note, {order}"
+                notes,
+                f"SELECT note, {schema.catalog_column_names(table)} FROM {table} WHERE note ORDER BY note, {order}",
             )
             rows = ((vault, area, numbers[note], *rest) for note, *rest in table_rows)
             connection.copy(schema.table_name(table, area), columns, rows)

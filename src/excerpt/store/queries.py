@@ -36,18 +36,17 @@ _MAX_ORDINAL = 1 << 30
 _TABLE_IN_SQL = re.compile(r"\b(?:FROM|JOIN) ([a-z_]+)")
 
 _CATALOG_TABLES = {
-    "notes": ("notes", "id", "id, path, size, mtime_ns, digest, title, language, tokens, kind"),
+    "notes": ("notes", "id", f"id, {schema.catalog_column_names('notes')}"),
     "note_texts": ("notes", "id", "id AS note, text"),
     "name_terms": ("notes", "id", "id AS note, own, lengths, terms, files, targets"),
-    "sections": ("sections", "note", "note, ordinal, level, heading, heading_path, line_start, line_end, place"),
-    "links": ("links", "note", "rowid, note, line, kind, target, heading, block_id, text"),
-    "labels": ("labels", "note", "rowid, note, kind, name, value"),
-    "names": ("names", "note", "name, note"),
+    "sections": ("sections", "note", f"note, {schema.catalog_column_names('sections')}"),
+    "links": ("links", "note", f"rowid, note, {schema.catalog_column_names('links')}"),
+    "labels": ("labels", "note", f"rowid, note, {schema.catalog_column_names('labels')}"),
+    "names": ("names", "note", f"{schema.catalog_column_names('names')}, note"),
     "fragments": (
         "fragments",
         "note",
-        "key, note, id, ordinal, section, line_start, line_end, tokens, digest, text, attached, words, lengths, places,"
-        " vector",
+        f"key, note, {schema.catalog_column_names('fragments')}, attached, words, lengths, places, vector",
     ),
     "terms": ("terms", "", "term, fragments, attached, notes, fields"),
 }

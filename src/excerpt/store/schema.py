@@ -12,7 +12,7 @@ the rows that their caller may read.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from excerpt.errors import StoreUnusableError
 from excerpt.store.connection import IndexDamagedError, Statement, StoreConnection
@@ -22,28 +22,61 @@ DIMENSIONS = 256
 ORDINAL_BITS = 20
 """Bits of a fragment's key that hold its ordinal (position in the note); the higher bits hold the note's number."""
 
-_NOTE_KEY_COLUMNS = "vault integer NOT NULL, area integer NOT NULL, note bigint NOT NULL"
+CATALOG_COLUMNS: Mapping[str, Sequence[str]] = {
+    "notes": (
+        *('path text COLLATE "C" NOT NULL', "size int8 NOT NULL", "mtime_ns int8 NOT NULL", "digest text NOT NULL"),
+        *("title text NOT NULL", "language text NOT NULL", "tokens int4 NOT NULL", "kind text NOT NULL"),
+    ),
+    "sections": (
+        *("ordinal int4 NOT NULL", "level int4 NOT NULL", "heading text NOT NULL", "heading_path text NOT NULL"),
+        *("line_start int4 NOT NULL", "line_end int4 NOT NULL", "place text NOT NULL"),
+    ),
+    "fragments": (
+        *("id text NOT NULL", "ordinal int4 NOT NULL", "section int4 NOT NULL", "line_start int4 NOT NULL"),
+        *("line_end int4 NOT NULL", "tokens int4 NOT NULL", "digest text NOT NULL", "text text NOT NULL"),
+    ),
+    "links": (
+        *("line int4 NOT NULL", "kind text NOT NULL", "target text NOT NULL", "heading text", "block_id text"),
+        "text text",
+    ),
+    "labels": ("kind text NOT NULL", "name text NOT NULL", "value text NOT NULL"),
+    "names": ('name text COLLATE "C" NOT NULL',),
+}
+"""Columns that a store has in common with an index's catalog, by table: name, type and constraints of each.
+
+The tables of a store, what a push copies and what a search reads are all derived from these, so that another column of
+both is one more entry here.
+"""
+
+
+def catalog_columns(table: str) -> tuple[tuple[str, str], ...]:
+    """Return the name and PostgreSQL's type of each of a table's CATALOG_COLUMNS, in order."""
+    return tuple((name, kind) for name, kind, *_ in (column.split() for column in CATALOG_COLUMNS[table]))
+
+
+def catalog_column_names(table: str) -> str:
+    """Return the names of a table's CATALOG_COLUMNS as a list in SQL."""
+    return ", ".join(name for name, _ in catalog_columns(table))
+
+
+_CATALOG_COLUMNS_SQL = {table: ", ".join(columns) for table, columns in CATALOG_COLUMNS.items()}
+_NOTE_KEY_COLUMNS = "vault int4 NOT NULL, area int4 NOT NULL, note int8 NOT NULL"
 _NOTE_FOREIGN_KEY = "FOREIGN KEY (note) REFERENCES {notes} (id) ON DELETE CASCADE"
 _AREA_TABLE_DEFINITIONS = {
     "notes": (
-        "id bigint GENERATED ALWAYS AS IDENTITY, vault integer NOT NULL, area integer NOT NULL,"
-        ' path text COLLATE "C" NOT NULL, state text NOT NULL, size bigint NOT NULL, mtime_ns bigint NOT NULL,'
-        " digest text NOT NULL, title text NOT NULL, language text NOT NULL, tokens integer NOT NULL,"
-        " kind text NOT NULL, text bytea NOT NULL, own integer NOT NULL, lengths bytea NOT NULL, terms bytea NOT NULL,"
-        " files bytea NOT NULL, targets text NOT NULL",
+        "id bigint GENERATED ALWAYS AS IDENTITY, vault integer NOT NULL, area integer NOT NULL, state text NOT NULL,"
+        f" {_CATALOG_COLUMNS_SQL['notes']}, text bytea NOT NULL, own integer NOT NULL, lengths bytea NOT NULL,"
+        " terms bytea NOT NULL, files bytea NOT NULL, targets text NOT NULL",
         ("PRIMARY KEY (id)", "UNIQUE (path)"),
         (),
     ),
     "sections": (
-        f"{_NOTE_KEY_COLUMNS}, ordinal integer NOT NULL, level integer NOT NULL, heading text NOT NULL,"
-        " heading_path text NOT NULL, line_start integer NOT NULL, line_end integer NOT NULL, place text NOT NULL",
+        f"{_NOTE_KEY_COLUMNS}, {_CATALOG_COLUMNS_SQL['sections']}",
         ("PRIMARY KEY (note, ordinal)", _NOTE_FOREIGN_KEY),
         (),
     ),
     "fragments": (
-        f"{_NOTE_KEY_COLUMNS}, key bigint NOT NULL, attached boolean NOT NULL, id text NOT NULL,"
-        " ordinal integer NOT NULL, section integer NOT NULL, line_start integer NOT NULL,"
-        " line_end integer NOT NULL, tokens integer NOT NULL, digest text NOT NULL, text text NOT NULL,"
+        f"{_NOTE_KEY_COLUMNS}, key bigint NOT NULL, attached boolean NOT NULL, {_CATALOG_COLUMNS_SQL['fragments']},"
         " words text NOT NULL, lengths smallint[] NOT NULL,"
         f" places bytea NOT NULL, vector halfvec({DIMENSIONS}) NOT NULL",
         ("PRIMARY KEY (key)", _NOTE_FOREIGN_KEY),
@@ -57,19 +90,17 @@ _AREA_TABLE_DEFINITIONS = {
         ("term",),
     ),
     "links": (
-        f"rowid bigint GENERATED ALWAYS AS IDENTITY, {_NOTE_KEY_COLUMNS}, line integer NOT NULL, kind text NOT NULL,"
-        " target text NOT NULL, heading text, block_id text, text text",
+        f"rowid bigint GENERATED ALWAYS AS IDENTITY, {_NOTE_KEY_COLUMNS}, {_CATALOG_COLUMNS_SQL['links']}",
         (_NOTE_FOREIGN_KEY,),
         ("note",),
     ),
     "labels": (
-        f"rowid bigint GENERATED ALWAYS AS IDENTITY, {_NOTE_KEY_COLUMNS}, kind text NOT NULL, name text NOT NULL,"
-        " value text NOT NULL",
+        f"rowid bigint GENERATED ALWAYS AS IDENTITY, {_NOTE_KEY_COLUMNS}, {_CATALOG_COLUMNS_SQL['labels']}",
         (_NOTE_FOREIGN_KEY,),
         ("note",),
     ),
     "names": (
-        f'{_NOTE_KEY_COLUMNS}, name text COLLATE "C" NOT NULL',
+        f"{_NOTE_KEY_COLUMNS}, {_CATALOG_COLUMNS_SQL['names']}",
         (_NOTE_FOREIGN_KEY,),
         ("name", "note"),
     ),
