@@ -78,6 +78,10 @@ class RowList(LineView):
         """Return the index of the row that contains a line of the list; `row_count` or more after the last row."""
         return line // self.ROW_HEIGHT
 
+    def cursor_bar(self, selected: bool) -> StyledPart:
+        """Return the bar at the left end of a row, blank unless the row is selected."""
+        return ("▌" if selected else " "), self.style_of("row--bar")
+
     def style_of(self, name: str) -> Style:
         """Return the style of component class `name`, to add to a row's style; cached, as a frame needs some 400."""
         style = self._styles_of.get(name)

@@ -151,7 +151,7 @@ class MapPanel(RowList):
         shown = self._rows[row]
         sign = "  " if shown.is_open is None else "▾ " if shown.is_open else "▸ "
         left: list[StyledPart] = [
-            ("▌" if selected else " ", self.style_of("row--bar")),
+            self.cursor_bar(selected),
             ("  " * shown.depth + sign, self.style_of("map--soft")),
         ]
         if shown.unlisted:

@@ -336,7 +336,7 @@ class OverviewList(RowList):
 
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
         shown = self._rows[row]
-        edge: StyledPart = ("▌" if selected else " ", self.style_of("row--bar"))
+        edge = self.cursor_bar(selected)
         left, right = self._draw_item(shown, width - _GUTTER_CELLS)
         return (line([edge, *self._draw_gutter(shown), *left], [*right, (" ", base)], width, base),)
 

@@ -82,7 +82,7 @@ class RelatedList(RowList):
         note = self.notes[row]
         marked = any(match.there.fragment.id in self.marked for match in note.matches)
         left: list[StyledPart] = [
-            ("▌" if selected else " ", self.style_of("row--bar")),
+            self.cursor_bar(selected),
             (f"{row + 1:>2} ", self.style_of("row--faint")),
             ("● " if marked else "  ", self.style_of("related--mark")),
             (visible_line(note.title), self.style_of("related--title")),

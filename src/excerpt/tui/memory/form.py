@@ -116,7 +116,7 @@ class OfferList(RowList):
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
         offer = self.offers[row]
         why = "same lines" if offer.is_same_source else f"{format_percent(offer.likeness)} alike"
-        bar: StyledPart = ("▌" if selected else " ", self.style_of("row--bar"))
+        bar = self.cursor_bar(selected)
         tags = "".join(f" #{visible_line(tag)}" for tag in offer.memory.tags)
         text, _ = snippet(offer.memory.text, (), width)
         left: list[StyledPart] = [bar, (f"◆ {why:<11} ", self.style_of("offer--why")), (text, Style.null())]

@@ -130,7 +130,8 @@ class MemoryList(RowList):
                 self.redraw_row(row)
 
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
-        bar: StyledPart = ("▌ " if selected else "  ", self.style_of("row--bar"))
+        text, style = self.cursor_bar(selected)
+        bar: StyledPart = f"{text} ", style
         if row >= len(self.recalled):
             return self._draw_unreadable(self.unreadable[row - len(self.recalled)], bar, width, base)
         memory, spans = self.recalled[row].memory, self.recalled[row].spans

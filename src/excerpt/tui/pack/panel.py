@@ -181,7 +181,7 @@ class PackPanel(RowList):
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
         assert self.contents is not None
         content = self.contents.rows[row]
-        bar: StyledPart = ("▌" if selected else " ", self.style_of("row--bar"))
+        bar = self.cursor_bar(selected)
         left, right = (
             self._draw_pack(row, content, width) if isinstance(content, Pack) else self._draw_left_out(content)
         )

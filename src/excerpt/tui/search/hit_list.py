@@ -322,7 +322,7 @@ class HitList(RowList):
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
         hit_row = self.rows[row]
         hit = hit_row.hit
-        bar: StyledPart = ("▌" if selected else " ", self.style_of("row--bar"))
+        bar = self.cursor_bar(selected)
         indent = _INDENT + (_BELOW_BEST_INDENT if hit_row.is_below_best else 0)
         right = self._draw_figures(hit_row, width)
         left = [bar, *self._draw_rank(hit_row), (" " * (indent - _INDENT), Style.null())]

@@ -159,7 +159,7 @@ class QueryMenu(RowList, can_focus=False):
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
         choice = self.choices[row]
         faint = self.style_of("row--faint")
-        left: list[StyledPart] = [("▌" if selected else " ", self.style_of("row--bar"))]
+        left: list[StyledPart] = [self.cursor_bar(selected)]
         if self._prefix_cells:
             left.append((f"{choice.prefix:<{self._prefix_cells}} ", faint))
         label = visible_line(choice.label)

@@ -46,7 +46,7 @@ class ThemeList(RowList):
 
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
         name, kind = self.rows[row]
-        left = [("▌ " if selected else "  ", self.style_of("row--bar")), (visible_line(name), Style.null())]
+        left = [self.cursor_bar(selected), (f" {visible_line(name)}", Style.null())]
         return (line(left, [(f"{kind} ", self.style_of("row--faint"))], width, base),)
 
 
