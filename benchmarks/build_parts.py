@@ -64,7 +64,7 @@ def measure(vault: Path) -> dict[str, float]:
         (markdown, "parse_blocks", "Markdown blocks"),
         (markdown, "_add_links_and_tags", "links and tags"),
         (prepare, "fragments_of", "fragments and their tokens"),
-        (prepare, "text_to_row", "compress notes"),
+        (prepare, "compress_text", "compress notes"),
         (prepare, "tokenize_names", "names of notes, texts of links"),
         (postings.FieldCollector, "add_note", "words"),
         (postings.FieldCollector, "inverted", "count words"),

@@ -56,7 +56,7 @@ def test_a_program_gets_what_the_guide_describes(excerpt: Excerpt, vault: Path) 
 def test_a_line_asks_for_its_passage(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("related", "Tomatoes:11", "--vault", vault, "--json").json
     assert (answer["path"], answer["line"]) == ("Garden/Tomatoes.md", 11)
-    assert answer["fragment_id"] == answer["notes"][0]["matches"][0]["here"]["fragment_id"]
+    assert answer["fragment_id"] == answer["notes"][0]["matches"][0]["passage"]["fragment_id"]
     assert (
         excerpt("related", "Tomatoes#Blight", "--vault", vault, "--json").json["fragment_id"] == answer["fragment_id"]
     )

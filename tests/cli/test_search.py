@@ -253,7 +253,7 @@ class TestExplain:
         assert (told["rank"], told["share"]) == (2, hits[1]["score"] / hits[0]["score"])
         assert [word["word"] for word in told["words"]] == ["sync", "conflict"]
         assert list(told["words"][0]) == [
-            *("word", "stands_for", "fragments", "idf", "telling", "here", "places", "part"),
+            *("word", "stands_for", "fragments", "idf", "term_weight", "terms", "places", "part"),
         ]
         assert hits[0]["explanation"]["words"][0]["stands_for"][0]["likeness"] == "exact"
 

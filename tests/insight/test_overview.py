@@ -250,9 +250,9 @@ def test_what_stands_out_is_counted_and_asked_for_right(tmp_path: Path) -> None:
     for one in found.standouts:
         rows = np.flatnonzero(engine.find_matching_rows(one.filter))
         assert len(np.unique(snapshot.table.notes[rows])) == one.overall
-        assert overview(engine, f"hive {one.filter}").notes == one.here
-        assert (one.here_of, one.overall_of) == (8, 39)
-        assert one.g2 == pytest.approx(log_likelihood(one.here, 8, one.overall, 39), abs=1e-3)
+        assert overview(engine, f"hive {one.filter}").notes == one.in_topic
+        assert (one.topic_size, one.overall_of) == (8, 39)
+        assert one.g2 == pytest.approx(log_likelihood(one.in_topic, 8, one.overall, 39), abs=1e-3)
     snapshot.close()
 
 

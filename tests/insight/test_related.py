@@ -91,9 +91,9 @@ def test_the_best_come_first_and_the_limit_cuts_the_list(engine: Engine) -> None
 
 def test_the_passages_that_say_alike_are_shown_with_their_lines(engine: Engine) -> None:
     match = called(related(engine, "Garden/Tomatoes.md"), "Garden/Potatoes.md").matches[0]
-    assert "Bordeaux" in match.here.fragment.text
-    assert "Bordeaux" in match.there.fragment.text
-    for side, path in ((match.here, "Garden/Tomatoes.md"), (match.there, "Garden/Potatoes.md")):
+    assert "Bordeaux" in match.passage.fragment.text
+    assert "Bordeaux" in match.related_passage.fragment.text
+    for side, path in ((match.passage, "Garden/Tomatoes.md"), (match.related_passage, "Garden/Potatoes.md")):
         assert side.fragment.path == path
         assert side.fragment.text == lines(path, side.fragment.line_start, side.fragment.line_end)
     assert 0 < match.similarity <= 1
@@ -101,7 +101,7 @@ def test_the_passages_that_say_alike_are_shown_with_their_lines(engine: Engine) 
 
 def test_the_words_marked_on_both_sides_are_the_words_that_both_have(engine: Engine) -> None:
     match = called(related(engine, "Garden/Tomatoes.md"), "Garden/Potatoes.md").matches[0]
-    for side in (match.here, match.there):
+    for side in (match.passage, match.related_passage):
         marked = {side.fragment.text[span.start : span.end].lower() for span in side.spans}
         assert {"blight", "bordeaux", "leaves"} <= marked
     assert {"blight", "Bordeaux"} <= set(match.words)

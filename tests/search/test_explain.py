@@ -62,21 +62,21 @@ def test_rank_and_share_are_those_in_the_list(engine: Engine) -> None:
 def test_a_word_that_is_there_stands_for_itself(engine: Engine) -> None:
     found = word(engine, "conflict ", "conflict")
     assert [(like.likeness, like.share) for like in found.stands_for] == [(TermLikeness.EXACT, 1.0)]
-    assert found.here == ("conflict",)
+    assert found.terms == ("conflict",)
 
 
 def test_a_word_being_typed_stands_for_what_begins_like_it(engine: Engine) -> None:
     begun = word(engine, "tomat", "tomat")
     assert [like.likeness for like in begun.stands_for] == [TermLikeness.BEGINS]
     assert all(term.startswith("tomat") for term in begun.stands_for[0].terms)
-    assert begun.here
+    assert begun.terms
     assert begun.stands_for[0].share < 1
 
 
 def test_a_word_nobody_wrote_stands_for_what_is_spelled_like_it(engine: Engine) -> None:
     found = word(engine, "encrypsion ", "encrypsion")
     assert {like.likeness for like in found.stands_for} == {TermLikeness.SPELLED}
-    assert found.here
+    assert found.terms
 
 
 def test_a_word_like_no_other_stands_for_nothing_and_is_missing(engine: Engine) -> None:
@@ -113,7 +113,7 @@ def test_rare_words_are_of_more_weight_than_common_ones(engine: Engine) -> None:
 
 def test_a_word_that_says_little_is_told_to_count_less(engine: Engine) -> None:
     words = {part.word: part for part in first(engine, "the tablet ").words}
-    assert 0 < words["the"].telling < words["tablet"].telling <= 1
+    assert 0 < words["the"].term_weight < words["tablet"].term_weight <= 1
 
 
 def test_words_a_fragment_lacks_are_named_the_rarest_first(engine: Engine) -> None:
@@ -121,7 +121,7 @@ def test_words_a_fragment_lacks_are_named_the_rarest_first(engine: Engine) -> No
     missing = told.missing_words
     assert missing
     assert all(part.is_missing and not part.places and part.part == 0 for part in missing)
-    rarities = [part.idf * part.telling for part in missing]
+    rarities = [part.idf * part.term_weight for part in missing]
     assert rarities == sorted(rarities, reverse=True)
 
 

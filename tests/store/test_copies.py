@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 import excerpt
-from excerpt.index.catalog import text_from_row
+from excerpt.index.catalog import decompress_text
 from excerpt.model import PushReport
 from excerpt.settings import user_paths
 from excerpt.store.address import parse_address
@@ -78,7 +78,7 @@ def stored(address: str) -> dict[str, str]:
         found = connection.execute(
             "SELECT path, text FROM excerpt.notes JOIN excerpt.vaults ON vaults.id = vault WHERE name = %s", (to.vault,)
         ).fetchall()
-    return {path: text_from_row(text) for path, text in found}
+    return {path: decompress_text(text) for path, text in found}
 
 
 def revision(address: str) -> int:

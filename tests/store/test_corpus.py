@@ -69,7 +69,7 @@ def test_a_corpus_that_has_not_all_at_hand_says_so(corpus: Corpus) -> None:
 
 def test_what_is_prefetched_is_at_hand(whole: Corpus) -> None:
     assert whole.lexical.doc_count == whole.lexical.corpus_size == 4
-    assert whole.answer_row_flags is None or whole.answer_row_flags.all()
+    assert whole.is_possible_result is None or whole.is_possible_result.all()
     assert sorted(paths_of(whole, list(range(4)))) == ["Bees.md", "Bees.md", "food/Honey.md", "food/Mead.md"]
 
 

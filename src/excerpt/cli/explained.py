@@ -71,7 +71,7 @@ def _format_word_lines(word: WordContribution, width: int) -> Iterator[str]:
     """Yield the lines about what a query word contributes to the score, at most `width` columns wide."""
     name = truncate(visible_line(word.word), _WORD_COLUMNS - 1)
     name += " " * (_WORD_COLUMNS - count_columns(name))
-    rarity = f"{word.idf * word.telling:.2f}" if word.fragments else "–"
+    rarity = f"{word.idf * word.term_weight:.2f}" if word.fragments else "–"
     prefix = f"{name}{word.fragments:>9,}{rarity:>8}{word.part:>8.3f}  "
     locations = ", ".join(location.replace(" ", _NO_BREAK_SPACE) for location in word.where)
     room = width - count_columns(prefix)

@@ -112,7 +112,7 @@ def _print_related(related: RelatedNotes) -> None:
         for name, value in _iterate_reasons(note):
             print_line(f"{INDENT}{name:<6} {truncate(visible_line(value), width - len(INDENT) - 7)}")
         for match in note.matches:
-            for name, passage in (("here", match.here), ("there", match.there)):
+            for name, passage in (("here", match.passage), ("there", match.related_passage)):
                 print_line(f"{INDENT}{name:<6} {_format_passage(passage, width - len(INDENT) - 7)}")
     title = related.title if related.fragment is None else f"{related.title}, line {related.fragment.line_start}"
     if related.notes:
@@ -253,7 +253,7 @@ class _TreePrinter:
     is_property_tree: bool = False
 
     def format_lines(self, branches: Sequence[Branch], level: int = 0, unlisted: int = 0) -> Iterator[str]:
-        """Yield the lines of `branches` and of theirs; `unlisted` counts the branches that were not loaded."""
+        """Yield the lines of `branches` and of their sub-branches, and one line with the number of `unlisted` branches."""
         indent = "  " * (level + 1)
         for branch in branches[: self.max_branches]:
             yield self._format_line(branch, indent)

@@ -292,7 +292,7 @@ class Corpus(Notes, Protocol):
         ...
 
     @property
-    def answer_row_flags(self) -> Flags | None:
+    def is_possible_result(self) -> Flags | None:
         """Mask of the rows that may be results; None if all may. The other rows were loaded for context only."""
         ...
 

@@ -125,11 +125,11 @@ def heading_path_from_row(value: str) -> tuple[str, ...]:
         raise DamagedRowError(f"a heading path, {error}") from error
 
 
-def text_to_row(text: str) -> bytes:
+def compress_text(text: str) -> bytes:
     return zlib.compress(text.encode(), 3)
 
 
-def text_from_row(value: bytes) -> str:
+def decompress_text(value: bytes) -> str:
     """Return the text in a stored value, zlib-compressed UTF-8. Raises DamagedRowError."""
     try:
         return zlib.decompress(value).decode()

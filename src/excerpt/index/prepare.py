@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from excerpt.corpus.names import fold_name
 from excerpt.errors import ExcerptError, FileOpenError
-from excerpt.index.catalog import NoteRows, heading_path_to_row, text_to_row
+from excerpt.index.catalog import NoteRows, compress_text, heading_path_to_row
 from excerpt.index.changes import prepare_key
 from excerpt.index.names import tokenize_names
 from excerpt.index.postings import FieldCollector, Inverted, embedded_digest, embedded_text
@@ -172,7 +172,7 @@ def note_rows(
         title=note.title,
         language=note.language,
         tokens=tokenizer.count(note.text),
-        text=text_to_row(note.text),
+        text=compress_text(note.text),
         sections=sections,
         fragments=[
             (

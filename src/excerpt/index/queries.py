@@ -14,9 +14,9 @@ from excerpt.index.catalog import (
     MAX_SQL_VALUES,
     DamagedRowError,
     checksum,
+    decompress_text,
     heading_path_from_row,
     read_checked_notes,
-    text_from_row,
 )
 from excerpt.model import Fragment, FragmentInfo, Section
 from excerpt.text.fragments import digest_of_text
@@ -106,7 +106,7 @@ class CatalogQueries:
 
     def note_text(self, path: str) -> str | None:
         text_rows = self._rows("SELECT text FROM notes JOIN note_texts ON note = notes.id WHERE path = ?", path)
-        return text_from_row(text_rows[0][0]) if text_rows else None
+        return decompress_text(text_rows[0][0]) if text_rows else None
 
     def note_paths(self) -> list[str]:
         return [path for (path,) in self._rows("SELECT path FROM notes ORDER BY path")]

@@ -16,7 +16,7 @@ from pathlib import PurePosixPath
 import numpy as np
 from numpy.typing import NDArray
 
-from excerpt.index.catalog import Catalog, text_from_row
+from excerpt.index.catalog import Catalog, decompress_text
 
 MAX_RECORDS = 20_000
 """The newest moves and removed notes that are remembered; each takes some 150 bytes."""
@@ -323,7 +323,7 @@ def _add_sketch(catalog: Catalog, trace: NoteTrace) -> NoteTrace:
 
 def _read_text(catalog: Catalog, note: int) -> str:
     ((text,),) = catalog.rows("SELECT text FROM note_texts WHERE note = ?", note)
-    return text_from_row(text)
+    return decompress_text(text)
 
 
 def _unpack_sketch(trace: NoteTrace) -> Sketch:

@@ -54,7 +54,7 @@ class Snapshot(NoteReader):
             raise IndexUnusableError("There is no index yet.", "Run `excerpt index`.")
         files = catalog.files("vectors")
         if len(files) != 1:
-            raise DamagedFileError("The catalog does not name its matrix.")
+            raise DamagedFileError("The catalog does not name its file of vectors.")
         # The matrix is opened now and read later: after two more commits, the file may be gone.
         self._matrix = MatrixSource(folder, files[0])
         self._model = catalog.meta("model_id")
@@ -162,7 +162,7 @@ class Snapshot(NoteReader):
         for name in ("vectors", "table", "is_note_row", "facets", "embedder"):
             self.__dict__.pop(name, None)
 
-    answer_row_flags: None = None
+    is_possible_result: None = None
     """Mask of the rows that may be in results; None for all."""
 
     # --- derived ------------------------------------------------------------------------------------------------------

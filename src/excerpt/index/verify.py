@@ -26,8 +26,8 @@ from excerpt.index.catalog import (
     NoteRows,
     OtherVersionError,
     ReadRows,
+    decompress_text,
     heading_path_from_row,
-    text_from_row,
 )
 from excerpt.index.changes import build_parameters, is_current_key, prepare_key
 from excerpt.index.embed import Embedder, open_embedder
@@ -248,7 +248,7 @@ class NoteComparison:
 
     def _find_errors(self, note: StoredNote) -> Iterator[str]:
         try:
-            text = text_from_row(note.text)
+            text = decompress_text(note.text)
         except DamagedRowError:
             yield "The note's text in the catalog is lost or damaged."
             return

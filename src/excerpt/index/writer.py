@@ -26,9 +26,9 @@ from excerpt.index.catalog import (
     DamagedCatalogError,
     FragmentPosition,
     GivenUpFile,
+    decompress_text,
     heading_path_from_row,
     is_damage,
-    text_from_row,
 )
 from excerpt.index.changes import build_parameters, vault_name
 from excerpt.index.embed import Embedder, open_embedder
@@ -210,7 +210,7 @@ class IndexWriter:
         self._model_source = source
         files = [] if reason else self.catalog.files("vectors")
         if self.catalog.generation and not reason and len(files) != 1:
-            reason = "the catalog does not name its matrix"
+            reason = "the catalog does not name its file of vectors"
         elif not reason and self._needs_rebuild("vectors"):
             reason = "a check found errors in them"
         try:
@@ -272,7 +272,7 @@ class IndexWriter:
             ((text,),) = self.catalog.rows("SELECT text FROM note_texts WHERE note = ?", number)
             fragments = self.catalog.rows("SELECT key, text FROM fragments WHERE note = ?", number)
             counted = [(key, count(text_of_fragment)) for key, text_of_fragment in fragments]
-            self.catalog.set_tokens(number, count(text_from_row(text)), counted)
+            self.catalog.set_tokens(number, count(decompress_text(text)), counted)
 
     # --- committing ---------------------------------------------------------------------------------------------------
 

@@ -259,7 +259,7 @@ def rank_main_notes(topic: Topic) -> tuple[MainNote, ...]:
             fragments=int(topic.counts[note]),
             of=int(topic.note_sizes[note]),
             share=int(topic.counts[note]) / total,
-            worth=value,
+            value=value,
         )
         for note, value in first
     )

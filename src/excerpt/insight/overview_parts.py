@@ -35,14 +35,14 @@ class MainNote:
     """A note that is mainly about the topic.
 
     `place` is the location of its best fragment. `fragments` of its `of` fragments are about the topic, and `share` is
-    their share of all fragments about the topic, 0 to 1. `worth` is its value for the topic, 1 for the best note.
+    their share of all fragments about the topic, 0 to 1. `value` is its value for the topic, 1 for the best note.
     """
 
     place: SourceLocation
     fragments: int
     of: int
     share: float
-    worth: float
+    value: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +50,13 @@ class KeySection:
     """A section about the topic, or a hit of a search for it that is in no section.
 
     `fragments` is the number of its fragments that are about the topic or among the first hits, and `tokens` is its
-    length. `worth` is its value for the topic, 1 for the best section.
+    length. `value` is its value for the topic, 1 for the best section.
     """
 
     place: SourceLocation
     fragments: int
     tokens: int
-    worth: float
+    value: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class LabelKind(StrEnum):
 class DistinctiveLabel:
     """A tag, property value or folder that is more frequent among notes about the topic than among other notes.
 
-    `here` of `here_of` notes about the topic have the label (of very many notes, only the best are counted), and
+    `in_topic` of `topic_size` notes about the topic have the label (of very many notes, only the best are counted), and
     `overall` of `overall_of` notes of the vault. `g2` is the log-likelihood ratio (Dunning, 1993) of these counts.
     `name` is the property's name, "" for a tag or folder. `filter` is the query filter for the notes with the label.
     `place` is the best fragment of the best note with the label.
@@ -94,8 +94,8 @@ class DistinctiveLabel:
     kind: LabelKind
     name: str
     value: str
-    here: int
-    here_of: int
+    in_topic: int
+    topic_size: int
     overall: int
     overall_of: int
     g2: float

@@ -311,14 +311,14 @@ class MatchedFragment:
 
 @dataclass(frozen=True, slots=True)
 class PassageMatch:
-    """Two matching passages: `here` of the compared note, `there` of the related note.
+    """Two matching passages: `passage` of the compared note, `related_passage` of the related note.
 
     `similarity` is their cosine in meaning, 0 (unrelated) to 1. `words` are the words that both have, the rarest first,
     as the compared note spells them.
     """
 
-    here: MatchedFragment
-    there: MatchedFragment
+    passage: MatchedFragment
+    related_passage: MatchedFragment
     similarity: float
     words: tuple[str, ...] = ()
 
@@ -385,7 +385,7 @@ class RelatedNote:
     @property
     def line(self) -> int:
         """The line at which to open the related note: where its best passage begins, or 1."""
-        return self.matches[0].there.fragment.line_start if self.matches else 1
+        return self.matches[0].related_passage.fragment.line_start if self.matches else 1
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -394,8 +394,8 @@ class RelatedNote:
             **attributes_to_json(self, "linked", "missing_link", "mentions", "common", "words", "tags", "place"),
             "matches": [
                 {
-                    "here": match.here.to_dict(),
-                    "there": match.there.to_dict(),
+                    "passage": match.passage.to_dict(),
+                    "related_passage": match.related_passage.to_dict(),
                     **attributes_to_json(match, "similarity", "words"),
                 }
                 for match in self.matches

@@ -131,7 +131,7 @@ def _render_theme(theme: Theme) -> str:
 def _render_label(standout: DistinctiveLabel) -> str:
     labels = {LabelKind.TAG: f"#{standout.value}", LabelKind.FOLDER: f"{standout.value}/"}
     label = visible_line(labels.get(standout.kind, f"{standout.name}: {standout.value}"))
-    share = f"{standout.here} of {format_count(standout.here_of, 'note')} here, {standout.overall} in all"
+    share = f"{standout.in_topic} of {format_count(standout.topic_size, 'note')} here, {standout.overall} in all"
     return f"- {label}: {share}, as {_path_as_code(standout.place)}"
 
 

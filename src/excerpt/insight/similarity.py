@@ -555,7 +555,7 @@ def select_important_terms(snapshot: Corpus, reference: ReferenceNote) -> tuple[
     # Twice as many, because general language gives some of them a low weight.
     likely = sorted(likely, key=lambda item: (-item[0], item[1]))[: 2 * MAX_TERMS]
     spelled = _find_spellings(reference, {term for _, term in likely})
-    weights = _language_weights(snapshot, [spelled.get(term, term).lower() for _, term in likely])
+    weights = _word_specificities(snapshot, [spelled.get(term, term).lower() for _, term in likely])
     weighed = [(weight * share, term, share) for (weight, term), share in zip(likely, weights, strict=True)]
     best = sorted(weighed, key=lambda item: (-item[0], item[1]))[:MAX_TERMS]
     return tuple(
@@ -576,7 +576,7 @@ def _find_spellings(reference: ReferenceNote, terms: set[str]) -> dict[str, str]
     return spellings
 
 
-def _language_weights(snapshot: Corpus, words: Sequence[str]) -> list[float]:
+def _word_specificities(snapshot: Corpus, words: Sequence[str]) -> list[float]:
     """Return the weight of each word by general language: 0 for common words, 1 for specific or unknown ones."""
     plain = [word for word in words if word.isascii() and word.isalpha()]
     weights = dict(zip(plain, snapshot.embedder.word_weights(plain).tolist(), strict=True))

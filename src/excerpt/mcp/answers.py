@@ -287,7 +287,7 @@ def format_related_note(note: RelatedNote) -> str:
     head = f"{visible_line(f'{note.path}:{note.line}')} · {title} · {note.score:.2f}"
     reasons_lines = [f"{head} · {reasons}" if reasons else head]
     for match in note.matches[:1]:
-        theirs = match.there
+        theirs = match.related_passage
         reasons_lines.append(f"   {quote_snippet(theirs.fragment.text, theirs.spans, 160)}")
     return "\n".join(reasons_lines)
 

@@ -52,20 +52,24 @@ JUDGED_HITS = 5
 
 @dataclass(frozen=True, slots=True)
 class ConfidenceTable:
-    """For fragments in some order: how likely each answers, and the share of the query that it has, 0 to 1."""
+    """The likelihood that each fragment answers the query, and its share of the query, both 0 to 1.
+
+    The arrays are parallel to the rows that were given to `judge_confidence`.
+    """
 
     likelihoods: Floats
     coverage: Floats
 
     def label_at(self, position: int) -> Confidence:
-        """Return the confidence of the fragment at a position."""
+        """Return the confidence of the fragment at index `position` of the arrays."""
         return confidence_label(float(self.likelihoods[position]), float(self.coverage[position]))
 
 
 def judge_confidence(evidence: Evidence, candidates: Candidates, rows: Rows, notes: Rows) -> ConfidenceTable:
-    """Return the confidence of each of `rows`, which are among the candidates, whose notes are `notes`.
+    """Return how likely each of `rows`, which must be candidate rows, answers the query.
 
-    If the query is the name of the note, it is certain.
+    `notes` are the notes of all candidates. A fragment of a note whose title, file name or alias is the query has
+    likelihood 1.
     """
     features = compute_features(evidence, candidates, rows, notes)
     is_certain = candidates.is_named[np.searchsorted(candidates.rows, rows)]

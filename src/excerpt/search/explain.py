@@ -61,8 +61,8 @@ class WordContribution:
 
     In a script without spaces, the word is a run of characters that the fragment has or lacks together.
     `stands_for`: the terms of the vault that match the word. `fragments`: the number of fragments in the vault that
-    have one of these terms. `idf`: the rarity of the word. `telling`: the weight of the idf, 0 to 1, low for a word
-    such as "the". `here`: the terms that this fragment has; empty if it lacks the word. `places`: where they occur.
+    have one of these terms. `idf`: the rarity of the word. `term_weight`: the weight of the idf, 0 to 1, low for a word
+    such as "the". `terms`: the terms that this fragment has; empty if it lacks the word. `places`: where they occur.
     `part`: what the word adds to the weighted signal `words` of the fragment.
     """
 
@@ -70,15 +70,15 @@ class WordContribution:
     stands_for: tuple[TermVariant, ...]
     fragments: int
     idf: float
-    telling: float
-    here: tuple[str, ...]
+    term_weight: float
+    terms: tuple[str, ...]
     places: tuple[FieldCount, ...]
     part: float
 
     @property
     def is_missing(self) -> bool:
         """Whether the fragment does not have the word."""
-        return not self.here
+        return not self.terms
 
     @property
     def where(self) -> tuple[str, ...]:
@@ -93,10 +93,10 @@ class WordContribution:
         remarks: list[str] = []
         for like in self.stands_for:
             if like.likeness is not TermLikeness.EXACT:
-                terms = [term for term in like.terms if term in self.here] or like.terms
+                terms = [term for term in like.terms if term in self.terms] or like.terms
                 remarks.append(f"{like.likeness} {', '.join(terms)}: counts ×{like.share:.2f}")
-        if self.fragments and self.telling < 0.995:
-            remarks.append(f"is a weak word by itself: its rarity counts ×{self.telling:.2f}")
+        if self.fragments and self.term_weight < 0.995:
+            remarks.append(f"is a weak word by itself: its rarity counts ×{self.term_weight:.2f}")
         return tuple(remarks)
 
 
@@ -117,7 +117,7 @@ class Explanation:
     def missing_words(self) -> tuple[WordContribution, ...]:
         """The query words that the fragment does not have, those with the highest weighted idf first."""
         missing = (word for word in self.words if word.is_missing)
-        return tuple(sorted(missing, key=lambda word: -word.idf * word.telling))
+        return tuple(sorted(missing, key=lambda word: -word.idf * word.term_weight))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields that `excerpt search --explain --json` adds to the hit."""
@@ -208,7 +208,7 @@ class WordExplainer:
         for word, gain in zip(self._words, gains, strict=True):
             terms, field_counts = _count_fields(word.postings, row)
             word_part = part * gain / total if total else 0.0
-            parts.append(replace(word.part, here=terms, places=field_counts, part=word_part))
+            parts.append(replace(word.part, terms=terms, places=field_counts, part=word_part))
         return tuple(part for run in self._ngram_groups for part in self._merge_run(run, parts))
 
     def _merge_run(self, run: Sequence[int], parts: Sequence[WordContribution]) -> Iterator[WordContribution]:
@@ -218,7 +218,7 @@ class WordExplainer:
         left out if one that overlaps it is present.
         """
         size = _ngram_size(parts[run[0]].word)
-        present = {at for at in run if parts[at].here}
+        present = {at for at in run if parts[at].terms}
         shown = [at for at in run if at in present or not present.intersection(range(at - size + 1, at + size))]
         for _, group in groupby(enumerate(shown), lambda pair: pair[1] - pair[0]):
             chain = [at for _, at in group]
@@ -238,8 +238,8 @@ class WordExplainer:
             stands_for=(TermVariant(TermLikeness.EXACT, terms, 1.0),) if fragments else (),
             fragments=fragments,
             idf=max(part.idf for part in parts),
-            telling=max(part.telling for part in parts),
-            here=tuple(term for part in parts for term in part.here),
+            term_weight=max(part.term_weight for part in parts),
+            terms=tuple(term for part in parts for term in part.terms),
             places=tuple(FieldCount(field, count) for field, count in fewest if count) or parts[0].places,
             part=sum(part.part for part in parts),
         )
@@ -288,8 +288,8 @@ def _explain_word(engine: Engine, word: ExpandedWord, match: WordMatches) -> _Ex
         stands_for=_find_variants(word, engine.index),
         fragments=len(plain.rows),
         idf=plain.idf,
-        telling=match.idf / plain.idf if plain.idf else 1.0,
-        here=(),
+        term_weight=match.idf / plain.idf if plain.idf else 1.0,
+        terms=(),
         places=(),
         part=0.0,
     )

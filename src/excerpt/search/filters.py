@@ -40,8 +40,8 @@ def flag_allowed_rows(query: Query, snapshot: Corpus, analyze_words: AnalyzeWord
     Return None if the query has none of these. `analyze_words` splits a text into words with their stems; relative
     dates count from `today`, the local day.
     """
-    answer_row_flags = snapshot.answer_row_flags
-    rows = np.ones(snapshot.lexical.doc_count, np.bool_) if answer_row_flags is None else answer_row_flags.copy()
+    is_possible_result = snapshot.is_possible_result
+    rows = np.ones(snapshot.lexical.doc_count, np.bool_) if is_possible_result is None else is_possible_result.copy()
     for filter_ in query.filters:
         if filter_.kind in FILTER_FIELDS:
             _apply_filter(rows, _find_rows_with_text(filter_, snapshot, analyze_words), filter_)

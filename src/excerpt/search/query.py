@@ -410,7 +410,7 @@ def add_condition(
     known = KnownNames(properties, tags, FILTER_KINDS)
     at = _find_unpaired(rest, iterate_pieces(rest, known))
     if at >= 0:
-        rest = f"{rest[:at]}{_placeholder(rest, at)}{rest[at + 1 :]}"
+        rest = f"{rest[:at]}{_quotation_mark_replacement(rest, at)}{rest[at + 1 :]}"
     pieces = list(iterate_pieces(rest, known))
     for group in reversed(_group_by_alternative(pieces)):
         query = _build_query(rest, group, strategy)
@@ -470,7 +470,7 @@ _BAR_BEFORE = re.compile(r"(?<!\S)\|\Z")
 _BAR_AFTER = re.compile(r"\|(?!\S)")
 
 
-def _placeholder(text: str, at: int) -> str:
+def _quotation_mark_replacement(text: str, at: int) -> str:
     """Return a replacement for an unpaired quotation mark that pairs with no later quotation mark.
 
     Beside a bar it is an empty phrase, because the alternative might otherwise be empty; elsewhere it is a space.

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from excerpt.search.explain import Explanation, SignalGap, WordContribution
 
 MIN_TERM_WEIGHT = 0.5
-"""The weight (`WordContribution.telling`, 0 to 1) from which a word is named: "how" has .35, "undo" .94."""
+"""The weight (`WordContribution.term_weight`, 0 to 1) from which a word is named: "how" has .35, "undo" .94."""
 _MIN_DIFFERENCE = 0.0005
 """A difference in score below which two scores count as equal."""
 _MAX_NAMED_WORDS = 3
@@ -90,7 +90,7 @@ def _select_important_words(words: Sequence[WordContribution]) -> list[WordContr
 
     Of a compound such as `snake_case`, return only the compound if it is present, else only its parts.
     """
-    weighty = [word for word in words if word.telling >= MIN_TERM_WEIGHT] or list(words)
+    weighty = [word for word in words if word.term_weight >= MIN_TERM_WEIGHT] or list(words)
     compounds = [word for word in weighty if not word.word.isalnum() or word.word[1:].lower() != word.word[1:]]
     present_compounds = [word.word for word in compounds if not word.is_missing]
     weighty = [

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from excerpt.corpus.tables import FIELDS
 from excerpt.errors import StoreUnusableError
-from excerpt.index.catalog import MAX_SQL_VALUES, DamagedRowError, text_from_row
+from excerpt.index.catalog import MAX_SQL_VALUES, DamagedRowError, decompress_text
 from excerpt.index.changes import OCR_KEY_SUFFIX
 from excerpt.index.names import read_names
 from excerpt.index.postings import select_docs
@@ -381,7 +381,7 @@ class _Push:
             )
             for number, text in self._note_rows(part, "SELECT note, text FROM note_texts WHERE note"):
                 with suppress(DamagedRowError):  # it is written again
-                    if text_from_row(text) == text_from_row(texts[differing[number]]):
+                    if decompress_text(text) == decompress_text(texts[differing[number]]):
                         yield self._local_notes[number].path
 
     def _unreadable_attachments(self) -> frozenset[str]:

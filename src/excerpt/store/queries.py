@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from excerpt.corpus.names import NameTerms
 from excerpt.corpus.queries import TARGET_SEPARATOR, NoteRow
 from excerpt.corpus.tables import FIELDS
-from excerpt.index.catalog import text_from_row
+from excerpt.index.catalog import decompress_text
 from excerpt.index.queries import fragment_from_row, section_from_row
 from excerpt.model import FileProblem, Fragment, FragmentInfo, Section
 from excerpt.store import schema
@@ -107,7 +107,7 @@ class StoreQueries:
         self.max_note = max_note
 
     def rows(self, sql: str, *values: object) -> list[Row]:
-        """Execute a statement over the tables of a catalog, and return its rows, from all areas that may be read."""
+        """Execute SQL over the tables of a catalog; return the rows of all areas (folders with rights) that may be read."""
         return self._connection.rows(self.tables.with_tables(sql, self.max_note), *map(replace_unstorable, values))
 
     # --- notes and fragments ------------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ class StoreQueries:
 
     def note_text(self, path: str) -> str | None:
         text_rows = self.rows("SELECT text FROM notes JOIN note_texts ON note = notes.id WHERE path = %s", path)
-        return text_from_row(text_rows[0][0]) if text_rows else None
+        return decompress_text(text_rows[0][0]) if text_rows else None
 
     def note_paths(self) -> list[str]:
         return [path for (path,) in self.rows("SELECT path FROM notes ORDER BY path")]

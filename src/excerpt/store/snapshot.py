@@ -309,7 +309,7 @@ class StoreSnapshot(NoteReader):
         )
 
     @property
-    def answer_row_flags(self) -> NDArray[np.bool_]:
+    def is_possible_result(self) -> NDArray[np.bool_]:
         """Flags of the rows of the loaded fragments: True for requested ones, False for their neighbours."""
         return self._loaded.is_answer
 

@@ -96,7 +96,7 @@ class _SnippetRow:
                 return
             self._at = line_start = end + 1
             self._columns.append(len(self.shown))
-            self._space()
+            self._append_space()
 
     def _contexts(self, line_start: int) -> Iterator[Context]:
         """Return the contexts of the lines from the one at offset `line_start` on; none if no line is code."""
@@ -134,9 +134,9 @@ class _SnippetRow:
             if not character.isspace():
                 shown.extend(character)
             else:
-                self._space()
+                self._append_space()
 
-    def _space(self) -> None:
+    def _append_space(self) -> None:
         if self.shown and self.shown[-1] != " ":
             self.shown.append(" ")
 

@@ -103,7 +103,7 @@ async def test_the_reason_is_of_the_selected_note_before_that_is_drawn(app: Exce
 async def test_following_takes_the_passage_view_along_and_one_can_return(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
         await search(pilot, "devices change conflict", "unbound-related")
-        begun, there = related_of(app).path, selected(app).matches[0].there.fragment
+        begun, there = related_of(app).path, selected(app).matches[0].related_passage.fragment
         preview = preview_of(app)
         await press(pilot, "l")
         assert related_of(app).path == there.path
@@ -128,7 +128,7 @@ async def test_it_is_asked_of_the_whole_note_or_of_the_fragment(app: ExcerptApp)
 async def test_tab_and_space_mark_the_passage_that_is_looked_at(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
         await search(pilot, "devices change conflict", "unbound-related")
-        wanted = selected(app).matches[0].there.fragment.id
+        wanted = selected(app).matches[0].related_passage.fragment.id
         await press(pilot, "tab")
         assert pane_of(app).pack.choices.marked_ids == {wanted}
         assert "●" in screen_of(app).query_one(RelatedList).render_line(0).text

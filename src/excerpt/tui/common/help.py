@@ -115,7 +115,7 @@ class HelpDialog(Dialog[None]):
 
 def _key_names_hint() -> str:
     palette = f"The palette ({key_sign('palette')}) has commands without a key."
-    return f"You can change any key: type above to see the names. {palette}"
+    return f"You can change any key. Type above to see the names of the actions. {palette}"
 
 
 def _key_change_hint() -> str:

@@ -311,7 +311,7 @@ class IndexController:
     def send_command(self, command: Command) -> None:
         """Send a command to the indexing process, and start the process if it is not running."""
         if self._is_in_store:
-            self._notify(_STORE_HINT, title="This vault is not updated here", markup=False)
+            self._notify(_STORE_HINT, title="This vault is in a store and cannot be updated here", markup=False)
             return
         if self.state.change_detection is ChangeDetection.ENDED or not self.process.is_running:
             self.start()

@@ -400,10 +400,10 @@ class OverviewList(RowList):
 
     def _draw_standout(self, standout: DistinctiveLabel, is_wide: bool) -> LineParts:
         if is_wide:
-            here = f"{standout.here:,} of {standout.here_of:,}"
+            here = f"{standout.in_topic:,} of {standout.topic_size:,}"
             overall = f"{standout.overall:,} of {standout.overall_of:,}"
         else:
-            here = _format_percent(standout.here, standout.here_of)
+            here = _format_percent(standout.in_topic, standout.topic_size)
             overall = _format_percent(standout.overall, standout.overall_of)
         counts = f"{here} here · {overall} in all"
         return [(visible_line(format_label(standout)), self.style_of("overview--label"))], [self._faint_part(counts)]

@@ -80,7 +80,7 @@ class RelatedList(RowList):
 
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
         note = self.notes[row]
-        marked = any(match.there.fragment.id in self.marked for match in note.matches)
+        marked = any(match.related_passage.fragment.id in self.marked for match in note.matches)
         left: list[StyledPart] = [
             self.cursor_bar(selected),
             (f"{row + 1:>2} ", self.style_of("row--faint")),
@@ -347,7 +347,10 @@ def list_reasons(note: RelatedNote) -> tuple[RelatedReason, ...]:
     named = [RelatedReason(mention.path, mention.line) for mention in note.mentions[:_MAX_MENTIONS_SHOWN]]
     passages = [
         RelatedReason(
-            match.there.fragment.path, match.there.fragment.line_start, match.there.fragment, match.there.spans
+            match.related_passage.fragment.path,
+            match.related_passage.fragment.line_start,
+            match.related_passage.fragment,
+            match.related_passage.spans,
         )
         for match in note.matches
     ]
@@ -455,12 +458,12 @@ def _draw_passage_pair(match: PassageMatch, number: int, width: int) -> list[Why
 def _draw_side_by_side(match: PassageMatch, number: int, width: int) -> Iterable[WhyLine]:
     side = (width - 3) // 2
     left = [
-        _format_passage_heading("here ", match.here, None, side),
-        *_wrap_passage(match.here, side, _MAX_PASSAGE_ROWS),
+        _format_passage_heading("here ", match.passage, None, side),
+        *_wrap_passage(match.passage, side, _MAX_PASSAGE_ROWS),
     ]
     right = [
-        _format_passage_heading("there", match.there, match.similarity, side),
-        *_wrap_passage(match.there, side, _MAX_PASSAGE_ROWS),
+        _format_passage_heading("there", match.related_passage, match.similarity, side),
+        *_wrap_passage(match.related_passage, side, _MAX_PASSAGE_ROWS),
     ]
     for row in range(max(len(left), len(right))):
         left_row, right_row = (rows[row] if row < len(rows) else () for rows in (left, right))
@@ -468,7 +471,7 @@ def _draw_side_by_side(match: PassageMatch, number: int, width: int) -> Iterable
 
 
 def _draw_stacked(match: PassageMatch, number: int, width: int) -> Iterable[WhyLine]:
-    for name, passage, alike in (("here ", match.here, None), ("there", match.there, match.similarity)):
+    for name, passage, alike in (("here ", match.passage, None), ("there", match.related_passage, match.similarity)):
         yield WhyLine(_format_passage_heading(name, passage, alike, width), number)
         yield from (WhyLine(row, number) for row in _wrap_passage(passage, width, _MAX_PASSAGE_ROWS // 2))
 

@@ -901,7 +901,7 @@ class SearchPane(Vertical):
         self.memories.select_next_placement()
         placement = self.memories.placement
         is_off = placement is MemoryPlacement.OFF
-        self.notify("Memories are not shown in the search." if is_off else f"Memories are shown {placement}.")
+        self.notify("Memories are hidden from the search." if is_off else f"Memories are shown {placement}.")
         self._refresh_memories()
 
     # --- why, and other strategies ------------------------------------------------------------------------------------

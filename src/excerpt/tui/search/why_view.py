@@ -193,7 +193,7 @@ def _word_table(words: Sequence[WordContribution], colours: Colours) -> Table:
     for word in words:
         where = Text(", ".join(word.where), soft if word.is_missing else "")
         if word.fragments:
-            rarity = f"in {format_count(word.fragments, 'fragment')}, rarity {word.idf * word.telling:.2f}"
+            rarity = f"in {format_count(word.fragments, 'fragment')}, rarity {word.idf * word.term_weight:.2f}"
             where.append("".join(f"\n{visible_line(remark)}" for remark in (rarity, *word.remarks)), soft)
         table.add_row(Text(visible_line(word.word), no_wrap=True, overflow="ellipsis"), f"{word.part:.3f}", where)
     return table

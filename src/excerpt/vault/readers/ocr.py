@@ -208,7 +208,7 @@ def _is_cjk(letter: str) -> bool:
 # --- tesseract --------------------------------------------------------------------------------------------------------
 
 # Tesseract's names of the languages that excerpt supports, by ISO 639-1 code; its data files have these names.
-_TESSERACT_NAMES: Mapping[str, tuple[str, ...]] = {
+_TESSERACT_LANGUAGE_CODES: Mapping[str, tuple[str, ...]] = {
     "ar": ("ara",), "bg": ("bul",), "ca": ("cat",), "cs": ("ces",), "da": ("dan",), "de": ("deu",), "el": ("ell",),
     "en": ("eng",), "es": ("spa",), "et": ("est",), "eu": ("eus",), "fa": ("fas",), "fi": ("fin",), "fr": ("fra",),
     "ga": ("gle",), "he": ("heb",), "hi": ("hin",), "hu": ("hun",), "hy": ("hye",), "id": ("ind",), "it": ("ita",),
@@ -229,7 +229,7 @@ def languages_for(language: str, installed: Sequence[str]) -> tuple[str, ...]:
     """
     supported = [name for name in installed if name not in _OTHER_DATA_FILES]
     if language or len(supported) > _MAX_LANGUAGES:
-        names = (*_TESSERACT_NAMES.get(language, ()), "eng")
+        names = (*_TESSERACT_LANGUAGE_CODES.get(language, ()), "eng")
         return tuple(name for name in dict.fromkeys(names) if name in supported)
     return tuple(sorted(supported, key=lambda name: name != "eng"))
 
