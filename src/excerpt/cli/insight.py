@@ -253,7 +253,7 @@ class _TreePrinter:
     is_property_tree: bool = False
 
     def format_lines(self, branches: Sequence[Branch], level: int = 0, unlisted: int = 0) -> Iterator[str]:
-        """Yield the lines of `branches` and of their sub-branches, and one line with the number of `unlisted` branches."""
+        """Yield the lines of `branches` and their sub-branches, and a line that counts `unlisted` branches."""
         indent = "  " * (level + 1)
         for branch in branches[: self.max_branches]:
             yield self._format_line(branch, indent)

@@ -107,7 +107,7 @@ class StoreQueries:
         self.max_note = max_note
 
     def rows(self, sql: str, *values: object) -> list[Row]:
-        """Execute SQL over the tables of a catalog; return the rows of all areas (folders with rights) that may be read."""
+        """Execute SQL over the tables of a catalog; return the rows of areas (folders with rights) that may be read."""
         return self._connection.rows(self.tables.with_tables(sql, self.max_note), *map(replace_unstorable, values))
 
     # --- notes and fragments ------------------------------------------------------------------------------------------
