@@ -63,7 +63,7 @@ def _merge_distances(
 ) -> npt.NDArray[np.float64]:
     """Return the distances of the union of groups `first` and `second` from all groups (Lance and Williams, 1967).
 
-    `sizes` are the numbers of vectors in the groups.
+    `note_sizes` are the numbers of vectors in the groups.
     """
     total = note_sizes + note_sizes[first] + note_sizes[second]
     with np.errstate(invalid="ignore"):

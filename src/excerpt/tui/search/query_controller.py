@@ -113,7 +113,7 @@ class QueryController:
         return self.store.add(query)
 
     def forget(self, query: str) -> Coroutine[None, None, None] | None:
-        """Remove a query from the history; return a coroutine that writes this to its file, as `note` does."""
+        """Remove a query from the history; return a coroutine that writes the change to its file, None without one."""
         self.history = self.history.without(query)
         return self.store.forget(query) if self.store is not None else None
 
