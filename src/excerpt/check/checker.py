@@ -10,7 +10,7 @@ from itertools import accumulate
 
 from excerpt.check.answer import Citation, CitedAnswer, Quotation, Sentence
 from excerpt.check.lookup import VaultLookup
-from excerpt.check.quotations import QuotedSpan, find_most_similar, find_quotation, select_longest_part
+from excerpt.check.quotations import MatchedSpan, find_most_similar, find_quotation, select_longest_part
 from excerpt.check.source_state import SourceComparison, SourceState, compare_source
 from excerpt.check.verdicts import AnswerCheck, CheckedCitation, CheckedQuotation, CheckedSentence, SourceLines, Verdict
 from excerpt.pack.formats.pack_format import PackFile, PackSource
@@ -206,7 +206,7 @@ class _Checker:
         in_vault = self._search_vault(reading, comparison.path)
         return in_vault[0] if in_vault and not in_vault[1].turned_by else None
 
-    def _store_reversed(self, quotation: Quotation, lines: SourceLines, passage: QuotedSpan) -> None:
+    def _store_reversed(self, quotation: Quotation, lines: SourceLines, passage: MatchedSpan) -> None:
         like = find_most_similar(quotation.text, lines.passage)
         self._reversed = self._reversed or CheckedQuotation(
             quotation,
@@ -236,12 +236,12 @@ class _Checker:
                 return CheckedQuotation(quotation, verdict, lines, passage.differences, now=lines)
         return None
 
-    def _search_vault(self, reading: str, first: str = "") -> tuple[SourceLines, QuotedSpan] | None:
+    def _search_vault(self, reading: str, first: str = "") -> tuple[SourceLines, MatchedSpan] | None:
         """Return a passage of the vault that has the text `reading`, preferably in the note at the path `first`.
 
         A passage in which an ellipsis leaves out words that reverse the meaning is only returned if there is no other.
         """
-        reversed_passage: tuple[SourceLines, QuotedSpan] | None = None
+        reversed_passage: tuple[SourceLines, MatchedSpan] | None = None
         for lines in sorted(
             self.lookup.find_lines_with(select_longest_part(reading)), key=lambda lines: lines.path != first
         ):
@@ -296,7 +296,9 @@ class _Checker:
         return self._terms_by_text[source_text]
 
 
-def _source_lines(text: str, passage: QuotedSpan, path: str, first_line: int, source: int | None = None) -> SourceLines:
+def _source_lines(
+    text: str, passage: MatchedSpan, path: str, first_line: int, source: int | None = None
+) -> SourceLines:
     """Return the lines of a passage of `text`, which begins at line `first_line` of the note at `path`.
 
     `source` is the number of the source in the pack that has the text.

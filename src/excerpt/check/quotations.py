@@ -35,7 +35,7 @@ class QuotationDifference(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class QuotedSpan:
+class MatchedSpan:
     """The range of characters in a text, `end` exclusive, that has a quotation or is most similar to it.
 
     `differences` are the differences of the quotation from the text. `turned_by` are words that an ellipsis in the
@@ -65,7 +65,7 @@ _SENTENCE_ENDS = re.compile(r"[.!?]\s|[。！？]|\n\s*\n")
 _MAX_CACHED_TEXTS = 256  # texts, each of some fragments at most
 
 
-def find_quotation(quotation: str, text: str) -> QuotedSpan | None:
+def find_quotation(quotation: str, text: str) -> MatchedSpan | None:
     """Return the range of `text` that has `quotation`, with as few differences as possible.
 
     Return None if there is none.
@@ -86,7 +86,7 @@ def select_longest_part(quotation: str) -> str:
     return max(_ELLIPSIS.split(quotation), key=len)
 
 
-def find_most_similar(quotation: str, text: str) -> QuotedSpan | None:
+def find_most_similar(quotation: str, text: str) -> MatchedSpan | None:
     """Return the range of `text` most similar to `quotation`, ignoring markup and case.
 
     Return None if either is empty.
@@ -96,19 +96,19 @@ def find_most_similar(quotation: str, text: str) -> QuotedSpan | None:
     if not needle or not haystack:
         return None
     if len(needle) > len(haystack):
-        return QuotedSpan(offsets[0], offsets[-1] + 1, similarity=fuzz.ratio(needle, haystack))
+        return MatchedSpan(offsets[0], offsets[-1] + 1, similarity=fuzz.ratio(needle, haystack))
     alignment = fuzz.partial_ratio_alignment(needle, haystack)
     assert alignment is not None
     start, end = _extend_to_words(haystack, alignment.dest_start, max(alignment.dest_end, alignment.dest_start + 1))
-    return QuotedSpan(offsets[start], offsets[end - 1] + 1, similarity=alignment.score)
+    return MatchedSpan(offsets[start], offsets[end - 1] + 1, similarity=alignment.score)
 
 
-def _find_exact(needle: str, text: str) -> QuotedSpan | None:
+def _find_exact(needle: str, text: str) -> MatchedSpan | None:
     for number in range(len(_IGNORABLE_DIFFERENCES) + 1):
         ignored = _IGNORABLE_DIFFERENCES[:number]
         if offsets := _find_ignoring(needle, text, ignored):
             needed = [each for each in ignored if not _find_ignoring(needle, text, [o for o in ignored if o != each])]
-            return QuotedSpan(*offsets, tuple(needed) or ignored[-1:])
+            return MatchedSpan(*offsets, tuple(needed) or ignored[-1:])
     return None
 
 
@@ -130,7 +130,7 @@ def _find_ignoring(needle: str, text: str, ignored: Sequence[QuotationDifference
     return None
 
 
-def _find_parts(quotation: str, text: str) -> QuotedSpan | None:
+def _find_parts(quotation: str, text: str) -> MatchedSpan | None:
     """Return the range of `text` that has the parts between a quotation's ellipses in order.
 
     Return None if there is none. A range in which left-out words reverse the meaning is only returned if there is no
@@ -141,16 +141,16 @@ def _find_parts(quotation: str, text: str) -> QuotedSpan | None:
         return find_quotation(parts[0], text)  # dots at an end: that the text continues there is not a difference
     if not 2 <= len(parts) <= _MAX_PARTS or any(count_words(part) < _MIN_PART_WORDS for part in parts):
         return None
-    first: QuotedSpan | None = None
+    first: MatchedSpan | None = None
     begin = 0
     for _ in range(_MAX_ATTEMPTS):
-        spans: list[QuotedSpan] = []
+        spans: list[MatchedSpan] = []
         for part in parts:
             after = spans[-1].end if spans else begin
             span = find_quotation(part, text[after:])
             if not span:
                 return first
-            spans.append(QuotedSpan(after + span.start, after + span.end, span.differences))
+            spans.append(MatchedSpan(after + span.start, after + span.end, span.differences))
         passage = _merge_parts(spans, text)
         if not passage.turned_by:
             return passage
@@ -159,12 +159,12 @@ def _find_parts(quotation: str, text: str) -> QuotedSpan | None:
     return first
 
 
-def _merge_parts(spans: Sequence[QuotedSpan], text: str) -> QuotedSpan:
+def _merge_parts(spans: Sequence[MatchedSpan], text: str) -> MatchedSpan:
     """Return the range from the first to the last of `spans`, with what the ellipses between them leave out."""
     differences = {each for span in spans for each in span.differences}
     left_out = [_MARKUP.sub("", text[before.end : after.start]) for before, after in pairwise(spans)]
     languages = {detect_language(text), detect_language(text[spans[0].start : spans[-1].end])} - {""}
-    return QuotedSpan(
+    return MatchedSpan(
         spans[0].start,
         spans[-1].end,
         (*(each for each in QuotationDifference if each in differences), QuotationDifference.ELLIPSIS),

@@ -75,7 +75,7 @@ class CachedLinks:
     links: tuple[Ints, Ints]
 
 
-class WrittenLink(NamedTuple):
+class NoteLink(NamedTuple):
     """A link as it is written in the note number `note`: its line, its target without `#anchor`, and its shown text.
 
     A tuple, because thousands of links are created at once.
@@ -273,12 +273,10 @@ class Facets:
             number = -1 if resolved_path is None else self.numbers[resolved_path]
         return number
 
-    def written_links(self, notes: Ints) -> list[WrittenLink]:
+    def written_links(self, notes: Ints) -> list[NoteLink]:
         """Return every link out of some notes as it is written, ordered by note and line."""
         link_rows = self._queries.links(self._catalog_numbers(notes))
-        links = [
-            WrittenLink(self._note_numbers[note], line, target, text or "") for note, line, target, text in link_rows
-        ]
+        links = [NoteLink(self._note_numbers[note], line, target, text or "") for note, line, target, text in link_rows]
         return sorted(links, key=lambda link: (link.note, link.line))
 
     def resolve_target(self, target: str, note: int) -> int:
@@ -286,7 +284,7 @@ class Facets:
         path = self._paths[note]
         return self._resolve_in_folder(target, path, posixpath.dirname(path))
 
-    def resolve_link(self, link: WrittenLink) -> int | None:
+    def resolve_link(self, link: NoteLink) -> int | None:
         """Return the number of the note that a link leads to; None if there is no such note."""
         path = self.targets.resolve(link.target, self._paths[link.note])
         return None if path is None else self.numbers[path]

@@ -220,7 +220,7 @@ def collect_words(note: StoredNote, collector: FieldCollector) -> None:
 _ESTIMATE = "chars/4"
 
 
-class NoteComparison:
+class NoteVerification:
     """Compares stored notes with their own texts; adds at most one fault for each note to the faults of `health`."""
 
     def __init__(self, settings: Settings, health: IndexHealth, *, quick: bool, names_current: bool) -> None:
@@ -735,7 +735,7 @@ class _IndexExamination:
         if segments is not None and self._words_are_current():
             words = WordComparison(catalog, segments, health)
         names_current = catalog.meta("names") == build_parameters(self._settings)["names"]
-        note_check = NoteComparison(self._settings, health, quick=quick, names_current=names_current)
+        note_check = NoteVerification(self._settings, health, quick=quick, names_current=names_current)
         in_order = "SELECT n.id FROM notes n LEFT JOIN fragments f ON f.note = n.id GROUP BY n.id ORDER BY min(f.key)"
         for done, (number,) in enumerate(catalog.rows(in_order)):
             note = read_stored(catalog.rows, number)

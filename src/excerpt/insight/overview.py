@@ -13,7 +13,7 @@ from operator import itemgetter
 import numpy as np
 import numpy.typing as npt
 
-from excerpt.corpus.facets import UNKNOWN_DAY, Label, WrittenLink, property_name
+from excerpt.corpus.facets import UNKNOWN_DAY, Label, NoteLink, property_name
 from excerpt.corpus.links import has_other_suffix
 from excerpt.insight.overview_parts import (
     KeyPassage,
@@ -153,7 +153,7 @@ def _collect_link_targets(topic: Topic, notes: Sequence[int]) -> dict[int | str,
     facets = topic.snapshot.facets
     titles: dict[int | str, Counter[str]] = {}
     lines_by_note: dict[int | str, dict[int, int]] = {}
-    links: dict[int, list[WrittenLink]] = {}
+    links: dict[int, list[NoteLink]] = {}
     # The target of a link depends only on the folder and the text, and most links occur many times.
     resolved_links: dict[tuple[str, str], int | None] = {}
     paths = topic.snapshot.table.paths
