@@ -299,8 +299,6 @@ class _Checker:
 def _source_lines(
     text: str, passage: MatchedSpan, path: str, first_line: int, source: int | None = None
 ) -> SourceLines:
-    text: str, passage: MatchedSpan, path: str, first_line: int, source: int | None = None
-) -> SourceLines:
     """Return the lines of a passage of `text`, which begins at line `first_line` of the note at `path`.
 
     `source` is the number of the source in the pack that has the text.
