@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from excerpt.memory.recall import RecalledMemory, Recaller, SavedMemory
     from excerpt.memory.stale import SourceCheck
     from excerpt.memory.store import LoadedMemories, MemoryStore
-    from excerpt.pack.memories import MovableSource
+    from excerpt.pack.memories import NoteSourceWithMoves
     from excerpt.pack.selection import SavedMarks
     from excerpt.search.engine import Engine
     from excerpt.search.explain import Explanation
@@ -406,7 +406,7 @@ class Vault:
         from excerpt.pack.savings import SavingsFile
 
         with suppress(OSError):  # if it cannot be saved, the pack is still valid
-            SavingsFile(self._paths.savings_file(self.folder)).add(packed, date.today())
+            SavingsFile(self._paths.token_savings_file(self.folder)).add(packed, date.today())
 
     def check(self, answer: str, pack: str) -> AnswerCheck:
         """Check the citations and quotations of an LLM's `answer` against its `pack` and the current vault.
@@ -475,7 +475,7 @@ class Vault:
             raise NotFoundError("no fragment is marked in this vault. Mark some in the app with the tab key.")
         return saved
 
-    def _with_memories(self, saved: SavedMarks) -> MovableSource:
+    def _with_memories(self, saved: SavedMarks) -> NoteSourceWithMoves:
         """Return the open index; if memories are marked, as a corpus that has them as further notes."""
         from excerpt.pack.memory_fragment import memory_id_of
 
@@ -872,7 +872,7 @@ def _absolute_template_path(template: str | Path) -> str:
         raise SettingsError(f"The template {template} cannot be found: {reason}.") from error
 
 
-def _marked_hits(saved: SavedMarks, source: MovableSource) -> Sequence[Hit]:
+def _marked_hits(saved: SavedMarks, source: NoteSourceWithMoves) -> Sequence[Hit]:
     """Return the marked fragments as hits, with the spans that matched when they were marked."""
     fragments = ((source.fragment(mark.fragment_id), mark.spans) for mark in saved.marks)
     return [Hit(fragment, 1.0, spans=spans) for fragment, spans in fragments if fragment is not None]

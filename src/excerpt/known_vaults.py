@@ -472,7 +472,7 @@ def _user_files(paths: Paths, vault: Path) -> dict[str, Path]:
         "query history": paths.history_file(vault),
         "log of opened notes": paths.use_file(vault),
         "last session": paths.session_file(vault),
-        "savings by packs": paths.savings_file(vault),
+        "savings by packs": paths.token_savings_file(vault),
     }
 
 

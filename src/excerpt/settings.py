@@ -237,7 +237,7 @@ class Paths:
         """Path of an empty file that is created when the hint for new users was shown, so it is shown once."""
         return self.state / "begun"
 
-    def savings_file(self, vault: Path) -> Path:
+    def token_savings_file(self, vault: Path) -> Path:
         """Return the file that counts the tokens saved by packs; it may be deleted at any time."""
         return self.state / "savings" / f"{vault_slug(vault)}.json"
 

@@ -189,9 +189,9 @@ def change_setting(file: Path, key: str, value: SettingValue | None, initial_tex
 
 
 def edit_settings_text(text: str, key: str, value: SettingValue | None, file: Path) -> str:
-    """Return the text of a settings file with `value` at the dotted `key`; `file` is named in errors.
+    """Return the text of a settings file with `value` at the dotted `key`, or without the key for None.
 
-    Raises SettingsError if the text is not valid before or after.
+    Raises SettingsError, which names `file`, if the text is not valid before or after.
     """
     import tomlkit
 

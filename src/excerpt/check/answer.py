@@ -96,7 +96,7 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
-class UnclearQuotation:
+class UnpairedQuotationMark:
     """A text that may or may not be a quotation, and the `reason` why that is unclear."""
 
     line: int
@@ -111,7 +111,7 @@ class CitedAnswer:
     citations: tuple[Citation, ...]
     quotations: tuple[Quotation, ...]
     sentences: tuple[Sentence, ...]
-    unchecked: tuple[UnclearQuotation, ...] = ()
+    unchecked: tuple[UnpairedQuotationMark, ...] = ()
 
 
 _MIN_CODE = 3  # least words of a code span that is checked as a quotation; fewer are a name or a command
@@ -171,7 +171,7 @@ def _parser() -> MarkdownIt:
     return parser
 
 
-def _parse_blocks(text: str) -> tuple[list[_Block], frozenset[str], list[UnclearQuotation]]:
+def _parse_blocks(text: str) -> tuple[list[_Block], frozenset[str], list[UnpairedQuotationMark]]:
     """Return the blocks of an answer, the labels that it defines itself, and its unclosed `<blockquote>` tags.
 
     The labels are those of footnotes and of links to the web; `[1]` is not a citation if the answer defines `1`.
@@ -228,7 +228,7 @@ _BLOCKQUOTE = re.compile(r"<(/?)blockquote\b[^<>]*>", re.IGNORECASE)
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 
 
-def _split_at_tags(blocks: Sequence[_Block]) -> tuple[list[_Block], list[UnclearQuotation]]:
+def _split_at_tags(blocks: Sequence[_Block]) -> tuple[list[_Block], list[UnpairedQuotationMark]]:
     """Return the blocks, with the content of `<blockquote>` separate, and the tags that are not closed."""
     tags = {number: found for number, block in enumerate(blocks) if (found := _find_blockquote_tags(block))}
     paired: set[tuple[int, int]] = set()
@@ -249,7 +249,7 @@ def _split_at_tags(blocks: Sequence[_Block]) -> tuple[list[_Block], list[Unclear
             at = tag.end()
         split += _split_block(block, at, len(block.text), depth > 0)
     return split, [
-        UnclearQuotation(
+        UnpairedQuotationMark(
             blocks[number].line + blocks[number].text.count("\n", 0, at),
             blocks[number].text[at : at + _MAX_TEXT],
             "nothing closes this tag",
@@ -414,7 +414,7 @@ def _quote_to_block_ends(
         yield part, part.paragraph.add_quotation(start, end, inner, end)
 
 
-def _find_unpaired_marks(part: _AnswerBlock) -> Iterator[UnclearQuotation]:
+def _find_unpaired_marks(part: _AnswerBlock) -> Iterator[UnpairedQuotationMark]:
     """Yield the quotation marks of a block without a counterpart.
 
     Marks that may be apostrophes are left out.
@@ -422,11 +422,13 @@ def _find_unpaired_marks(part: _AnswerBlock) -> Iterator[UnclearQuotation]:
     text, marks = part.block.text, part.paragraph.quotation_marks
     for mark in marks.opened:
         shown = text[mark.start : mark.start + _MAX_TEXT]
-        yield UnclearQuotation(part.line(mark.start), shown, "nothing closes this quotation mark")
+        yield UnpairedQuotationMark(part.line(mark.start), shown, "nothing closes this quotation mark")
     for mark in marks.closed:
         if not mark.single:
             begin = max(part.sentence(mark.start)[0], mark.end - _MAX_TEXT)
-            yield UnclearQuotation(part.line(mark.start), text[begin : mark.end], "nothing opens this quotation mark")
+            yield UnpairedQuotationMark(
+                part.line(mark.start), text[begin : mark.end], "nothing opens this quotation mark"
+            )
 
 
 def _find_citations(part: _AnswerBlock, quotations: Sequence[_PlacedQuotation], first: int) -> Iterator[Citation]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol, TypeVar
 
-from excerpt.check.answer import Citation, Quotation, Sentence, UnclearQuotation
+from excerpt.check.answer import Citation, Quotation, Sentence, UnpairedQuotationMark
 from excerpt.check.quotations import QuotationDifference
 from excerpt.check.source_state import SourceComparison, SourceState
 from excerpt.json_forms import attributes_to_json, to_json_value
@@ -134,7 +134,7 @@ class AnswerCheck:
     quotations: tuple[CheckedQuotation, ...]
     sentences: tuple[CheckedSentence, ...]
     uncited: tuple[Sentence, ...]
-    unchecked: tuple[UnclearQuotation, ...] = ()
+    unchecked: tuple[UnpairedQuotationMark, ...] = ()
     cited: Counter[int] = field(default_factory=Counter)
 
     @property

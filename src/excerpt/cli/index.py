@@ -130,7 +130,7 @@ def status_command(vault: Path | None, as_json: bool, clear_savings: bool, no_re
 
     paths = user_paths()
     with load_vault(vault, refresh=not no_refresh) as opened_vault:
-        chosen, file = opened_vault.folder, SavingsFile(paths.savings_file(opened_vault.folder))
+        chosen, file = opened_vault.folder, SavingsFile(paths.token_savings_file(opened_vault.folder))
         if clear_savings:
             _clear_savings(file)
         status, store = opened_vault.status(), opened_vault.address

@@ -172,7 +172,7 @@ class Embedder:
         """
         new = [word for word in words if word not in self._weights]
         if new:
-            lengths = self._measure_lengths(new)
+            lengths = self._measure_vector_lengths(new)
             shares = np.where(lengths > 0, np.minimum(lengths / self._median_length, 1), 1).astype(np.float32)
             if len(self._weights) > _MAX_CACHED_WEIGHTS:
                 self._weights = {word: share for word in words if (share := self._weights.get(word)) is not None}
@@ -186,10 +186,10 @@ class Embedder:
     def measured_median_length(self) -> float:
         """Compute the median length of the vectors of about 1,000 words of the model. Takes .05 s of CPU."""
         known = sorted(word for word in self._model.tokenizer.get_vocab() if word.isalpha())
-        lengths = self._measure_lengths(known[:: max(1, len(known) // _MEDIAN_SAMPLE_WORDS)])
+        lengths = self._measure_vector_lengths(known[:: max(1, len(known) // _MEDIAN_SAMPLE_WORDS)])
         return float(np.median(lengths)) if len(lengths) else 1.0
 
-    def _measure_lengths(self, words: Sequence[str]) -> NDArray[np.float32]:
+    def _measure_vector_lengths(self, words: Sequence[str]) -> NDArray[np.float32]:
         if not words:
             return np.zeros(0, np.float32)
         clean = [word.encode("utf-8", "replace").decode() for word in words]

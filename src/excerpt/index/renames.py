@@ -167,7 +167,7 @@ def match_by_digest(old: Sequence[NoteTrace], new: Sequence[NoteTrace]) -> dict[
     """
     moves: dict[str, str] = {}
     keys: list[Callable[[NoteTrace], tuple[str, ...] | None]] = [
-        _tail_key(depth) for depth in range(_MAX_TAIL_PARTS, 0, -1)
+        _folder_tail_key(depth) for depth in range(_MAX_TAIL_PARTS, 0, -1)
     ]
     keys += [lambda trace: _digest_key(trace, str(PurePosixPath(trace.path).parent)), _digest_key]
     for key in keys:
@@ -269,7 +269,7 @@ def _group_by(
     return groups
 
 
-def _tail_key(depth: int) -> Callable[[NoteTrace], tuple[str, ...] | None]:
+def _folder_tail_key(depth: int) -> Callable[[NoteTrace], tuple[str, ...] | None]:
     def key(note: NoteTrace) -> tuple[str, ...] | None:
         parts = PurePosixPath(note.path).parts
         return (note.digest, *parts[-depth:]) if len(parts) >= depth else None

@@ -105,7 +105,7 @@ class _TreeBuilder:
         self._pairs = (array("i"), array("i"))
 
     def add(self, above: int, name: str, spelling: str, note: int) -> int:
-        """Add a note to the branch `name` below the branch with number `above` (or ROOT), and return its number.
+        """Add a note to the branch `name` below the branch number `above` (or ROOT); return the branch's number.
 
         The branch is created if there is none. `spelling` is the name as this note spells it.
         """

@@ -74,22 +74,22 @@ _MAX_BYTES = 16_000_000  # of one memory's file
 class LoadedFile:
     """A memory file as last read; a new object whenever the file's content changes.
 
-    `is_stamp_reliable` is false if the file was so new when read that a later change may leave `stamp` the same.
+    `is_file_time_reliable` is false if the file was so new when read that a later change may leave `stamp` the same.
     `metadata` is the whole frontmatter.
     """
 
     stamp: Stamp
-    is_stamp_reliable: bool
+    is_file_time_reliable: bool
     memory: Memory
     metadata: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadableFile:
-    """A file that could not be read as a memory; `stamp` and `is_stamp_reliable` are as in `LoadedFile`."""
+    """A file that could not be read as a memory; `stamp` and `is_file_time_reliable` are as in `LoadedFile`."""
 
     stamp: Stamp
-    is_stamp_reliable: bool
+    is_file_time_reliable: bool
     reason: str
 
 
@@ -315,31 +315,31 @@ def _reload(
 ) -> LoadedFile | UnreadableFile:
     """Return the file as it is now, or the object `before` if its content is unchanged; `state` is its `lstat`."""
     stamp = (state.st_mtime_ns, state.st_size, state.st_ino)
-    if before is not None and before.stamp == stamp and before.is_stamp_reliable:
+    if before is not None and before.stamp == stamp and before.is_file_time_reliable:
         return before
-    is_stamp_reliable = abs(time.time_ns() - stamp[0]) > _CLOCK_TICK_NS
+    is_file_time_reliable = abs(time.time_ns() - stamp[0]) > _CLOCK_TICK_NS
     if stat.S_ISLNK(state.st_mode):
-        loaded: LoadedFile | UnreadableFile = UnreadableFile(stamp, is_stamp_reliable, _explain_link(folder, name))
+        loaded: LoadedFile | UnreadableFile = UnreadableFile(stamp, is_file_time_reliable, _explain_link(folder, name))
     else:
-        loaded = _read_file(folder, name, stamp, is_stamp_reliable)
+        loaded = _read_file(folder, name, stamp, is_file_time_reliable)
     if (
         before is None
-        or is_stamp_reliable
-        or replace(loaded, stamp=before.stamp, is_stamp_reliable=before.is_stamp_reliable) != before
+        or is_file_time_reliable
+        or replace(loaded, stamp=before.stamp, is_file_time_reliable=before.is_file_time_reliable) != before
     ):
         return loaded
     return before
 
 
-def _read_file(folder: Path, name: str, stamp: Stamp, is_stamp_reliable: bool) -> LoadedFile | UnreadableFile:
+def _read_file(folder: Path, name: str, stamp: Stamp, is_file_time_reliable: bool) -> LoadedFile | UnreadableFile:
     try:
         data = read_limited(folder / name, _MAX_BYTES)
         memory, metadata = parse_memory(data, name, stamp[0] / 1e9)
     except OSError as error:
-        return UnreadableFile(stamp, is_stamp_reliable, f"The file cannot be read: {error.strerror}.")
+        return UnreadableFile(stamp, is_file_time_reliable, f"The file cannot be read: {error.strerror}.")
     except ReadError as error:
-        return UnreadableFile(stamp, is_stamp_reliable, str(error))
-    return LoadedFile(stamp, is_stamp_reliable, memory, metadata)
+        return UnreadableFile(stamp, is_file_time_reliable, str(error))
+    return LoadedFile(stamp, is_file_time_reliable, memory, metadata)
 
 
 def _explain_link(folder: Path, name: str) -> str:

@@ -145,7 +145,7 @@ class TokenCosts:
         """Return the tokens of the line ends and headings between two consecutive fragments, given by ordinal."""
         return self._count_between(*note.parts(before, after))
 
-    def count_headings_above(self, line_span: LineSpan, note: CachedNote) -> int:
+    def count_heading_tokens(self, line_span: LineSpan, note: CachedNote) -> int:
         """Return the tokens of the heading lines with which a span begins, 0 if it begins with a fragment."""
         first = note.parts(line_span.first_ordinal, line_span.first_ordinal)[0]
         return self._count_headings(first, 1) if line_span.line_start < first.line_start else 0
@@ -532,7 +532,7 @@ def build_choices(
     inside = [costs.count_range(*ordinals, note) for ordinals in pieces]
     headings = [0, *(costs.count_between(before[1], after[0], note) for before, after in pairwise(pieces))]
     line_spans = [candidate.line_span, *(each.line_span for each in candidate.hit_spans)]
-    above = {each.first_ordinal: costs.count_headings_above(each, note) for each in line_spans}
+    above = {each.first_ordinal: costs.count_heading_tokens(each, note) for each in line_spans}
     units = tuple(
         ChainUnit(
             opening_cost=frame + above.get(ordinals[0], 0) + tokens + 1,

@@ -223,14 +223,14 @@ def build_span_pack(line_span: LineSpan, hit_spans: Sequence[HitSpan], note: Cac
         last -= 1
     text = "\n".join(lines)
     trimmed = replace(line_span, line_start=first, line_end=last)
-    cut = _is_cut_above(trimmed, hit_spans, note), _is_cut_below(trimmed, hit_spans, note)
+    cut = _is_text_left_out_above(trimmed, hit_spans, note), _is_cut_below(trimmed, hit_spans, note)
     return _make_pack(trimmed, hit_spans, note, text=text, digest=digest_of_text(text), modified=note.modified, cut=cut)
 
 
 _WHOLE_SCOPES = (Scope.SECTION, Scope.NOTE)
 
 
-def _is_cut_above(line_span: LineSpan, hit_spans: Sequence[HitSpan], note: CachedNote) -> bool:
+def _is_text_left_out_above(line_span: LineSpan, hit_spans: Sequence[HitSpan], note: CachedNote) -> bool:
     """Return whether the text that a hit asks for continues above the span: its fragment, section or note.
 
     Neighbours that did not fit do not count as a cut.
@@ -245,7 +245,7 @@ def _is_cut_above(line_span: LineSpan, hit_spans: Sequence[HitSpan], note: Cache
 
 
 def _is_cut_below(line_span: LineSpan, hit_spans: Sequence[HitSpan], note: CachedNote) -> bool:
-    """Return whether the text that a hit asks for continues below the span; see `_is_cut_above`."""
+    """Return whether the text that a hit asks for continues below the span; see `_is_text_left_out_above`."""
     missing = any(
         each.line_span.last_ordinal > line_span.last_ordinal
         for each in hit_spans

@@ -21,7 +21,7 @@ from excerpt.text.fragments import fragment_id
 # fragment had at the old path can be computed from the note at its new path.
 
 
-class MovableSource(NoteSource, Protocol):
+class NoteSourceWithMoves(NoteSource, Protocol):
     """A source of notes that records where notes were moved; `Corpus` implements it."""
 
     def current_path(self, path: str, /) -> str | None:
@@ -64,7 +64,7 @@ class MovedFragments:
         )
 
 
-def find_moved_fragments(marks: Sequence[MarkedFragment], source: MovableSource) -> MovedFragments:
+def find_moved_fragments(marks: Sequence[MarkedFragment], source: NoteSourceWithMoves) -> MovedFragments:
     """Find the marked fragments that are missing in `source` because their notes were renamed or moved."""
     lost_paths = {mark.path for mark in marks if mark.path and source.fragment(mark.fragment_id) is None}
     paths = {path: now for path in sorted(lost_paths) if (now := source.current_path(path)) is not None}
@@ -78,7 +78,7 @@ def find_moved_fragments(marks: Sequence[MarkedFragment], source: MovableSource)
     return MovedFragments(ids, paths)
 
 
-def follow_moves(saved: SavedMarks, source: MovableSource) -> SavedMarks:
+def follow_moves(saved: SavedMarks, source: NoteSourceWithMoves) -> SavedMarks:
     """Return the saved marks and overrides with the current ids and paths of moved fragments."""
     moves = find_moved_fragments(saved.marks, source)
     return (
@@ -98,8 +98,8 @@ class SourceWithMemories:
     It refers to `source` weakly. `count_tokens` counts with the tokenizer of `source`.
     """
 
-    def __init__(self, source: MovableSource, count_tokens: Callable[[str], int]) -> None:
-        self._source: MovableSource = proxy(source)
+    def __init__(self, source: NoteSourceWithMoves, count_tokens: Callable[[str], int]) -> None:
+        self._source: NoteSourceWithMoves = proxy(source)
         self._count_tokens = count_tokens
         self._memories: dict[str, tuple[Memory, Fragment]] = {}
 

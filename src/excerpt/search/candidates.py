@@ -352,7 +352,8 @@ def _top_value(values: Floats | npt.NDArray[np.float64], is_note: Flags) -> floa
 def _score_notes(words: Floats, notes: Rows, is_note: Flags) -> Floats:
     """Return, for each row, how well the best fragments of its note match by words, 0 to 1.
 
-    `words` is the signal `words` of each row, `notes` the note number of each row.
+    `words` is the signal `words` of each row, `notes` the note number of each row, `is_note` whether it is of a note
+    and not of an attachment.
     """
     order = np.lexsort((-words, notes))
     first = np.flatnonzero(np.diff(notes[order], prepend=-1))

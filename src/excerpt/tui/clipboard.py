@@ -262,7 +262,7 @@ class Copier:
     def __init__(
         self, vault: Path, user_paths: Paths, environment: Mapping[str, str], write_to_terminal: Callable[[str], None]
     ) -> None:
-        self._savings_file = user_paths.savings_file(vault)
+        self._savings_file = user_paths.token_savings_file(vault)
         self._folder = user_paths.copies_folder()
         self._environment = environment
         self._write_to_terminal = write_to_terminal

@@ -136,9 +136,9 @@ async def test_a_copied_pack_counts_among_the_savings(
     async with app.run_test() as pilot:
         await search(pilot, "sync conflict")
         await copy_pack(pilot, clipboard)
-        await until(pilot, lambda: SavingsFile(user_paths.savings_file(vault)).read() is not None, "the count")
+        await until(pilot, lambda: SavingsFile(user_paths.token_savings_file(vault)).read() is not None, "the count")
         packed = pane_of(app).pack.newest_pack
-    saved = SavingsFile(user_paths.savings_file(vault)).read()
+    saved = SavingsFile(user_paths.token_savings_file(vault)).read()
     assert saved is not None
     assert packed is not None
     assert (saved.packs, saved.tokens) == (1, packed.result.tokens)

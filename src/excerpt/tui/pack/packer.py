@@ -18,7 +18,7 @@ from excerpt.tui.request_thread import Priority
 if TYPE_CHECKING:
     from excerpt.pack.build import PackCache
     from excerpt.pack.formats.source_label import PackLinks
-    from excerpt.pack.memories import MovableSource, MovedFragments, SourceWithMemories
+    from excerpt.pack.memories import MovedFragments, NoteSourceWithMoves, SourceWithMemories
     from excerpt.pack.source import NoteSource
     from excerpt.search.engine import Engine
     from excerpt.text.tokens import Tokenizer
@@ -107,7 +107,7 @@ class Packer:
         self._vault = vault
         self._config = config
         self._tokenizers: dict[str, Tokenizer] = {}
-        self._memory_source: tuple[ref[MovableSource], SourceWithMemories] | None = None
+        self._memory_source: tuple[ref[NoteSourceWithMoves], SourceWithMemories] | None = None
 
     @cached_property
     def _cache(self) -> PackCache[...]:
@@ -121,7 +121,7 @@ class Packer:
 
         return PackLinks(self._vault)
 
-    def build_pack(self, source: MovableSource, request: PackRequest) -> BuiltPack:
+    def build_pack(self, source: NoteSourceWithMoves, request: PackRequest) -> BuiltPack:
         """Build the pack of a request from the notes in `source`.
 
         Raises SettingsError for a template or tokenizer that cannot be used.
@@ -158,7 +158,7 @@ class Packer:
             moves=moves,
         )
 
-    def cost_of_mark(self, source: MovableSource, request: PackRequest, mark: MarkedFragment) -> MarkCost:
+    def cost_of_mark(self, source: NoteSourceWithMoves, request: PackRequest, mark: MarkedFragment) -> MarkCost:
         """Return the exact cost of adding `mark` to the marks of a request.
 
         A fragment whose text is in the pack already, as a copy in another note, costs 0 and has no `reason`.
@@ -202,7 +202,7 @@ class Packer:
             ranked=request.ranked,
         )
 
-    def _with_memories(self, source: MovableSource, request: PackRequest) -> MovableSource:
+    def _with_memories(self, source: NoteSourceWithMoves, request: PackRequest) -> NoteSourceWithMoves:
         """Return a source that has the notes of `source` and the memories of the request.
 
         The same object as before is returned if possible, because the cache of packs depends on its identity.
@@ -258,7 +258,7 @@ class AskCost:
         return self.packer.cost_of_mark(engine.snapshot, self.request, self.mark)
 
 
-def _with_current_ids(request: PackRequest, source: MovableSource) -> tuple[PackRequest, MovedFragments | None]:
+def _with_current_ids(request: PackRequest, source: NoteSourceWithMoves) -> tuple[PackRequest, MovedFragments | None]:
     """Return the request with current ids of fragments, and the changed ids; None if no id has changed."""
     from excerpt.pack.memories import find_moved_fragments
 

@@ -78,7 +78,7 @@ class CsvReader:
         rows = [(number, [" ".join(value.split()) for value in row]) for number, row in _csv_rows(text, delimiter)]
         header = _find_header(rows, is_text=lambda value: not _is_number(value))
         data_rows = rows[1:] if header and len(rows) > 1 else rows
-        sheet_rows.add(data_rows, rows[0][1] if header and len(rows) > 1 else [], _row_location)
+        sheet_rows.add(data_rows, rows[0][1] if header and len(rows) > 1 else [], _name_row_range)
         note = sheet_rows.note(path, options)
         return replace(note, warnings=(warning, *note.warnings)) if warning else note
 
@@ -230,7 +230,7 @@ def _column_letters(column: int) -> str:
 # --- tables in text ---------------------------------------------------------------------------------------------------
 
 
-def _row_location(first: NumberedRow, last: NumberedRow, left: int, right: int) -> Sequence[str]:  # noqa: ARG001 - columns have no place
+def _name_row_range(first: NumberedRow, last: NumberedRow, left: int, right: int) -> Sequence[str]:  # noqa: ARG001 - columns have no place
     if first[0] == last[0]:
         return f"row={first[0]}", f"Row {first[0]}"
     return f"row={first[0]}-{last[0]}", f"Rows {first[0]}-{last[0]}"
