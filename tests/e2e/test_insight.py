@@ -35,7 +35,7 @@ def test_related_read_and_peek_name_lines_that_stand_in_the_note(shell: Mapping[
     assert related["path"] == "Token budget.md"
     nearest = related["notes"][0]
     assert nearest["score"] == pytest.approx(sum(signal["part"] for signal in nearest["signals"].values()))
-    here = nearest["matches"][0]["here"]
+    here = nearest["matches"][0]["passage"]
     text = printed(shell, "read", f"{here['path']}:{here['line_start']}-{here['line_end']}")
     lines = (DEMO / here["path"]).read_text(encoding="utf-8").split("\n")
     assert text["text"] == "\n".join(lines[here["line_start"] - 1 : here["line_end"]])
