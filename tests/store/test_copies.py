@@ -591,4 +591,4 @@ def test_a_refused_push_says_what_to_type(copies: tuple[Copy, Copy]) -> None:
     said = told_by(first, *command, "--merge", code=3)
     assert "1 note was changed in this copy and in the store, and not pushed: Honey.md." in said
     assert "5 notes" in told_by(first, *command, "--overwrite", "Honey.md")
-    assert "give one of them" in told_by(first, *command, "--merge", "--mirror", code=2)
+    assert "Use only one" in told_by(first, *command, "--merge", "--mirror", code=2)

@@ -333,7 +333,7 @@ async def test_agents_of_a_reader_are_told_nothing_of_it(guarded: dict[str, str]
 
 def test_the_doctor_counts_what_a_reader_may_see(guarded: dict[str, str]) -> None:
     found, expected = (
-        [re.sub("vault [a-z]+, generation [0-9]+", "", one.what) for one in check_store(guarded[who], Settings())]
+        [re.sub("vault [a-z]+ has generation [0-9]+", "", one.what) for one in check_store(guarded[who], Settings())]
         for who in ("reader", "bare")
     )
     assert found == expected

@@ -3,7 +3,7 @@
 A score says which fragment is first, not whether it is any good. Confidence uses the share of the query that the
 fragment has, how rare these words are together (three rare words rarely meet by chance), whether a title or heading is
 about them, and how far the fragment is ahead of the best other one. Their weights are a logistic regression on the
-first hits of 12,000 queries, a third of them asked of vaults that cannot answer them (docs/design/quality.md,
+first hits of 13,000 queries, two thirds of them asked of vaults that cannot answer them (docs/design/quality.md,
 `python -m benchmarks.confidence --fit`). Similarity in meaning added nothing: the model finds something near to
 anything.
 
@@ -41,8 +41,8 @@ _MIN_LEAD, _MAX_LEAD = -3.0, 1.1
 STRONG_LIKELIHOOD, LIKELY_LIKELIHOOD, WEAK_LIKELIHOOD = 0.8, 0.4, 0.055
 """The likelihood from which each label is used.
 
-Of 4,510 questions asked of vaults without an answer, 1 in 150 is called strong and 1 in 25 strong or likely. Below
-WEAK_LIKELIHOOD are 2 in 100 of the questions that the vault answers, and 66 in 100 of those that it does not.
+Of 9,036 questions asked of vaults without an answer, 1 in 180 is called strong and 1 in 29 strong or likely. Below
+WEAK_LIKELIHOOD are 2 in 100 of the questions that the vault answers, and 69 in 100 of those that it does not.
 """
 MIN_WEAK_COVERAGE = 0.9
 """The share of a query from which a fragment is never "nothing": it has the words, however common they are."""
