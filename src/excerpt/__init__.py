@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from excerpt.insight.notes import NoteLines, Peek
     from excerpt.insight.overview_parts import Overview
     from excerpt.insight.related import MatchedFragment, RelatedNote, RelatedNotes
-    from excerpt.kinds import Confidence, Format, Scope, Strategy
+    from excerpt.kinds import Confidence, Fill, Format, Scope, StopReason, Strategy
     from excerpt.memory.recall import RecalledMemory, SavedMemory, SimilarMemory
     from excerpt.memory.stale import SourceCheck, SourceStatus
     from excerpt.model import (
@@ -73,7 +73,7 @@ _NAMES_BY_MODULE = {
     "insight.notes": "NoteLines Peek",
     "insight.overview_parts": "Overview",
     "insight.related": "MatchedFragment RelatedNote RelatedNotes",
-    "kinds": "Confidence Format Scope Strategy",
+    "kinds": "Confidence Fill Format Scope StopReason Strategy",
     "memory.recall": "RecalledMemory SavedMemory SimilarMemory",
     "memory.stale": "SourceCheck SourceStatus",
     "model": "BuildReport Fragment Hit Memory Pack PackResult Progress Result Signal Source Span Status VaultHit",
@@ -94,6 +94,7 @@ __all__ = [
     "Confidence",
     "ExcerptError",
     "Explanation",
+    "Fill",
     "Format",
     "Fragment",
     "Hit",
@@ -130,6 +131,7 @@ __all__ = [
     "SourceStatus",
     "Span",
     "Status",
+    "StopReason",
     "Strategy",
     "StrategyRank",
     "Vault",

@@ -23,7 +23,7 @@ from excerpt.errors import (
     StoreUnusableError,
     VaultEmptiedError,
 )
-from excerpt.kinds import Format, Scope, Strategy
+from excerpt.kinds import Fill, Format, Scope, Strategy
 from excerpt.known_vaults import detect_move, refuse_broad_folder, save_fingerprint
 from excerpt.model import BuildReport, Fragment, Hit, Memory, PackResult, Progress, Result, Source, Status, VaultHit
 from excerpt.settings import (
@@ -61,7 +61,7 @@ OnNotice = Callable[[str], None]
 
 _LOCK_WAIT_SECONDS = 1.0  # wait for another process that writes the index, before the existing index is used
 
-Choice = TypeVar("Choice", Strategy, Scope, Format)
+Choice = TypeVar("Choice", Strategy, Scope, Format, Fill)
 MethodParams = ParamSpec("MethodParams")
 Answer = TypeVar("Answer")
 
@@ -365,6 +365,7 @@ class Vault:
         scope: Scope | str | None = None,
         neighbors: int | None = None,
         limit: int | None = None,
+        fill: Fill | str | None = None,
         strategy: Strategy | str | None = None,
         ranked: bool = True,
         format: Format | str | None = None,  # noqa: A002 - as the option and the setting are called
@@ -379,7 +380,9 @@ class Vault:
 
         With several queries, a passage has the score for the query that it answers best.
 
-        `scope` and `neighbors` say how far a hit is extended, `limit` how many of the best hits are used. `ids` are
+        `scope` and `neighbors` say how far a hit is extended, `limit` how many of the best hits are used. With `fill`
+        `enough`, hits that score far below the first are left out, and all if no hit is likely to answer; with
+        `budget`, hits are packed as long as they fit, as always for several queries. `ids` are
         fragments to pack, whatever the queries find; with `marks`, the fragments marked in the app are packed before
         them. Without `ranked`, passages are in the order of the vault. `template` is a template file; it replaces
         `format`. With `question`, the query stands below the passages. `result` is an earlier result of the queries,
@@ -391,6 +394,7 @@ class Vault:
             "scope": None if scope is None else _to_choice(Scope, scope, Scope.NONE),
             "neighbors": neighbors,
             "limit": limit,
+            "fill": None if fill is None else _to_choice(Fill, fill, Fill.ENOUGH),
             "format": _requested_format(format, template),
             "template": None if template is None else _absolute_template_path(template),
             "tokenizer": tokenizer,
@@ -434,7 +438,7 @@ class Vault:
         marks: bool,
         result: Result | None,
     ) -> PackResult:
-        from excerpt.pack.build import build_pack, search_queries
+        from excerpt.pack.build import build_pack, search_queries, with_fill
         from excerpt.pack.formats.registry import renderer_for
         from excerpt.pack.formats.source_label import PackLinks
         from excerpt.pack.selection import NO_MARKS
@@ -452,6 +456,7 @@ class Vault:
                 search_limit = max(settings.limit, self.settings.search.limit)
                 result = search_queries(self._load_engine(), all_queries, strategy, search_limit)
             used_strategy, hits = result.strategy, result.hits
+            settings = with_fill(settings, self._load_engine(), all_queries)
         packed = build_pack(
             source,
             hits,

@@ -69,12 +69,25 @@ class Format(StrEnum):
     TEMPLATE = "template"
 
 
+class Fill(StrEnum):
+    """How far a pack is filled: until it probably holds the answer, or until the budget or the limit of hits."""
+
+    ENOUGH = "enough"
+    BUDGET = "budget"
+
+
 class StopReason(StrEnum):
-    """Why packing stopped: the budget was full, the limit on hits was reached, or there were no more hits."""
+    """Why packing stopped.
+
+    `budget`: the next hit did not fit. `limit`: the limit on hits was reached. `end`: there were no more hits.
+    `enough`: the next hit scores too far below the best one. `no_answer`: none of the first hits is likely to answer.
+    """
 
     BUDGET = "budget"
     LIMIT = "limit"
     END = "end"
+    ENOUGH = "enough"
+    NO_ANSWER = "no_answer"
 
 
 Item = TypeVar("Item")

@@ -384,7 +384,7 @@ class PackResult:
             **attributes_to_json(self, "query", "strategy", "budget", "tokenizer", "tokens"),
             "value": round(self.value, _VALUE_DIGITS),
             "packs": [pack.to_dict(number) for number, pack in enumerate(self.packs, start=1)],
-            **attributes_to_json(self, "left_out", "source_tokens"),
+            **attributes_to_json(self, "left_out", "source_tokens", "stopped"),
         }
 
 

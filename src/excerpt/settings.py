@@ -19,7 +19,7 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 import msgspec
 
 from excerpt.errors import ExcerptError, SettingsError, VaultError
-from excerpt.kinds import Format, Scope, Strategy
+from excerpt.kinds import Fill, Format, Scope, Strategy
 from excerpt.state_files import read_text
 
 T = TypeVar("T")
@@ -143,6 +143,7 @@ class PackSettings:
     scope: Scope = setting(Scope.NEIGHBORS, "How far a hit is grown: none, to its neighbors, its section or its note.")
     neighbors: Count = setting(1, "Fragments on each side of a hit, in the scope neighbors.")
     limit: Positive = setting(8, "Number of best hits to pack when none is marked.")
+    fill: Fill = setting(Fill.ENOUGH, "Stop when the pack probably holds the answer (enough), or fill the budget.")
     format: Format = setting(Format.MARKDOWN, "How a pack is written.")
     question: bool = setting(False, "Put the query below the passages.")
     template: str = setting("", "File for the format template, relative to the settings.")

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from excerpt.kinds import Format, Scope, StopReason, Strategy
+from excerpt.kinds import Confidence, Fill, Format, Scope, StopReason, Strategy
 from excerpt.model import Hit, PackResult, Span
-from excerpt.pack.build import MARK_SCORE, build_pack
+from excerpt.pack.build import ENOUGH_SHARE, MARK_SCORE, build_pack
 from excerpt.pack.selection import NO_OVERRIDES, PackOverrides
 from excerpt.settings import PackSettings
 from excerpt.text.fragments import note_id
@@ -468,6 +468,62 @@ def test_it_says_what_stopped_it_and_what_the_next_hit_needs(vault: Vault) -> No
     assert needs == pytest.approx(both.tokens - alone.tokens, abs=2)
     assert packed(vault, *hits, scope=Scope.NONE, limit=2).stopped is StopReason.LIMIT
     assert (both.stopped, both.needs) == (StopReason.END, ())
+
+
+def rated(hit: Hit, confidence: Confidence) -> Hit:
+    return replace(hit, confidence=confidence)
+
+
+def test_a_pack_ends_before_the_first_hit_far_below_the_best(vault: Vault) -> None:
+    scores = {"alpha0": 1.0, "gamma0": ENOUGH_SHARE, "open0": ENOUGH_SHARE - 0.01, "conflict0": 0.1}
+    hits = [rated(vault.hit(word, score), Confidence.LIKELY) for word, score in scores.items()]
+    result = packed(vault, *hits, scope=Scope.NONE)
+    assert words(result) == [["alpha"], ["gamma"]]
+    assert (result.stopped, result.left_out) == (StopReason.ENOUGH, ())
+    filled = packed(vault, *hits, scope=Scope.NONE, fill=Fill.BUDGET)
+    assert len(filled.packs) == 4
+    assert filled.stopped is StopReason.END
+
+
+def test_a_pack_has_two_hits_even_if_the_second_is_far_below_the_best(vault: Vault) -> None:
+    hits = [
+        rated(vault.hit(word, score), Confidence.STRONG)
+        for word, score in (("alpha0", 1.0), ("gamma0", 0.2), ("open0", 0.1))
+    ]
+    assert words(packed(vault, *hits, scope=Scope.NONE)) == [["alpha"], ["gamma"]]
+
+
+def test_a_dropped_hit_is_not_one_of_the_two(vault: Vault) -> None:
+    hits = [
+        rated(vault.hit(word, score), Confidence.STRONG)
+        for word, score in (("alpha0", 1.0), ("gamma0", 0.2), ("open0", 0.1))
+    ]
+    overrides = PackOverrides(dropped_ids=frozenset({hits[1].fragment.id}))
+    assert words(packed(vault, *hits, scope=Scope.NONE, overrides=overrides)) == [["alpha"], ["open"]]
+
+
+def test_a_pack_is_empty_and_names_three_places_if_nothing_answers(vault: Vault) -> None:
+    hits = [
+        rated(vault.hit(word, 0.2), Confidence.NOTHING)
+        for word in ("alpha0", "gamma0", "open0", "conflict0", "export0")
+    ]
+    result = packed(vault, *hits)
+    assert (result.packs, result.text, result.stopped) == ((), "", StopReason.NO_ANSWER)
+    assert [(left.line_start, left.reason) for left in result.left_out] == [
+        (hit.fragment.line_start, "unlikely to answer") for hit in hits[:3]
+    ]
+    assert packed(vault, *hits, fill=Fill.BUDGET).packs
+    assert packed(vault, rated(hits[0], Confidence.WEAK), *hits[1:]).packs
+
+
+def test_marks_are_packed_even_if_nothing_answers(vault: Vault) -> None:
+    hit = rated(vault.hit("alpha0", 0.2), Confidence.NOTHING)
+    assert packed(vault, hit, marked=[hit.fragment.id]).packs
+
+
+def test_hits_of_filters_alone_are_all_packed(vault: Vault) -> None:
+    hits = [vault.hit(word, score) for word, score in (("alpha0", 1.0), ("gamma0", 0.5), ("open0", 0.3))]
+    assert len(packed(vault, *hits, scope=Scope.NONE).packs) == 3
 
 
 @pytest.mark.parametrize("form", [Format.MARKDOWN, Format.XML, Format.PLAIN])

@@ -12,7 +12,7 @@ import click
 
 from excerpt.cli.printing import escape_for_stdout, print_line, print_message, resolve_output_file, save_output
 from excerpt.cli.vaults import load_vault, refresh_option, vault_option
-from excerpt.kinds import Format, Scope, Strategy
+from excerpt.kinds import Fill, Format, Scope, StopReason, Strategy
 from excerpt.known_vaults import find_vault_of_file
 from excerpt.model import TOO_LARGE, PackResult
 from excerpt.settings import MAX_COUNT, user_paths
@@ -26,6 +26,11 @@ from excerpt.text.display import format_count, format_percent, line_range
     "--budget", type=click.IntRange(0, MAX_COUNT), help="The maximum number of tokens, with headers and separators."
 )
 @click.option("--limit", type=click.IntRange(1, MAX_COUNT), help="The maximum number of hits to pack.")
+@click.option(
+    "--fill",
+    type=click.Choice([f.value for f in Fill]),
+    help="Pack until the answer is probably in the pack (enough), or as many hits as fit (budget).",
+)
 @click.option(
     "--expand",
     "scope",
@@ -147,6 +152,9 @@ def _explain_empty_pack(packed: PackResult) -> str:
     """Return a sentence on why the pack is empty, about the best of the passages that were left out."""
     if not packed.left_out:
         return "The pack is empty: nothing was found."
+    if packed.stopped is StopReason.NO_ANSWER:
+        nearest = ", ".join(f"{left.path}:{line_range(left.line_start, left.line_end)}" for left in packed.left_out)
+        return f"The pack is empty: nothing answers the query. Nearest: {nearest}. Pack them with --fill budget."
     best = next((left for left in packed.left_out if left.reason == TOO_LARGE), packed.left_out[0])
     location_text = f"{best.path}:{line_range(best.line_start, best.line_end)}" if best.line_start else best.path
     if best.reason != TOO_LARGE:

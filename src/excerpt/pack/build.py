@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from heapq import nlargest
 from typing import Concatenate, Generic, ParamSpec
 
-from excerpt.kinds import Scope, StopReason, Strategy
+from excerpt.kinds import Confidence, Fill, Scope, StopReason, Strategy
 from excerpt.model import TOO_LARGE, Fragment, Hit, OmittedHit, Pack, PackResult, Result
 from excerpt.pack.budget import (
     MAX_PRIMARY_HITS,
@@ -39,6 +39,7 @@ from excerpt.pack.formats.markdown_format import MarkdownRenderer
 from excerpt.pack.formats.pack_format import Renderer
 from excerpt.pack.selection import NO_OVERRIDES, PackOverrides
 from excerpt.pack.source import NoteCache, NoteSource, get_note_cache
+from excerpt.search.confidence import JUDGED_HITS
 from excerpt.search.engine import Engine, count_matching_rows, highest_confidence
 from excerpt.search.evidence import POOL_SIZE
 from excerpt.settings import PackSettings
@@ -59,6 +60,17 @@ MARK_SCORE = 1.0
 HITS_PER_PACKED = 4
 """Number of hits examined for each hit of the limit, because copies and dropped hits do not count."""
 
+ENOUGH_SHARE = 0.7
+"""The share of the first hit's score below which a hit is not packed, unless the budget is to be filled.
+
+Of the answers among eight hits, 0.985 remain, in a quarter of the tokens (docs/design/packs.md).
+"""
+MIN_ENOUGH = 2
+"""Number of hits packed whatever their scores: where a query names one thing, the second hit may be the answer."""
+NO_ANSWER_REASON = "unlikely to answer"
+NEAREST_HITS = 3
+"""Number of hits named as nearest if no hit is likely to answer the query."""
+
 
 @dataclass
 class HitCollector:
@@ -70,16 +82,28 @@ class HitCollector:
     costs: TokenCosts
     hit_spans: list[HitSpan] = field(default_factory=list)
     left_out: list[OmittedHit] = field(default_factory=list)
-    is_limited: bool = False
-    """Whether the ranking has more hits than the limit allows."""
+    stopped: StopReason = StopReason.END
+    """Why no more hits were collected."""
     _by_digest: dict[str, Fragment] = field(default_factory=dict)
 
     def add_hits(self, hits: Sequence[Hit], duplicate: DuplicateRule) -> None:
-        """Add the best hits up to `settings.limit`; copies (found by `duplicate`) and dropped hits do not count."""
+        """Add the best hits up to `settings.limit`; copies (found by `duplicate`) and dropped hits do not count.
+
+        Unless the budget is to be filled, hits far below the best one are not added, and none if none is likely to
+        answer the query. Hits without a confidence are not ranked, and all added.
+        """
+        stops_early = self.settings.fill is Fill.ENOUGH
+        if stops_early and hits and all(hit.confidence is Confidence.NOTHING for hit in hits[:JUDGED_HITS]):
+            for hit in hits[:NEAREST_HITS]:
+                self._leave_out(hit.fragment, NO_ANSWER_REASON)
+            self.stopped = StopReason.NO_ANSWER
+            return
         candidates = self._without_dropped(hits[: self.settings.limit * HITS_PER_PACKED])
         values = compute_hit_values(candidates)
         min_primary = min(nlargest(MAX_PRIMARY_HITS, values), default=0.0)
-        self._add_candidates(candidates, values, min_primary, self.settings.limit, duplicate)
+        ranked = stops_early and any(hit.confidence is not None for hit in candidates)
+        min_score = max(hit.score for hit in candidates) * ENOUGH_SHARE if ranked else 0.0
+        self._add_candidates(candidates, values, min_primary, self.settings.limit, duplicate, min_score=min_score)
 
     def add_marks(self, marked: Sequence[str], hits: Sequence[Hit]) -> None:
         """Add the fragments with the ids `marked`, in this order; the ids that are no longer indexed are left out.
@@ -108,11 +132,19 @@ class HitCollector:
         return remaining
 
     def _add_candidates(
-        self, hits: Sequence[Hit], values: Sequence[float], min_primary: float, limit: int, duplicate: DuplicateRule
+        self,
+        hits: Sequence[Hit],
+        values: Sequence[float],
+        min_primary: float,
+        limit: int,
+        duplicate: DuplicateRule,
+        *,
+        min_score: float = 0.0,
     ) -> None:
         """Add hits until `limit` are added, and leave out duplicates and lost fragments.
 
         `values` are the values of `hits`; a hit of at least `min_primary` is a primary hit, packed before any context.
+        After the first hits, stop at a score below `min_score`.
         """
         self.notes.prefetch(
             find_expansion_range(hit.fragment, self._get_scope(hit.fragment), self.settings.neighbors)
@@ -120,7 +152,10 @@ class HitCollector:
         )
         for hit, value in zip(hits, values, strict=True):
             if not limit:
-                self.is_limited = True
+                self.stopped = StopReason.LIMIT
+                break
+            if hit.score < min_score and len(self.hit_spans) >= MIN_ENOUGH:
+                self.stopped = StopReason.ENOUGH
                 break
             note = self.notes[hit.fragment.path]
             fragment = note.refresh_fragment(hit.fragment)
@@ -190,10 +225,11 @@ def build_pack(
     """Return packs of the best `hits` (best first), or of the fragments with the ids `marked`, in their order.
 
     Hits are extended to `settings.scope`: at most `settings.limit` of them, not counting copies and dropped hits, but
-    all marked fragments. The rendered text never exceeds `settings.budget` tokens of `tokenizer`, and a larger budget
-    never gives less value. Without `ranked`, the packs are the same, but in the order of the vault and with score 0.
-    `overrides` are the user's decisions by hand; `duplicate` finds the better hit that a fragment repeats. The result
-    is deterministic.
+    all marked fragments. With `settings.fill` `enough`, hits that score far below the first are not packed, and none if
+    none is likely to answer. The rendered text never exceeds `settings.budget` tokens of `tokenizer`, and a larger
+    budget never gives less value. Without `ranked`, the packs are the same, but in the order of the vault and with
+    score 0. `overrides` are the user's decisions by hand; `duplicate` finds the better hit that a fragment repeats. The
+    result is deterministic.
     """
     notes = get_note_cache(source)
     costs = TokenCosts(tokenizer, renderer, source.tokenizer)
@@ -226,7 +262,7 @@ def build_pack(
         value=choice.value,
         source_tokens=sum(notes[path].tokens for path in dict.fromkeys(pack.path for pack in packs)),
         format=settings.format,
-        stopped=StopReason.BUDGET if unchosen else StopReason.LIMIT if gathered.is_limited else StopReason.END,
+        stopped=StopReason.BUDGET if unchosen else gathered.stopped,
         costs=_count_pack_tokens(choice),
         needs=tuple(each.count_hit_alone(hit) for each, hit in unchosen),
     )
@@ -450,6 +486,16 @@ def _make_hashable(value: object) -> Hashable:
 
 # --- several queries --------------------------------------------------------------------------------------------------
 # Search for several queries at once.
+
+
+def with_fill(settings: PackSettings, engine: Engine, queries: Sequence[str]) -> PackSettings:
+    """Return the settings for a pack of `queries`: of several queries or alternatives, the budget is filled.
+
+    Their scores do not compare, so a share of the first score would leave out whole questions.
+    """
+    if settings.fill is Fill.ENOUGH and sum(len(engine.parse(query)) for query in queries) > 1:
+        return replace(settings, fill=Fill.BUDGET)
+    return settings
 
 
 def search_queries(engine: Engine, queries: Sequence[str], strategy: Strategy, limit: int) -> Result:

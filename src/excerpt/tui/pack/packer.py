@@ -241,7 +241,10 @@ class AskPack:
     request: PackRequest
 
     def answer(self, engine: Engine) -> BuiltPack:
-        return self.packer.build_pack(engine.snapshot, self.request)
+        from excerpt.pack.build import with_fill
+
+        settings = with_fill(self.request.settings, engine, (self.request.query,))
+        return self.packer.build_pack(engine.snapshot, replace(self.request, settings=settings))
 
 
 @dataclass(frozen=True, slots=True)
