@@ -518,7 +518,7 @@ def test_a_pack_is_empty_and_names_three_places_if_nothing_answers(vault: Vault)
 
 def test_marks_are_packed_even_if_nothing_answers(vault: Vault) -> None:
     hit = rated(vault.hit("alpha0", 0.2), Confidence.NOTHING)
-    assert packed(vault, hit, marked=[hit.fragment.id]).packs
+    assert packed(vault, hit, marked=(hit.fragment.id,)).packs
 
 
 def test_hits_of_filters_alone_are_all_packed(vault: Vault) -> None:
