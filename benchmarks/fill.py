@@ -181,13 +181,13 @@ def _report(sets: Sequence[Measured]) -> None:
         print()
     middle = BUDGETS[1]
     fixed = (format_count(number, "hit") for number in FIXED)
-    head = ("recall: median tokens", *fixed, "enough", "filled", "above curve")
-    rows = []
+    table_head = ("recall: median tokens", *fixed, "enough", "filled", "above curve")
+    recall_rows = []
     for each in sets:
         packs = (*each.fixed.values(), each.enough[middle], each.filled[middle])
         figures = [f"{packed.recall:.3f}: {packed.tokens:,.0f}" for packed in packs]
-        rows.append((each.name, *figures, f"{each.above_curve(middle):+.3f}"))
-    table(head, rows)
+        recall_rows.append((each.name, *figures, f"{each.above_curve(middle):+.3f}"))
+    table(table_head, recall_rows)
     print()
     for what, chosen in (("sets of `make packs`", [each for each in sets if each.name in SETS]), ("all sets", sets)):
         if chosen:
