@@ -17,7 +17,7 @@ import pytest
 
 import excerpt
 from excerpt.known_vaults import DEMO
-from excerpt.settings import user_paths
+from excerpt.settings import PackSettings, user_paths
 from tests.cli.conftest import Excerpt
 from tests.cli.conftest import excerpt as run_excerpt
 from tests.cli.conftest import home as excerpt_home
@@ -31,6 +31,48 @@ EXAMPLES = Path(__file__).parents[1] / "docs/examples"
 def opened(home: Path, vault: Path) -> Iterator[excerpt.Vault]:
     with excerpt.open(vault) as found:
         yield found
+
+
+# --- questions --------------------------------------------------------------------------------------------------------
+
+
+def test_filters_can_be_given_as_data(opened: excerpt.Vault) -> None:
+    everything = opened.search("notes", limit=50)
+    paths = {hit.fragment.path for hit in everything}
+    assert len(everything) == len(everything.hits) > 1
+    one = sorted(paths)[0]
+    assert {hit.fragment.path for hit in opened.search("notes", where={"path": one}, limit=50)} == {one}
+    assert {hit.fragment.path for hit in opened.search("notes", where={"-path": one}, limit=50)} == paths - {one}
+    assert {pack.path for pack in opened.pack("notes", where={"path": one}).packs} == {one}
+    assert opened.search("a notes | b notes", where={"path": [one, one]}).hits
+
+
+def test_a_filter_that_there_is_not_is_refused(opened: excerpt.Vault) -> None:
+    with pytest.raises(ValueError, match="'colour' with 'red' is no filter"):
+        opened.search("notes", where={"colour": "red"})
+
+
+def test_a_literal_question_has_no_filters(opened: excerpt.Vault) -> None:
+    question = "what does -notes path:Nowhere/ do"
+    assert not opened.search(question).matched
+    assert opened.search(question, literal=True).matched
+    assert opened.pack(question, literal=True, fill="budget").packs
+
+
+@pytest.mark.parametrize("options", [{"limit": 0}, {"limit": -1}, {"budget": -1}, {"neighbors": -1}])
+def test_a_number_out_of_range_is_refused(opened: excerpt.Vault, options: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match="must be at least"):
+        opened.pack("notes", **options)  # type: ignore[arg-type]  # by name
+
+
+def test_settings_and_the_folder_of_the_index_can_be_given(home: Path, vault: Path, tmp_path: Path) -> None:
+    settings = excerpt.Settings(pack=PackSettings(budget=100))
+    with excerpt.open(vault, settings=settings, index=tmp_path / "index") as opened:
+        assert opened.pack("notes").budget == 100
+    assert (tmp_path / "index").is_dir()
+    assert not user_paths().index_folder(vault).exists()
+    with pytest.raises(excerpt.VaultError, match="is inside the vault"):
+        excerpt.open(vault, index=vault / "index")
 
 
 # --- the module -------------------------------------------------------------------------------------------------------

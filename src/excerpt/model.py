@@ -7,7 +7,7 @@ Paths are relative to the vault, with "/".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -246,6 +246,12 @@ class Result:
     generation: int
     hints: tuple[QueryHint, ...] = ()
     confidence: Confidence | None = None
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    def __len__(self) -> int:
+        return len(self.hits)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object that `excerpt search` writes."""
