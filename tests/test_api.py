@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import importlib.util
 import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -16,6 +18,7 @@ from typing import Any
 import pytest
 
 import excerpt
+import excerpt.aio
 from excerpt.known_vaults import DEMO
 from excerpt.settings import PackSettings, user_paths
 from tests.cli.conftest import Excerpt
@@ -73,6 +76,36 @@ def test_settings_and_the_folder_of_the_index_can_be_given(home: Path, vault: Pa
     assert not user_paths().index_folder(vault).exists()
     with pytest.raises(excerpt.VaultError, match="is inside the vault"):
         excerpt.open(vault, index=vault / "index")
+
+
+# --- asyncio ----------------------------------------------------------------------------------------------------------
+
+
+async def test_methods_can_be_awaited_by_several_tasks(home: Path, vault: Path) -> None:
+    async with excerpt.aio.open(vault) as opened:
+        results = await asyncio.gather(*(opened.search("notes", limit=3) for _ in range(8)))
+        packed = await opened.pack("notes", budget=300)
+        memories = await opened.run(lambda vault: vault.memories.all().memories)
+    with excerpt.open(vault) as twin:
+        assert {result.hits for result in results} == {twin.search("notes", limit=3).hits}
+        assert packed.text == twin.pack("notes", budget=300).text
+    assert memories == ()
+
+
+async def test_the_event_loop_goes_on_while_a_vault_is_asked(home: Path, vault: Path) -> None:
+    async with excerpt.aio.open(vault) as opened:
+        ticks = 0
+        asked = asyncio.create_task(opened.run(lambda _: time.sleep(0.2)))
+        while not asked.done():
+            ticks += 1
+            await asyncio.sleep(0.01)
+    assert ticks > 5
+
+
+async def test_an_error_is_that_of_the_vault(home: Path, tmp_path: Path) -> None:
+    with pytest.raises(excerpt.VaultError):
+        async with excerpt.aio.open(tmp_path / "missing"):
+            pass
 
 
 # --- the module -------------------------------------------------------------------------------------------------------
