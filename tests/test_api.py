@@ -50,6 +50,14 @@ def test_filters_can_be_given_as_data(opened: excerpt.Vault) -> None:
     assert opened.search("a notes | b notes", where={"path": [one, one]}).hits
 
 
+def test_a_hit_and_a_result_print_in_a_line(opened: excerpt.Vault) -> None:
+    result = opened.search("notes")
+    hit = result.hits[0]
+    assert (hit.path, hit.text) == (hit.fragment.path, hit.fragment.text)
+    assert re.fullmatch(r"Hit\(Fragment\('.*\.md', lines \d+-\d+, \d+ tokens\), score \d\.\d+, \w+\)", repr(hit))
+    assert repr(result).startswith("Result('notes', ")
+
+
 def test_a_filter_that_there_is_not_is_refused(opened: excerpt.Vault) -> None:
     with pytest.raises(ValueError, match="'colour' with 'red' is no filter"):
         opened.search("notes", where={"colour": "red"})
