@@ -126,8 +126,8 @@ def _format_rank_line(rank: StrategyRank) -> str:
     """Return the line with a note's rank and score under one strategy, with dashes if the strategy did not find it."""
     empty = f"{'–':>7}{'–':>9}{'–':>8}"
     figures = empty if rank.rank is None else f"{rank.rank:>7,}{rank.score:>9.3f}{rank.line:>8,}"
-    primary = "" if rank.primary == rank.strategy else f"  ▸ {rank.primary}"
-    return f"{rank.strategy:<{_NAME_COLUMNS}}{figures}{primary}"
+    used = "" if rank.ranked_by == rank.strategy else f"  ranked by {rank.ranked_by}"
+    return f"{rank.strategy:<{_NAME_COLUMNS}}{figures}{used}"
 
 
 def _describe_compared_hits(compared: int) -> str:
