@@ -357,7 +357,7 @@ async def test_why_says_what_each_word_gave_and_why_it_is_not_higher(app: Excerp
         assert "2nd: " in drawn
         assert f"{result.hits[1].score:.3f}" in drawn
         assert drawn.index("2nd: ") < drawn.index("signal")
-        assert "spelled like conflict: counts ×0." in drawn
+        assert "conflict: similar spelling (×0." in drawn
         assert "Why it ranks below the hit above it" in drawn
 
 
@@ -384,7 +384,7 @@ async def test_a_note_called_nearly_so_is_asked_for_by_enter_once_more(app: Exce
         await until(pilot, lambda: bool(top_screen(app).query("#note:focus")), "the field")
         await pilot.press(*"mergign", "enter")
         await until(pilot, lambda: "Did you mean Merging.md?" in drawn_text(app), "the name that is near")
-        assert "asks for Merging.md" in drawn_text(app)
+        assert "explain Merging.md" in drawn_text(app)
         await pilot.press("enter")
         await until(pilot, lambda: "Rank by strategy" in drawn_text(app), "why it is where it is")
         assert top_screen(app).query_one("#note", Input).value == "Merging.md"

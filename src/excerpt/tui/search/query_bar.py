@@ -200,7 +200,7 @@ _STATUS_CELLS = 48
 _MAX_STATUS_SHARE = 0.6
 """Maximum share of the line for the status, 0 to 1."""
 
-_CONFIDENCE_LABELS = {
+CONFIDENCE_LABELS = {
     Confidence.STRONG: "strong",
     Confidence.LIKELY: "likely",
     Confidence.WEAK: "weak",
@@ -299,7 +299,7 @@ class QueryStatus(Widget):
     def _confidence_label(self, confidence: Confidence) -> Text:
         names = {Confidence.STRONG: "sure", Confidence.NOTHING: "unsure"}
         style = self._style(names[confidence]) if confidence in names else Style.null()
-        return _clickable(_CONFIDENCE_LABELS[confidence], "explain_first", style)
+        return _clickable(CONFIDENCE_LABELS[confidence], "explain_first", style)
 
     def _style(self, name: str) -> Style:
         return self.get_component_rich_style(f"status--{name}", partial=True)
