@@ -403,7 +403,7 @@ class QueryBar(Horizontal):
         #prompt { width: 3; padding: 0 0 0 1; color: $text-faint; text-style: bold; }
         Input { width: 1fr; background: $surface; color: $foreground; &:focus { background-tint: $background 0%; } }
         &:focus-within #prompt { color: $accent; }
-        &.-tight QueryStatus { width: 36; }
+        &.-tight QueryStatus { width: 40; }
     }
     """
 
