@@ -27,7 +27,7 @@ from excerpt.tui.index.dialog import IndexDialog
 from excerpt.tui.key_table import CONTEXTS
 from excerpt.tui.keymap import binding_keys
 from excerpt.tui.memory.form import MemoryForm
-from excerpt.tui.pack.panel import BudgetDialog
+from excerpt.tui.pack.dialogs import BudgetDialog
 from excerpt.tui.palette import Palette
 from excerpt.tui.search.strategies import StrategiesScreen
 from excerpt.tui.search.why_view import WhyNot

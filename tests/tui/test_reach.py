@@ -11,7 +11,7 @@ from textual.command import CommandPalette
 from textual.widgets import OptionList
 
 from excerpt.kinds import Format, Scope
-from excerpt.tui.pack.panel import BudgetDialog
+from excerpt.tui.pack.dialogs import BudgetDialog
 from excerpt.tui.programs import ProgramLauncher
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane

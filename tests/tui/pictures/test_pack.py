@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from excerpt.tui.pack.panel import BudgetDialog
+from excerpt.tui.pack.dialogs import BudgetDialog
 from tests.tui.driver import open_index, settle, show_results, type_query, until
 from tests.tui.pictures.conftest import SMALL, Pictures, Steps, themed_app
 

@@ -15,7 +15,7 @@ from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.notice import Notice
 from excerpt.tui.index.controller import IndexController
 from excerpt.tui.pack.bar import PackBar
-from excerpt.tui.pack.panel import BudgetDialog
+from excerpt.tui.pack.dialogs import BudgetDialog
 from excerpt.tui.questions import AskSearch
 from excerpt.tui.search.query_bar import AnswerStatus, QueryStatus
 from excerpt.tui.search.why_view import SIGNAL_LEGEND, WhyNot

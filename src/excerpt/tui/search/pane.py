@@ -13,7 +13,7 @@ from textual.containers import Vertical
 from textual.reactive import var
 from textual.widgets import Input, Static
 
-from excerpt.kinds import Format, Scope, Strategy, next_in_cycle
+from excerpt.kinds import Fill, Format, Scope, Strategy, next_in_cycle
 from excerpt.pack.selection import SavedMarks
 from excerpt.settings import Settings
 from excerpt.text.display import format_count, format_lines
@@ -38,7 +38,7 @@ from excerpt.tui.messages import (
 )
 from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.pack.controller import PackController, mark_hit, next_budget
-from excerpt.tui.search.disabled import SearchState, SelectedRowKind, search_disabled_reason
+from excerpt.tui.search.disabled import SearchState, SelectedRowKind, empty_pack_reason, search_disabled_reason
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.notices import is_unanswered, list_title, no_hits_notice
 from excerpt.tui.search.query_bar import AnswerStatus, QueryBar, QueryMenu
@@ -47,18 +47,22 @@ from excerpt.tui.search.query_history import QueryStore
 if TYPE_CHECKING:
     from excerpt.model import Hit, Memory, Result
     from excerpt.tui.memory.worker import FoundMemories, MemoryWorker
+    from excerpt.tui.pack.dialogs import BudgetDialogResult
     from excerpt.tui.pack.packer import Packer
-    from excerpt.tui.pack.panel import BudgetDialogResult, PackPanel
+    from excerpt.tui.pack.panel import PackPanel
     from excerpt.tui.search.side_panel import SidePanel
     from excerpt.tui.search.strategies import StrategyChoice
 
-_HIT_ACTIONS = HIT_ACTIONS | {"move", "remember", "show_view"}
+_HIT_ACTIONS = HIT_ACTIONS | {"move", "remember", "show_view", "mark_nearest"}
 """Actions that apply to a hit. While a search is pending, they are delayed until its hits are listed."""
 _BUSY_AFTER_SECONDS = 0.5
 """Seconds after which the status of the query bar says that a search is still running."""
 
 _LIST_ACTIONS = frozenset({"copy_fragment", "obsidian", "next_view", "enter_side"})
 """Actions on the list or the side panel, whose keys are disabled while the pack panel has the focus."""
+
+_NEAREST_HITS = 3
+"""Number of hits that one key marks if nothing answers the query."""
 
 _MENU_ACTIONS = frozenset({"move", "mark", "edit", "back"})
 """Actions whose keys control the menu of the query bar instead while that menu is open."""
@@ -297,6 +301,14 @@ class SearchPane(Vertical):
     @pack_format.setter
     def pack_format(self, pack_format: Format) -> None:
         self._apply_decision(self.pack.change_settings(pack_format=pack_format))
+
+    @property
+    def fill(self) -> Fill:
+        return self.pack.pack_settings.fill
+
+    @fill.setter
+    def fill(self, fill: Fill) -> None:
+        self._apply_decision(self.pack.change_settings(fill=fill))
 
     def watch_placeholder(self) -> None:
         self._show_result()
@@ -627,6 +639,11 @@ class SearchPane(Vertical):
             if self.side.view == "related":
                 self.side.move(1)
 
+    def action_mark_nearest(self) -> None:
+        """Mark the hits nearest to a query that nothing answers."""
+        marks = [mark_hit(hit) for hit in self._result_hits[:_NEAREST_HITS]]
+        self._apply_decision(self.pack.replace_choices(self.pack.choices.with_marks(marks)))
+
     def action_clear_marks(self) -> None:
         self._apply_decision(self.pack.replace_choices(self.pack.choices.without_marks()))
 
@@ -656,7 +673,7 @@ class SearchPane(Vertical):
 
     def action_type_budget(self) -> None:
         """Open a dialog to type the token budget; copy the pack afterwards if the user asks for that."""
-        from excerpt.tui.pack.panel import BudgetDialog
+        from excerpt.tui.pack.dialogs import BudgetDialog
 
         def answered(typed: BudgetDialogResult | None) -> None:
             if typed is not None:
@@ -664,13 +681,30 @@ class SearchPane(Vertical):
                 if typed.copies_pack:
                     self.action_copy_pack()
 
-        self.app.push_screen(BudgetDialog(self.budget), answered)
+        self.app.push_screen(BudgetDialog(self.pack), answered)
 
     def action_order(self) -> None:
         self._apply_decision(self.pack.replace_choices(self.pack.choices.with_next_order(self.pack.query)))
 
     def action_scope(self) -> None:
-        self._apply_decision(self.pack.next_scope())
+        """Open a dialog to choose the scope of all passages."""
+        from excerpt.tui.pack.dialogs import ScopeDialog
+
+        def use(scope: Scope | None) -> None:
+            if scope is not None:
+                self.scope = scope
+
+        self.app.push_screen(ScopeDialog(self.pack), use)
+
+    @on(PackBar.OptionClicked)
+    async def _change_clicked_option(self, event: PackBar.OptionClicked) -> None:
+        event.stop()
+        await self.app.run_action(event.action, self)
+
+    def action_fill(self) -> None:
+        self._apply_decision(self.pack.next_fill())
+        fills = self.fill is Fill.BUDGET
+        self.notify("Packs fill the budget now." if fills else "Packs stop now when they have enough.")
 
     def action_format(self) -> None:
         self._apply_decision(self.pack.next_format())
@@ -691,14 +725,16 @@ class SearchPane(Vertical):
             return
         request = self.pack.copy_request(to_file=to_file)
         if request is None:
-            self.notify("Nothing to copy: the pack is empty.", severity="warning")
+            reason = empty_pack_reason("copy", has_no_answer=self.pack.has_no_answer)
+            self.notify(reason, severity="warning", markup=False)
         else:
             self.post_message(request)
 
     def action_remember_pack(self) -> None:
         """Store the text of the pack as a memory. The text names its sources, so the memory has none."""
         if self.pack.newest_pack is None or self.pack.is_empty:
-            self.notify("Nothing to remember: the pack is empty.", severity="warning")
+            reason = empty_pack_reason("remember", has_no_answer=self.pack.has_no_answer)
+            self.notify(reason, severity="warning", markup=False)
         else:
             self.post_message(RememberRequested(None, self.pack.query, self.pack.newest_pack.text))
 
@@ -1048,6 +1084,7 @@ class SearchPane(Vertical):
             can_undo=self.pack.can_undo,
             can_redo=self.pack.can_redo,
             has_earlier_marks=bool(self.pack.earlier_or_unlisted_marks),
+            has_no_answer=self.is_up_to_date and self.pack.has_no_answer,
             is_in_panel=panel.has_focus and panel.row_count > 0,
             selection=panel.selection,
             has_correction=bool(self._corrected_query),
