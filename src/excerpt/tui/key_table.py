@@ -188,9 +188,9 @@ HIT_KEYS: Sequence[KeyBinding] = with_priority(
     KeyBinding("copy-pack", "ctrl+y", "copy_pack", "copy pack", "Copy the pack", in_footer=True),
     KeyBinding(
         "mark-nearest",
-        "n",
+        "p",
         "mark_nearest",
-        "add 3 nearest",
+        "pack 3 nearest",
         "If nothing answers: mark the 3 nearest hits",
         in_footer=True,
     ),
