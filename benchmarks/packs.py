@@ -25,7 +25,7 @@ from benchmarks.pack_promises import broken_promises, changed_by_rebuilding
 from benchmarks.targets import verdict
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
-from excerpt.kinds import Scope, Strategy
+from excerpt.kinds import Fill, Scope, Strategy
 from excerpt.model import Hit, PackResult
 from excerpt.pack import budget as budgeting
 from excerpt.pack import expand as expanding
@@ -92,7 +92,7 @@ def packed(snapshot: Snapshot, found: Found, budget: int, scope: Scope) -> PackR
         found.hits,
         query=found.question.text,
         strategy=found.strategy,
-        settings=PackSettings(budget=budget, scope=scope, limit=TOP),
+        settings=PackSettings(budget=budget, scope=scope, limit=TOP, fill=Fill.BUDGET),
         tokenizer=TOKENIZER,
     )
 

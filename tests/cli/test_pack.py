@@ -342,3 +342,20 @@ def test_what_is_saved_is_counted_in_the_tokens_of_the_pack(excerpt: Excerpt, va
     assert answer.json["source_tokens"] == open_tokenizer("chars/4").count(
         (vault / "Cooking/Lentil soup.md").read_text()
     )
+
+
+def test_nothing_is_printed_if_nothing_answers_unless_the_budget_is_to_be_filled(excerpt: Excerpt, vault: Path) -> None:
+    query = "quantum chromodynamics lattice"
+    empty = excerpt("pack", query, "--vault", vault)
+    assert (empty.code, empty.out) == (1, "")
+    assert "nothing answers the query. Nearest: " in empty.err
+    filled = excerpt("pack", query, "--vault", vault, "--fill", "budget")
+    assert (filled.code, "From " in filled.out) == (0, True)
+
+
+def test_several_queries_are_packed_until_the_budget_is_full(excerpt: Excerpt, vault: Path) -> None:
+    assert excerpt("pack", "sync conflict", "--vault", vault, "--json").json["stopped"] == "enough"
+    queries = ("sync conflict", "quantum chromodynamics")
+    both = excerpt("pack", *queries, "--vault", vault, "--json").json
+    assert both == excerpt("pack", *queries, "--vault", vault, "--json", "--fill", "budget").json
+    assert both["stopped"] != "enough"

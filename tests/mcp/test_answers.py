@@ -102,6 +102,14 @@ async def test_a_pack_says_how_sure_it_is_of_which_vault_and_what_is_next(ask: A
     assert told.last_line.startswith("Next: ")
 
 
+async def test_a_pack_of_a_question_that_nothing_answers_names_three_places_without_their_text(ask: Ask) -> None:
+    unanswered = await ask("pack", query="quantum chromodynamics lattice")
+    assert unanswered.first_line.startswith("nothing · 0 of")
+    assert "From " not in unanswered.text
+    assert len(re.findall(r"\.md:\d+", unanswered.last_line)) == 3
+    assert "From " in (await ask("pack", query="quantum chromodynamics lattice", fill="budget")).text
+
+
 async def test_a_place_of_a_search_can_be_read(ask: Ask) -> None:
     told = await ask("search", query="green tea", limit=1)
     place = re.search(r"^1\. (\S+:\d+(?:-\d+)?) · ", told.text, re.M)
