@@ -98,7 +98,7 @@ async def test_the_tokens_of_the_rows_add_up_to_those_of_bar_and_copy(app: Excer
         assert packed is not None
         whole = sum(tokens[: len(packs_of(app))])
         assert whole == packed.tokens
-        assert f" · {whole:,}/4,000 tokens" in str(screen_of(app).query_one(PackBar).render())
+        assert f" · {whole:,}/2,000 tokens" in str(screen_of(app).query_one(PackBar).render())
         await press(pilot, "ctrl+y")
         await until(pilot, lambda: bool(app._notifications), "the toast")
         (toast,) = app._notifications
@@ -387,7 +387,7 @@ async def test_hostile_titles_and_paths_are_shown_not_obeyed(app: ExcerptApp, si
 
 
 async def test_names_have_room_before_what_all_passages_share(scripted: ScriptedApp) -> None:
-    async with scripted.run_test(size=(60, 15)) as pilot:
+    async with scripted.run_test(size=(70, 15)) as pilot:
         await pilot.press(*"sync", "ctrl+o")
         panel = screen_of(scripted).query_one(PackPanel)
         await until(pilot, lambda: panel.row_count > 1, "the pack")

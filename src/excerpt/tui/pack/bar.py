@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 GAUGE_CELLS = 12
 """Width of the gauge in cells."""
-_PARTS = ("stop", "unit", "order", "cost", "needs", "scope", "gauge", "format")
+_PARTS = ("stop", "unit", "order", "needs", "cost", "scope", "gauge", "format")
 """Parts of the bar besides passages and tokens, the most important first. Those that do not fit are left out."""
 
 
@@ -41,6 +41,8 @@ class PackBar(Widget):
         padding: 0 1;
         background: $panel;
         color: $text-soft;
+        text-wrap: nowrap;
+        text-overflow: ellipsis;
         link-color: $text-soft;
         link-style: none;
         link-color-hover: $background;
@@ -85,7 +87,7 @@ class PackBar(Widget):
                 shown.add(part)
         left, right = self._render_parts(shown)
         gap = " " * max(width - left.cell_len - right.cell_len, 0) if right else ""
-        return Text.assemble(left, gap, right, no_wrap=True, overflow="ellipsis")
+        return Text.assemble(left, gap, right)
 
     def _render_parts(self, shown: Collection[str]) -> tuple[Text, Text]:
         """Return the left and the right text of the bar with the parts named in `shown`."""
