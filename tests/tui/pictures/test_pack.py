@@ -31,7 +31,7 @@ async def decided(pilot: Pilot[None]) -> None:
     """Drop one passage, move one, and set the scope of one."""
     await show_results(pilot)
     await pilot.press("ctrl+o")
-    for key in ("shift+down", "s", "down", "x"):
+    for key in ("shift+down", "s", "s", "enter", "down", "x"):
         await pilot.press(key)
         await settle(pilot)
 

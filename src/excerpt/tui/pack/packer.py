@@ -185,9 +185,10 @@ class Packer:
 
         source = self._with_memories(source, request)
         request, _ = _with_current_ids(request, source)
-        extended = replace(
-            request, marks=(*request.marks, mark), overrides=request.overrides if request.marks else NO_OVERRIDES
-        )
+        overrides = request.overrides if request.marks else NO_OVERRIDES
+        # A fragment that is marked is no longer dropped.
+        overrides = replace(overrides, dropped_ids=overrides.dropped_ids - {mark.fragment_id})
+        extended = replace(request, marks=(*request.marks, mark), overrides=overrides)
         new = self._build_result(source, extended, _marked_fragments(source, extended.marks))
         old = self._build_result(source, request, _marked_fragments(source, request.marks)) if request.marks else None
         fragment = source.fragment(mark.fragment_id)

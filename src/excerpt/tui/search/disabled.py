@@ -89,8 +89,8 @@ def search_disabled_reason(action: str, state: SearchState, parameters: tuple[ob
         "clear_marks": (state.has_marks, "Nothing is marked."),
         "undo": (state.can_undo, "Nothing to undo."),
         "redo": (state.can_redo, "Nothing to redo."),
-        "show_earlier": (state.has_earlier_marks, "No fragment is marked outside of the list."),
-        "drop_earlier": (state.has_earlier_marks, "No fragment is marked outside of the list."),
+        "show_earlier": (state.has_earlier_marks, "No passage is marked outside of the list."),
+        "drop_earlier": (state.has_earlier_marks, "No passage is marked outside of the list."),
         "remember": (not absence, absence),
     }.get(action, (True, ""))
     return "" if is_enabled else reason

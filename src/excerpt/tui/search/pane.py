@@ -614,7 +614,7 @@ class SearchPane(Vertical):
         if self._pending_copy_to_file is not None and not self._is_searching:
             self._copy(to_file=self._pending_copy_to_file)
         if count := self.pack.count_newly_missing():
-            self.notify(f"{count} marked fragment{' is' if count == 1 else 's are'} no longer in the vault.")
+            self.notify(f"{count} marked passage{' is' if count == 1 else 's are'} no longer in the vault.")
 
     def _cancel_copy(self) -> None:
         self._pending_copy_to_file = None
@@ -660,7 +660,7 @@ class SearchPane(Vertical):
     def action_show_earlier(self) -> None:
         """Restore the marks of an earlier session, and open the pack panel."""
         if not self.pack.earlier_or_unlisted_marks:
-            self.notify("No fragment is marked outside of the list.")
+            self.notify("No passage is marked outside of the list.")
             return
         self._apply_decision(self.pack.restore_marks())
         if not self.pack_panel.has_focus:
@@ -668,7 +668,7 @@ class SearchPane(Vertical):
 
     def action_drop_earlier(self) -> None:
         if not self.pack.earlier_or_unlisted_marks:
-            self.notify("No fragment is marked outside of the list.")
+            self.notify("No passage is marked outside of the list.")
         self._apply_decision(self.pack.drop_earlier())
 
     def action_type_budget(self) -> None:
@@ -884,7 +884,7 @@ class SearchPane(Vertical):
         elif hit is not None:
             fragment = hit.fragment
             notes = () if is_memory(hit) else ((fragment.path, fragment.id),)
-            self.post_message(CopyRequested(fragment.text, "Fragment", fragment.tokens, notes))
+            self.post_message(CopyRequested(fragment.text, "Passage", fragment.tokens, notes))
 
     def action_edit(self) -> None:
         """Handle enter: pass it to the focused panel, else open the note in the editor.
