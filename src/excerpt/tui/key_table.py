@@ -258,7 +258,7 @@ PACK_OPTION_KEYS: Sequence[KeyBinding] = with_priority(
         "s",
         "scope",
         "scope",
-        "Scope: how far hits grow, and the tokens",
+        "Scope: how far hits grow",
         in_footer=True,
         opens_dialog=True,
     ),

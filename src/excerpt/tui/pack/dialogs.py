@@ -43,7 +43,8 @@ class ScopeDialog(Dialog[Scope]):
     DEFAULT_CSS = """
     ScopeDialog {
         & > .box { max-width: 64; }
-        OptionList { height: auto; }
+        OptionList { height: auto; background: $surface; }
+        OptionList:focus { background-tint: $foreground 0%; }
     }
     """
 
