@@ -611,6 +611,7 @@ class SearchPane(Vertical):
         self.pack_panel.contents = contents
 
     def _handle_built_pack(self) -> None:
+        self._refresh_keys()
         if self._pending_copy_to_file is not None and not self._is_searching:
             self._copy(to_file=self._pending_copy_to_file)
         if count := self.pack.count_newly_missing():
