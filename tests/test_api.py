@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import importlib.util
 import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -16,8 +18,9 @@ from typing import Any
 import pytest
 
 import excerpt
+import excerpt.aio
 from excerpt.known_vaults import DEMO
-from excerpt.settings import user_paths
+from excerpt.settings import PackSettings, user_paths
 from tests.cli.conftest import Excerpt
 from tests.cli.conftest import excerpt as run_excerpt
 from tests.cli.conftest import home as excerpt_home
@@ -31,6 +34,86 @@ EXAMPLES = Path(__file__).parents[1] / "docs/examples"
 def opened(home: Path, vault: Path) -> Iterator[excerpt.Vault]:
     with excerpt.open(vault) as found:
         yield found
+
+
+# --- questions --------------------------------------------------------------------------------------------------------
+
+
+def test_filters_can_be_given_as_data(opened: excerpt.Vault) -> None:
+    everything = opened.search("notes", limit=50)
+    paths = {hit.fragment.path for hit in everything}
+    assert len(everything) == len(everything.hits) > 1
+    one = sorted(paths)[0]
+    assert {hit.fragment.path for hit in opened.search("notes", where={"path": one}, limit=50)} == {one}
+    assert {hit.fragment.path for hit in opened.search("notes", where={"-path": one}, limit=50)} == paths - {one}
+    assert {pack.path for pack in opened.pack("notes", where={"path": one}).packs} == {one}
+    assert opened.search("a notes | b notes", where={"path": [one, one]}).hits
+
+
+def test_a_hit_and_a_result_print_in_a_line(opened: excerpt.Vault) -> None:
+    result = opened.search("notes")
+    hit = result.hits[0]
+    assert (hit.path, hit.text) == (hit.fragment.path, hit.fragment.text)
+    assert re.fullmatch(r"Hit\(Fragment\('.*\.md', lines \d+-\d+, \d+ tokens\), score \d\.\d+, \w+\)", repr(hit))
+    assert repr(result).startswith("Result('notes', ")
+
+
+def test_a_filter_that_there_is_not_is_refused(opened: excerpt.Vault) -> None:
+    with pytest.raises(ValueError, match="'colour' with 'red' is no filter"):
+        opened.search("notes", where={"colour": "red"})
+
+
+def test_a_literal_question_has_no_filters(opened: excerpt.Vault) -> None:
+    question = "what does -notes path:Nowhere/ do"
+    assert not opened.search(question).matched
+    assert opened.search(question, literal=True).matched
+    assert opened.pack(question, literal=True, fill="budget").packs
+
+
+@pytest.mark.parametrize("options", [{"limit": 0}, {"limit": -1}, {"budget": -1}, {"neighbors": -1}])
+def test_a_number_out_of_range_is_refused(opened: excerpt.Vault, options: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match="must be at least"):
+        opened.pack("notes", **options)  # type: ignore[arg-type]  # by name
+
+
+def test_settings_and_the_folder_of_the_index_can_be_given(home: Path, vault: Path, tmp_path: Path) -> None:
+    settings = excerpt.Settings(pack=PackSettings(budget=100))
+    with excerpt.open(vault, settings=settings, index=tmp_path / "index") as opened:
+        assert opened.pack("notes").budget == 100
+    assert (tmp_path / "index").is_dir()
+    assert not user_paths().index_folder(vault).exists()
+    with pytest.raises(excerpt.VaultError, match="is inside the vault"):
+        excerpt.open(vault, index=vault / "index")
+
+
+# --- asyncio ----------------------------------------------------------------------------------------------------------
+
+
+async def test_methods_can_be_awaited_by_several_tasks(home: Path, vault: Path) -> None:
+    async with excerpt.aio.open(vault) as opened:
+        results = await asyncio.gather(*(opened.search("notes", limit=3) for _ in range(8)))
+        packed = await opened.pack("notes", budget=300)
+        memories = await opened.run(lambda vault: vault.memories.all().memories)
+    with excerpt.open(vault) as twin:
+        assert {result.hits for result in results} == {twin.search("notes", limit=3).hits}
+        assert packed.text == twin.pack("notes", budget=300).text
+    assert memories == ()
+
+
+async def test_the_event_loop_goes_on_while_a_vault_is_asked(home: Path, vault: Path) -> None:
+    async with excerpt.aio.open(vault) as opened:
+        ticks = 0
+        asked = asyncio.create_task(opened.run(lambda _: time.sleep(0.2)))
+        while not asked.done():
+            ticks += 1
+            await asyncio.sleep(0.01)
+    assert ticks > 5
+
+
+async def test_an_error_is_that_of_the_vault(home: Path, tmp_path: Path) -> None:
+    with pytest.raises(excerpt.VaultError):
+        async with excerpt.aio.open(tmp_path / "missing"):
+            pass
 
 
 # --- the module -------------------------------------------------------------------------------------------------------

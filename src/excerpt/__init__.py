@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         ModelError,
         NotFoundError,
         SettingsError,
+        StoreUnusableError,
         VaultEmptiedError,
         VaultError,
     )
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from excerpt.kinds import Confidence, Fill, Format, Scope, StopReason, Strategy
     from excerpt.memory.recall import RecalledMemory, SavedMemory, SimilarMemory
     from excerpt.memory.stale import SourceCheck, SourceStatus
+    from excerpt.memory.store import LoadedMemories
     from excerpt.model import (
         BuildReport,
         Fragment,
@@ -57,9 +59,18 @@ if TYPE_CHECKING:
         Status,
         VaultHit,
     )
-    from excerpt.pack.formats.pack_format import PackSource
+    from excerpt.pack.formats.pack_format import PackSource, UnreadablePackError
     from excerpt.search.explain import Explanation, WordContribution
     from excerpt.search.explain_note import NoteExplanation, StrategyRank
+    from excerpt.settings import (
+        EmbeddingSettings,
+        MemorySettings,
+        PackSettings,
+        ScreenSettings,
+        SearchSettings,
+        Settings,
+        VaultSettings,
+    )
 
 __version__ = "0.1.0"
 
@@ -68,7 +79,7 @@ _NAMES_BY_MODULE = {
     "check.source_state": "SourceComparison SourceState",
     "check.verdicts": "AnswerCheck CheckedCitation CheckedQuotation CheckedSentence SourceLines Verdict",
     "errors": "ExcerptError IndexBusyError IndexUnusableError MemoryUnusableError ModelError NotFoundError "
-    "SettingsError VaultEmptiedError VaultError",
+    "SettingsError StoreUnusableError VaultEmptiedError VaultError",
     "insight.facet_map": "Branch VaultMap",
     "insight.notes": "NoteLines Peek",
     "insight.overview_parts": "Overview",
@@ -76,10 +87,12 @@ _NAMES_BY_MODULE = {
     "kinds": "Confidence Fill Format Scope StopReason Strategy",
     "memory.recall": "RecalledMemory SavedMemory SimilarMemory",
     "memory.stale": "SourceCheck SourceStatus",
+    "memory.store": "LoadedMemories",
     "model": "BuildReport Fragment Hit Memory Pack PackResult Progress Result Signal Source Span Status VaultHit",
-    "pack.formats.pack_format": "PackSource",
+    "pack.formats.pack_format": "PackSource UnreadablePackError",
     "search.explain": "Explanation WordContribution",
     "search.explain_note": "NoteExplanation StrategyRank",
+    "settings": "EmbeddingSettings MemorySettings PackSettings ScreenSettings SearchSettings Settings VaultSettings",
 }
 """The public names by the module that defines them, separated by spaces; the same as the imports above."""
 _MODULE_BY_NAME = {name: home for home, names in _NAMES_BY_MODULE.items() for name in names.split()}
@@ -92,6 +105,7 @@ __all__ = [
     "CheckedQuotation",
     "CheckedSentence",
     "Confidence",
+    "EmbeddingSettings",
     "ExcerptError",
     "Explanation",
     "Fill",
@@ -100,9 +114,11 @@ __all__ = [
     "Hit",
     "IndexBusyError",
     "IndexUnusableError",
+    "LoadedMemories",
     "MatchedFragment",
     "Memories",
     "Memory",
+    "MemorySettings",
     "MemoryUnusableError",
     "ModelError",
     "NotFoundError",
@@ -111,6 +127,7 @@ __all__ = [
     "Overview",
     "Pack",
     "PackResult",
+    "PackSettings",
     "PackSource",
     "Peek",
     "Progress",
@@ -120,6 +137,9 @@ __all__ = [
     "Result",
     "SavedMemory",
     "Scope",
+    "ScreenSettings",
+    "SearchSettings",
+    "Settings",
     "SettingsError",
     "Signal",
     "SimilarMemory",
@@ -132,13 +152,16 @@ __all__ = [
     "Span",
     "Status",
     "StopReason",
+    "StoreUnusableError",
     "Strategy",
     "StrategyRank",
+    "UnreadablePackError",
     "Vault",
     "VaultEmptiedError",
     "VaultError",
     "VaultHit",
     "VaultMap",
+    "VaultSettings",
     "Verdict",
     "WordContribution",
     "fuse_results",

@@ -22,6 +22,7 @@ from excerpt.errors import (
     SettingsError,
     StoreUnusableError,
     VaultEmptiedError,
+    VaultError,
 )
 from excerpt.kinds import Fill, Format, Scope, Strategy
 from excerpt.known_vaults import detect_move, refuse_broad_folder, save_fingerprint
@@ -58,6 +59,8 @@ if TYPE_CHECKING:
 
 OnProgress = Callable[[Progress], None]
 OnNotice = Callable[[str], None]
+Where = Mapping[str, str | Sequence[str]]
+"""Filters by name: the value of each, or several values that must all match."""
 
 _LOCK_WAIT_SECONDS = 1.0  # wait for another process that writes the index, before the existing index is used
 
@@ -73,28 +76,40 @@ def open(  # noqa: A001 - read as `excerpt.open`
     on_progress: OnProgress | None = None,
     on_notice: OnNotice | None = None,
     suggest_moves: bool = False,
+    settings: Settings | None = None,
+    index: str | Path | None = None,
 ) -> Vault:
-    """Open the vault at `path` with the user's settings for it.
+    """Open the vault at `path` with the user's settings for it, or with `settings`.
 
     `path` is a folder of Markdown notes, or the address of a store (postgresql://user@host/database?vault=name). The
     index is opened on first use (`Vault.load`). With `refresh`, the index is updated before it is opened, and
     `on_progress` gets the progress. `on_notice` gets sentences for the user, such as that a damaged index was rebuilt;
     by default they are logged as warnings of "excerpt". With `suggest_moves`, every call reports the memories of a
-    vault that may have moved to `path`; otherwise only the first call for a vault does.
+    vault that may have moved to `path`; otherwise only the first call for a vault does. `index` is the folder of the
+    index, outside of the vault; by default one in the user's cache. A store has no such folder.
 
-    Raises VaultError if there is no such folder, SettingsError if the settings are not valid, StoreUnusableError for an
-    address with a password.
+    Raises VaultError if there is no such folder, or the folder of the index is in it, SettingsError if the settings are
+    not valid, StoreUnusableError for an address with a password.
     """
     notice = on_notice or logging.getLogger("excerpt").warning
     if is_address(str(path)):
-        return StoredVault(parse_address(str(path)), user_paths(), on_notice=notice)
+        return StoredVault(parse_address(str(path)), user_paths(), settings, on_notice=notice)
     vault, paths = open_vault(path), user_paths()
     refuse_folders_in_vault(vault, paths)
     for sentence in detect_move(paths, vault, suggest_moves=suggest_moves):
         notice(sentence)
     save_fingerprint(paths, vault)
+    index_folder = paths.index_folder(vault) if index is None else Path(index).expanduser().resolve()
+    if index_folder.is_relative_to(vault):
+        raise VaultError(f"{index_folder} is inside the vault {vault}, which excerpt never writes to.")
     return Vault(
-        vault, load_vault_settings(vault, paths), paths, refresh=refresh, on_progress=on_progress, on_notice=notice
+        vault,
+        settings or load_vault_settings(vault, paths),
+        paths,
+        index_folder,
+        refresh=refresh,
+        on_progress=on_progress,
+        on_notice=notice,
     )
 
 
@@ -121,6 +136,7 @@ class Vault:
         folder: Path,
         settings: Settings,
         paths: Paths,
+        index_folder: Path,
         *,
         refresh: bool,
         on_progress: OnProgress | None,
@@ -129,6 +145,7 @@ class Vault:
         self.folder = folder
         self.settings = settings
         self._paths = paths
+        self._index_folder = index_folder
         self._refresh = refresh
         self._on_progress = on_progress
         self._notice = on_notice
@@ -230,10 +247,6 @@ class Vault:
         return open_tokenizer(self._snapshot.tokenizer).count(text)
 
     @property
-    def _index_folder(self) -> Path:
-        return self._paths.index_folder(self.folder)
-
-    @property
     def _snapshot(self) -> Corpus:
         return self._load_engine().snapshot
 
@@ -308,14 +321,41 @@ class Vault:
     # --- search -------------------------------------------------------------------------------------------------------
 
     def search(
-        self, query: str, *, strategy: Strategy | str | None = None, limit: int | None = None, spans: bool = True
+        self,
+        query: str,
+        *,
+        where: Where | None = None,
+        literal: bool = False,
+        strategy: Strategy | str | None = None,
+        limit: int | None = None,
+        spans: bool = True,
     ) -> Result:
         """Find the fragments that answer `query`, best first.
 
-        Without `spans`, hits have no positions of the matched words, which halves the time.
+        `where` has filters by name, such as `{"tag": "work", "-path": "Archive/"}`; a list of values must all match.
+        With `literal`, the words of `query` are searched for and no filter in it is one, as for a question that
+        somebody else typed. Without `spans`, hits have no positions of the matched words, which halves the time. Raises
+        ValueError for a limit below 1 and for an unknown filter.
         """
+        _check_positive("limit", limit)
         chosen = _to_choice(Strategy, strategy, self.settings.search.strategy)
-        return self._load_engine().search(query, chosen, limit, highlight_count=None if spans else 0)
+        text = self._build_query(query, where, literal=literal)
+        return self._load_engine().search(text, chosen, limit, highlight_count=None if spans else 0)
+
+    def _build_query(self, query: str, where: Where | None, *, literal: bool) -> str:
+        """Return the text of a query with the filters `where`; with `literal`, without those in its text."""
+        if not (where or literal):
+            return query
+        from excerpt.search.query import format_filter, literal_query
+
+        text, engine = literal_query(query) if literal else query, self._load_engine()
+        for name, value in (where or {}).items():
+            for each in (value,) if isinstance(value, str) else value:
+                condition = format_filter(name, each)
+                if not engine.parse(condition)[0].filters:
+                    raise ValueError(f"{name!r} with {each!r} is no filter of this vault")
+                text = engine.add_condition(text, condition) if text.strip() else condition
+        return text
 
     def search_for_pack(self, query: str, *, strategy: Strategy | str | None = None) -> Result:
         """Find the hits that `pack` would use for `query`.
@@ -361,6 +401,8 @@ class Vault:
     def pack(
         self,
         *queries: str,
+        where: Where | None = None,
+        literal: bool = False,
         budget: int | None = None,
         scope: Scope | str | None = None,
         neighbors: int | None = None,
@@ -386,9 +428,12 @@ class Vault:
         fragments to pack, whatever the queries find; with `marks`, the fragments marked in the app are packed before
         them. Without `ranked`, passages are in the order of the vault. `template` is a template file; it replaces
         `format`. With `question`, the query stands below the passages. `result` is an earlier result of the queries,
-        used instead of a new search. Raises SettingsError for an unknown format or tokenizer, NotFoundError for `marks`
-        if no fragment is marked.
+        used instead of a new search. `where` and `literal` are as for `search`. Raises SettingsError for an unknown
+        format or tokenizer, NotFoundError for `marks` if no fragment is marked, ValueError for a negative number.
         """
+        _check_positive("limit", limit)
+        _check_positive("budget", budget, least=0)
+        _check_positive("neighbors", neighbors, least=0)
         overridden = {
             "budget": budget,
             "scope": None if scope is None else _to_choice(Scope, scope, Scope.NONE),
@@ -403,6 +448,7 @@ class Vault:
         changes: dict[str, Any] = {name: value for name, value in overridden.items() if value is not None}
         settings = replace(self.settings.pack, **changes)
         chosen = _to_choice(Strategy, strategy, self.settings.search.strategy)
+        queries = tuple(self._build_query(query, where, literal=literal) for query in queries)
         return self._build_pack(queries, settings, chosen, ranked=ranked, ids=ids, marks=marks, result=result)
 
     def count_saved(self, packed: PackResult) -> None:
@@ -588,11 +634,12 @@ class StoredVault(Vault):
     are not in the store: they are the files of the user who searches.
     """
 
-    def __init__(self, address: StoreAddress, paths: Paths, *, on_notice: OnNotice) -> None:
+    def __init__(self, address: StoreAddress, paths: Paths, settings: Settings | None, *, on_notice: OnNotice) -> None:
         super().__init__(
             address.folder,
-            load_vault_settings(address.folder, paths),
+            settings or load_vault_settings(address.folder, paths),
             paths,
+            paths.index_folder(address.folder),
             refresh=False,
             on_progress=None,
             on_notice=on_notice,
@@ -841,6 +888,12 @@ class Memories:
         if self._recaller is None:
             self._recaller = Recaller(self._folder, self._cache, self._settings)
         return self._recaller
+
+
+def _check_positive(name: str, value: int | None, least: int = 1) -> None:
+    """Raise ValueError if a number is below `least`."""
+    if value is not None and value < least:
+        raise ValueError(f"{name} must be at least {least}, not {value}")
 
 
 def _requested_format(format: Format | str | None, template: str | Path | None) -> Format | None:  # noqa: A002

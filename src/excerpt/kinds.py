@@ -32,7 +32,7 @@ class LinkKind(StrEnum):
 
 
 class Strategy(StrEnum):
-    """How a search scores fragments; `auto` selects a strategy by the query."""
+    """How a search scores fragments; `auto` scores as hybrid, weighted by the query's length."""
 
     AUTO = "auto"
     ADAPTIVE = "adaptive"

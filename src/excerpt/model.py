@@ -7,7 +7,7 @@ Paths are relative to the vault, with "/".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -97,7 +97,7 @@ class Note:
         return self.text.split("\n")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Fragment:
     """A passage of a note: consecutive blocks of one section, which are indexed, ranked and shown as one.
 
@@ -122,6 +122,9 @@ class Fragment:
     key: int = 0
     kind: str = ""
     place: str = ""
+
+    def __repr__(self) -> str:
+        return f"Fragment({self.path!r}, lines {self.line_start}-{self.line_end}, {self.tokens} tokens)"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON types."""
@@ -176,7 +179,7 @@ class Span:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Hit:
     """A search hit: a fragment with its score, the signals that add up to it, and the matched spans.
 
@@ -192,6 +195,19 @@ class Hit:
     confidence: Confidence | None = None
     named: tuple[tuple[Span, ...], ...] = ()
     modified: int = 0
+
+    def __repr__(self) -> str:
+        return f"Hit({self.fragment!r}, score {self.score:.3f}, {self.confidence or 'not ranked'})"
+
+    @property
+    def path(self) -> str:
+        """Path of the note, relative to the vault."""
+        return self.fragment.path
+
+    @property
+    def text(self) -> str:
+        """The text of the fragment."""
+        return self.fragment.text
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object that `excerpt search` writes for a hit, with fields of its fragment."""
@@ -226,7 +242,7 @@ class QueryHint:
         return f"`{self.written}` is not a filter; did you mean `{self.instead}`?"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Result:
     """The result of a search: its hits, best first.
 
@@ -246,6 +262,15 @@ class Result:
     generation: int
     hints: tuple[QueryHint, ...] = ()
     confidence: Confidence | None = None
+
+    def __repr__(self) -> str:
+        return f"Result({self.query!r}, {len(self.hits)} hits, {self.confidence or 'not ranked'})"
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    def __len__(self) -> int:
+        return len(self.hits)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object that `excerpt search` writes."""

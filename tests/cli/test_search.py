@@ -44,7 +44,7 @@ def test_a_reader_sees_rank_place_lines_and_text_and_the_summary_beside(excerpt:
     assert second.startswith("     Sync.md:9 · ")
     assert third == "     A sync conflict arises when two devices change one note before they meet."
     assert answer.err.startswith("excerpt: ")
-    assert "strategy: proximity" in answer.err or "strategy: adaptive" in answer.err
+    assert "strategy: hybrid" in answer.err
 
 
 def test_a_program_gets_one_object(excerpt: Excerpt, vault: Path) -> None:
@@ -312,7 +312,7 @@ class TestWhy:
             *("query", "strategy", "note", "path", "absence", "from_limit"),
             *("ranks", "compared", "gaps", "missing", "hit"),
         ]
-        assert [list(one) for one in told["ranks"]] == [["strategy", "primary", "rank", "score", "line"]] * 6
+        assert [list(one) for one in told["ranks"]] == [["strategy", "ranked_by", "rank", "score", "line"]] * 6
         assert told["path"] == "Colour.md"
         gone = excerpt("search", "sync", "--vault", vault, "--why", "Color", "--json").json
         assert (gone["hit"], gone["path"], gone["absence"]["kind"]) == (None, None, "unknown")

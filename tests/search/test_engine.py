@@ -206,18 +206,22 @@ def test_the_generation_and_the_time_are_told(snapshot: Snapshot, engine: Engine
 
 
 @pytest.mark.parametrize(
-    ("query", "leader"),
-    [
-        ("conflict", Strategy.ADAPTIVE),
-        ("sync conflict", Strategy.ADAPTIVE),
-        ("water tomatoes morning", Strategy.PROXIMITY),
-        ("state-of-the-art", Strategy.ADAPTIVE),
-        ("how do I keep both versions of a note", Strategy.SEMANTIC),
-        ("新しい", Strategy.ADAPTIVE),
-    ],
+    "query", ["conflict", "sync conflict", "water tomatoes morning", "how do I keep both versions of a note"]
 )
-def test_auto_is_led_by_the_number_of_words(engine: Engine, query: str, leader: Strategy) -> None:
-    assert engine.search(query).strategy is leader
+def test_where_words_and_meaning_score_candidates_auto_ranks_as_hybrid(engine: Engine, query: str) -> None:
+    assert engine.search(query).strategy is Strategy.HYBRID
+
+
+@pytest.mark.parametrize("query", ["automobile", "automobile zzqqxx zzqqyy"])
+def test_where_no_candidate_matches_by_words_auto_ranks_as_semantic(engine: Engine, query: str) -> None:
+    assert engine.search(query).strategy is Strategy.SEMANTIC
+
+
+@pytest.mark.parametrize(
+    ("query", "strategy"), [("新しい", Strategy.ADAPTIVE), ("新しいリモート保管庫を作成", Strategy.PROXIMITY)]
+)
+def test_where_no_candidate_has_meaning_auto_ranks_by_words(engine: Engine, query: str, strategy: Strategy) -> None:
+    assert engine.search(query).strategy is strategy
 
 
 @pytest.mark.parametrize(
@@ -226,10 +230,6 @@ def test_auto_is_led_by_the_number_of_words(engine: Engine, query: str, leader: 
 )
 def test_words_are_counted_as_a_reader_would(query: str, count: int) -> None:
     assert count_words(asked(query)) == count
-
-
-def test_a_lead_that_is_blind_gives_way(engine: Engine) -> None:
-    assert engine.search("新しいリモート保管庫を作成").strategy is Strategy.PROXIMITY
 
 
 @pytest.mark.parametrize(("mark", "strategy"), zip(("!a", "!p", "!s", "!h"), FORCED, strict=True), ids=str)

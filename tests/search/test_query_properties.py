@@ -16,6 +16,9 @@ from excerpt.search.query import (
     MEMORY_FILTER_KINDS,
     FilterKind,
     KnownNames,
+    Query,
+    format_filter,
+    literal_query,
     parse_alternatives,
     suggest_filters,
 )
@@ -140,3 +143,17 @@ def _seconds(typed: str) -> float:
     parse_alternatives(typed, PROPERTIES, TAGS)
     suggest_filters(typed, KnownNames(PROPERTIES, TAGS, FILTER_KINDS))
     return time.process_time() - begun
+
+
+@given(st.text(alphabet='ab -#:!|"\\\\/12.p', max_size=14))
+def test_a_literal_query_has_words_alone(text: str) -> None:
+    (query,) = parse_alternatives(literal_query(text), {"a", "b", "p", "ab"})
+    assert query == Query(query.words, open_word=query.open_word)
+
+
+@given(st.sampled_from(["tag", "-path", "status", "-my key"]), st.text(alphabet='ab "<>=/', min_size=1, max_size=8))
+def test_a_filter_as_text_is_read_as_that_filter(name: str, value: str) -> None:
+    conditions = parse_alternatives(format_filter(name, value), {"status", "my key"})[0].filters
+    for condition in conditions:
+        assert condition.value == value.strip()
+        assert condition.negated == name.startswith("-")

@@ -55,11 +55,11 @@ def test_its_rank_and_score_are_those_of_a_search_under_every_strategy(engine: E
         result = engine.search(query, strategy, 1000)
         rank = rank_in(result.hits, path)
         found = standing(told, strategy)
-        assert (found.rank, found.primary) == (rank, result.strategy)
+        assert (found.rank, found.ranked_by) == (rank, result.strategy)
         if rank is not None:
             hit = result.hits[rank - 1]
             assert (found.score, found.line) == (hit.score, hit.fragment.line_start)
-    assert standing(told, "rrf").primary == "rrf"
+    assert standing(told, "rrf").ranked_by == "rrf"
 
 
 def test_its_highest_fragment_is_taken_apart_as_the_hit_is(engine: Engine) -> None:

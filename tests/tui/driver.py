@@ -303,10 +303,10 @@ class ScriptedEngine(EngineWorker):
         ranked = sorted((match for match in matches if match[1]), key=lambda match: -len(match[1]))
         has_all = any(all(word in fragment.text.casefold() for word in words) for fragment, _ in ranked)
         hits = [ranked_hit(fragment, spans, rank, has_all) for rank, (fragment, spans) in enumerate(ranked)]
-        primary = Strategy.PROXIMITY if strategy is Strategy.AUTO else strategy
+        used = Strategy.HYBRID if strategy is Strategy.AUTO else strategy
         labels = [hit.confidence for hit in hits[:5] if hit.confidence is not None]
         confidence = min(labels, key=list(Confidence).index, default=Confidence.NOTHING)
-        result = Result(query, strategy, primary, tuple(hits), len(hits), 6.2, STATUS.generation)
+        result = Result(query, strategy, used, tuple(hits), len(hits), 6.2, STATUS.generation)
         return replace(result, confidence=confidence)
 
     def ask(

@@ -270,7 +270,7 @@ def make_hit(name: str, line: int = 1, path: str = "") -> Hit:
 
 
 def make_result(query: str, *hits: Hit) -> Result:
-    return Result(query, Strategy.AUTO, Strategy.PROXIMITY, hits, len(hits), 1.0, 1)
+    return Result(query, Strategy.AUTO, Strategy.HYBRID, hits, len(hits), 1.0, 1)
 
 
 def find_spans(text: str, words: Iterable[str]) -> tuple[Span, ...]:
@@ -308,7 +308,7 @@ def make_explanation(query: str, asked: Strategy, hit: Hit) -> NoteExplanation:
         SignalGap("title", 0.0, 0.3, 0.15),
         SignalGap("meaning", 0.44, 0.4, -0.02),
     )
-    ranks = (StrategyRank("auto", "proximity", 2, 0.76, 8), StrategyRank("adaptive", "adaptive", 1_041, 0.5, 8))
+    ranks = (StrategyRank("auto", "hybrid", 2, 0.76, 8), StrategyRank("adaptive", "adaptive", 1_041, 0.5, 8))
     return NoteExplanation(
         query=query,
         requested_strategy=asked,

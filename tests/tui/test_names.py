@@ -44,6 +44,7 @@ EXTENSION_POINTS = frozenset(
         "get_line_filters",
         "get_theme_variable_defaults",
         "layout",
+        "link_style",
         "notify_style_update",
         "on_event",
         "on_mount",

@@ -32,7 +32,7 @@ def print_explanation(explanation: Explanation, indent: str = INDENT) -> None:
     if not explanation.hit.signals:
         return
     print_line("")
-    print_line(_dim_text(f"{indent}{'signal':<{_NAME_COLUMNS}}{'value':>7} ×{'weight':>7} ={'part':>7}"))
+    print_line(_dim_text(f"{indent}{'signal':<{_NAME_COLUMNS}}{'value':>7} ×{'weight':>7} ={'points':>7}"))
     for line in _format_signal_lines(explanation.hit.signals, _TABLE_COLUMNS - len(indent)):
         print_line(f"{indent}{line}")
     score = f"{'score':<{_NAME_COLUMNS}}{'':>17}{explanation.hit.score:>8.3f}"
@@ -58,7 +58,7 @@ def _format_signal_lines(signals: Sequence[Signal], width: int) -> Iterator[str]
             figures = f"{signal.value:>7.3f} ×{signal.weight:>7.3f} ={signal.part:>7.3f}"
             yield f"{signal.name:<{_NAME_COLUMNS}}{figures}  {_format_signed_bar(signal.part, max_part)}".rstrip()
     if silent := [signal.name for signal in signals if signal.weight and not signal.part]:
-        text = f"nothing from {', '.join(silent)}"
+        text = f"no points for {', '.join(silent)}"
         yield from (_dim_text(text[start:end]) for start, end in wrap(text, width))
 
 
@@ -126,13 +126,13 @@ def _format_rank_line(rank: StrategyRank) -> str:
     """Return the line with a note's rank and score under one strategy, with dashes if the strategy did not find it."""
     empty = f"{'–':>7}{'–':>9}{'–':>8}"
     figures = empty if rank.rank is None else f"{rank.rank:>7,}{rank.score:>9.3f}{rank.line:>8,}"
-    primary = "" if rank.primary == rank.strategy else f"  ▸ {rank.primary}"
-    return f"{rank.strategy:<{_NAME_COLUMNS}}{figures}{primary}"
+    used = "" if rank.ranked_by == rank.strategy else f"  ranked by {rank.ranked_by}"
+    return f"{rank.strategy:<{_NAME_COLUMNS}}{figures}{used}"
 
 
 def _describe_compared_hits(compared: int) -> str:
     """Return a phrase for the hits that a note is compared with, the `compared` best hits above the note."""
-    return "the hit above it" if compared == 1 else f"the mean of the {compared} best hits above it"
+    return "the hit above it" if compared == 1 else f"the {compared} best hits above it (their mean)"
 
 
 def _format_gap_lines(explanation: NoteExplanation) -> Iterator[str]:
@@ -143,7 +143,7 @@ def _format_gap_lines(explanation: NoteExplanation) -> Iterator[str]:
         if round(gap.cost, 3):
             figures = f"{gap.value:>7.3f}{gap.above:>9.3f}{gap.cost:>8.3f}"
             yield f"{gap.signal:<{_NAME_COLUMNS}}{figures}  {_format_signed_bar(-gap.cost, max_cost)}".rstrip()
-    yield f"{'in all':<{_NAME_COLUMNS}}{'':>16}{sum(gap.cost for gap in explanation.gaps):>8.3f}"
+    yield f"{'behind by':<{_NAME_COLUMNS}}{'':>16}{sum(gap.cost for gap in explanation.gaps):>8.3f}"
 
 
 def _format_closing_sentences(

@@ -68,9 +68,10 @@ IndexArray = npt.NDArray[np.intp]
 class ScoredQuery:
     """A parsed query with its scored fragments.
 
-    A text such as `a | b` has several such queries, its alternatives. `strategy` is the one that scored the fragments;
-    `scored` has them in the order of their rows. `confidences` tells how likely each fragment of `scored` answers the
-    query; None if the query has only filters.
+    A text such as `a | b` has several such queries, its alternatives. `strategy` is the one that scored the fragments:
+    never `auto`, which scores as hybrid if candidates match by words and by meaning. `scored` has the fragments in the
+    order of their rows. `confidences` tells how likely each fragment of `scored` answers the query; None if the query
+    has only filters.
     """
 
     strategy: Strategy
@@ -347,25 +348,24 @@ class Engine:
 
         If there is nothing to rank by, `pool` of the rows that pass the filters are listed instead, newest note first.
         """
-        primary = self._choose_strategy(strategy, evidence, candidates)
+        words_found = bool(candidates.signals[:, SIGNALS.index("words")].any())
+        meaning_found = bool(candidates.signals[:, SIGNALS.index("meaning")].any())
+        primary = active_strategy(
+            primary_strategy(evidence.word_count) if strategy is Strategy.AUTO else strategy,
+            words_found=words_found,
+            meaning_found=meaning_found,
+        )
+        # Under auto all signals count about as in hybrid: the primary strategy adds only PRIMARY_WEIGHT to its own.
+        is_hybrid = strategy is Strategy.AUTO and words_found and meaning_found
+        used = Strategy.HYBRID if is_hybrid else primary
         scored = self._score_rows(strategy, primary, candidates)
         # Nothing to rank by: only filters, a part of a word in quotation marks, or symbols.
         unranked = query.phrases or not evidence.words
         if evidence.is_allowed is not None and unranked and not (scored.scores > 0).any():
             rows = sort_newest_first(evidence.is_allowed, self.snapshot)
-            return ScoredQuery(
-                primary, evidence, score_by_position(rows[:pool]), None, select_highlight_terms(evidence)
-            )
+            return ScoredQuery(used, evidence, score_by_position(rows[:pool]), None, select_highlight_terms(evidence))
         confidences = judge_confidence(evidence, candidates, scored.rows, self.snapshot.table.notes[candidates.rows])
-        return ScoredQuery(primary, evidence, scored, confidences, select_highlight_terms(evidence))
-
-    @staticmethod
-    def _choose_strategy(strategy: Strategy, evidence: Evidence, candidates: Candidates) -> Strategy:
-        return active_strategy(
-            primary_strategy(evidence.word_count) if strategy is Strategy.AUTO else strategy,
-            words_found=bool(candidates.signals[:, SIGNALS.index("words")].any()),
-            meaning_found=bool(candidates.signals[:, SIGNALS.index("meaning")].any()),
-        )
+        return ScoredQuery(used, evidence, scored, confidences, select_highlight_terms(evidence))
 
     def _score_rows(self, strategy: Strategy, primary: Strategy, candidates: Candidates) -> ScoredFragments:
         notes = self.snapshot.table.notes[candidates.rows]

@@ -23,6 +23,9 @@ from excerpt.search.evidence import POOL_SIZE, Evidence
 from excerpt.search.ranking import Floats
 from excerpt.text.words import chunks_of
 
+MAX_COMMON_WEIGHT = 0.9
+"""The weight (`WordContribution.term_weight`, 0 to 1) below which a word is called common: "how" .35, "undo" .94."""
+
 
 class TermLikeness(StrEnum):
     """How a term of the vault resembles a word of the query.
@@ -89,14 +92,15 @@ class WordContribution:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Sentences to show beside the figures: which similar terms match, and that the word has a low weight."""
+        """Remarks to show beside the figures: which similar terms match, and whether the word is common everywhere."""
         remarks: list[str] = []
         for like in self.stands_for:
             if like.likeness is not TermLikeness.EXACT:
                 terms = [term for term in like.terms if term in self.terms] or like.terms
-                remarks.append(f"{like.likeness} {', '.join(terms)}: counts ×{like.share:.2f}")
-        if self.fragments and self.term_weight < 0.995:
-            remarks.append(f"is a weak word by itself: its rarity counts ×{self.term_weight:.2f}")
+                how = "begins with it" if like.likeness is TermLikeness.BEGINS else "similar spelling"
+                remarks.append(f"{', '.join(terms)}: {how} (×{like.share:.2f})")
+        if self.fragments and self.term_weight < MAX_COMMON_WEIGHT:
+            remarks.append(f"common word (×{self.term_weight:.2f})")
         return tuple(remarks)
 
 

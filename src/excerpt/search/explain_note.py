@@ -41,12 +41,12 @@ _NO_SIGNAL = Signal("", 0.0, 0.0, 0.0)
 class StrategyRank:
     """The rank of a note under one strategy: that of its best fragment, which begins at `line`.
 
-    `primary` is the strategy that ranked the hits, for example one that `auto` chose. `rank` counts from 1. `rank`,
-    `score` and `line` are None if no fragment of the note is listed.
+    `ranked_by` is the strategy that ranked the hits: another one under `auto`, and where `strategy` finds nothing.
+    `rank` counts from 1. `rank`, `score` and `line` are None if no fragment of the note is listed.
     """
 
     strategy: str
-    primary: str
+    ranked_by: str
     rank: int | None = None
     score: float | None = None
     line: int | None = None
@@ -270,13 +270,13 @@ def _fuse_ranks(engine: Engine, alternative: _AlternativeCandidates) -> ScoredQu
     )
 
 
-def _rank_under(engine: Engine, strategy: str, primary: str, ranking: Ranking, rows: Rows) -> StrategyRank:
+def _rank_under(engine: Engine, strategy: str, ranked_by: str, ranking: Ranking, rows: Rows) -> StrategyRank:
     positions = np.flatnonzero(np.isin(ranking.rows, rows))
     if not len(positions):
-        return StrategyRank(str(strategy), str(primary))
+        return StrategyRank(str(strategy), str(ranked_by))
     at = int(positions[0])
     line = int(engine.snapshot.table.lines[ranking.rows[at]])
-    return StrategyRank(str(strategy), str(primary), at + 1, float(ranking.scores[at]), line)
+    return StrategyRank(str(strategy), str(ranked_by), at + 1, float(ranking.scores[at]), line)
 
 
 # --- notes that are not listed ----------------------------------------------------------------------------------------

@@ -419,6 +419,35 @@ def add_condition(
     return f"{forced}{rest}"
 
 
+_MARKS_OF_SYNTAX = "-#!|"
+
+
+def literal_query(text: str) -> str:
+    """Return a query text that searches for the words of `text` alone, whatever filters or marks it contains.
+
+    For a question that a user of another program has typed: `what does tag:recipe do` has no filter.
+    """
+    words = []
+    for word in text.replace('"', " ").split():
+        bare = word.lstrip(_MARKS_OF_SYNTAX)
+        while match := _FILTER_PREFIX.match(bare):
+            words.append(match[2])
+            bare = bare[match.end() :].lstrip(_MARKS_OF_SYNTAX)
+        if bare:
+            words.append(bare)
+    return " ".join(words)
+
+
+def format_filter(name: str, value: str) -> str:
+    """Return the filter with this name and value as query text; a name with a dash in front excludes."""
+    sign, bare = ("-", name[1:]) if name.startswith("-") else ("", name)
+    quoted = value.replace('"', '""')
+    if fold(bare) in FILTER_OPERATORS:
+        return f'{sign}{bare}:"{quoted}"'
+    doubled = bare.replace('"', '""')
+    return f'{sign}"{doubled}":"{quoted}"'
+
+
 @dataclass(frozen=True, slots=True)
 class QueryCondition:
     """A filter, an excluded word or an excluded phrase in a query text, from `start` to `end` (exclusive).

@@ -24,6 +24,8 @@ from excerpt.tui.index.dialog import IndexDialog
 from excerpt.tui.search.preview import Preview
 from tests.tui.driver import (
     AppPilot,
+    ScriptedApp,
+    drawn_lines,
     hit_list_of,
     notices_of,
     pane_of,
@@ -372,3 +374,21 @@ async def test_who_opens_a_vault_of_their_own_is_told_how_to_begin_once(
         notice = screen_of(app).query_one("#notice", Notice)
         await until(pilot, lambda: notice.empty_state.title == "Search 4 notes", "the notice")
         assert notice.empty_state.sentence.startswith("Type a few words") is not begun
+
+
+# --- the state in the title row ---------------------------------------------------------------------------------------
+
+
+async def test_a_click_on_the_state_of_the_index_opens_its_dialog_and_the_mouse_highlights_it(
+    scripted: ScriptedApp,
+) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        (drawn,) = drawn_lines(screen_of(scripted).query_one(TabBar))
+        x = drawn.index("notes")
+        before = scripted.screen.get_style_at(x, 0).bgcolor
+        await pilot.hover(TabBar, offset=(x, 0))
+        await pilot.pause()
+        assert scripted.screen.get_style_at(x, 0).bgcolor != before
+        await pilot.click(TabBar, offset=(x, 0))
+        await until_screen(pilot, IndexDialog)

@@ -61,7 +61,7 @@ def test_a_pack_is_asked_of_the_top_hits_until_something_is_marked() -> None:
     bench = Bench()
     bench.pack.ask_pack(make_result("sync", A, B), Strategy.SEMANTIC)
     asked = bench.engine.questions["pack"].request
-    assert (asked.query, asked.hits, asked.marks, asked.strategy) == ("sync", (A, B), (), Strategy.PROXIMITY)
+    assert (asked.query, asked.hits, asked.marks, asked.strategy) == ("sync", (A, B), (), Strategy.HYBRID)
     bench.pack.toggle_mark(mark_hit(B))
     bench.pack.ask_pack(make_result("sync", A, B), Strategy.SEMANTIC)
     asked = bench.engine.questions["pack"].request

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from textual import events
 
+from excerpt.kinds import Strategy
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.search import query_controller
 from excerpt.tui.search.query_bar import QueryBar, QueryMenu, QueryStatus
 from excerpt.tui.search.query_history import add_query, read_history
 from excerpt.tui.search.saved_queries import change_saved, read_saved
-from tests.tui.driver import ScriptedApp, hit_list_of, screen_of, search, type_text, until
+from tests.tui.driver import (
+    ScriptedApp,
+    drawn_lines,
+    hit_list_of,
+    pane_of,
+    press,
+    screen_of,
+    search,
+    settle,
+    side_of,
+    type_query,
+    type_text,
+    until,
+    until_answered,
+)
 from tests.tui.examples import VAULT
 
 
@@ -149,6 +165,62 @@ async def test_what_does_not_do_what_it_looks_like_is_said_when_the_query_stands
         assert hit_list_of(scripted).hits
         await type_text(pilot, '"')
         assert status.warning == ""
+
+
+# --- the status -------------------------------------------------------------------------------------------------------
+
+
+async def test_a_long_query_leaves_the_status_its_room(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await type_query(pilot, "sync " + "a question that is much longer than its field " * 2)
+        assert drawn_lines(screen_of(scripted).query_one(QueryStatus))[0].strip().startswith("auto: hybrid · ")
+
+
+def status_offset(app: ExcerptApp, text: str) -> tuple[int, int]:
+    """Return where `text` is drawn in the status of the query bar, relative to its region."""
+    status = bar_of(app).status
+    return drawn_lines(status)[0].index(text) + status.gutter.left, 0
+
+
+async def test_a_click_on_the_strategy_uses_the_next_one(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await type_query(pilot, "sync conflict")
+        await pilot.click(QueryStatus, offset=status_offset(scripted, "auto"))
+        await settle(pilot)
+        assert pane_of(scripted).strategy is Strategy.ADAPTIVE
+
+
+async def test_a_click_on_the_confidence_shows_why_the_first_hit_is_first(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await type_query(pilot, "sync conflict")
+        await press(pilot, "down", "down")
+        await pilot.click(QueryStatus, offset=status_offset(scripted, "strong"))
+        await until_answered(pilot)
+        assert hit_list_of(scripted).cursor == 0
+        assert side_of(scripted).view == "why"
+
+
+async def test_the_part_under_the_mouse_has_another_background(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await type_query(pilot, "sync conflict")
+        x, y = status_offset(scripted, "strong")
+        origin = screen_of(scripted).query_one(QueryStatus).region.offset
+        before = scripted.screen.get_style_at(origin.x + x, origin.y + y).bgcolor
+        await pilot.hover(QueryStatus, offset=(x, y))
+        await pilot.pause()
+        assert scripted.screen.get_style_at(origin.x + x, origin.y + y).bgcolor != before
+
+
+async def test_a_click_on_an_offer_runs_its_action(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await type_query(pilot, "sync conflict")
+        status = bar_of(scripted).status
+        assert status.answer is not None
+        status.answer = replace(status.answer, offers=("suggest",))
+        await pilot.pause()
+        await pilot.click(QueryStatus, offset=status_offset(scripted, "narrow"))
+        await pilot.pause()
+        assert bar_of(scripted).menu.kind == "suggest"
 
 
 # --- history ----------------------------------------------------------------------------------------------------------

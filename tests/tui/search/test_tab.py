@@ -252,13 +252,24 @@ async def test_a_strategy_that_took_over_from_the_one_asked_for_is_named(app: Ex
     async with app.run_test() as pilot:
         await pilot.press("ctrl+s")
         await search(pilot, "xyzzyqwv")
-        result = pane_of(app).result
-        assert result is not None
         status = screen_of(app).query_one(QueryStatus)
-        primary = "" if result.strategy is Strategy.ADAPTIVE else f" ▸ {result.strategy}"
-        assert str(status.render()).startswith(f"adaptive{primary} · ")
-        status.answer = AnswerStatus(Strategy.SEMANTIC, 4)
-        assert str(status.render()) == "adaptive ▸ semantic · 4 hits"
+        assert str(status.render()).startswith("adaptive: semantic · ")
+
+
+async def test_a_strategy_that_the_query_sets_is_named_and_ctrl_s_says_how_to_choose_another(app: ExcerptApp) -> None:
+    async with app.run_test() as pilot:
+        await search(pilot, "!s conflict")
+        assert str(screen_of(app).query_one(QueryStatus).render()).startswith("semantic · ")
+        await pilot.press("ctrl+s")
+        assert pane_of(app).strategy is Strategy.AUTO
+        assert notices_of(app) == ["The query sets the strategy semantic. Remove the ! to choose another."]
+
+
+async def test_ctrl_s_explains_the_next_strategy_in_one_line(app: ExcerptApp) -> None:
+    async with app.run_test() as pilot:
+        await pilot.press(*["ctrl+s"] * len(Strategy))
+        assert [notice.partition(":")[0] for notice in notices_of(app)] == [*list(Strategy)[1:], Strategy.AUTO]
+        assert all(len(notice) <= 76 for notice in notices_of(app))
 
 
 async def test_above_the_list_it_is_said_which_strategy_found_nothing(app: ExcerptApp) -> None:
@@ -279,10 +290,10 @@ async def test_how_sure_the_answer_is_stands_beside_the_strategy(
     async with app.run_test() as pilot:
         await pilot.pause()
         status = screen_of(app).query_one(QueryStatus)
-        status.answer = AnswerStatus(Strategy.PROXIMITY, 41, confidence)
-        assert str(status.render()) == f"auto ▸ proximity · {word} · 41 hits"
-        status.answer = AnswerStatus(Strategy.PROXIMITY, 0, Confidence.NOTHING)
-        assert str(status.render()) == "auto ▸ proximity · 0 hits"
+        status.answer = AnswerStatus(Strategy.AUTO, Strategy.HYBRID, 41, confidence)
+        assert str(status.render()) == f"auto: hybrid · {word} · 41 hits"
+        status.answer = AnswerStatus(Strategy.AUTO, Strategy.HYBRID, 0, Confidence.NOTHING)
+        assert str(status.render()) == "auto: hybrid · 0 hits"
 
 
 async def test_a_list_of_filters_alone_is_said_to_be_newest_first(app: ExcerptApp) -> None:
@@ -292,12 +303,16 @@ async def test_a_list_of_filters_alone_is_said_to_be_newest_first(app: ExcerptAp
         assert str(status.render()).startswith("newest first · 3 hits")
 
 
-async def test_where_there_is_little_room_the_status_says_how_sure_and_how_many(app: ExcerptApp) -> None:
+async def test_where_there_is_little_room_the_strategy_stays_and_the_confidence_goes_before_the_count(
+    app: ExcerptApp,
+) -> None:
     async with app.run_test(size=(40, 20)) as pilot:
         await pilot.pause()
         status = screen_of(app).query_one(QueryStatus)
-        status.answer = AnswerStatus(Strategy.ADAPTIVE, 118_204, Confidence.LIKELY)
-        assert str(status.render()) == "likely · 118,204 hits"
+        status.answer = AnswerStatus(Strategy.AUTO, Strategy.HYBRID, 41, Confidence.LIKELY)
+        assert str(status.render()) == "auto: hybrid · 41 hits"
+        status.answer = AnswerStatus(Strategy.AUTO, Strategy.HYBRID, 118_204, Confidence.LIKELY)
+        assert str(status.render()) == "auto: hybrid"
 
 
 async def test_where_nothing_is_found_the_list_has_no_title_and_no_empty_panel_beside_it(app: ExcerptApp) -> None:
@@ -341,7 +356,7 @@ async def test_why_says_what_each_word_gave_and_why_it_is_not_higher(app: Excerp
         assert "2nd: " in drawn
         assert f"{result.hits[1].score:.3f}" in drawn
         assert drawn.index("2nd: ") < drawn.index("signal")
-        assert "spelled like conflict: counts ×0." in drawn
+        assert "conflict: similar spelling (×0." in drawn
         assert "Why it ranks below the hit above it" in drawn
 
 
@@ -368,7 +383,7 @@ async def test_a_note_called_nearly_so_is_asked_for_by_enter_once_more(app: Exce
         await until(pilot, lambda: bool(top_screen(app).query("#note:focus")), "the field")
         await pilot.press(*"mergign", "enter")
         await until(pilot, lambda: "Did you mean Merging.md?" in drawn_text(app), "the name that is near")
-        assert "asks for Merging.md" in drawn_text(app)
+        assert "explain Merging.md" in drawn_text(app)
         await pilot.press("enter")
         await until(pilot, lambda: "Rank by strategy" in drawn_text(app), "why it is where it is")
         assert top_screen(app).query_one("#note", Input).value == "Merging.md"

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
+from excerpt.kinds import Confidence, Strategy
+from excerpt.model import Hit, Signal
 from excerpt.search.ranking import SIGNALS
-from excerpt.tui.search.why_view import SIGNAL_LEGEND, WaterfallBar, waterfall_bars
+from excerpt.tui.search.why_view import SIGNAL_LEGEND, WaterfallBar, render_explanation, split_signals, waterfall_bars
+from tests.tui.examples import make_explanation, make_hit
 
 STYLE_CLASSES = ("plus", "minus")
 PARTS = st.lists(st.floats(-3, 3).filter(lambda part: abs(part) > 1e-3), min_size=1, max_size=12)
@@ -49,3 +56,50 @@ def test_the_steps_are_as_long_as_the_parts_beside_each_other(parts: list[float]
 
 def test_the_legend_has_every_signal_so_that_no_name_is_cut() -> None:
     assert set(SIGNALS) <= set(SIGNAL_LEGEND)
+
+
+def hit_with_parts(**parts: float) -> Hit:
+    """Return a hit whose signals have these parts, with a weight of 1."""
+    signals = tuple(Signal(name, part, 1.0, part) for name, part in parts.items())
+    return replace(make_hit("Sync"), score=sum(parts.values()), signals=signals, confidence=Confidence.NOTHING)
+
+
+MANY = hit_with_parts(
+    **{"words": 0.5, "coverage": 0.01, "title": 0.0, "anchor": 0.2, "heading": 0.1, "note": 0.3, "links": 0.02},
+    **{"attachment": -0.4, "meaning": 0.15, "recency": 0.01},
+)
+
+
+def test_the_six_signals_that_change_the_score_most_are_first() -> None:
+    strongest, weaker = split_signals(MANY.signals)
+    assert [signal.name for signal in strongest] == ["words", "attachment", "note", "anchor", "meaning", "heading"]
+    assert [signal.name for signal in weaker] == ["links", "coverage", "recency"]
+
+
+def test_a_single_weaker_signal_is_shown_with_the_others() -> None:
+    strongest, weaker = split_signals(hit_with_parts(**dict.fromkeys("abcdefg", 0.1)).signals)
+    assert (len(strongest), weaker) == (7, [])
+
+
+def drawn_explanation(hit: Hit) -> list[str]:
+    """Return the lines of the explanation of a hit, without the spaces between columns."""
+    colours: defaultdict[str, str] = defaultdict(lambda: "white")
+    console = Console(width=80, color_system=None)
+    with console.capture() as capture:
+        console.print(render_explanation(make_explanation("sync", Strategy.AUTO, hit), colours))
+    return [" ".join(line.split()) for line in capture.get().splitlines()]
+
+
+def test_the_weaker_signals_are_summed_in_one_row_and_listed_below() -> None:
+    lines = drawn_explanation(MANY)
+    assert any(line.startswith("3 weaker 0.040") for line in lines)
+    at = lines.index("The 3 weaker signals:")
+    assert [line.split()[0] for line in lines[at + 2 : at + 5]] == ["links", "coverage", "recency"]
+    assert at > next(number for number, line in enumerate(lines) if line.startswith("score"))
+
+
+def test_what_gives_no_points_and_what_a_common_word_counts_is_said_plainly() -> None:
+    lines = drawn_explanation(MANY)
+    assert "89 % of the first hit's score; no answer; no points for title" in lines
+    assert "conflict: similar spelling (×0.28)" in lines
+    assert "common word (×0.35)" in lines

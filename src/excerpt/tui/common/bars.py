@@ -18,7 +18,7 @@ from textual.widget import Widget
 
 from excerpt.text.display import visible_line
 from excerpt.tui.active_keys import action_target, disabled_reason, row_id, working_bindings
-from excerpt.tui.common.strips import fit, line
+from excerpt.tui.common.strips import click_style, fit, line
 from excerpt.tui.key_table import CONTEXTS
 from excerpt.tui.keymap import current_keys, format_key
 
@@ -63,8 +63,9 @@ class TabBar(Widget):
     def render_line(self, y: int) -> Strip:
         if y:
             return Strip.blank(self.size.width, self.rich_style)
-        left = [(f" {tab.capitalize()} ", self._style_of(tab)) for tab in TABS]
-        return line(left, [(f"{self._status_text()} ", Style.null())], self.size.width, self.rich_style)
+        left = [(f" {tab.capitalize()} ", self._style_of(tab) + click_style(f"pick_tab('{tab}')")) for tab in TABS]
+        status = (self._status_text(), click_style("pick_state"))
+        return line(left, [status, (" ", Style.null())], self.size.width, self.rich_style)
 
     def _status_text(self) -> str:
         """Return the vault's name and the state of its index, shortened to the room beside the tabs."""
@@ -78,15 +79,11 @@ class TabBar(Widget):
     def _style_of(self, tab: str) -> Style:
         return self.get_component_rich_style("tab--active" if tab == self.active else "tab--name", partial=True)
 
-    def on_click(self, event: events.Click) -> None:
-        at = 0
-        for tab in TABS:
-            at += len(tab) + 2
-            if event.x < at:
-                self.post_message(self.TabPicked(tab))
-                return
-        if event.x >= self.size.width - cell_len(self._status_text()) - 1:
-            self.post_message(self.StatePicked())
+    def action_pick_tab(self, tab: str) -> None:
+        self.post_message(self.TabPicked(tab))
+
+    def action_pick_state(self) -> None:
+        self.post_message(self.StatePicked())
 
 
 _MOVE_KEY_IDS = frozenset(binding.id for keys in CONTEXTS.values() for binding in keys if binding.is_movement)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
@@ -16,6 +17,15 @@ StyledPart = tuple[str, Style]
 
 _VARIANTS = re.compile("[\ufe00-\ufe0f\U0001f3fb-\U0001f3ff]")
 _JOINED_EMOJI = re.compile("^\u200d+|(?:\u200d+[\u2190-\u2bff\U0001f000-\U0001faff])+")
+
+
+@cache
+def click_style(action: str) -> Style:
+    """Return the style of a text that runs `action` of its widget when clicked, and is highlighted under the mouse.
+
+    Cached, because each new style is another link for Textual, and a link drawn again would lose its highlight.
+    """
+    return Style.from_meta({"@click": action})
 
 
 def remove_unstable_characters(text: str) -> str:

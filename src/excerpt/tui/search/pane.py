@@ -40,8 +40,8 @@ from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.pack.controller import PackController, mark_hit, next_budget
 from excerpt.tui.search.disabled import SearchState, SelectedRowKind, empty_pack_reason, search_disabled_reason
 from excerpt.tui.search.hit_list import HitList
-from excerpt.tui.search.notices import is_unanswered, list_title, no_hits_notice
-from excerpt.tui.search.query_bar import AnswerStatus, QueryBar, QueryMenu
+from excerpt.tui.search.notices import is_unanswered, list_offers, list_title, no_hits_notice
+from excerpt.tui.search.query_bar import AnswerStatus, QueryBar, QueryMenu, QueryStatus
 from excerpt.tui.search.query_history import QueryStore
 
 if TYPE_CHECKING:
@@ -469,9 +469,13 @@ class SearchPane(Vertical):
             bar.status.answer = None
             notice.empty_state = self._search_error or self.placeholder
             return
-        primary = None if result.confidence is None else result.strategy
         bar.status.answer = AnswerStatus(
-            primary, max(result.matched, len(result.hits)), result.confidence, is_lower_bound=not self._has_files
+            result.requested_strategy,
+            None if result.confidence is None else result.strategy,
+            max(result.matched, len(result.hits)),
+            result.confidence,
+            is_lower_bound=not self._has_files,
+            offers=list_offers(result),
         )
         if not result.hits:
             notice.empty_state = no_hits_notice(result, self.progress, self._corrected_query)
@@ -943,8 +947,31 @@ class SearchPane(Vertical):
 
     # --- why, and other strategies ------------------------------------------------------------------------------------
 
+    @on(QueryStatus.Clicked)
+    async def _run_clicked_action(self, event: QueryStatus.Clicked) -> None:
+        event.stop()
+        await self.run_action(event.action)
+
     def action_strategy(self) -> None:
+        """Use the next strategy, and say in one line what it is for."""
+        from excerpt.tui.search.strategies import STRATEGY_PURPOSES
+
+        result = self.result
+        if result is not None and not self._is_searching and result.requested_strategy is not self.strategy:
+            self._notify_forced_strategy(result)
+            return
         self.strategy = next_in_cycle(list(Strategy), self.strategy)
+        self.notify(f"{self.strategy}: {STRATEGY_PURPOSES[self.strategy]}", markup=False)
+
+    def _notify_forced_strategy(self, result: Result) -> None:
+        self.notify(f"The query sets the strategy {result.requested_strategy}. Remove the ! to choose another.")
+
+    def action_explain_first(self) -> None:
+        """Select the first hit, whose confidence is that of the answer, and show why it is first."""
+        if self._result_hits:
+            self._hits.select_fragment(self._result_hits[0].fragment.id)
+            if not (self.side.display and self.side.view == "why"):
+                self.action_show_view("why")
 
     def action_why_not(self) -> None:
         """Open a dialog that explains for a note, typed by name, why it is not ranked higher."""
@@ -967,7 +994,7 @@ class SearchPane(Vertical):
         if choice is None:
             return
         if result is not None and result.requested_strategy is not self.strategy:
-            self.notify(f"The query sets the strategy {result.requested_strategy}. Remove the ! to choose another.")
+            self._notify_forced_strategy(result)
         elif choice.strategy is self.strategy:
             self._hits.select_fragment(choice.fragment_id)
         else:

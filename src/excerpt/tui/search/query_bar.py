@@ -30,7 +30,7 @@ from excerpt.text.display import format_count, visible_line
 from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.field import Field
 from excerpt.tui.common.row_list import RowList
-from excerpt.tui.common.strips import StyledPart, line, parts_with_matches
+from excerpt.tui.common.strips import StyledPart, click_style, line, parts_with_matches
 from excerpt.tui.engine_worker import QuestionQueue
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.search.query_controller import QueryController
@@ -181,30 +181,34 @@ class QueryMenu(RowList, can_focus=False):
 class AnswerStatus:
     """The status of the newest search shown.
 
-    `primary_strategy` is the strategy that ranked the hits, or None for a query of filters alone, which is not ranked.
+    `strategy` is the strategy that ranked the hits, or None for a query of filters alone, which is not ranked.
     `match_count` is the number of matching fragments. A `confidence` of None is not shown. With `is_lower_bound` more
-    fragments may match, because not all fragments of a store are examined.
+    fragments may match, because not all fragments of a store are examined. `offers` are the names of actions that may
+    help with these hits: keys of `OFFERS`.
     """
 
-    primary_strategy: Strategy | None
+    requested_strategy: Strategy
+    strategy: Strategy | None
     match_count: int
     confidence: Confidence | None = None
     is_lower_bound: bool = False
+    offers: tuple[str, ...] = ()
 
 
 _STATUS_CELLS = 48
 """Width of the status in cells, unless that is more than `_MAX_STATUS_SHARE` of the line."""
 _MAX_STATUS_SHARE = 0.6
 """Maximum share of the line for the status, 0 to 1."""
-_TIGHT_STATUS_CELLS = 24
-"""Width of the status in cells if the query needs the room."""
 
-_CONFIDENCE_LABELS = {
+CONFIDENCE_LABELS = {
     Confidence.STRONG: "strong",
     Confidence.LIKELY: "likely",
     Confidence.WEAK: "weak",
     Confidence.NOTHING: "no answer",
 }
+
+OFFERS = {"suggest": "narrow", "compare": "compare"}
+"""The label of each action that the status may offer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,12 +226,13 @@ class QuerySpan:
 
 
 class QueryStatus(Widget):
-    """The status of the answer, at the right of the query: `auto ▸ proximity · strong · 41 hits`.
+    """The status of the answer, at the right of the query: `auto: hybrid · strong · 41 hits`.
 
-    The width is fixed, because the text changes with every key typed.
+    The width is fixed, because the text changes with every key typed. A click on the strategy, the confidence or an
+    offer runs its action.
     """
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"status--sure", "status--unsure"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"status--sure", "status--unsure", "status--offer"}
 
     DEFAULT_CSS = """
     QueryStatus {
@@ -239,56 +244,78 @@ class QueryStatus(Widget):
         text-align: right;
         & > .status--sure { color: $success; }
         & > .status--unsure { color: $warning; }
+        & > .status--offer { color: $accent; }
     }
     """
 
     strategy: reactive[Strategy] = reactive(Strategy.AUTO)
+    """The strategy of the next search, shown while there is no answer."""
     answer: reactive[AnswerStatus | None] = reactive(None)
     busy: reactive[str] = reactive("")
     """Name of an operation that has taken half a second or more, such as "searching…"; "" if there is none."""
     warning: reactive[str] = reactive("")
     """A short warning that a part of the query has another effect than its spelling suggests; "" for none."""
 
+    class Clicked(Message):
+        """Sent when a part is clicked; `action` is an action of the Search tab."""
+
+        def __init__(self, action: str) -> None:
+            super().__init__()
+            self.action = action
+
+    @property
+    def link_style(self) -> Style:
+        """No style: each part has a colour of its own, which Textual's colour of links would replace."""
+        return Style.null()
+
+    def action_click(self, action: str) -> None:
+        self.post_message(self.Clicked(action))
+
     def render(self) -> Text:
-        parts = [Text(str(self.strategy))]
         answer = self.answer
-        if answer is not None and answer.primary_strategy is not self.strategy:
-            parts[0] = Text(
-                f"{self.strategy} ▸ {answer.primary_strategy}" if answer.primary_strategy else "newest first"
-            )
-        if self.warning:
-            parts[0] = Text(self.warning, self.get_component_rich_style("status--unsure", partial=True))
+        head = Text(self.warning, self._style("unsure")) if self.warning else self._strategy_label()
         if self.busy:
-            parts.append(Text(self.busy))
-        elif answer is not None:
-            if answer.confidence is not None and answer.match_count:
-                parts.append(self._confidence_label(answer.confidence))
-            hits = format_count(answer.match_count, "hit")
-            parts.append(Text(hits.replace(" ", "+ ", 1) if answer.is_lower_bound and answer.match_count else hits))
-        return self._fit_parts(parts)
+            return self._fit_parts([[head, Text(self.busy)], [head]])
+        if answer is None:
+            return self._fit_parts([[head]])
+        confidence = [self._confidence_label(answer.confidence)] if answer.confidence and answer.match_count else []
+        hits = format_count(answer.match_count, "hit")
+        count = Text(hits.replace(" ", "+ ", 1) if answer.is_lower_bound and answer.match_count else hits)
+        # At the left, so that the rest keeps its cells when they come and go.
+        offers = [_clickable(OFFERS[name], name, self._style("offer")) for name in answer.offers]
+        full = [head, *confidence, count]
+        with_offers = [[*offers[:number], *full] for number in range(len(offers), 0, -1)]
+        return self._fit_parts([*with_offers, full, [head, count], [head]])
+
+    def _strategy_label(self) -> Text:
+        """Return what ranks the hits: `auto: hybrid`, or `semantic` if that was chosen and found something."""
+        answer, label = self.answer, str(self.strategy)
+        if answer is not None:
+            label = str(answer.strategy or "newest first")
+            if answer.strategy not in (None, answer.requested_strategy):
+                label = f"{answer.requested_strategy}: {answer.strategy}"
+        return _clickable(label, "strategy")
 
     def _confidence_label(self, confidence: Confidence) -> Text:
-        styles = {Confidence.STRONG: "status--sure", Confidence.NOTHING: "status--unsure"}
-        name = styles.get(confidence)
-        style = self.get_component_rich_style(name, partial=True) if name else ""
-        return Text(_CONFIDENCE_LABELS[confidence], style)
+        names = {Confidence.STRONG: "sure", Confidence.NOTHING: "unsure"}
+        style = self._style(names[confidence]) if confidence in names else Style.null()
+        return _clickable(CONFIDENCE_LABELS[confidence], "explain_first", style)
 
-    def _fit_parts(self, parts: list[Text]) -> Text:
-        """Return the parts joined with " · ", dropping parts that do not fit.
+    def _style(self, name: str) -> Style:
+        return self.get_component_rich_style(f"status--{name}", partial=True)
 
-        Parts are dropped from the end. In a tight status without a warning they are dropped from the start, so that the
-        number of hits stays.
-        """
+    def _fit_parts(self, variants: Sequence[Sequence[Text]]) -> Text:
+        """Return the first of `variants` that fits, joined with " · "; if none does, the last, truncated."""
         room = self.content_size.width or _STATUS_CELLS
-        candidates = [parts[:count] for count in range(len(parts), 0, -1)]
-        if room < _TIGHT_STATUS_CELLS and not self.warning:
-            candidates = [*(parts[first:] for first in range(len(parts))), parts[:1]]
-        for selection in candidates:
-            text = Text(" · ", no_wrap=True, justify="right").join(selection)
-            if text.cell_len <= room:
-                break
+        joined = [Text(" · ", no_wrap=True, justify="right").join(parts) for parts in variants]
+        text = next((text for text in joined if text.cell_len <= room), joined[-1])
         text.truncate(room, overflow="ellipsis")
         return text
+
+
+def _clickable(label: str, action: str, style: Style = Style.null()) -> Text:  # noqa: B008 - immutable
+    """Return a label of the status that runs an action of the Search tab when clicked."""
+    return Text(label, style + click_style(f"click('{action}')"))
 
 
 class QueryInput(Field):
@@ -376,7 +403,7 @@ class QueryBar(Horizontal):
         #prompt { width: 3; padding: 0 0 0 1; color: $text-faint; text-style: bold; }
         Input { width: 1fr; background: $surface; color: $foreground; &:focus { background-tint: $background 0%; } }
         &:focus-within #prompt { color: $accent; }
-        &.-tight QueryStatus { width: 24; }
+        &.-tight QueryStatus { width: 40; }
     }
     """
 

@@ -31,6 +31,7 @@ from excerpt.tui.common.field import Field
 from excerpt.tui.common.notice import EmptyState
 from excerpt.tui.keymap import format_key, key_sign
 from excerpt.tui.request_thread import Priority
+from excerpt.tui.search.query_bar import CONFIDENCE_LABELS
 
 if TYPE_CHECKING:
     from excerpt.search.engine import Engine
@@ -61,6 +62,8 @@ SIGNAL_LEGEND: Mapping[str, str] = {
     "listed": "it passes the filters; the newest come first",
 }
 """For each signal (a number that adds to the score), a phrase that says when it is high."""
+MAX_STRONGEST_SIGNALS = 6
+"""Number of signals in the first table, those that change the score most. The others are summed in one row there."""
 _SIGNAL_CELLS = max(map(len, SIGNAL_LEGEND))
 _MAX_BAR_CELLS = 40
 """Maximum width in cells of a bar in a table: a longer bar is no easier to read."""
@@ -116,7 +119,7 @@ class WhyView(VerticalScroll):
         self._show(lambda _: lines)
 
     def explain(self, result: Result, hit_or_name: Hit | str) -> None:
-        """Explain ` rank of a hit of ` result, or of ` note with a name."""
+        """Explain the rank of a hit of `result`, or of the note with a name."""
         is_repeat, self._hit_or_name = hit_or_name == self._hit_or_name, hit_or_name
         if isinstance(hit_or_name, Hit) and not is_repeat:
             rank, top = result.hits.index(hit_or_name) + 1, result.hits[0].score
@@ -159,32 +162,54 @@ def render_explanation(answer: NoteExplanation, colours: Colours) -> RenderableT
     if any(strategy_rank.rank is not None for strategy_rank in answer.ranks):
         parts += [Text(), _ranks_table(answer.ranks, colours)]
     if explanation is not None:
+        if weaker := split_signals(explanation.hit.signals)[1]:
+            parts += [Text(f"\nThe {len(weaker)} weaker signals:"), _signal_table(weaker, colours)]
         parts += [Text(), _legend_table(explanation.hit.signals, colours)]
     return Group(*parts)
 
 
+def split_signals(signals: Sequence[Signal]) -> tuple[list[Signal], list[Signal]]:
+    """Return the signals that change the score most, and the weaker ones; in both, those that change it most first.
+
+    A single weaker signal is returned with the others, because it takes as much room as a sum.
+    """
+    used = sorted((signal for signal in signals if signal.part), key=lambda signal: -abs(signal.part))
+    count = len(used) if len(used) == MAX_STRONGEST_SIGNALS + 1 else MAX_STRONGEST_SIGNALS
+    return used[:count], used[count:]
+
+
+def _signal_table(signals: Sequence[Signal], colours: Colours, weaker: Sequence[Signal] = ()) -> Table:
+    """Return a table of signals with their points, and a row with the sum of the `weaker` ones."""
+    table = _table(("signal", _SIGNAL_CELLS), ("value", -5), ("×", -5), ("= points", -8), ("", 0), colours=colours)
+    rest = sum(signal.part for signal in weaker)
+    points = [*(signal.part for signal in signals), *([rest] if weaker else [])]
+    bars = waterfall_bars(points, (colours["primary"], colours["warning"]))
+    for signal, bar in zip(signals, bars, strict=False):
+        table.add_row(signal.name, f"{signal.value:.2f}", f"{signal.weight:.2f}", f"{signal.part:.3f}", bar)
+    if weaker:
+        table.add_row(Text(f"{len(weaker)} weaker", colours["text-soft"]), "", "", f"{rest:.3f}", bars[-1])
+    return table
+
+
 def render_hit(hit: Hit, share: float, colours: Colours) -> Iterator[RenderableType]:
-    """Yield the path and lines of a hit, and a table of its signals, whose parts add up to its score.
+    """Yield the path and lines of a hit, and a table of its signals, whose points add up to its score.
 
     `share` is the hit's score relative to the first hit's, 0 to 1.
     """
     fragment, soft = hit.fragment, colours["text-soft"]
     lines = format_location(fragment.place, fragment.line_start, fragment.line_end, "–")
     yield Text(f"{visible_line(fragment.path)}, {lines}\n", soft)
-    table = _table(("signal", _SIGNAL_CELLS), ("value", -5), ("×", -5), ("= part", -6), ("", 0), colours=colours)
-    signals = [signal for signal in sorted(hit.signals, key=lambda signal: -signal.part) if signal.part]
-    bar_colours = (colours["primary"], colours["warning"])
-    for signal, bar in zip(signals, waterfall_bars([signal.part for signal in signals], bar_colours), strict=True):
-        table.add_row(signal.name, f"{signal.value:.2f}", f"{signal.weight:.2f}", f"{signal.part:.3f}", bar)
+    strongest, weaker = split_signals(hit.signals)
+    table = _signal_table(strongest, colours, weaker)
     strong = f"bold {colours['foreground']}"
     table.add_row(
         Text("score", strong), "", "", Text(f"{hit.score:.3f}", strong), WaterfallBar(0.0, 1.0, colours["accent"])
     )
     yield table
-    confidence = f" · {hit.confidence}" if hit.confidence else ""
+    confidence = f"; {CONFIDENCE_LABELS[hit.confidence]}" if hit.confidence else ""
     unused = [signal.name for signal in hit.signals if signal.weight and not signal.part]
-    unused_note = f" · nothing from {', '.join(unused)}" if unused else ""
-    yield Text(f"{format_percent(share)} of the first hit{confidence}{unused_note}", soft)
+    unused_note = f"; no points for {', '.join(unused)}" if unused else ""
+    yield Text(f"{format_percent(share)} of the first hit's score{confidence}{unused_note}", soft)
 
 
 def _word_table(words: Sequence[WordContribution], colours: Colours) -> Table:
@@ -193,14 +218,14 @@ def _word_table(words: Sequence[WordContribution], colours: Colours) -> Table:
     for word in words:
         where = Text(", ".join(word.where), soft if word.is_missing else "")
         if word.fragments:
-            rarity = f"in {format_count(word.fragments, 'fragment')}, rarity {word.idf * word.term_weight:.2f}"
-            where.append("".join(f"\n{visible_line(remark)}" for remark in (rarity, *word.remarks)), soft)
+            rarity = f"; in {format_count(word.fragments, 'fragment')}, rarity {word.idf * word.term_weight:.2f}"
+            where.append("\n".join((rarity, *map(visible_line, word.remarks))), soft)
         table.add_row(Text(visible_line(word.word), no_wrap=True, overflow="ellipsis"), f"{word.part:.3f}", where)
     return table
 
 
 def _gap_table(answer: NoteExplanation, colours: Colours) -> RenderableType:
-    reference = "the hit above it" if answer.compared == 1 else f"the mean of the {answer.compared} best hits above it"
+    reference = "the hit above it" if answer.compared == 1 else f"the {answer.compared} best hits above it (their mean)"
     table = _table(("signal", _SIGNAL_CELLS), ("here", -5), ("above", -5), ("costs", -6), ("", 0), colours=colours)
     gaps = [gap for gap in answer.gaps if round(gap.cost, 3)]
     bar_colours = (colours["warning"], colours["success"])
@@ -323,9 +348,8 @@ class WhyNot(Dialog[None]):
         if not self.query_one(Field).has_focus:
             hints: tuple[str, ...] = ("↑↓ scroll", f"{key_sign('dialog-next')} another note")
         else:
-            target = f" for {visible_line(self._closest_name)}" if self._closest_name else ""
-            asks = f"{format_key('enter')} asks{target}"
-            hints = (asks, f"{key_sign('dialog-next')} to the answer")
+            target = f" {visible_line(self._closest_name)}" if self._closest_name else ""
+            hints = (f"{format_key('enter')} explain{target}", f"{key_sign('dialog-next')} go to the answer")
         self.query_one(DialogBox).set_hints(*hints, f"{key_sign('dialog-leave')} close")
 
     @on(Input.Submitted)
