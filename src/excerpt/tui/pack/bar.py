@@ -14,6 +14,7 @@ from textual.widget import Widget
 from excerpt.kinds import Format, StopReason
 from excerpt.settings import PackSettings
 from excerpt.text.display import format_count
+from excerpt.tui.common.strips import click_style
 from excerpt.tui.pack.labels import needs_label, scope_label, stop_label
 
 if TYPE_CHECKING:
@@ -43,11 +44,6 @@ class PackBar(Widget):
         color: $text-soft;
         text-wrap: nowrap;
         text-overflow: ellipsis;
-        link-color: $text-soft;
-        link-style: none;
-        link-color-hover: $background;
-        link-background-hover: $accent;
-        link-style-hover: none;
         & > .pack--strong { color: $foreground; text-style: bold; }
         & > .pack--full { color: $secondary; }
         & > .pack--ghost { color: $accent; }
@@ -67,15 +63,20 @@ class PackBar(Widget):
     cost: reactive[MarkCost | None] = reactive(None)
     """Tokens that marking the selected fragment would add; None if that fragment is marked already."""
 
-    class OptionClicked(Message):
-        """Sent when an option of the pack is clicked; `action` is the action of the Search tab that changes it."""
+    class Clicked(Message):
+        """Sent when an option is clicked; `action` is the action of the Search tab that changes it."""
 
         def __init__(self, action: str) -> None:
             super().__init__()
             self.action = action
 
-    def action_click_option(self, action: str) -> None:
-        self.post_message(self.OptionClicked(action))
+    @property
+    def link_style(self) -> Style:
+        """No style: options have the colour of the bar, which Textual's colour of links would replace."""
+        return Style.null()
+
+    def action_click(self, action: str) -> None:
+        self.post_message(self.Clicked(action))
 
     def render(self) -> Text:
         width = self.scrollable_content_region.width
@@ -98,11 +99,11 @@ class PackBar(Widget):
             style = self._component_style("over") if self.pack.stopped is StopReason.BUDGET else ""
             text.append(" · ").append(stop + (needs_label(self.pack) if "needs" in shown else ""), style)
         if "format" in shown:
-            text.append(" · ").append(str(settings.format), self._link_style("format"))
+            text.append(" · ").append(str(settings.format), click_style("click('format')"))
         if "order" in shown and self.order_name:
             text.append(f" · {self.order_name}")
         if "scope" in shown:
-            text.append(" · ").append(scope_label(settings.scope), self._link_style("scope"))
+            text.append(" · ").append(scope_label(settings.scope), click_style("click('scope')"))
         return text, Text(self._cost_label() if "cost" in shown else "", self._component_style("ghost"))
 
     def _append_size(self, text: Text, shown: Collection[str]) -> None:
@@ -114,7 +115,7 @@ class PackBar(Widget):
             return
         tokens = pack.tokens if pack else 0
         text.append(" · ").append(f"{tokens:,}", strong).append("/")
-        text.append(format_count(settings.budget, "token"), self._link_style("type_budget"))
+        text.append(format_count(settings.budget, "token"), click_style("click('type_budget')"))
         text.append(" of its Markdown" if "unit" in shown and settings.format is Format.JSON else "")
         if "gauge" in shown:
             filled, added = self._count_gauge_cells(tokens)
@@ -154,7 +155,3 @@ class PackBar(Widget):
 
     def _component_style(self, name: str) -> Style:
         return self.get_component_rich_style(f"pack--{name}", partial=True)
-
-    def _link_style(self, action: str) -> Style:
-        """Return the style of a text that runs an action of the Search tab when it is clicked."""
-        return Style(meta={"@click": f"click_option('{action}')"})

@@ -701,11 +701,6 @@ class SearchPane(Vertical):
 
         self.app.push_screen(ScopeDialog(self.pack), use)
 
-    @on(PackBar.OptionClicked)
-    async def _change_clicked_option(self, event: PackBar.OptionClicked) -> None:
-        event.stop()
-        await self.app.run_action(event.action, self)
-
     def action_fill(self) -> None:
         self._apply_decision(self.pack.next_fill())
         fills = self.fill is Fill.BUDGET
@@ -948,7 +943,8 @@ class SearchPane(Vertical):
     # --- why, and other strategies ------------------------------------------------------------------------------------
 
     @on(QueryStatus.Clicked)
-    async def _run_clicked_action(self, event: QueryStatus.Clicked) -> None:
+    @on(PackBar.Clicked)
+    async def _run_clicked_action(self, event: QueryStatus.Clicked | PackBar.Clicked) -> None:
         event.stop()
         await self.run_action(event.action)
 
