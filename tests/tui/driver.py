@@ -45,7 +45,7 @@ from excerpt.tui.memory.worker import MemoryWorker
 from excerpt.tui.messages import Failure, IndexOpened, Location
 from excerpt.tui.note.requests import AskLink, AskWindow, ResolvedLink
 from excerpt.tui.note.window import NoteWindow, draw_window
-from excerpt.tui.pack.packer import AskCost, AskPack
+from excerpt.tui.pack.packer import AskCost, AskPack, AskPackResults
 from excerpt.tui.questions import (
     AskCompletions,
     AskCorrection,
@@ -329,6 +329,8 @@ class ScriptedEngine(EngineWorker):
                 return result
             case AskPack(packer=packer, request=request):
                 return packer.build_pack(self.notes, request)
+            case AskPackResults(packer=packer, requests=requests):
+                return packer.build_results(self.notes, requests)
             case AskCost():
                 return question.packer.cost_of_mark(self.notes, question.request, question.mark)
             case AskWindow():

@@ -27,7 +27,7 @@ from excerpt.tui.index.dialog import IndexDialog
 from excerpt.tui.key_table import CONTEXTS
 from excerpt.tui.keymap import binding_keys
 from excerpt.tui.memory.form import MemoryForm
-from excerpt.tui.pack.panel import BudgetDialog
+from excerpt.tui.pack.dialogs import BudgetDialog, ScopeDialog
 from excerpt.tui.palette import Palette
 from excerpt.tui.search.strategies import StrategiesScreen
 from excerpt.tui.search.why_view import WhyNot
@@ -47,7 +47,7 @@ PRESSED += [f"unbound-{row.id}" for rows in CONTEXTS.values() for row in rows if
 OPENINGS = (
     *("f1", "ctrl+g", "ctrl+r", "ctrl+t", "ctrl+o"),
     *(f"unbound-{command}" for command in ("compare", "history", "saved", "suggest")),
-    *(f"unbound-{command}" for command in ("budget", "index", "switch-vault")),
+    *(f"unbound-{command}" for command in ("budget", "scope", "index", "switch-vault")),
 )
 FROM_PALETTE: tuple[Callable[[ScriptedApp], object], ...] = (
     lambda app: app.action_change_theme(),
@@ -63,6 +63,7 @@ DIALOGS: frozenset[type[object]] = frozenset(
         IndexDialog,
         Palette,
         MemoryForm,
+        ScopeDialog,
         StrategiesScreen,
         ThemePicker,
         VaultChooser,

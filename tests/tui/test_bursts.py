@@ -25,7 +25,7 @@ from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.memory.form import MemoryForm, OfferList
 from excerpt.tui.memory.pane import MemoryList
 from excerpt.tui.memory.worker import MergeOffers
-from excerpt.tui.pack.panel import BudgetDialog
+from excerpt.tui.pack.dialogs import BudgetDialog
 from excerpt.tui.search.hit_list import group_hits
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.vault_chooser import VaultChooser

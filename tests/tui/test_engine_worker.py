@@ -6,22 +6,23 @@ import shutil
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from textual.message import Message
 
 from excerpt.index.build import build
-from excerpt.kinds import Scope, Strategy
+from excerpt.kinds import Scope, StopReason, Strategy
 from excerpt.model import Result
-from excerpt.pack.selection import MarkedFragment
+from excerpt.pack.selection import MarkedFragment, PackOverrides
 from excerpt.search.engine import Engine
 from excerpt.settings import PackSettings, Paths, SearchSettings, Settings
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.messages import Failure, IndexOpened, Location
 from excerpt.tui.note.requests import AskWindow
 from excerpt.tui.pack.controller import mark_hit
-from excerpt.tui.pack.packer import AskCost, AskPack, Packer, PackRequest
+from excerpt.tui.pack.packer import LOW_SCORE_REASON, AskCost, AskPack, Packer, PackRequest
 from excerpt.tui.questions import AskHighlights, AskSearch
 from excerpt.tui.request_thread import Answer, Priority, Question
 from excerpt.tui.search.why_view import AskWhy
@@ -140,6 +141,24 @@ def test_what_a_mark_more_would_cost_is_counted(opened: Worker, packer: Packer) 
     cost = opened.answer_to(AskCost(packer, request, second))
     assert cost.is_exact
     assert cost.tokens > 0
+
+
+def test_a_mark_of_what_was_dropped_costs_what_it_puts_back(opened: Worker, packer: Packer) -> None:
+    first, second = (mark_hit(hit) for hit in opened.search("conflict").hits[:2])
+    dropped = PackOverrides(dropped_ids=frozenset({second.fragment_id}))
+    request = PackRequest("conflict", Strategy.AUTO, (), (first,), PackSettings(scope=Scope.NONE), dropped)
+    assert opened.answer_to(AskCost(packer, request, second)).tokens > 0
+
+
+def test_hits_that_are_not_needed_are_named_with_their_reason(opened: Worker, packer: Packer) -> None:
+    best, *others = opened.search("sync conflict").hits
+    hits = (best, *(replace(hit, score=best.score / 10) for hit in others))
+    request = PackRequest("sync conflict", Strategy.AUTO, hits, (), PackSettings(scope=Scope.NONE))
+    packed = opened.answer_to(AskPack(packer, request))
+    assert packed.result.stopped is StopReason.ENOUGH
+    rest = [(hit.fragment.path, LOW_SCORE_REASON) for hit in hits[2:]]
+    assert [(left.path, left.reason) for left in packed.left_out] == rest
+    assert rest
 
 
 def test_without_an_index_opening_tells_the_trouble_and_a_search_is_not_answered(tmp_path: Path) -> None:

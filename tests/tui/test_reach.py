@@ -10,8 +10,8 @@ import pytest
 from textual.command import CommandPalette
 from textual.widgets import OptionList
 
-from excerpt.kinds import Format, Scope
-from excerpt.tui.pack.panel import BudgetDialog
+from excerpt.kinds import Format
+from excerpt.tui.pack.dialogs import BudgetDialog, ScopeDialog
 from excerpt.tui.programs import ProgramLauncher
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
@@ -39,7 +39,7 @@ def is_view(view: PanelView) -> Callable[[SearchPane, object], bool]:
 
 REACHED = {
     "next view": Reached("v", ("next view",), is_view(PanelView.WHY)),
-    "scope": Reached("s", ("next scope",), lambda pane, _: pane.scope is Scope.SECTION),
+    "scope": Reached("s", ("scope",), lambda pane, _: isinstance(pane.app.screen, ScopeDialog)),
     "budget": Reached("b", ("token budget",), lambda pane, _: isinstance(pane.app.screen, BudgetDialog)),
     "format": Reached("f", ("format",), lambda pane, _: pane.pack_format is not Format.MARKDOWN),
     "Obsidian": Reached("O", ("obsidian",), lambda pane, files: [file.name for file in files] == [first_note(pane)]),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.kinds import Format, Scope, Strategy
+from excerpt.kinds import Fill, Format, Scope, Strategy
 from excerpt.settings import Paths, ScreenSettings, SearchSettings, Settings
 from excerpt.tui.common.bars import TabBar
 from excerpt.tui.common.split import DEFAULT_LIST_SHARE
@@ -108,7 +108,8 @@ async def test_query_selection_tab_and_the_way_of_packing_are_there_again(tmp_pa
         await open_index(pilot)
         await pilot.press(*"sync")
         await until_result(pilot, "sync")
-        await pilot.press("down", "ctrl+s", "unbound-scope", "unbound-budget-up", "unbound-format")
+        await pilot.press("down", "ctrl+s", "unbound-budget-up", "unbound-format", "unbound-fill")
+        pane_of(app).scope = Scope.SECTION
         await until_result(pilot, "sync")
         before = pane_of(app).selected
         await pilot.press("f4")
@@ -125,6 +126,7 @@ async def test_query_selection_tab_and_the_way_of_packing_are_there_again(tmp_pa
         assert (pane.strategy, pane.scope) == (Strategy.ADAPTIVE, Scope.SECTION)
         assert pane.budget > Settings().pack.budget
         assert pane.pack_format is not Format.MARKDOWN
+        assert pane.fill is Fill.BUDGET
 
 
 async def test_a_tab_that_was_gone_to_while_the_app_began_stays(

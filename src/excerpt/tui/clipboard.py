@@ -219,7 +219,7 @@ def copy_toast(outcome: CopyOutcome, what: str, tokens: int | None) -> str:
     if outcome.routes:
         saved = f"\nSaved as {_abbreviate_home(outcome.file)}" if outcome.file else ""
         if outcome.routes == (OSC_ROUTE,):
-            return f"{size}, sent to {OSC_ROUTE}, unconfirmed{saved}"
+            return f"{size}, copied (if your terminal allows it){saved}"
         caveat = ", more than many terminals accept" if outcome.too_long else ""
         return f"{size}, copied by {' and '.join(outcome.routes)}{caveat}{saved}"
     reason = "too long for the terminal's clipboard" if outcome.too_long else "no clipboard accepted it"

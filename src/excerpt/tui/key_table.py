@@ -121,6 +121,13 @@ THEME_LIST_KEYS: Sequence[KeyBinding] = (
     *list_movement_keys("themes", "theme", arrows=True),
 )
 
+SCOPE_KEYS: Sequence[KeyBinding] = with_priority(
+    KeyBinding("scopes-use", "enter", "choose", "use", "Use the selected scope", in_footer=True),
+    KeyBinding("scopes-next", "s", "next_scope", "next", "Next scope; after the last, the first", in_footer=True),
+    KeyBinding("scopes-down", "down,j", "move(1)", "wider", "Next wider scope", is_movement=True),
+    KeyBinding("scopes-up", "up,k", "move(-1)", "narrower", "Next narrower scope", is_movement=True),
+)
+
 BUDGET_KEYS: Sequence[KeyBinding] = with_priority(
     KeyBinding("budget-take", "enter", "take(False)", "take", "Set the budget", in_footer=True),
     KeyBinding("budget-copy", "ctrl+y", "take(True)", "copy pack", "Set the budget and copy the pack", in_footer=True),
@@ -179,6 +186,14 @@ MAIN_SCREEN_KEYS: Sequence[KeyBinding] = (
 HIT_KEYS: Sequence[KeyBinding] = with_priority(
     KeyBinding("mark", "space,tab", "mark", "mark", "Mark the fragment, and move on", in_footer=True, acts_on_hit=True),
     KeyBinding("copy-pack", "ctrl+y", "copy_pack", "copy pack", "Copy the pack", in_footer=True),
+    KeyBinding(
+        "mark-nearest",
+        "p",
+        "mark_nearest",
+        "pack 3 nearest",
+        "If nothing answers: mark the 3 nearest hits",
+        in_footer=True,
+    ),
     KeyBinding("down", "down,ctrl+n", "move(1)", "next", "Next fragment", is_movement=True),
     KeyBinding("up", "up,ctrl+p", "move(-1)", "previous", "Previous fragment", is_movement=True),
     KeyBinding("edit", "enter", "edit", "open", "Open the note in your editor", in_footer=True, acts_on_hit=True),
@@ -238,11 +253,20 @@ QUERY_MENU_KEYS: Sequence[KeyBinding] = with_priority(
 )
 
 PACK_OPTION_KEYS: Sequence[KeyBinding] = with_priority(
-    KeyBinding("scope", "s", "scope", "scope", "Next scope: how far passages grow", in_footer=True),
+    KeyBinding(
+        "scope",
+        "s",
+        "scope",
+        "scope",
+        "Scope: how far hits grow",
+        in_footer=True,
+        opens_dialog=True,
+    ),
     KeyBinding("format", "f", "format", "format", "Next format of the pack"),
     KeyBinding("budget", "b", "type_budget", "budget", "Type the token budget", opens_dialog=True),
     KeyBinding("budget-up", "", "budget(1)", "budget +", "A larger token budget"),
     KeyBinding("budget-down", "", "budget(-1)", "budget -", "A smaller token budget"),
+    KeyBinding("fill", "", "fill", "fill", "Pack: fill the budget, or stop when enough"),
     KeyBinding("undo", "u", "undo", "undo", "Undo the last decision about the pack"),
     KeyBinding("redo", "U", "redo", "redo", "Redo the last decision about the pack"),
     KeyBinding("show-earlier", "o", "show_earlier", "show marks", "Show earlier marks"),
@@ -295,10 +319,12 @@ PASSAGE_KEYS: Sequence[KeyBinding] = (
 )
 
 PACK_PANEL_KEYS: Sequence[KeyBinding] = (
-    KeyBinding("pack-drop", "x", "drop", "drop", "Drop the passage, or bring it back", in_footer=True),
+    KeyBinding("pack-drop", "x", "drop", "drop", "Drop the passage, or put it back", in_footer=True),
     KeyBinding("pack-later", "shift+down", "shift(1)", "later", "Move the passage down", in_footer=True),
     KeyBinding("pack-earlier", "shift+up", "shift(-1)", "earlier", "Move the passage up", in_footer=True),
-    KeyBinding("pack-scope", "s", "own_scope", "its scope", "Next scope for this passage only", in_footer=True),
+    KeyBinding(
+        "pack-scope", "s", "own_scope", "its scope", "Scope of this passage only", in_footer=True, opens_dialog=True
+    ),
     *list_movement_keys("pack", "line"),
 )
 
@@ -472,6 +498,7 @@ CONTEXTS: Mapping[str, Sequence[KeyBinding]] = {  # bindings by the name of thei
     "Remember": MEMORY_FORM_KEYS,
     "The text of a memory": MEMORY_TEXT_KEYS,
     "Remember, with the similar memories focused": MERGE_OFFER_KEYS,
+    "The scope": SCOPE_KEYS,
     "The budget": BUDGET_KEYS,
     "Strategies": STRATEGY_KEYS,
     "Themes": (),
@@ -502,7 +529,7 @@ PARENT_CONTEXTS: Mapping[str, str] = {
     "The text of a memory": "Remember",
     "Opening a vault": "Always",
     **dict.fromkeys(
-        ("A question", "The keys", "Remember", "The budget", "Strategies", "Themes"),
+        ("A question", "The keys", "Remember", "The scope", "The budget", "Strategies", "Themes"),
         "Any dialog",
     ),
     **{context: context.partition(", with")[0] for context in CONTEXTS if ", with" in context},

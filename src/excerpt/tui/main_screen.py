@@ -481,6 +481,7 @@ class MainScreen(LowLatencyScreen):
         pane.scope = session.scope or pane.scope
         pane.budget = session.budget or pane.budget
         pane.pack_format = session.form or pane.pack_format
+        pane.fill = session.fill or pane.fill
         pane.share = session.share or pane.share
         if session.query:
             self.prefill_query(session.query)
@@ -525,7 +526,15 @@ class MainScreen(LowLatencyScreen):
             position = SelectedPosition(hit.fragment.id, hit.fragment.path, hit.fragment.line_start)
         tab = self.query_one(TabBar).active
         return Session(
-            tab, pane.query_text, position, pane.strategy, pane.scope, pane.budget, pane.pack_format, pane.share
+            tab,
+            pane.query_text,
+            position,
+            pane.strategy,
+            pane.scope,
+            pane.budget,
+            pane.pack_format,
+            pane.share,
+            pane.fill,
         )
 
     @on(MarksChanged)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Generic, TypeVar
 
 import msgspec
 
-from excerpt.kinds import Format, Scope, Strategy
+from excerpt.kinds import Fill, Format, Scope, Strategy
 from excerpt.settings import Paths, Settings
 from excerpt.state_files import read_value, write_value
 from excerpt.tui.common.split import DEFAULT_LIST_SHARE
@@ -129,6 +129,7 @@ class Session:
     budget: _Budget | None = None
     form: Format | None = None
     share: float | None = None
+    fill: Fill | None = None
 
 
 NEW_SESSION = Session()
@@ -174,6 +175,7 @@ def drop_default_values(session: Session, settings: Settings) -> Session:
         budget=session.budget if session.budget != settings.pack.budget else None,
         form=session.form if session.form is not settings.pack.format else None,
         share=session.share if session.share != DEFAULT_LIST_SHARE else None,
+        fill=session.fill if session.fill is not settings.pack.fill else None,
     )
 
 

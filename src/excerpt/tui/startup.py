@@ -49,6 +49,7 @@ FIRST_QUERY_MODULES = (
 OTHER_MODULES = (
     "excerpt.tui.clipboard",
     "excerpt.tui.index.dialog",
+    "excerpt.tui.pack.dialogs",
     "excerpt.tui.memory.decisions",
     "excerpt.tui.memory.pane",
     "excerpt.tui.insight.overview_pane",

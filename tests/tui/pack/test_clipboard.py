@@ -85,7 +85,7 @@ def test_tmux_takes_any_length_but_what_the_terminal_outside_takes_is_doubted() 
 def test_what_cannot_be_checked_is_not_called_copied() -> None:
     kept = Path("/elsewhere/copy.md")
     assert copy_toast(CopyOutcome((OSC_ROUTE,), kept, 10, False), "Pack", 2) == (
-        "Pack: 2 tokens, sent to the terminal (OSC 52), unconfirmed\nSaved as /elsewhere/copy.md"
+        "Pack: 2 tokens, copied (if your terminal allows it)\nSaved as /elsewhere/copy.md"
     )
 
 

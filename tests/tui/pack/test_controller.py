@@ -88,6 +88,33 @@ def test_the_question_of_a_pack_of_marks_stays_when_the_query_is_cleared() -> No
     assert bench.kept[-1] == SavedMarks("sync", (mark_hit(A),))
 
 
+def test_the_pack_of_another_budget_is_asked_beside_the_pack() -> None:
+    bench = Bench()
+    shown: list[PackResult] = []
+    bench.pack.preview_budget(50, shown.append)
+    assert bench.engine.questions == {}
+    bench.pack.ask_pack(make_result("sync", A), Strategy.AUTO)
+    packed = bench.answer()
+    bench.pack.preview_budget(50, shown.append)
+    (request,) = bench.engine.questions["pack-results"].requests
+    assert (request.settings.budget, request.hits) == (50, (A,))
+    bench.engine.answer("pack-results", (packed.result,))
+    assert shown == [packed.result]
+    assert bench.pack.pack_settings.budget == 500
+
+
+def test_the_packs_of_all_scopes_are_asked_for_the_pack_or_for_one_passage() -> None:
+    bench = Bench()
+    bench.pack.ask_pack(make_result("sync", A, B), Strategy.AUTO)
+    bench.answer()
+    bench.pack.preview_scopes(None, print)
+    assert [each.settings.scope for each in bench.engine.questions["pack-results"].requests] == list(Scope)
+    bench.pack.preview_scopes(pack_of_one("a"), print)
+    requests = bench.engine.questions["pack-results"].requests
+    assert [each.overrides.scopes for each in requests] == [(("a", scope),) for scope in Scope]
+    assert {each.settings.scope for each in requests} == {Scope.NEIGHBORS}
+
+
 def test_without_marks_and_hits_there_is_no_pack_and_nothing_is_awaited() -> None:
     bench = Bench()
     bench.pack.ask_pack(make_result("sync", A), Strategy.AUTO)

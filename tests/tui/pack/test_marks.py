@@ -86,7 +86,8 @@ async def test_marks_and_what_is_wished_for_them_are_one_line_at_the_next_start_
 ) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "conflict")
-        await pilot.press("tab", "ctrl+o", "s")
+        await pilot.press("tab", "ctrl+o", "s", "s", "enter")
+        await until(pilot, lambda: bool(pane_of(app).pack.choices.mark_overrides.scopes), "the scope")
         await until_answered(pilot)
         marks, overrides = pane_of(app).pack.choices.marks, pane_of(app).pack.choices.mark_overrides
     assert read_marks(user_paths.marks_file(vault)) == SavedMarks("conflict", marks, overrides)

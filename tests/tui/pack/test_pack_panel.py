@@ -5,18 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from textual.app import App
 from textual.widgets import Input
 
-from excerpt.kinds import Format, Scope
+from excerpt.kinds import Fill, Format, Scope
 from excerpt.model import Pack
 from excerpt.pack.selection import MarkedFragment, SavedMarks, write_marks
 from excerpt.settings import PackSettings, Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import KeyBar
 from excerpt.tui.pack.bar import PackBar
+from excerpt.tui.pack.labels import scope_label
 from excerpt.tui.pack.packer import DISPLACES_MARK_REASON, LeftOutRow
 from excerpt.tui.pack.panel import PackPanel
 from tests.tui.driver import (
+    AppPilot,
     ScriptedApp,
     drawn_text,
     hit_list_of,
@@ -57,13 +60,21 @@ def row_texts(app: ExcerptApp) -> list[str]:
 WAYS_TO = {"list": ("escape",), "side panel": ("escape", "v", "v", "v"), "pack": ("ctrl+o",)}
 """Keys from the query to each focusable place."""
 
-OPEN_PACK = (*["unbound-scope"] * 3, "ctrl+o")
-"""Keys that open the pack, with scope none: each hit is a separate pack."""
+
+async def open_pack(pilot: AppPilot, query: str) -> None:
+    """Search, and open the pack of all hits alone, so that each hit is a separate passage."""
+    use_hits_alone(pilot.app)
+    await search(pilot, query, "ctrl+o")
+
+
+def use_hits_alone(app: App[None]) -> None:
+    """Pack all hits without text around them."""
+    pane_of(app).scope, pane_of(app).fill = Scope.NONE, Fill.BUDGET
 
 
 async def test_it_lists_the_packs_in_order_with_lines_scope_reason_and_tokens(app: ExcerptApp) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
-        await search(pilot, "conflict", *OPEN_PACK)
+        await open_pack(pilot, "conflict")
         packs = packs_of(app)
         result = pane_of(app).result
         assert result is not None
@@ -75,20 +86,19 @@ async def test_it_lists_the_packs_in_order_with_lines_scope_reason_and_tokens(ap
         for number, (pack, cost, shown) in enumerate(rows, start=1):
             place = f"{pack.line_start}–{pack.line_end}" if pack.line_end > pack.line_start else str(pack.line_start)
             rank = f"hit {ranks[pack.entry.fragment_id]}"
-            for word in (f" {number} ", pack.title, place, str(pack.scope), rank, f"{cost:,}t"):
+            for word in (f" {number} ", pack.title, place, scope_label(pack.scope), rank, f"{cost:,}t"):
                 assert word in shown
 
 
-async def test_the_tokens_of_the_rows_add_up_to_those_of_title_bar_and_copy(app: ExcerptApp) -> None:
+async def test_the_tokens_of_the_rows_add_up_to_those_of_bar_and_copy(app: ExcerptApp) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
-        await search(pilot, "conflict", *OPEN_PACK)
+        await open_pack(pilot, "conflict")
         tokens = [int(text.split()[-1].removesuffix("t").replace(",", "")) for text in row_texts(app)]
         packed = pane_of(app).pack.newest_pack
         assert packed is not None
         whole = sum(tokens[: len(packs_of(app))])
         assert whole == packed.tokens
-        assert f" · {whole:,} tokens with sources" in str(panel_of(app).border_title)
-        assert f" · {whole:,} of " in str(screen_of(app).query_one(PackBar).render())
+        assert f" · {whole:,}/2,000 tokens" in str(screen_of(app).query_one(PackBar).render())
         await press(pilot, "ctrl+y")
         await until(pilot, lambda: bool(app._notifications), "the toast")
         (toast,) = app._notifications
@@ -97,14 +107,14 @@ async def test_the_tokens_of_the_rows_add_up_to_those_of_title_bar_and_copy(app:
 
 async def test_a_marked_passage_says_so(app: ExcerptApp) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
-        await search(pilot, "conflict", *OPEN_PACK)
+        await open_pack(pilot, "conflict")
         await press(pilot, "tab")
         assert [" marked " in shown for shown in row_texts(app)] == [True]
 
 
 async def test_what_is_dropped_is_listed_with_its_reason_and_can_be_brought_back(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await search(pilot, "conflict", *OPEN_PACK)
+        await open_pack(pilot, "conflict")
         before = entries(app)
         await press(pilot, "x")
         assert before[0] not in entries(app)
@@ -125,19 +135,19 @@ async def test_keys_that_do_nothing_to_what_is_not_in_the_pack_are_not_offered_t
     app: ExcerptApp,
 ) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
-        await search(pilot, "conflict", *OPEN_PACK)
+        await open_pack(pilot, "conflict")
         assert {"pack-drop", "pack-scope", "pack-later", "remember"} <= offered(app)
         await press(pilot, "x", "G")
         assert isinstance(panel_of(app).selected, LeftOutRow)
         assert not {"pack-scope", "pack-later", "pack-earlier", "remember"} & offered(app)
         await pilot.press("m")
         await pilot.pause()
-        assert notices_of(app) == ["Only a passage that is in the pack can be remembered here."]
+        assert notices_of(app) == ["Put it back first (x)."]
 
 
 async def test_the_first_passage_is_not_offered_to_go_up_nor_the_last_to_go_down(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
-        await search(pilot, "conflict", *OPEN_PACK)
+        await open_pack(pilot, "conflict")
         assert len(packs_of(app)) == 2
         assert {"pack-earlier", "pack-later"} & offered(app) == {"pack-later"}
         await press(pilot, "j")
@@ -146,7 +156,7 @@ async def test_the_first_passage_is_not_offered_to_go_up_nor_the_last_to_go_down
 
 async def test_passages_are_moved_and_the_cursor_goes_with_them(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await search(pilot, "conflict", *OPEN_PACK)
+        await open_pack(pilot, "conflict")
         first, second, *rest = entries(app)
         await press(pilot, "shift+down")
         assert entries(app) == [second, first, *rest]
@@ -158,8 +168,10 @@ async def test_passages_are_moved_and_the_cursor_goes_with_them(app: ExcerptApp)
 
 async def test_one_passage_has_a_scope_of_its_own(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await search(pilot, "lentil", *OPEN_PACK)
-        await press(pilot, "s", "s")
+        await open_pack(pilot, "lentil")
+        await pilot.press("s", "down", "down", "enter")
+        await until(pilot, lambda: bool(pane_of(app).pack.choices.query_overrides), "the scope")
+        await until_answered(pilot)
         grown = next(pack for pack in packs_of(app) if pack.path == "Cooking/Lentil soup.md")
         assert grown.scope is Scope.SECTION
         assert {pack.scope for pack in packs_of(app) if pack is not grown} <= {Scope.NONE}
@@ -168,9 +180,11 @@ async def test_one_passage_has_a_scope_of_its_own(app: ExcerptApp) -> None:
 
 async def test_each_decision_is_taken_back_in_turn_and_marks_too(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await search(pilot, "conflict", *OPEN_PACK)
+        await open_pack(pilot, "conflict")
         before = entries(app)
-        await press(pilot, "s", "shift+down", "x", "tab")
+        await pilot.press("s", "s", "enter")
+        await until(pilot, lambda: bool(pane_of(app).pack.choices.query_overrides), "the scope")
+        await press(pilot, "shift+down", "x", "tab")
         assert pane_of(app).pack.choices.marks
         await press(pilot, "u", "u", "u", "unbound-undo")
         assert entries(app) == before
@@ -182,7 +196,7 @@ async def test_each_decision_is_taken_back_in_turn_and_marks_too(app: ExcerptApp
 
 async def test_enter_shows_the_passage_in_its_context(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await search(pilot, "conflict", *OPEN_PACK)
+        await open_pack(pilot, "conflict")
         await press(pilot, "j")
         wanted, preview = entries(app)[1], preview_of(app)
         await pilot.press("enter")
@@ -209,7 +223,7 @@ async def test_a_mark_of_another_query_is_shown_in_its_context_too(app: ExcerptA
 
 async def test_it_takes_the_place_of_the_side_panel_where_there_is_one_place(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await search(pilot, "conflict", *OPEN_PACK)
+        await open_pack(pilot, "conflict")
         side = pane_of(app).side
         assert (panel_of(app).display, side.display) == (True, False)
         await pilot.resize_terminal(140, 45)
@@ -219,7 +233,7 @@ async def test_it_takes_the_place_of_the_side_panel_where_there_is_one_place(app
 
 async def test_escape_closes_the_panel_before_it_clears_the_query(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await search(pilot, "conflict", *OPEN_PACK)
+        await open_pack(pilot, "conflict")
         field = screen_of(app).query_one("#query", Input)
         await pilot.press("slash")
         assert field.has_focus
@@ -231,7 +245,7 @@ async def test_escape_closes_the_panel_before_it_clears_the_query(app: ExcerptAp
 
 async def test_the_panel_follows_the_query_and_the_budget(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await search(pilot, "conflict", *OPEN_PACK)
+        await open_pack(pilot, "conflict")
         await press(pilot, "slash", "ctrl+u")
         assert packs_of(app) == []
         await search(pilot, "lentil")
@@ -300,14 +314,13 @@ async def test_json_says_whose_tokens_are_counted(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 30)) as pilot:
         await search(pilot, "conflict")
         bar = screen_of(app).query_one(PackBar)
-        await press(pilot, "unbound-scope", "unbound-scope", "unbound-scope", "tab")
-        await press(pilot, "unbound-format", "unbound-format")
+        await press(pilot, "tab", "unbound-format", "unbound-format")
         assert "tokens of its Markdown" in str(bar.render())
 
 
 async def test_the_order_of_the_vault_has_no_scores(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await search(pilot, "conflict", *OPEN_PACK)
+        await open_pack(pilot, "conflict")
         by_score = entries(app)
         await press(pilot, "unbound-order")
         packs = packs_of(app)
@@ -330,7 +343,7 @@ async def test_the_cost_of_the_selected_fragment_is_told_before_it_is_marked(app
         assert (cost.fragment_id, cost.is_exact, cost.is_first_mark) == (hit.fragment.id, True, False)
         assert bar.pack is not None
         before = bar.pack.tokens
-        assert f" · marking this adds {cost.tokens:,} · 1 marked" in str(bar.render())
+        assert str(bar.render()).endswith(f" mark: +{cost.tokens:,} tokens")
         await press(pilot, "tab")
         assert bar.pack.tokens == before + cost.tokens
 
@@ -343,19 +356,20 @@ async def test_at_once_the_cost_is_the_stored_size_and_marked_as_a_guess(app: Ex
         rows.cursor = 1
         pane_of(app).show_cost()
         tokens = rows.hits[1].fragment.tokens
-        assert f" · marking this packs only it: ~{tokens:,} · " in str(bar.render())
+        assert str(bar.render()).endswith(f" mark: only this, ~{tokens:,} tokens")
 
 
 async def test_a_fragment_that_has_no_room_is_said_to_have_none(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 30)) as pilot:
         await search(pilot, "conflict")
         pane = pane_of(app)
-        await press(pilot, "unbound-scope", "unbound-scope", "unbound-scope", "tab")
+        use_hits_alone(app)
+        await press(pilot, "tab")
         assert pane.pack.newest_pack is not None
         bar = screen_of(app).query_one(PackBar)
         pane.budget = pane.pack.newest_pack.result.tokens
         await until(pilot, lambda: pane.is_up_to_date and pane.pack.is_cost_exact, "the cost")
-        assert " · marking this: too large · " in str(bar.render())
+        assert str(bar.render()).endswith(" mark: too large")
         pane.budget = pane.pack.newest_pack.result.tokens + 40
         await until(pilot, lambda: pane.is_up_to_date and pane.pack.is_cost_exact, "the cost")
         assert bar.cost is not None
@@ -365,7 +379,7 @@ async def test_a_fragment_that_has_no_room_is_said_to_have_none(app: ExcerptApp)
 @pytest.mark.parametrize("size", [(60, 15), (80, 24), (200, 60)])
 async def test_hostile_titles_and_paths_are_shown_not_obeyed(app: ExcerptApp, size: tuple[int, int]) -> None:
     async with app.run_test(size=size) as pilot:
-        await search(pilot, "hostile", *OPEN_PACK)
+        await open_pack(pilot, "hostile")
         await press(pilot, "x")
         drawn = drawn_text(app)
         assert "Hostile [bold]x" in drawn
@@ -373,13 +387,13 @@ async def test_hostile_titles_and_paths_are_shown_not_obeyed(app: ExcerptApp, si
 
 
 async def test_names_have_room_before_what_all_passages_share(scripted: ScriptedApp) -> None:
-    async with scripted.run_test(size=(60, 15)) as pilot:
+    async with scripted.run_test(size=(70, 15)) as pilot:
         await pilot.press(*"sync", "ctrl+o")
         panel = screen_of(scripted).query_one(PackPanel)
         await until(pilot, lambda: panel.row_count > 1, "the pack")
         assert "Hostile [bold]x › [/red]" in " ".join(panel.render_line(row).text for row in range(panel.row_count))
-        assert "neighbors" not in panel.render_line(0).text
-        await pilot.press("s")
+        assert "paragraphs around" not in panel.render_line(0).text
+        await pilot.press("s", "s", "enter")
         await until(pilot, lambda: "section" in panel.render_line(0).text, "a scope of its own")
 
 
@@ -400,15 +414,16 @@ async def test_the_budget_is_typed_and_what_is_none_is_told(app: ExcerptApp) -> 
         await pilot.press("ctrl+u", *"1k", "enter")
         await until(pilot, lambda: pane_of(app).budget == 1_000, "the budget")
         await until_answered(pilot)
-        assert "of 1,000 tokens" in str(screen_of(app).query_one(PackBar).render())
+        assert "/1,000 tokens" in str(screen_of(app).query_one(PackBar).render())
 
 
 async def test_the_bar_says_what_stopped_the_pack(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "conflict")
         pane, bar = pane_of(app), screen_of(app).query_one(PackBar)
-        await press(pilot, "unbound-scope", "unbound-scope", "unbound-scope")
-        assert " · no other useful hits" in str(bar.render())
+        use_hits_alone(app)
+        await until_answered(pilot)
+        assert " · all hits" in str(bar.render())
         assert pane.pack.newest_pack is not None
         pane.budget = pane.pack.newest_pack.result.packs[0].tokens + 50
         await until_answered(pilot)
@@ -429,7 +444,7 @@ async def test_the_bar_says_that_only_the_best_hits_were_looked_at(vault: Path, 
         await search(pilot, "conflict")
         await until_answered(pilot)
         await pilot.pause()
-        assert " · the best hit" in str(screen_of(app).query_one(PackBar).render())
+        assert " · best hit" in str(screen_of(app).query_one(PackBar).render())
 
 
 @pytest.mark.parametrize("place", ["list", "side panel", "pack"])

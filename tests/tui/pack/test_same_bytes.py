@@ -71,7 +71,7 @@ async def test_marks_shaped_by_hand(
         await pilot.press("tab", "ctrl+u")
         await search(pilot, "sync conflict")
         await pilot.press("tab", "tab", "tab", "ctrl+o")
-        for key in ("shift+down", "s", "G", "x"):
+        for key in ("shift+down", "s", "s", "enter", "G", "x"):
             await until_answered(pilot)
             await pilot.press(key)
         text = await copy_pack(pilot, clipboard)

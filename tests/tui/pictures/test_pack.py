@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from excerpt.tui.pack.panel import BudgetDialog
+from excerpt.tui.pack.dialogs import BudgetDialog
 from tests.tui.driver import open_index, settle, show_results, type_query, until
 from tests.tui.pictures.conftest import SMALL, Pictures, Steps, themed_app
 
@@ -31,7 +31,7 @@ async def decided(pilot: Pilot[None]) -> None:
     """Drop one passage, move one, and set the scope of one."""
     await show_results(pilot)
     await pilot.press("ctrl+o")
-    for key in ("shift+down", "s", "down", "x"):
+    for key in ("shift+down", "s", "s", "enter", "down", "x"):
         await pilot.press(key)
         await settle(pilot)
 

@@ -19,7 +19,7 @@ TYPED = [
     "up",
     "pagedown",
     "pageup",
-    "unbound-scope",
+    "unbound-format",
     "unbound-budget-up",
     "ctrl+s",
 ]

@@ -12,6 +12,7 @@ from excerpt.tui.search.disabled import SearchState, SelectedRowKind, search_dis
 from tests.tui.driver import ScriptedApp, notices_of, pane_of, screen_of, until
 
 FOUND = SearchState(has_query=True, row_kind=SelectedRowKind.FRAGMENT, has_pack=True)
+DROPPED = PackPanelSelection(2, 2, 3, is_dropped=True)
 
 
 @pytest.mark.parametrize(
@@ -26,7 +27,13 @@ FOUND = SearchState(has_query=True, row_kind=SelectedRowKind.FRAGMENT, has_pack=
         ("compare", SearchState(has_query=True), "Type a query first, to compare strategies by their hits."),
         ("clear_marks", FOUND, "Nothing is marked."),
         ("undo", FOUND, "Nothing to undo."),
-        ("remember", SearchState(is_in_panel=True), "Only a passage that is in the pack can be remembered here."),
+        ("remember", SearchState(is_in_panel=True, selection=DROPPED), "Put it back first (x)."),
+        ("mark_nearest", FOUND, "This is for a query that nothing answers."),
+        (
+            "copy_pack",
+            SearchState(has_query=True, has_no_answer=True),
+            "Nothing to copy: no hit answers. In the list, p packs the 3 nearest.",
+        ),
     ],
 )
 def test_the_search_says_what_is_missing(action: str, scene: SearchState, told: str) -> None:
@@ -37,8 +44,9 @@ def test_the_search_says_what_is_missing(action: str, scene: SearchState, told: 
     ("action", "parameters", "selection", "told"),
     [
         ("drop", (), PackPanelSelection(), "The pack is empty."),
-        ("own_scope", (), PackPanelSelection(2, 2, 3), "Only a passage that is in the pack has its own scope."),
-        ("shift", (1,), PackPanelSelection(2, 2, 3), "Only a passage that is in the pack can be moved."),
+        ("own_scope", (), DROPPED, "Put it back first (x)."),
+        ("own_scope", (), PackPanelSelection(2, 2, 3), "This hit is not in the pack."),
+        ("shift", (1,), PackPanelSelection(2, 2, 3), "This hit is not in the pack."),
         ("shift", (1,), PackPanelSelection(0, 1, 1), "A pack of one passage has no other order."),
         ("shift", (1,), PackPanelSelection(1, 2, 3), "The passage is the last one of the pack already."),
         ("shift", (-1,), PackPanelSelection(0, 2, 3), "The passage is the first one of the pack already."),

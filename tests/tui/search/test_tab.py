@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input, Static
 
-from excerpt.kinds import Confidence, Scope, Strategy
+from excerpt.kinds import Confidence, Strategy
 from excerpt.search.ranking import BOOST_WEIGHTS, SIGNALS
 from excerpt.settings import PackSettings, Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.notice import Notice
 from excerpt.tui.index.controller import IndexController
 from excerpt.tui.pack.bar import PackBar
-from excerpt.tui.pack.panel import BudgetDialog
+from excerpt.tui.pack.dialogs import BudgetDialog
 from excerpt.tui.questions import AskSearch
 from excerpt.tui.search.query_bar import AnswerStatus, QueryStatus
 from excerpt.tui.search.why_view import SIGNAL_LEGEND, WhyNot
@@ -165,12 +165,11 @@ async def test_the_pack_is_copied_within_the_budget_that_was_just_typed(
         assert file.read_text(encoding="utf-8") == packed.text
 
 
-async def test_scope_and_strategy_go_round(app: ExcerptApp) -> None:
+async def test_strategies_go_round(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "conflict")
-        await pilot.press("unbound-scope", "ctrl+s")
+        await pilot.press("ctrl+s")
         pane = pane_of(app)
-        assert pane.scope is Scope.SECTION
         assert pane_of(app).strategy is Strategy.ADAPTIVE
         await until(pilot, lambda: pane.result is not None and pane.result.strategy is Strategy.ADAPTIVE, "its answer")
         for _ in range(len(Strategy) - 1):

@@ -55,6 +55,7 @@ DIALOGS = (
     "ctrl+r",
     "ctrl+g",
     "unbound-compare",
+    "unbound-scope",
     "unbound-switch-vault",
 )
 

@@ -32,7 +32,7 @@ _SIGNS = HelpGroup(
         HelpRow("", sign, what)
         for sign, what in (
             ("●", "Marked for the pack"),
-            ("○", "In the pack as one of the best hits"),
+            ("○", "In the pack without a mark"),
             ("◆", "A memory, or a fragment with a memory"),
             ("▆", "Score relative to the best hit"),
             ("47t", "Number of tokens"),

@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.style import Style
 from rich.text import Text
+from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
 from excerpt.kinds import Format, StopReason
 from excerpt.settings import PackSettings
 from excerpt.text.display import format_count
+from excerpt.tui.common.strips import click_style
+from excerpt.tui.pack.labels import needs_label, scope_label, stop_label
 
 if TYPE_CHECKING:
     from excerpt.model import PackResult
     from excerpt.tui.pack.packer import MarkCost
 
 GAUGE_CELLS = 12
-"""Width of the gauge in cells. In a narrow bar it is half of that, or left out."""
-_SHORTEST_BREVITY = 6
-"""The highest level of brevity, at which the bar shows only passages and tokens; level 0 shows everything."""
+"""Width of the gauge in cells."""
+_PARTS = ("stop", "unit", "order", "needs", "cost", "scope", "gauge", "format")
+"""Parts of the bar besides passages and tokens, the most important first. Those that do not fit are left out."""
 
 
 class PackBar(Widget):
-    """A bar that shows the state of the pack.
+    """A bar that shows the state of the pack, and at its right end what marking the selected fragment would do.
 
-    Example: `pack: 2 passages · 518 of 4,000 tokens ▓▓▒░░░ · marking this adds 211 · 2 marked · neighbors`.
+    A click on the budget, the format or the scope changes it. Example:
+    `2 passages · 518/4,000 tokens ▓▓▒░░░ · 2 marked · markdown · section     mark: +211 tokens`.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"pack--strong", "pack--full", "pack--empty", "pack--over", "pack--ghost"}
@@ -37,6 +42,8 @@ class PackBar(Widget):
         padding: 0 1;
         background: $panel;
         color: $text-soft;
+        text-wrap: nowrap;
+        text-overflow: ellipsis;
         & > .pack--strong { color: $foreground; text-style: bold; }
         & > .pack--full { color: $secondary; }
         & > .pack--ghost { color: $accent; }
@@ -50,87 +57,95 @@ class PackBar(Widget):
     mark_count: reactive[int] = reactive(0)
     """Number of marked fragments."""
     pack_settings: reactive[PackSettings] = reactive(PackSettings())
-    """The settings of packs, in which scope, budget and format have the values that the user has set by keys."""
+    """The settings of packs; scope, budget, format and fill have the values that the user has set on the screen."""
     order_name: reactive[str] = reactive("")
     """Order of the passages: `vault order`, `own order` (set by the user), or "" for the order of the scores."""
     cost: reactive[MarkCost | None] = reactive(None)
     """Tokens that marking the selected fragment would add; None if that fragment is marked already."""
 
+    class Clicked(Message):
+        """Sent when an option is clicked; `action` is the action of the Search tab that changes it."""
+
+        def __init__(self, action: str) -> None:
+            super().__init__()
+            self.action = action
+
+    @property
+    def link_style(self) -> Style:
+        """No style: options have the colour of the bar, which Textual's colour of links would replace."""
+        return Style.null()
+
+    def action_click(self, action: str) -> None:
+        self.post_message(self.Clicked(action))
+
     def render(self) -> Text:
         width = self.scrollable_content_region.width
-        return next(
-            (text for text in map(self._render_text, range(_SHORTEST_BREVITY)) if text.cell_len <= width),
-            self._render_text(_SHORTEST_BREVITY),
-        )
+        is_default_format = self.pack_settings.format is Format.MARKDOWN
+        shown: set[str] = set()
+        for part in _PARTS if is_default_format else ("format", *_PARTS):
+            left, right = self._render_parts({*shown, part})
+            if left.cell_len + right.cell_len + 2 * bool(right) <= width:
+                shown.add(part)
+        left, right = self._render_parts(shown)
+        gap = " " * max(width - left.cell_len - right.cell_len, 0) if right else ""
+        return Text.assemble(left, gap, right)
 
-    def _render_text(self, brevity: int) -> Text:
-        """Return the text of the bar at a level of brevity, from 0 to `_SHORTEST_BREVITY`."""
-        strong, full, empty, ghost = map(self._component_style, ("strong", "full", "empty", "ghost"))
-        pack = self.pack
-        tokens = pack.tokens if pack else 0
+    def _render_parts(self, shown: Collection[str]) -> tuple[Text, Text]:
+        """Return the left and the right text of the bar with the parts named in `shown`."""
+        settings, text = self.pack_settings, Text()
+        self._append_size(text, shown)
+        if "stop" in shown and self.pack is not None:
+            stop = stop_label(self.pack, settings, self.mark_count)
+            style = self._component_style("over") if self.pack.stopped is StopReason.BUDGET else ""
+            text.append(" · ").append(stop + (needs_label(self.pack) if "needs" in shown else ""), style)
+        if "format" in shown:
+            text.append(" · ").append(str(settings.format), click_style("click('format')"))
+        if "order" in shown and self.order_name:
+            text.append(f" · {self.order_name}")
+        if "scope" in shown:
+            text.append(" · ").append(scope_label(settings.scope), click_style("click('scope')"))
+        return text, Text(self._cost_label() if "cost" in shown else "", self._component_style("ghost"))
+
+    def _append_size(self, text: Text, shown: Collection[str]) -> None:
+        """Append passages and tokens to `text`; without an answer, only the passages."""
+        pack, settings, strong = self.pack, self.pack_settings, self._component_style("strong")
         passages = len(pack.packs) if pack else 0
-        text = Text(no_wrap=True, overflow="ellipsis")
-        text.append("pack: " if brevity < _SHORTEST_BREVITY else "")
-        text.append(f"{passages:,}", strong).append(f" passage{'' if passages == 1 else 's'} · ")
-        text.append(f"{tokens:,}", strong).append(f" of {format_count(self.pack_settings.budget, 'token')}")
-        text.append(
-            " of its Markdown" if self.pack_settings.format is Format.JSON and brevity < _SHORTEST_BREVITY else ""
-        )
-        if gauge := (GAUGE_CELLS, GAUGE_CELLS, GAUGE_CELLS, GAUGE_CELLS // 2)[brevity] if brevity < 4 else 0:
-            filled, added = self._count_gauge_cells(tokens, gauge)
-            text.append(" ").append("▓" * filled, full).append("▒" * added, ghost)
-            text.append("░" * (gauge - filled - added), empty)
-        if label := self._cost_label(brevity):
-            text.append(" · ").append(label, ghost)
-        if label := self._source_label(brevity):
-            text.append(" · ").append(label, self._component_style("over") if label.startswith("full") else "")
-        text.append("".join(f" · {each}" for each in self._option_labels(brevity)))
-        return text
+        text.append(f"{passages:,}", strong).append(f" passage{'' if passages == 1 else 's'}")
+        if pack is not None and pack.stopped is StopReason.NO_ANSWER:
+            return
+        tokens = pack.tokens if pack else 0
+        text.append(" · ").append(f"{tokens:,}", strong).append("/")
+        text.append(format_count(settings.budget, "token"), click_style("click('type_budget')"))
+        text.append(" of its Markdown" if "unit" in shown and settings.format is Format.JSON else "")
+        if "gauge" in shown:
+            filled, added = self._count_gauge_cells(tokens)
+            text.append(" ").append("▓" * filled, self._component_style("full"))
+            text.append("▒" * added, self._component_style("ghost"))
+            text.append("░" * (GAUGE_CELLS - filled - added), self._component_style("empty"))
 
-    def _source_label(self, brevity: int) -> str:
-        """Return what the pack is built from, or why it has no more passages."""
-        pack = self.pack
-        if pack is None or brevity == _SHORTEST_BREVITY:
-            return ""
-        if pack.stopped is StopReason.BUDGET:
-            return f"full: the next needs {pack.needs[0]:,}" if brevity < _SHORTEST_BREVITY - 1 else "full"
-        if self.mark_count:
-            return f"{self.mark_count:,} marked"
-        limit = self.pack_settings.limit
-        best = "the best hit" if limit == 1 else f"the best {format_count(limit, 'hit')}"
-        return best if pack.stopped is StopReason.LIMIT else "no other useful hits"
-
-    def _option_labels(self, brevity: int) -> list[str]:
-        """Return the format, the order and the scope; higher levels of brevity leave more of these out."""
-        pack_format = self.pack_settings.format
-        format_label = str(pack_format) if pack_format is not Format.MARKDOWN or brevity < 1 else ""
-        labels = (
-            format_label if brevity < 4 else "",
-            self.order_name if brevity < 5 else "",
-            str(self.pack_settings.scope) * (brevity < 2),
-        )
-        return [each for each in labels if each]
-
-    def _cost_label(self, brevity: int) -> str:
-        """Return what marking the selected fragment would do to the number of tokens; "" if not known or no room.
+    def _cost_label(self) -> str:
+        """Return what marking the selected fragment would do to the pack; "" if not known.
 
         The first mark makes a pack of only that fragment, in place of the best hits.
         """
         cost = self.cost
-        if cost is None or brevity > (2 if cost.is_first_mark else 4):
+        if cost is None:
             return ""
-        tokens = f"{'' if cost.is_exact else '~'}{abs(cost.tokens):,}"
         if cost.reason:
-            return f"marking this: {cost.reason}"
+            return f"mark: {cost.reason}"
+        about = "" if cost.is_exact else "~"
         if cost.is_first_mark:
-            return f"marking this packs only it: {tokens}"
-        return f"marking this {'saves' if cost.tokens < 0 else 'adds'} {tokens}"
+            return f"mark: only this, {about}{format_count(cost.tokens, 'token')}"
+        if not cost.tokens:
+            return "mark: in the pack already"
+        return f"mark: {'-' if cost.tokens < 0 else '+'}{about}{format_count(abs(cost.tokens), 'token')}"
 
-    def _count_gauge_cells(self, tokens: int, gauge: int) -> tuple[int, int]:
-        """Return how many of `gauge` cells are full, and how many more a mark of the selected fragment would fill."""
+    def _count_gauge_cells(self, tokens: int) -> tuple[int, int]:
+        """Return how many cells of the gauge are full, and how many more a mark of the selected fragment would fill."""
 
         def cells(count: int) -> int:
-            part = min(gauge, round(count / self.pack_settings.budget * gauge)) if self.pack_settings.budget else 0
+            budget = self.pack_settings.budget
+            part = min(GAUGE_CELLS, round(count / budget * GAUGE_CELLS)) if budget else 0
             return max(part, 1 if count > 0 else 0)
 
         filled = cells(tokens)

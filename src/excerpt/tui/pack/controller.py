@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from excerpt.kinds import Format, Scope, Strategy, next_in_cycle
+from excerpt.kinds import Fill, Format, Scope, StopReason, Strategy, next_in_cycle
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.pack.selection import NO_MARKS, NO_OVERRIDES, MarkedFragment, PackOverrides, SavedMarks
 from excerpt.settings import PackSettings
@@ -18,7 +18,7 @@ from excerpt.tui.engine_worker import QuestionQueue
 from excerpt.tui.messages import CopyRequested, Failure
 
 if TYPE_CHECKING:
-    from excerpt.model import Hit, Memory, Pack, Result
+    from excerpt.model import Hit, Memory, Pack, PackResult, Result
     from excerpt.pack.memories import MovedFragments
     from excerpt.tui.pack.packer import BuiltPack, LeftOutRow, MarkCost, Packer, PackRequest
 
@@ -91,6 +91,10 @@ class PackChoices:
             return self.without_marks()
         dropped = self.mark_overrides.dropped_ids - {mark.fragment_id}
         return replace(self, marks=marks, mark_overrides=replace(self.mark_overrides, dropped_ids=dropped))
+
+    def with_marks(self, marks: Iterable[MarkedFragment]) -> PackChoices:
+        """Return the choices with `marks` added."""
+        return replace(self, marks=tuple({mark.fragment_id: mark for mark in (*self.marks, *marks)}.values()))
 
     def without_marks(self) -> PackChoices:
         """Return the choices without the marks of this session and their overrides."""
@@ -223,7 +227,7 @@ class PackController:
         on_save: Callable[[SavedMarks], object],
     ) -> None:
         self.pack_settings = settings
-        """The settings of packs, in which scope, budget and format have the values that the user has set by keys."""
+        """The settings of packs; scope, budget, format and fill have the values that the user has set on the screen."""
         self.newest_pack: BuiltPack | None = None
         """The newest pack; None if there is nothing to pack."""
         self.cost: MarkCost | None = None
@@ -366,11 +370,14 @@ class PackController:
         entries.insert(target, entries.pop(row))
         return self.replace_choices(self.choices.with_order(self.query, entries))
 
-    def use_next_scope(self, pack: Pack) -> bool:
-        """Use the next scope for this passage of the pack alone; return False if nothing changed."""
-        scope = dict(self.choices.overrides(self.query).scopes).get(pack.entry.fragment_id, self.pack_settings.scope)
-        return self.replace_choices(
-            self.choices.with_scope(self.query, pack.fragment_ids, next_in_cycle(list(Scope), scope))
+    def scope_of(self, pack: Pack) -> Scope:
+        """Return the scope of this passage of the pack: its own, or that of all passages."""
+        return dict(self.choices.overrides(self.query).scopes).get(pack.entry.fragment_id, self.pack_settings.scope)
+
+    def use_scope(self, pack: Pack, scope: Scope) -> bool:
+        """Use a scope for this passage of the pack alone; return False if nothing changed."""
+        return scope is not self.scope_of(pack) and self.replace_choices(
+            self.choices.with_scope(self.query, pack.fragment_ids, scope)
         )
 
     # --- settings -----------------------------------------------------------------------------------------------------
@@ -378,7 +385,7 @@ class PackController:
     def apply_settings(self, settings: PackSettings) -> bool:
         """Use `settings` from now on; return False if they are the same as before.
 
-        A scope, budget or format that the user has set by a key stays, unless that setting has changed.
+        A scope, budget, format or fill that the user has set by a key stays, unless that setting has changed.
         """
         old, self._settings, current = self._settings, settings, self.pack_settings
         self.pack_settings = replace(
@@ -386,22 +393,32 @@ class PackController:
             scope=current.scope if old.scope is settings.scope else settings.scope,
             budget=current.budget if old.budget == settings.budget else settings.budget,
             format=current.format if old.format is settings.format else settings.format,
+            fill=current.fill if old.fill is settings.fill else settings.fill,
         )
         return old != settings
 
     def change_settings(
-        self, *, scope: Scope | None = None, budget: int | None = None, pack_format: Format | None = None
+        self,
+        *,
+        scope: Scope | None = None,
+        budget: int | None = None,
+        pack_format: Format | None = None,
+        fill: Fill | None = None,
     ) -> bool:
-        """Change the scope, budget or format of the pack; return False if the new values are the same."""
+        """Change the scope, budget, format or fill of the pack; return False if the new values are the same."""
         old, current = self.pack_settings, self.pack_settings
         self.pack_settings = replace(
-            current, scope=scope or current.scope, budget=budget or current.budget, format=pack_format or current.format
+            current,
+            scope=scope or current.scope,
+            budget=budget or current.budget,
+            format=pack_format or current.format,
+            fill=fill or current.fill,
         )
         return self.pack_settings != old
 
-    def next_scope(self) -> bool:
-        """Use the next scope; return True, as the settings change."""
-        return self.change_settings(scope=next_in_cycle(list(Scope), self.pack_settings.scope))
+    def next_fill(self) -> bool:
+        """Fill the budget if the pack stops when it has enough, or the reverse; return True, as the settings change."""
+        return self.change_settings(fill=next_in_cycle(list(Fill), self.pack_settings.fill))
 
     def next_format(self) -> bool:
         """Use the next format; return False if nothing changed. A template format needs a template in the settings."""
@@ -425,6 +442,11 @@ class PackController:
     def is_empty(self) -> bool:
         """Whether the pack has no passages."""
         return self.newest_pack is None or not self.newest_pack.result.packs
+
+    @property
+    def has_no_answer(self) -> bool:
+        """Whether the pack is empty because no hit is likely to answer the query."""
+        return self.newest_pack is not None and self.newest_pack.result.stopped is StopReason.NO_ANSWER
 
     def ask_pack(self, result: Result | None, strategy: Strategy) -> None:
         """Request the pack of the marked fragments, or if nothing is marked, of the top hits of `result`."""
@@ -457,6 +479,37 @@ class PackController:
             memories=memories,
         )
         self._engine.ask(AskPack(self._packer, self._request), self._handle_pack, self._handle_pack_failure)
+
+    def preview_budget(self, budget: int, on_answer: Callable[[PackResult], object]) -> None:
+        """Call `on_answer` with the pack of another budget, unless there is nothing to pack."""
+        if self._request is not None:
+            request = replace(self._request, settings=replace(self.pack_settings, budget=budget))
+            self._ask_results((request,), lambda results: on_answer(results[0]))
+
+    def preview_scopes(self, pack: Pack | None, on_answer: Callable[[Mapping[Scope, PackResult]], object]) -> None:
+        """Call `on_answer` with the pack of each scope, unless there is nothing to pack.
+
+        The scope is that of `pack` alone, one of the passages, or of all passages if `pack` is None.
+        """
+        if self._request is None:
+            return
+        requests = tuple(
+            replace(self._request, settings=replace(self.pack_settings, scope=scope))
+            if pack is None
+            else replace(
+                self._request,
+                overrides=self.choices.with_scope(self.query, pack.fragment_ids, scope).overrides(self.query),
+            )
+            for scope in Scope
+        )
+        self._ask_results(requests, lambda results: on_answer(dict(zip(Scope, results, strict=True))))
+
+    def _ask_results(
+        self, requests: tuple[PackRequest, ...], on_answer: Callable[[tuple[PackResult, ...]], object]
+    ) -> None:
+        from excerpt.tui.pack.packer import AskPackResults
+
+        self._engine.ask(AskPackResults(self._packer, requests), on_answer)
 
     @property
     def lacks_memories(self) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 from weakref import ref
 
-from excerpt.kinds import Format, Strategy
+from excerpt.kinds import Format, StopReason, Strategy
 from excerpt.model import TOO_LARGE, Fragment, Hit, Memory, OmittedHit, PackResult
 from excerpt.pack.selection import NO_OVERRIDES, MarkedFragment, PackOverrides
 from excerpt.settings import PackSettings
@@ -81,6 +81,10 @@ DISPLACES_MARK_REASON = "replaces another mark"
 """Reason if marking a fragment would push another marked fragment out of the pack."""
 
 
+LOW_SCORE_REASON = "scores far below the best"
+"""Reason of a hit that is not needed in a pack that probably holds the answer."""
+
+
 @dataclass(frozen=True, slots=True)
 class MarkCost:
     """The number of tokens that marking a fragment would add to the pack.
@@ -139,6 +143,7 @@ class Packer:
             _location_key(fragment): fragment.id for fragment in (*(hit.fragment for hit in request.hits), *marked)
         }
         missing = tuple(mark for mark in request.marks if source.fragment(mark.fragment_id) is None)
+        is_enough = result.stopped is StopReason.ENOUGH
         budget_count = len(result.left_out) - len(result.needs)
         tokens = (*(left_out.tokens for left_out in result.left_out[:budget_count]), *result.needs)
         return BuiltPack(
@@ -151,12 +156,25 @@ class Packer:
                     for left_out, needs in zip(result.left_out, tokens, strict=True)
                     if left_out.reason != DROPPED_REASON and left_out.line_start
                 ),
+                *(_low_score_rows(result, request, tokenizer) if is_enough else ()),
                 *(LeftOutRow(mark.path, 0, 0, 0, GONE_REASON, (mark.fragment_id,)) for mark in missing),
                 *_dropped_rows(source, request.overrides.dropped_ids, tokenizer, DROPPED_REASON),
             ),
             missing=missing,
             moves=moves,
         )
+
+    def build_results(self, source: NoteSourceWithMoves, requests: Iterable[PackRequest]) -> tuple[PackResult, ...]:
+        """Build the packs of several requests, without their texts to copy.
+
+        Raises SettingsError for a template or tokenizer that cannot be used.
+        """
+        results = []
+        for each in requests:
+            extended = self._with_memories(source, each)
+            request, _ = _with_current_ids(each, extended)
+            results.append(self._build_result(extended, request, _marked_fragments(extended, request.marks)))
+        return tuple(results)
 
     def cost_of_mark(self, source: NoteSourceWithMoves, request: PackRequest, mark: MarkedFragment) -> MarkCost:
         """Return the exact cost of adding `mark` to the marks of a request.
@@ -167,9 +185,10 @@ class Packer:
 
         source = self._with_memories(source, request)
         request, _ = _with_current_ids(request, source)
-        extended = replace(
-            request, marks=(*request.marks, mark), overrides=request.overrides if request.marks else NO_OVERRIDES
-        )
+        overrides = request.overrides if request.marks else NO_OVERRIDES
+        # A fragment that is marked is no longer dropped.
+        overrides = replace(overrides, dropped_ids=overrides.dropped_ids - {mark.fragment_id})
+        extended = replace(request, marks=(*request.marks, mark), overrides=overrides)
         new = self._build_result(source, extended, _marked_fragments(source, extended.marks))
         old = self._build_result(source, request, _marked_fragments(source, request.marks)) if request.marks else None
         fragment = source.fragment(mark.fragment_id)
@@ -241,10 +260,20 @@ class AskPack:
     request: PackRequest
 
     def answer(self, engine: Engine) -> BuiltPack:
-        from excerpt.pack.build import with_fill
+        return self.packer.build_pack(engine.snapshot, _with_fill(self.request, engine))
 
-        settings = with_fill(self.request.settings, engine, (self.request.query,))
-        return self.packer.build_pack(engine.snapshot, replace(self.request, settings=settings))
+
+@dataclass(frozen=True, slots=True)
+class AskPackResults:
+    """A request to the engine's thread for the packs that other settings or choices would give."""
+
+    kind: ClassVar[str] = "pack-results"
+    priority: ClassVar[Priority] = Priority.PACK
+    packer: Packer
+    requests: tuple[PackRequest, ...]
+
+    def answer(self, engine: Engine) -> tuple[PackResult, ...]:
+        return self.packer.build_results(engine.snapshot, [_with_fill(each, engine) for each in self.requests])
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +288,13 @@ class AskCost:
 
     def answer(self, engine: Engine) -> MarkCost:
         return self.packer.cost_of_mark(engine.snapshot, self.request, self.mark)
+
+
+def _with_fill(request: PackRequest, engine: Engine) -> PackRequest:
+    """Return the request with the budget to be filled if its query has alternatives, whose scores do not compare."""
+    from excerpt.pack.build import with_fill
+
+    return replace(request, settings=with_fill(request.settings, engine, (request.query,)))
 
 
 def _with_current_ids(request: PackRequest, source: NoteSourceWithMoves) -> tuple[PackRequest, MovedFragments | None]:
@@ -294,6 +330,17 @@ def _left_out_row(left_out: OmittedHit, tokens: int, ids_by_location: dict[tuple
     fragment_id = ids_by_location.get(_location_key(left_out))
     ids = () if fragment_id is None else (fragment_id,)
     return LeftOutRow(left_out.path, left_out.line_start, left_out.line_end, tokens, left_out.reason, ids)
+
+
+def _low_score_rows(result: PackResult, request: PackRequest, tokenizer: Tokenizer) -> Iterator[LeftOutRow]:
+    """Yield a row for each of the best hits that is not packed because it scores far below the first."""
+    packed = _packed_ids(result) | request.overrides.dropped_ids
+    listed = {_location_key(left_out) for left_out in result.left_out}
+    for hit in request.hits[: request.settings.limit]:
+        each = hit.fragment
+        if each.id not in packed and _location_key(each) not in listed:
+            tokens = tokenizer.count(each.text)
+            yield LeftOutRow(each.path, each.line_start, each.line_end, tokens, LOW_SCORE_REASON, (each.id,))
 
 
 def _dropped_rows(source: NoteSource, ids: Iterable[str], tokenizer: Tokenizer, reason: str) -> Iterator[LeftOutRow]:

@@ -1,4 +1,4 @@
-"""The panel that lists the passages of the pack and what was left out, and the dialog for the token budget."""
+"""The panel that lists the passages of the pack and what was left out."""
 
 from __future__ import annotations
 
@@ -9,24 +9,21 @@ from typing import ClassVar
 
 from rich.cells import cell_len
 from rich.style import Style
-from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.content import Content
 from textual.reactive import reactive
 from textual.strip import Strip
-from textual.widgets import Static
 
+from excerpt.kinds import Scope
 from excerpt.locations import format_location
 from excerpt.model import Pack
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.text.display import format_count, line_range, visible_line
 from excerpt.tui.active_keys import bindings
-from excerpt.tui.common.dialog import Dialog, DialogBox
-from excerpt.tui.common.field import Field
 from excerpt.tui.common.row_list import RowList, join_headings
 from excerpt.tui.common.strips import StyledPart, line
 from excerpt.tui.keymap import key_sign
-from excerpt.tui.pack.controller import PackController, parse_budget
+from excerpt.tui.pack.controller import PackController
+from excerpt.tui.pack.labels import scope_label
 from excerpt.tui.pack.packer import BuiltPack, LeftOutRow
 
 _NAME_CELLS = 26
@@ -34,7 +31,6 @@ _NAME_CELLS = 26
 _MIN_NAME_CELLS = 18
 """Minimum cells for names: columns of scopes and reasons are left out if names had less room."""
 _EMPTY_TEXT = "The pack is empty. Type a query: the pack takes its best hits, or only your marks."
-
 
 _COLUMN_STYLES = ("row--faint", "pack--heading", "pack--why")
 """Component classes of the three columns: lines, scope and reason."""
@@ -63,17 +59,28 @@ class PackPanelContents:
 class PackPanelSelection:
     """The number of the selected row of the pack panel, from 0.
 
-    Of the `row_count` rows, the first `passage_count` are passages of the pack, the others were left out.
+    Of the `row_count` rows, the first `passage_count` are passages of the pack, the others were left out. `is_dropped`:
+    the user has dropped the selected row.
     """
 
     row: int = 0
     passage_count: int = 0
     row_count: int = 0
+    is_dropped: bool = False
 
     @property
     def is_passage(self) -> bool:
         """Whether the selected row is a passage that is in the pack."""
         return self.row < self.passage_count
+
+    @property
+    def absence_reason(self) -> str:
+        """Why the selected row is not in the pack, as a sentence; "" if it is a passage of the pack."""
+        if self.is_passage:
+            return ""
+        if self.is_dropped:
+            return f"Put it back first ({key_sign('pack-drop')})."
+        return "This hit is not in the pack." if self.row_count else "The pack is empty."
 
 
 class PackPanel(RowList):
@@ -138,9 +145,9 @@ class PackPanel(RowList):
 
     @property
     def selection(self) -> PackPanelSelection:
-        """The number of the selected row, and the numbers of passages and rows."""
-        passages = len(self.contents.built_pack.result.packs) if self.contents is not None else 0
-        return PackPanelSelection(self.cursor, passages, self.row_count)
+        """The number of the selected row, the numbers of passages and rows, and whether the row is dropped."""
+        passages, row = len(self.contents.built_pack.result.packs) if self.contents is not None else 0, self.selected
+        return PackPanelSelection(self.cursor, passages, self.row_count, isinstance(row, LeftOutRow) and row.is_dropped)
 
     def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:
         """Return why an action of this panel is disabled, as a sentence; "" if the action is enabled."""
@@ -156,20 +163,25 @@ class PackPanel(RowList):
         self._on_decision(self.selected_pack is not None and self._controller.move_pack(self.cursor, steps))
 
     def action_own_scope(self) -> None:
-        """Use the next scope for the selected passage alone."""
+        """Open a dialog to choose a scope for the selected passage alone."""
+        from excerpt.tui.pack.dialogs import ScopeDialog
+
         pack = self.selected_pack
-        self._on_decision(pack is not None and self._controller.use_next_scope(pack))
+
+        def use(scope: Scope | None) -> None:
+            self._on_decision(pack is not None and scope is not None and self._controller.use_scope(pack, scope))
+
+        if pack is not None:
+            self.app.push_screen(ScopeDialog(self._controller, pack), use)
 
     # --- drawing ------------------------------------------------------------------------------------------------------
 
     def _format_border_title(self, contents: PackPanelContents | None) -> str:
-        if contents is None or not contents.rows:
-            return "pack · empty"
-        result, count = contents.built_pack.result, len(contents.built_pack.left_out)
-        tokens = f" · {format_count(result.tokens, 'token')} with sources" if result.packs else ""
-        omitted = f" · {count} left out" if count else ""
-        order = f" · {contents.order}" if contents.order else ""
-        return f"pack · {format_count(len(result.packs), 'passage')}{tokens}{omitted}{order}"
+        """Return the title: what was left out, and the order. The bar of the pack has the numbers of the rest."""
+        count = len(contents.built_pack.left_out) if contents is not None else 0
+        return " · ".join(
+            filter(None, ("pack", f"{count} left out" if count else "", contents.order if contents is not None else ""))
+        )
 
     def render_line(self, y: int) -> Strip:
         if self.row_count:
@@ -212,7 +224,7 @@ class PackPanel(RowList):
         lines = line_range(pack.line_start, pack.line_end, "–")
         if pack.place:
             lines = visible_line(format_location(pack.place, pack.line_start, pack.line_end, "–"))
-        return lines, pack.scope + cut, self._pack_reason(pack)
+        return lines, scope_label(pack.scope) + cut, self._pack_reason(pack)
 
     def _column_widths(self, width: int) -> tuple[int, int, int]:
         """Return the width of each column in cells: its widest cell, or 0 where names would get no room."""
@@ -258,62 +270,15 @@ def pack_disabled_reason(action: str, selection: PackPanelSelection, parameters:
     if action == "drop":
         return "" if selection.row_count else "The pack is empty."
     if action == "own_scope":
-        return "" if selection.is_passage else "Only a passage that is in the pack has its own scope."
+        return selection.absence_reason
     return _shift_disabled_reason(selection, parameters) if action == "shift" else ""
 
 
 def _shift_disabled_reason(selection: PackPanelSelection, parameters: tuple[object, ...]) -> str:
     if not selection.is_passage:
-        return "Only a passage that is in the pack can be moved."
+        return selection.absence_reason
     if selection.passage_count == 1:
         return "A pack of one passage has no other order."
     end = "last" if parameters == (1,) else "first"
     at_end = selection.row == (selection.passage_count - 1 if end == "last" else 0)
     return f"The passage is the {end} one of the pack already." if at_end else ""
-
-
-@dataclass(frozen=True, slots=True)
-class BudgetDialogResult:
-    """The result of the budget dialog: the number of tokens, and whether to copy the pack with that budget."""
-
-    budget_tokens: int
-    copies_pack: bool
-
-
-class BudgetDialog(Dialog[BudgetDialogResult]):
-    """A dialog in which the user types the token budget of the pack."""
-
-    BINDINGS: ClassVar[list[BindingType]] = bindings("The budget")
-
-    DEFAULT_CSS = """
-    BudgetDialog {
-        & > .box { max-width: 60; }
-        #message { color: $text-soft; height: auto; margin-top: 1; }
-        #message.-wrong { color: $warning; }
-    }
-    """
-
-    def __init__(self, budget: int) -> None:
-        super().__init__()
-        self._budget = budget
-
-    def compose(self) -> ComposeResult:
-        with DialogBox() as box:
-            box.border_title = Content("Token budget of the pack")
-            box.set_hints(
-                f"{key_sign('budget-take')} take",
-                f"{key_sign('budget-copy')} set and copy the pack",
-                f"{key_sign('dialog-leave')} close",
-            )
-            yield Field(str(self._budget), select_on_focus=True)
-            yield Static(Content("Type a number of tokens, such as 4000 or 4k."), id="message")
-
-    def action_take(self, copies_pack: bool) -> None:
-        """Close the dialog with the budget typed, or show why that budget is invalid."""
-        typed = parse_budget(self.query_one(Field).value)
-        if isinstance(typed, int):
-            self.dismiss(BudgetDialogResult(typed, copies_pack))
-        else:
-            message = self.query_one("#message", Static)
-            message.set_class(True, "-wrong")
-            message.update(Content(typed))

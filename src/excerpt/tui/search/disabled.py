@@ -7,6 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from excerpt.tui.key_table import HIT_ACTIONS
+from excerpt.tui.keymap import key_sign
 
 if TYPE_CHECKING:
     from excerpt.tui.pack.panel import PackPanelSelection
@@ -28,8 +29,8 @@ class SearchState:
     `is_on_name`: the side panel has the focus, and the name of a note is selected there instead of a passage.
     `row_kind`: kind of the hit that keys apply to. `has_marks`: a fragment is marked for the pack. `has_pack`: there is
     a pack to copy, or one is being built. `can_undo` and `can_redo`: a choice for the pack can be undone or redone.
-    `has_earlier_marks`: there are marks of fragments that are not listed. `is_in_panel`: the pack panel has the focus
-    and has rows.
+    `has_earlier_marks`: there are marks of fragments that are not listed. `has_no_answer`: the pack is empty because
+    no hit is likely to answer. `is_in_panel`: the pack panel has the focus and has rows.
     """
 
     has_query: bool = False
@@ -42,6 +43,7 @@ class SearchState:
     can_undo: bool = False
     can_redo: bool = False
     has_earlier_marks: bool = False
+    has_no_answer: bool = False
     is_in_panel: bool = False
     selection: PackPanelSelection | None = None
     """The selected row of the pack panel."""
@@ -72,19 +74,30 @@ def search_disabled_reason(action: str, state: SearchState, parameters: tuple[ob
         return NO_FILES
     if action == "obsidian" and state.row_kind is SelectedRowKind.MEMORY:
         return "A memory is not a note of the vault."
-    on_passage = state.selection is not None and state.selection.is_passage
+    absence = state.selection.absence_reason if state.is_in_panel and state.selection is not None else ""
     is_enabled, reason = {
         "scroll_view": (state.is_side_visible, "The side panel is hidden: there is nothing to scroll."),
         "compare": (state.has_result, "Type a query first, to compare strategies by their hits."),
         "why_not": (state.has_result, "Type a query first, to compare a note with its hits."),
-        "copy_pack": (state.has_pack, "Nothing to copy: the pack is empty."),
-        "save_pack": (state.has_pack, "Nothing to write: the pack is empty."),
-        "remember_pack": (state.has_pack, "Nothing to remember: the pack is empty."),
+        "copy_pack": (state.has_pack, empty_pack_reason("copy", has_no_answer=state.has_no_answer)),
+        "save_pack": (state.has_pack, empty_pack_reason("write", has_no_answer=state.has_no_answer)),
+        "remember_pack": (state.has_pack, empty_pack_reason("remember", has_no_answer=state.has_no_answer)),
+        "mark_nearest": (
+            state.has_no_answer,
+            "This is for a query that nothing answers.",
+        ),
         "clear_marks": (state.has_marks, "Nothing is marked."),
         "undo": (state.can_undo, "Nothing to undo."),
         "redo": (state.can_redo, "Nothing to redo."),
-        "show_earlier": (state.has_earlier_marks, "No fragment is marked outside of the list."),
-        "drop_earlier": (state.has_earlier_marks, "No fragment is marked outside of the list."),
-        "remember": (on_passage or not state.is_in_panel, "Only a passage that is in the pack can be remembered here."),
+        "show_earlier": (state.has_earlier_marks, "No passage is marked outside of the list."),
+        "drop_earlier": (state.has_earlier_marks, "No passage is marked outside of the list."),
+        "remember": (not absence, absence),
     }.get(action, (True, ""))
     return "" if is_enabled else reason
+
+
+def empty_pack_reason(verb: str, *, has_no_answer: bool) -> str:
+    """Return why the pack cannot be copied, written or remembered (`verb`), and what to do, as one line."""
+    if has_no_answer:
+        return f"Nothing to {verb}: no hit answers. In the list, {key_sign('mark-nearest')} packs the 3 nearest."
+    return f"Nothing to {verb}: the pack is empty."

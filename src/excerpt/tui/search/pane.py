@@ -13,7 +13,7 @@ from textual.containers import Vertical
 from textual.reactive import var
 from textual.widgets import Input, Static
 
-from excerpt.kinds import Format, Scope, Strategy, next_in_cycle
+from excerpt.kinds import Fill, Format, Scope, Strategy, next_in_cycle
 from excerpt.pack.selection import SavedMarks
 from excerpt.settings import Settings
 from excerpt.text.display import format_count, format_lines
@@ -38,7 +38,7 @@ from excerpt.tui.messages import (
 )
 from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.pack.controller import PackController, mark_hit, next_budget
-from excerpt.tui.search.disabled import SearchState, SelectedRowKind, search_disabled_reason
+from excerpt.tui.search.disabled import SearchState, SelectedRowKind, empty_pack_reason, search_disabled_reason
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.notices import is_unanswered, list_offers, list_title, no_hits_notice
 from excerpt.tui.search.query_bar import AnswerStatus, QueryBar, QueryMenu, QueryStatus
@@ -47,18 +47,22 @@ from excerpt.tui.search.query_history import QueryStore
 if TYPE_CHECKING:
     from excerpt.model import Hit, Memory, Result
     from excerpt.tui.memory.worker import FoundMemories, MemoryWorker
+    from excerpt.tui.pack.dialogs import BudgetDialogResult
     from excerpt.tui.pack.packer import Packer
-    from excerpt.tui.pack.panel import BudgetDialogResult, PackPanel
+    from excerpt.tui.pack.panel import PackPanel
     from excerpt.tui.search.side_panel import SidePanel
     from excerpt.tui.search.strategies import StrategyChoice
 
-_HIT_ACTIONS = HIT_ACTIONS | {"move", "remember", "show_view"}
+_HIT_ACTIONS = HIT_ACTIONS | {"move", "remember", "show_view", "mark_nearest"}
 """Actions that apply to a hit. While a search is pending, they are delayed until its hits are listed."""
 _BUSY_AFTER_SECONDS = 0.5
 """Seconds after which the status of the query bar says that a search is still running."""
 
 _LIST_ACTIONS = frozenset({"copy_fragment", "obsidian", "next_view", "enter_side"})
 """Actions on the list or the side panel, whose keys are disabled while the pack panel has the focus."""
+
+_NEAREST_HITS = 3
+"""Number of hits that one key marks if nothing answers the query."""
 
 _MENU_ACTIONS = frozenset({"move", "mark", "edit", "back"})
 """Actions whose keys control the menu of the query bar instead while that menu is open."""
@@ -297,6 +301,14 @@ class SearchPane(Vertical):
     @pack_format.setter
     def pack_format(self, pack_format: Format) -> None:
         self._apply_decision(self.pack.change_settings(pack_format=pack_format))
+
+    @property
+    def fill(self) -> Fill:
+        return self.pack.pack_settings.fill
+
+    @fill.setter
+    def fill(self, fill: Fill) -> None:
+        self._apply_decision(self.pack.change_settings(fill=fill))
 
     def watch_placeholder(self) -> None:
         self._show_result()
@@ -603,10 +615,11 @@ class SearchPane(Vertical):
         self.pack_panel.contents = contents
 
     def _handle_built_pack(self) -> None:
+        self._refresh_keys()
         if self._pending_copy_to_file is not None and not self._is_searching:
             self._copy(to_file=self._pending_copy_to_file)
         if count := self.pack.count_newly_missing():
-            self.notify(f"{count} marked fragment{' is' if count == 1 else 's are'} no longer in the vault.")
+            self.notify(f"{count} marked passage{' is' if count == 1 else 's are'} no longer in the vault.")
 
     def _cancel_copy(self) -> None:
         self._pending_copy_to_file = None
@@ -631,6 +644,11 @@ class SearchPane(Vertical):
             if self.side.view == "related":
                 self.side.move(1)
 
+    def action_mark_nearest(self) -> None:
+        """Mark the hits nearest to a query that nothing answers."""
+        marks = [mark_hit(hit) for hit in self._result_hits[:_NEAREST_HITS]]
+        self._apply_decision(self.pack.replace_choices(self.pack.choices.with_marks(marks)))
+
     def action_clear_marks(self) -> None:
         self._apply_decision(self.pack.replace_choices(self.pack.choices.without_marks()))
 
@@ -647,7 +665,7 @@ class SearchPane(Vertical):
     def action_show_earlier(self) -> None:
         """Restore the marks of an earlier session, and open the pack panel."""
         if not self.pack.earlier_or_unlisted_marks:
-            self.notify("No fragment is marked outside of the list.")
+            self.notify("No passage is marked outside of the list.")
             return
         self._apply_decision(self.pack.restore_marks())
         if not self.pack_panel.has_focus:
@@ -655,12 +673,12 @@ class SearchPane(Vertical):
 
     def action_drop_earlier(self) -> None:
         if not self.pack.earlier_or_unlisted_marks:
-            self.notify("No fragment is marked outside of the list.")
+            self.notify("No passage is marked outside of the list.")
         self._apply_decision(self.pack.drop_earlier())
 
     def action_type_budget(self) -> None:
         """Open a dialog to type the token budget; copy the pack afterwards if the user asks for that."""
-        from excerpt.tui.pack.panel import BudgetDialog
+        from excerpt.tui.pack.dialogs import BudgetDialog
 
         def answered(typed: BudgetDialogResult | None) -> None:
             if typed is not None:
@@ -668,13 +686,25 @@ class SearchPane(Vertical):
                 if typed.copies_pack:
                     self.action_copy_pack()
 
-        self.app.push_screen(BudgetDialog(self.budget), answered)
+        self.app.push_screen(BudgetDialog(self.pack), answered)
 
     def action_order(self) -> None:
         self._apply_decision(self.pack.replace_choices(self.pack.choices.with_next_order(self.pack.query)))
 
     def action_scope(self) -> None:
-        self._apply_decision(self.pack.next_scope())
+        """Open a dialog to choose the scope of all passages."""
+        from excerpt.tui.pack.dialogs import ScopeDialog
+
+        def use(scope: Scope | None) -> None:
+            if scope is not None:
+                self.scope = scope
+
+        self.app.push_screen(ScopeDialog(self.pack), use)
+
+    def action_fill(self) -> None:
+        self._apply_decision(self.pack.next_fill())
+        fills = self.fill is Fill.BUDGET
+        self.notify("Packs fill the budget now." if fills else "Packs stop now when they have enough.")
 
     def action_format(self) -> None:
         self._apply_decision(self.pack.next_format())
@@ -695,14 +725,16 @@ class SearchPane(Vertical):
             return
         request = self.pack.copy_request(to_file=to_file)
         if request is None:
-            self.notify("Nothing to copy: the pack is empty.", severity="warning")
+            reason = empty_pack_reason("copy", has_no_answer=self.pack.has_no_answer)
+            self.notify(reason, severity="warning", markup=False)
         else:
             self.post_message(request)
 
     def action_remember_pack(self) -> None:
         """Store the text of the pack as a memory. The text names its sources, so the memory has none."""
         if self.pack.newest_pack is None or self.pack.is_empty:
-            self.notify("Nothing to remember: the pack is empty.", severity="warning")
+            reason = empty_pack_reason("remember", has_no_answer=self.pack.has_no_answer)
+            self.notify(reason, severity="warning", markup=False)
         else:
             self.post_message(RememberRequested(None, self.pack.query, self.pack.newest_pack.text))
 
@@ -852,7 +884,7 @@ class SearchPane(Vertical):
         elif hit is not None:
             fragment = hit.fragment
             notes = () if is_memory(hit) else ((fragment.path, fragment.id),)
-            self.post_message(CopyRequested(fragment.text, "Fragment", fragment.tokens, notes))
+            self.post_message(CopyRequested(fragment.text, "Passage", fragment.tokens, notes))
 
     def action_edit(self) -> None:
         """Handle enter: pass it to the focused panel, else open the note in the editor.
@@ -911,7 +943,8 @@ class SearchPane(Vertical):
     # --- why, and other strategies ------------------------------------------------------------------------------------
 
     @on(QueryStatus.Clicked)
-    async def _run_clicked_action(self, event: QueryStatus.Clicked) -> None:
+    @on(PackBar.Clicked)
+    async def _run_clicked_action(self, event: QueryStatus.Clicked | PackBar.Clicked) -> None:
         event.stop()
         await self.run_action(event.action)
 
@@ -1075,6 +1108,7 @@ class SearchPane(Vertical):
             can_undo=self.pack.can_undo,
             can_redo=self.pack.can_redo,
             has_earlier_marks=bool(self.pack.earlier_or_unlisted_marks),
+            has_no_answer=self.is_up_to_date and self.pack.has_no_answer,
             is_in_panel=panel.has_focus and panel.row_count > 0,
             selection=panel.selection,
             has_correction=bool(self._corrected_query),

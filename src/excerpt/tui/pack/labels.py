@@ -1,0 +1,49 @@
+"""The words of the pack on the screen: its scopes, its size, and why it has no more passages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from excerpt.kinds import Scope, StopReason
+from excerpt.settings import PackSettings
+from excerpt.text.display import format_count
+
+if TYPE_CHECKING:
+    from excerpt.model import PackResult
+
+_SCOPE_LABELS = {
+    Scope.NONE: "hit only",
+    Scope.NEIGHBORS: "paragraphs around",
+    Scope.SECTION: "section",
+    Scope.NOTE: "whole note",
+}
+
+
+def scope_label(scope: Scope) -> str:
+    """Return the name of a scope on the screen."""
+    return _SCOPE_LABELS[scope]
+
+
+def stop_label(result: PackResult, settings: PackSettings, mark_count: int = 0) -> str:
+    """Return why a pack has no more passages. `mark_count` is the number of marks, 0 for a pack of the best hits."""
+    if result.stopped is StopReason.BUDGET:
+        return "full"
+    if mark_count:
+        return f"{mark_count:,} marked"
+    if result.stopped is StopReason.LIMIT:
+        return "best hit" if settings.limit == 1 else f"best {format_count(settings.limit, 'hit')}"
+    return {StopReason.ENOUGH: "enough", StopReason.NO_ANSWER: "nothing answers"}.get(result.stopped, "all hits")
+
+
+def needs_label(result: PackResult) -> str:
+    """Return the end of the `stop_label` of a full pack, with the tokens that the next passage needs; else ""."""
+    return f": the next needs {result.needs[0]:,}" if result.stopped is StopReason.BUDGET and result.needs else ""
+
+
+def pack_summary(result: PackResult, settings: PackSettings, mark_count: int) -> str:
+    """Return the size of a pack and why it has no more passages: `3 passages · 240/4,000 tokens · enough`."""
+    passages, stop = format_count(len(result.packs), "passage"), stop_label(result, settings, mark_count)
+    if result.stopped is StopReason.NO_ANSWER:
+        return f"{passages} · {stop}"
+    tokens = f"{result.tokens:,}/{format_count(result.budget, 'token')}"
+    return f"{passages} · {tokens} · {stop}{needs_label(result)}"
