@@ -78,7 +78,14 @@ def test_notes_of_one_title_are_told_apart_by_their_folders() -> None:
 
 def test_notes_of_one_title_in_one_folder_are_told_apart_by_their_files() -> None:
     hits = [hit("guide/a.md", title="Sync"), hit("guide/b.md", title="Sync"), hit("work/c.md", title="Sync")]
-    assert distinguishing_folders(hits) == {"guide/a.md": "guide/a.md", "guide/b.md": "guide/b.md", "work/c.md": "work"}
+    assert distinguishing_folders(hits) == {"guide/a.md": "a.md", "guide/b.md": "b.md", "work/c.md": "work"}
+
+
+def test_what_tells_notes_of_one_title_apart_begins_where_they_differ() -> None:
+    versions = [hit(f"docs/7.{minor}/Sync/a.md", title="Sync") for minor in (5, 6)]
+    assert list(distinguishing_folders(versions).values()) == ["…7.5/Sync", "…7.6/Sync"]
+    topics = [hit(f"notes/topic.{name}.sync.md", title="Sync") for name in ("web", "app")]
+    assert list(distinguishing_folders(topics).values()) == ["…web.sync.md", "…app.sync.md"]
 
 
 def test_fragments_of_one_note_are_not_told_apart_by_a_folder() -> None:
@@ -159,6 +166,12 @@ async def test_names_have_all_the_width_up_to_the_score(scripted: ScriptedApp) -
         assert row.endswith("A title that goes on and on without end, and then furthe… 1.00 ███  124t")
 
 
+async def test_a_narrow_row_leaves_its_room_to_the_names(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(100, 24)) as pilot:
+        rows = await show(pilot, [replace(hit("a.md"), created=date.today())])
+        assert drawn_lines(rows)[0].split() == ["▌", "1", "a", "›", "Conflicts", "1.00", "████"]
+
+
 async def test_a_note_without_a_date_has_no_age(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         dated = replace(hit("b.md"), created=date.today())
@@ -169,7 +182,7 @@ async def test_a_note_without_a_date_has_no_age(scripted: ScriptedApp) -> None:
 
 async def test_a_bar_has_a_cell_more_in_a_wide_terminal(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(100, 24)) as pilot:
-        assert " 1.00 ████ " in drawn_lines(await show(pilot, [hit("a.md")]))[0]
+        assert drawn_lines(await show(pilot, [hit("a.md")]))[0].endswith(" 1.00 ████")
 
 
 async def test_snippets_are_shown_as_soon_as_the_terminal_has_thirty_rows(scripted: ScriptedApp) -> None:

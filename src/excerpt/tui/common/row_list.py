@@ -206,20 +206,26 @@ def join_headings(title: str, heading_path: Sequence[str]) -> str:
 def shorten_names(names: Sequence[Name], cells: int) -> list[Name]:
     """Return `names`, a title and headings, shortened to `cells` cells if possible.
 
-    Headings before the last one are dropped first, because the last heading says most about a fragment's place. If that
-    is not enough, title and last heading share the room, and each loses its end.
+    The title loses its end only as far as the last heading needs the room, and never more than half of the room.
     """
-    kept = list(names)
-    left_out = 0
-    while _width(kept) > cells and len(names) - left_out > 2:
-        left_out += 1
-        kept = [names[0], _LEFT_OUT, *names[1 + left_out :]]
-    if len(kept) == 1:
-        return [fit_name(kept[0], cells)]
-    if kept and _width(kept) > cells:
-        kept[0] = fit_name(kept[0], max(cells // 2, cells - _width(kept[1:]) - len(NAME_SEPARATOR)))
-        kept[-1] = fit_name(kept[-1], cells - _width(kept[:-1]) - len(NAME_SEPARATOR))
-    return kept
+    if _width(names) <= cells:
+        return list(names)
+    last = len(NAME_SEPARATOR) + _width(names[-1:]) if len(names) > 1 else 0
+    title = fit_name(names[0], max(cells // 2, cells - last))
+    room = cells - _width([title]) - len(NAME_SEPARATOR)
+    return [title, *shorten_headings(names[1:], room)] if len(names) > 1 else [title]
+
+
+def shorten_headings(headings: Sequence[Name], cells: int) -> list[Name]:
+    """Return `headings` shortened to `cells` cells: without the first ones, else only the last one without its end.
+
+    The last heading is kept, because it says most about a fragment's place.
+    """
+    for dropped in range(len(headings)):
+        kept = [*([_LEFT_OUT] if dropped else []), *headings[dropped:]]
+        if _width(kept) <= cells:
+            return kept
+    return [fit_name(headings[-1], cells)]
 
 
 def fit_name(name: Name, cells: int) -> Name:
@@ -241,15 +247,15 @@ def _width(names: Sequence[Name]) -> int:
     )
 
 
-def name_parts(names: Sequence[Name], cells: int, title: Style, heading: Style, match: Style) -> list[StyledPart]:
-    """Return `names`, shortened to `cells` cells, as styled parts of a line.
+def name_parts(names: Sequence[Name], first: Style, others: Style, match: Style) -> list[StyledPart]:
+    """Return `names` as styled parts of a line.
 
-    `title`, `heading` and `match` are the styles of the first name, of the others, and of the matches in all of them.
+    `first`, `others` and `match` are the styles of the first name, of the others, and of the matches in all of them.
     """
     parts: list[StyledPart] = []
-    for index, (text, spans) in enumerate(shorten_names(names, cells)):
+    for index, (text, spans) in enumerate(names):
         if index:
-            parts.append((NAME_SEPARATOR, heading))
+            parts.append((NAME_SEPARATOR, others))
         matches = [(span.start, span.end) for span in spans]
-        parts.extend(parts_with_matches(text, matches, heading if index else title, match))
+        parts.extend(parts_with_matches(text, matches, others if index else first, match))
     return parts

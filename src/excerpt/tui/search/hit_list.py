@@ -18,7 +18,14 @@ from textual.strip import Strip
 
 from excerpt.text.display import format_days, visible_line
 from excerpt.tui.active_keys import bindings
-from excerpt.tui.common.row_list import NAME_SEPARATOR, RowList, list_names, name_parts
+from excerpt.tui.common.row_list import (
+    NAME_SEPARATOR,
+    RowList,
+    list_names,
+    name_parts,
+    shorten_headings,
+    shorten_names,
+)
 from excerpt.tui.common.split import MIN_COLUMNS_BESIDE
 from excerpt.tui.common.strips import StyledPart, fit, horizontal_bar, line, parts_with_matches, total_cells
 from excerpt.tui.memory.controller import is_memory
@@ -30,8 +37,8 @@ _INDENT = 6
 """Cells before the title: the bar of the selected row, the rank and a sign."""
 _SAME_NOTE_INDENT = 2
 """Extra indent, in cells, of the headings of a row that leaves out the title of its note."""
-_MIN_CELLS_FOR_AGES = 56
-"""Minimum width in cells of a row that shows the age of its note."""
+_MIN_CELLS_FOR_FACTS = 56
+"""Minimum width in cells of a row that shows the folder and age of its note, and the tokens of its fragment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +71,8 @@ def make_rows(hits: Sequence[Hit]) -> tuple[HitRow, ...]:
 def distinguishing_folders(hits: Sequence[Hit]) -> Mapping[str, str]:
     """Return, by path of a note, a name that distinguishes the note from other listed notes of the same title.
 
-    The name is the note's folder, or its path if another of these notes is in the same folder. Notes whose title is
-    unique are left out.
+    The name is the note's folder, or its file name if another of these notes is in the same folder, without what all
+    these names begin with. Notes whose title is unique are left out.
     """
     folders_by_title: dict[str, dict[str, str]] = {}
     for hit in hits:
@@ -75,9 +82,19 @@ def distinguishing_folders(hits: Sequence[Hit]) -> Mapping[str, str]:
     names: dict[str, str] = {}
     for folders in folders_by_title.values():
         if len(folders) > 1:
-            folder_names = list(folders.values())
-            names.update((path, path if folder_names.count(folder) > 1 else folder) for path, folder in folders.items())
+            every = list(folders.values())
+            own = [path.rpartition("/")[2] if every.count(folder) > 1 else folder for path, folder in folders.items()]
+            names.update(zip(folders, _drop_common_start(own), strict=True))
     return names
+
+
+def _drop_common_start(names: Sequence[str]) -> list[str]:
+    """Return paths or file names with "…" for the folders, or the parts before a dot, that all of them begin with."""
+    separator = "/" if any("/" in name for name in names) else "."
+    parts = [name.split(separator) for name in names]
+    levels = zip(*(each[:-1] for each in parts), strict=False)
+    common = sum(1 for _ in takewhile(lambda level: len(set(level)) == 1, levels))
+    return [f"…{separator.join(each[common:])}" if common else name for name, each in zip(names, parts, strict=True)]
 
 
 def matched_stop_words(query: str, hits: Sequence[Hit]) -> frozenset[str]:
@@ -255,7 +272,8 @@ class HitList(RowList):
         bar = self.cursor_bar(selected)
         right = self._draw_figures(hit_row, width)
         left = [bar, *self._draw_rank(hit_row)]
-        left += self._draw_names(hit_row, width - total_cells(left) - total_cells(right) - 1)
+        room = width - total_cells(left) - total_cells(right) - 1
+        left += self._draw_names(hit_row, room, has_folder=width >= _MIN_CELLS_FOR_FACTS)
         first = line(left, right, width, base)
         if not self.has_snippets:
             return (first,)
@@ -278,7 +296,7 @@ class HitList(RowList):
         rank = (f"{row.rank:>2} ", self.style_of("hit--rank")) if row.rank else (f"{memory[0]:>2} ", memory[1])
         return [rank, sign, (" ", Style.null())]
 
-    def _draw_names(self, row: HitRow, cells: int) -> list[StyledPart]:
+    def _draw_names(self, row: HitRow, cells: int, *, has_folder: bool) -> list[StyledPart]:
         """Return the title and headings of a hit, for an attachment after its kind; for a memory, title and source."""
         hit = row.hit
         title, soft, match = self.style_of("hit--title"), self.style_of("hit--heading"), self.style_of("row--match")
@@ -286,28 +304,19 @@ class HitList(RowList):
             return [(visible_line(hit.fragment.title), title), (_format_memory_source(hit.fragment), soft)]
         names = [(text, self._spans_to_highlight(text, spans)) for text, spans in list_names(hit)]
         if row.repeats_note and len(names) > 1:
-            indent = (" " * _SAME_NOTE_INDENT, Style.null())
-            return [indent, *name_parts(names[1:], cells - _SAME_NOTE_INDENT, soft, soft, match)]
-        kind: list[StyledPart] = []
-        if hit.fragment.kind:
-            kind = [(f"{visible_line(hit.fragment.kind)} ", self.style_of("hit--memory"))]
-            cells -= total_cells(kind)
-        if not row.folder:
-            return [*kind, *name_parts(names, cells, title, soft, match)]
-        folder = [(f" in {fit(visible_line(row.folder), cells // 3)}", soft)]
-        if len(names) == 1:
-            return [*kind, *name_parts(names, cells - total_cells(folder), title, soft, match), *folder]
-        parts = [
-            *name_parts(names[:1], (cells - total_cells(folder)) // 2, title, soft, match),
-            *folder,
-            (NAME_SEPARATOR, soft),
-        ]
-        return [*kind, *parts, *name_parts(names[1:], cells - total_cells(parts), soft, soft, match)]
+            headings = shorten_headings(names[1:], cells - _SAME_NOTE_INDENT)
+            return [(" " * _SAME_NOTE_INDENT, soft), *name_parts(headings, soft, soft, match)]
+        kind = f"{visible_line(hit.fragment.kind)} " if hit.fragment.kind else ""
+        folder = f" in {fit(visible_line(row.folder), cells // 3)}" if row.folder and has_folder else ""
+        before, after = (kind, self.style_of("hit--memory")), (folder, soft)
+        first, *others = shorten_names(names, cells - total_cells([before, after]))
+        parts = [before, *name_parts([first], title, soft, match), after]
+        return [*parts, (NAME_SEPARATOR, soft), *name_parts(others, soft, soft, match)] if others else parts
 
     def _draw_figures(self, row: HitRow, width: int) -> list[StyledPart]:
         """Return the score as a number and as a bar from 0 to the best score, the token count, and the note's age.
 
-        If no hit has a score, or no note a date, that column is left out.
+        If no hit has a score, or no note a date, that column is left out. A narrow row has only the score.
         """
         hit, faint = row.hit, self.style_of("row--faint")
         figures: list[StyledPart] = []
@@ -317,9 +326,10 @@ class HitList(RowList):
             figures.append((f"{hit.score:.2f} " if is_ranked else " " * 5, faint))
             bar = horizontal_bar(hit.score / self._top_score if is_ranked else 0.0, cells)
             figures.append((bar, self.style_of("hit--score")))
-        figures.append((f" {hit.fragment.tokens:>4,}t ", faint))
-        if self._has_dates and width >= _MIN_CELLS_FOR_AGES:
-            figures.append((f"{_format_age(hit.created):>4} ", faint))
+        figures.append((" ", faint))
+        if width >= _MIN_CELLS_FOR_FACTS:
+            age = f"{_format_age(hit.created):>4} " if self._has_dates else ""
+            figures.append((f"{hit.fragment.tokens:>4,}t {age}", faint))
         return figures
 
     def _spans_to_highlight(self, text: str, spans: Sequence[Span]) -> list[Span]:
