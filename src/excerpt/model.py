@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any, NamedTuple
 
 from excerpt.json_forms import attributes_to_json, dataclass_to_json
@@ -184,8 +185,8 @@ class Hit:
     """A search hit: a fragment with its score, the signals that add up to it, and the matched spans.
 
     `spans` are the matches in the fragment's text. `named` holds one tuple of matches for the note's title, then one
-    for each heading of the heading path. `confidence` is None for a query of filters alone. `modified` is when the
-    note's file was last changed, in seconds since 1970, 0 if unknown.
+    for each heading of the heading path. `confidence` is None for a query of filters alone. `created` is the day
+    that the note itself gives as its date, in a property or its file name; None if it gives none.
     """
 
     fragment: Fragment
@@ -194,7 +195,7 @@ class Hit:
     spans: tuple[Span, ...] = ()
     confidence: Confidence | None = None
     named: tuple[tuple[Span, ...], ...] = ()
-    modified: int = 0
+    created: date | None = None
 
     def __repr__(self) -> str:
         return f"Hit({self.fragment!r}, score {self.score:.3f}, {self.confidence or 'not ranked'})"

@@ -249,7 +249,7 @@ def test_someone_finds_passages_and_copies_them_for_a_prompt(
         app.wait_for("▌ 2 ")
         app.type(" worms")
         app.wait_for("❯ compost worms", "▌ 1 ", "Compost › Worms", "Compost.md · line 10")
-        for marked, rank in ((1, 2), (2, 4), (3, 3)):  # the fragments of one note are adjacent
+        for marked, rank in ((1, 2), (2, 3), (3, 4)):
             press(app, "⇥ mark")
             app.wait_for(f"{marked} marked", f"▌ {rank} ")
         copied = next_copy(app, "^y copy pack")

@@ -91,6 +91,16 @@ def test_the_day_of_creation_is_a_propertys_else_the_file_names_else_unknown(sna
     }
 
 
+def test_the_dates_of_some_notes_are_those_of_all(snapshot: Snapshot) -> None:
+    facets = snapshot.facets
+    numbers = [facets.numbers[path] for path in (THREE, ONE, TWO)]
+    dates = facets.creation_dates(numbers)
+    assert dates == [date(2022, 5, 6), date(2024, 1, 2), None]
+    assert "created" not in vars(facets)
+    assert len(facets.created) == len(NOTES)
+    assert facets.creation_dates(numbers) == dates
+
+
 def test_names_are_titles_file_names_and_aliases(snapshot: Snapshot) -> None:
     names = snapshot.facets.names
     assert paths(snapshot, names["erste"]) == [ONE]

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
-import os
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -352,14 +352,23 @@ def test_matched_words_are_marked_in_the_title_and_in_each_heading(engine: Engin
     assert found == [["Conflicts"], ["Conflicts"], ["What", "sync", "conflict"]]
 
 
-def test_a_hit_tells_when_its_note_was_changed(tmp_path: Path) -> None:
+def test_a_hit_has_the_date_that_its_note_gives_never_that_of_the_file(tmp_path: Path) -> None:
+    notes = {
+        "Property": "---\ncreated: 2017-07-14\n---\nAn anchor is heavy.\n",
+        "2020-02-29 Name": "An anchor.\n",
+        "None": "An anchor.\n",
+    }
     (tmp_path / "vault").mkdir()
-    note = tmp_path / "vault" / "Old.md"
-    note.write_text("# Old\n\nAn anchor is heavy.\n", encoding="utf-8")
-    os.utime(note, (1_500_000_000.25, 1_500_000_000.25))
+    for name, text in notes.items():
+        (tmp_path / "vault" / f"{name}.md").write_text(text, encoding="utf-8")
     build(tmp_path / "vault", tmp_path / "index", Settings())
     snapshot = Snapshot.open(tmp_path / "index", Settings())
-    assert Engine(snapshot, Settings()).search("anchor").hits[0].modified == 1_500_000_000
+    hits = Engine(snapshot, Settings()).search("anchor").hits
+    assert {hit.fragment.path: hit.created for hit in hits} == {
+        "Property.md": date(2017, 7, 14),
+        "2020-02-29 Name.md": date(2020, 2, 29),
+        "None.md": None,
+    }
     snapshot.close()
 
 

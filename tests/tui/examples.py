@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import date, timedelta
 from pathlib import Path
 
 from excerpt.insight.facet_map import Branch, VaultMap
@@ -258,8 +258,6 @@ _PARTS = (
     (0.28, 0.02, 0.15, 0.00, 0.00, 0.06),
     (0.12, 0.00, 0.18, 0.00, 0.03, 0.03),
 )
-_DAY = 24 * 3600
-"""A day in seconds."""
 _SURE = (Confidence.STRONG, Confidence.LIKELY, Confidence.WEAK)
 _NAMES = ("words", "proximity", "meaning", "title", "heading", "coverage")
 
@@ -286,9 +284,8 @@ def ranked_hit(fragment: Fragment, spans: tuple[Span, ...], rank: int, has_all: 
     sure = _SURE[min(rank, len(_SURE) - 1)] if has_all else Confidence.NOTHING
     wanted = [fragment.text[span.start : span.end].casefold() for span in spans]
     named = tuple(find_spans(name.casefold(), wanted) for name in (fragment.title, *fragment.heading_path))
-    # The same during a day, so that two views of one hit are equal.
-    modified = (int(time.time()) // _DAY - (3 + 40 * rank)) * _DAY
-    return Hit(fragment, sum(parts), signals, spans, sure, named, modified)
+    created = date.today() - timedelta(days=3 + 40 * rank)
+    return Hit(fragment, sum(parts), signals, spans, sure, named, created)
 
 
 def make_explanation(query: str, asked: Strategy, hit: Hit) -> NoteExplanation:

@@ -26,7 +26,6 @@ from excerpt.tui.memory.form import MemoryForm, OfferList
 from excerpt.tui.memory.pane import MemoryList
 from excerpt.tui.memory.worker import MergeOffers
 from excerpt.tui.pack.dialogs import BudgetDialog
-from excerpt.tui.search.hit_list import group_hits
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.vault_chooser import VaultChooser
 from tests.tui.driver import (
@@ -337,7 +336,7 @@ async def test_a_move_and_a_mark_behind_the_last_letter_are_about_the_answer_to_
         rows = hit_list_of(app)
         await until(pilot, lambda: bool(rows.marked_ids), "the mark")
         assert pane_of(app).query_text == "sync conflict"
-        assert rows.marked_ids == {group_hits(rows.hits)[1].hit.fragment.id}
+        assert rows.marked_ids == {rows.hits[1].fragment.id}
 
 
 async def test_the_pack_copied_right_behind_the_last_letter_answers_the_whole_query(
@@ -400,16 +399,16 @@ async def test_a_selection_nobody_made_stays_on_the_best_hit_while_the_index_gro
         await search(pilot, "sync conflict")
         rows = hit_list_of(app)
         hits = rows.hits
-        rows.show((*hits[1:], hits[0]), is_repeat=True)
+        rows.show((*hits[1:], hits[0]), "sync conflict", is_repeat=True)
         assert rows.cursor == 0
         rows.action_down()
         selected = rows.selected
-        rows.show(hits, is_repeat=True)
+        rows.show(hits, "sync conflict", is_repeat=True)
         assert rows.selected is selected
 
 
 async def test_coming_back_from_another_tab_leaves_the_list_scrolled_as_it_was(scripted: ScriptedApp) -> None:
-    async with scripted.run_test(size=(80, 16)) as pilot:
+    async with scripted.run_test(size=(80, 17)) as pilot:
         await until_tabs(pilot)
         await pilot.press(*"e")
         rows = hit_list_of(scripted)
@@ -417,7 +416,7 @@ async def test_coming_back_from_another_tab_leaves_the_list_scrolled_as_it_was(s
         await pilot.press(*["down"] * 7, "up", "up")
         await pilot.pause()
         before = rows.scroll_offset.y
-        assert 0 < before < rows.cursor * rows.ROW_HEIGHT
+        assert 0 < before < rows.first_line_of(rows.cursor)
         rows.scroll_to(y=0, animate=False, force=True)
         for tab in ("f3", "f4", "unbound-show-index"):
             await pilot.press(tab)

@@ -49,8 +49,8 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[Seen]:
         if pane.query(HitList):
             note(pane)
 
-    def changed(rows: HitList, hits: tuple[Hit, ...], *, is_repeat: bool) -> None:
-        show_hits(rows, hits, is_repeat=is_repeat)
+    def changed(rows: HitList, hits: tuple[Hit, ...], query: str, *, is_repeat: bool) -> None:
+        show_hits(rows, hits, query, is_repeat=is_repeat)
         note(rows.query_ancestor(SearchPane))
 
     monkeypatch.setattr(SearchPane, "_show_result", shown)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property, partial
 from typing import NamedTuple
 
@@ -37,6 +38,11 @@ _CREATION_PROPERTIES = (
 def property_name(name: str) -> str:
     """Return a property's name as filters compare it: without case and accents, hyphens in place of spaces."""
     return "-".join(fold(name).split())
+
+
+def _joined_name(name: str) -> str:
+    """Return a property's name as `_CREATION_PROPERTIES` has it, without hyphens and underscores."""
+    return name.replace("-", "").replace("_", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,17 +121,6 @@ class Facets:
             times[self._note_numbers[note]] = changed
         return times
 
-    def modification_times(self, notes: Ints) -> Times:
-        """Return the modification times of some notes (by number), in nanoseconds since 1970; 0 for an unknown note.
-
-        The times of the other notes are not read.
-        """
-        if "modified" in self.__dict__:
-            return self.modified[notes]
-        numbers = self._notes.catalog_numbers[notes].tolist()
-        times = dict(self._queries.modified(numbers))
-        return np.array([times.get(number, 0) for number in numbers], np.int64)
-
     @cached_property
     def created(self) -> Times:
         """Day when each note was created, in days since 1970, or UNKNOWN_DAY, by note number.
@@ -133,7 +128,7 @@ class Facets:
         The day is read from a property (`created`, `date` and the like), or else from a date in the file name.
         """
         days = np.array([_parse_day(posixpath.basename(path)) for path in self._paths], np.int64)
-        property_by_joined_name = {name.replace("-", "").replace("_", ""): name for name in self.properties}
+        property_by_joined_name = {_joined_name(name): name for name in self.properties}
         for name in reversed(_CREATION_PROPERTIES):
             if name not in property_by_joined_name:
                 continue
@@ -142,6 +137,24 @@ class Facets:
                 if day != UNKNOWN_DAY:
                     days[notes] = day
         return days
+
+    def creation_dates(self, notes: Sequence[int]) -> list[date | None]:
+        """Return the day when each of some notes (by number) was created, as in `created`; None if it is unknown.
+
+        The properties of the other notes are not read.
+        """
+        if "created" in self.__dict__:
+            days = self.created[notes].tolist()
+            return [None if day == UNKNOWN_DAY else date.fromordinal(day + _EPOCH_ORDINAL) for day in days]
+        names = ((note, posixpath.basename(self._paths[note])) for note in notes)
+        ranked_dates = {note: (len(_CREATION_PROPERTIES), parse_date(name)) for note, name in names}
+        for label in self.tags_and_properties(np.array(notes, np.int32)):
+            name = _joined_name(property_name(label.name))
+            if name in _CREATION_PROPERTIES and (day := parse_date(_fold_value(label.value))) is not None:
+                rank = _CREATION_PROPERTIES.index(name)
+                if rank <= ranked_dates[label.note][0]:
+                    ranked_dates[label.note] = rank, day
+        return [ranked_dates[note][1] for note in notes]
 
     @cached_property
     def tags(self) -> Mapping[str, Ints]:

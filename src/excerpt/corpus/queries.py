@@ -104,8 +104,8 @@ class NoteQueries(Protocol):
 
     # --- facets -------------------------------------------------------------------------------------------------------
 
-    def modified(self, notes: Sequence[int] | None = None) -> list[tuple[int, int]]:
-        """Return (note, modification time in ns since 1970) of the `notes`; None means all notes."""
+    def modified(self) -> list[tuple[int, int]]:
+        """Return (note, modification time in ns since 1970) of every note."""
         ...
 
     def kinds(self) -> list[tuple[int, str]]:

@@ -139,14 +139,8 @@ class CatalogQueries:
 
     # --- facets -------------------------------------------------------------------------------------------------------
 
-    def modified(self, notes: Sequence[int] | None = None) -> list[tuple[int, int]]:
-        if notes is None:
-            time_rows = self._rows("SELECT id, mtime_ns FROM notes")
-        else:
-            time_rows = self._select_in_batches(
-                notes, lambda marks: f"SELECT id, mtime_ns FROM notes WHERE id IN ({marks})"
-            )
-        return [(note, mtime_ns) for note, mtime_ns in time_rows]
+    def modified(self) -> list[tuple[int, int]]:
+        return [(note, mtime_ns) for note, mtime_ns in self._rows("SELECT id, mtime_ns FROM notes")]
 
     def kinds(self) -> list[tuple[int, str]]:
         return [(note, kind) for note, kind in self._rows("SELECT id, kind FROM notes")]

@@ -434,7 +434,7 @@ class Engine:
             ranking.scored_query_indices[first:last].tolist(),
             ranking.positions[first:last].tolist(),
         )
-        modified = (self.snapshot.facets.modification_times(table.notes[rows]) // 10**9).tolist()
+        created = self.snapshot.facets.creation_dates(table.notes[rows].tolist())
         signals = [
             iter(
                 _build_signals(
@@ -444,9 +444,9 @@ class Engine:
             )
             for number, scored_query in enumerate(ranking.scored_queries)
         ]
-        columns = zip(fragments, scores, scored_query_indices, positions, notes, modified, strict=True)
+        columns = zip(fragments, scores, scored_query_indices, positions, notes, created, strict=True)
         hits: list[Hit] = []
-        for fragment, score, number, position, note, modified_date in columns:
+        for fragment, score, number, position, note, created_date in columns:
             scored_query = ranking.scored_queries[number]
             is_marked = highlight_count is None or len(hits) < highlight_count
             confidence = scored_query.confidences.label_at(position) if scored_query.confidences else None
@@ -460,7 +460,7 @@ class Engine:
                 if is_marked
                 else ()
             )
-            hits.append(Hit(fragment, score, next(signals[number]), spans, confidence, named, modified_date))
+            hits.append(Hit(fragment, score, next(signals[number]), spans, confidence, named, created_date))
         return tuple(hits)
 
 

@@ -188,12 +188,8 @@ class StoreQueries:
 
     # --- facets -------------------------------------------------------------------------------------------------------
 
-    def modified(self, notes: Sequence[int] | None = None) -> list[tuple[int, int]]:
-        if notes is None:
-            time_rows = self.rows("SELECT id, mtime_ns FROM notes")
-        else:
-            time_rows = self.rows("SELECT id, mtime_ns FROM notes WHERE id = ANY(%s)", array_literal(notes))
-        return [(note, mtime_ns) for note, mtime_ns in time_rows]
+    def modified(self) -> list[tuple[int, int]]:
+        return [(note, mtime_ns) for note, mtime_ns in self.rows("SELECT id, mtime_ns FROM notes")]
 
     def kinds(self) -> list[tuple[int, str]]:
         return [(note, kind) for note, kind in self.rows("SELECT id, kind FROM notes")]

@@ -139,11 +139,13 @@ def format_age(timestamp: float, now: float) -> str:
     `now` means under an hour. `timestamp` and `now` are in seconds since 1970.
     """
     hours = max(0, int(now - timestamp)) // 3600
-    days = hours // 24
     if hours < 1:
         return "now"
-    if days < 2:
-        return f"{hours}h"
+    return f"{hours}h" if hours < 48 else format_days(hours // 24)
+
+
+def format_days(days: int) -> str:
+    """Return a number of days in at most four characters: `9d`, `6w`, `14mo`, `3y`."""
     if days < 14:
         return f"{days}d"
     if days < 63:

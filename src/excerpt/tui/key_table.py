@@ -296,11 +296,7 @@ SEARCH_KEYS: Sequence[KeyBinding] = (*HIT_KEYS, *PACK_OPTION_KEYS, *QUERY_KEYS, 
 HIT_ACTIONS = frozenset(key.action for key in SEARCH_KEYS if key.acts_on_hit)
 """Actions of the Search tab that need the selected hit."""
 
-HIT_LIST_KEYS: Sequence[KeyBinding] = (
-    KeyBinding("list-unfold", "right", "unfold", "unfold", "Unfold the note's fragments"),
-    KeyBinding("list-fold", "left", "fold", "fold", "Fold the note's fragments"),
-    *list_movement_keys("list", "fragment"),
-)
+HIT_LIST_KEYS: Sequence[KeyBinding] = list_movement_keys("list", "fragment")
 
 PASSAGE_KEYS: Sequence[KeyBinding] = (
     KeyBinding("context-link", "l", "next_link", "link", "Go to the next link; enter follows it", in_footer=True),

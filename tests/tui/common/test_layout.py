@@ -4,8 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from excerpt.tui.common.split import Splitter
-from tests.tui.driver import ScriptedApp, hit_list_of, preview_of, screen_of, type_text, until
+from excerpt.tui.common.split import Split, Splitter
+from tests.tui.driver import (
+    ScriptedApp,
+    hit_list_of,
+    press,
+    preview_of,
+    screen_of,
+    settle,
+    type_query,
+    type_text,
+    until,
+)
 
 
 async def test_the_border_is_dragged_with_the_mouse_beside_and_below(scripted: ScriptedApp) -> None:
@@ -56,3 +66,15 @@ async def test_the_passage_that_takes_the_place_of_the_lines_takes_the_focus_fro
         await pilot.press("f3", "escape", "v")
         await pilot.pause()
         assert scripted.focused is screen_of(scripted).query_one("#overview-passage")
+
+
+async def test_the_height_of_the_list_that_was_dragged_stays_while_rows_are_selected(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await type_query(pilot, "sync")
+        body, rows = screen_of(scripted).query_one("#body", Split), hit_list_of(scripted)
+        assert rows.size.height == 7
+        body.resize(0.6)
+        await pilot.pause()
+        await press(pilot, "down")
+        await settle(pilot)
+        assert rows.size.height == 12

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.style import Style
 
 from excerpt.model import Fragment, Hit, Span
-from excerpt.tui.common.row_list import NAME_SEPARATOR, Name, list_names, name_parts, shorten_names
+from excerpt.tui.common.row_list import NAME_SEPARATOR, Name, list_names, name_parts, shorten_headings, shorten_names
 from excerpt.tui.common.strips import truncate_parts
 
 
@@ -29,12 +29,27 @@ def test_the_headings_between_are_left_out_first() -> None:
     assert shown(named("Sync", "Conflicts", "By hand", "Resolve"), 20) == "Sync › … › Resolve"
 
 
-def test_a_long_title_leaves_room_for_the_last_heading() -> None:
-    assert shown(named("A title that goes on and on", "Resolve"), 24) == "A title…and on › Resolve"
+def test_the_sign_for_what_is_left_out_gives_way_to_a_long_name() -> None:
+    assert shown(named("Sync", "Conflicts", "Resolve by hand"), 20) == "Sync › Resolve by h…"
+
+
+def test_a_long_title_loses_its_end_and_leaves_room_for_the_last_heading() -> None:
+    assert shown(named("A title that goes on and on", "Resolve"), 24) == "A title that… › Resolve"
 
 
 def test_a_short_heading_takes_no_more_than_it_needs_of_a_long_title() -> None:
-    assert shown(named("A title of twenty ch", "Do"), 20) == "A title…enty ch › Do"
+    assert shown(named("A title of twenty ch", "Do"), 20) == "A title of twe… › Do"
+
+
+def test_of_headings_alone_the_last_one_is_kept() -> None:
+    def shown_headings(cells: int) -> list[str]:
+        return [text for text, _ in shorten_headings(named("Conflicts", "By hand", "Resolve"), cells)]
+
+    assert shown_headings(29) == ["Conflicts", "By hand", "Resolve"]
+    assert shown_headings(28) == ["…", "By hand", "Resolve"]
+    assert shown_headings(12) == ["…", "Resolve"]
+    assert shown_headings(10) == ["Resolve"]
+    assert shown_headings(5) == ["Reso…"]
 
 
 def test_a_heading_that_repeats_the_title_is_left_out() -> None:
@@ -43,16 +58,16 @@ def test_a_heading_that_repeats_the_title_is_left_out() -> None:
     assert list_names(hit) == [("Sync", (Span(0, 4),)), ("Devices", ())]
 
 
-def test_what_matched_is_set_off_before_and_behind_what_is_left_out() -> None:
+def test_what_matched_is_set_off_as_far_as_it_is_shown() -> None:
     plain, faint, match = Style(bold=True), Style(dim=True), Style(reverse=True)
     title = ("Merging two versions of a note", (Span(0, 7), Span(12, 20), Span(26, 30)))
     names: list[Name] = [title, ("How", (Span(0, 3),))]
-    parts = name_parts(names, 22, plain, faint, match)
-    assert [text for text, style in parts if style is match] == ["Merging", "note", "How"]
+    parts = name_parts(shorten_names(names, 22), plain, faint, match)
+    assert [text for text, style in parts if style is match] == ["Merging", "ver", "How"]
 
 
 @given(st.lists(st.text(max_size=12), min_size=1, max_size=5), st.integers(0, 40))
 def test_a_line_of_names_is_never_wider_than_its_room(texts: list[str], cells: int) -> None:
     none = Style.null()
-    parts = truncate_parts(name_parts(named(*texts), cells, none, none, none), cells)
+    parts = truncate_parts(name_parts(shorten_names(named(*texts), cells), none, none, none), cells)
     assert sum(cell_len(text) for text, _ in parts) <= max(cells, 0)

@@ -180,3 +180,10 @@ def test_stop_words_of_the_query_are_not_set_off_unless_it_has_no_other() -> Non
     how, keep = Span(0, 3), Span(7, 11)
     assert drop_stop_words(text, (how, keep), "how do I keep it", "en") == [keep]
     assert drop_stop_words(text, (how,), "how to", "en") == [how]
+
+
+def test_stop_words_that_begin_like_a_word_of_the_query_are_not_set_off() -> None:
+    text = "the thermometer"
+    the, thermometer = Span(0, 3), Span(4, 15)
+    assert drop_stop_words(text, (the, thermometer), "the", "en") == [thermometer]
+    assert drop_stop_words(text, (the, thermometer), "th", "en") == [thermometer]

@@ -98,7 +98,7 @@ async def test_marks_and_what_is_wished_for_them_are_one_line_at_the_next_start_
         assert bar.mark_count == 0
         await search(pilot, "conflict")
         line = screen_of(again).query_one("#before")
-        assert (line.display, "1 earlier mark" in str(line.render())) == (True, True)
+        assert (line.display, "● 1 mark from last time: o add, x clear" in str(line.render())) == (True, True)
         await pilot.press("escape", "o")
         await until(pilot, lambda: bar.mark_count == 1 and pane_of(again).is_up_to_date, "the pack of the marks")
         assert bar.pack is not None

@@ -495,7 +495,7 @@ async def test_marks_of_another_query_are_told_above_the_list_and_dropped_from_t
         await press(pilot, "ctrl+u")
         await search(pilot, "lentil")
         await until_answered(pilot)
-        assert "● 1 earlier mark not in this list: o shows it, x drops it" in str(line.render())
+        assert "● 1 mark not in this list: o show, x clear" in str(line.render())
         assert packs_of_bar(app) == 1
         await press(pilot, "escape", "x")
         assert not line.display

@@ -39,16 +39,10 @@ async def broken(pilot: Pilot[None]) -> None:
     await post_messages(pilot, BROKEN)
 
 
-async def grouped(pilot: Pilot[None]) -> None:
-    """Show thirty fragments of one note: two below the best, the others folded."""
+async def one_note(pilot: Pilot[None]) -> None:
+    """Show thirty fragments of one note."""
     await open_index(pilot)
     await type_query(pilot, "litres")
-
-
-async def unfolded(pilot: Pilot[None]) -> None:
-    await grouped(pilot)
-    await pilot.press("escape", "right", *["down"] * 4)
-    await settle(pilot)
 
 
 async def meant_otherwise(pilot: Pilot[None]) -> None:
@@ -123,8 +117,7 @@ async def mapped(pilot: Pilot[None]) -> None:
 
 STATES: list[Steps] = [
     ready,
-    grouped,
-    unfolded,
+    one_note,
     meant_otherwise,
     weak,
     hostile,

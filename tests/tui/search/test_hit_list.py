@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import date, timedelta
 
 import pytest
 from rich.cells import cell_len
@@ -16,13 +16,13 @@ from textual.strip import Strip
 from excerpt.kinds import Confidence, Strategy
 from excerpt.model import Fragment, Hit, Result, Span
 from excerpt.pack.memory_fragment import memory_name
+from excerpt.tui.common.split import Split
 from excerpt.tui.questions import AskSearch
 from excerpt.tui.search.hit_list import (
     HitList,
-    HitRow,
     distinguishing_folders,
     find_successor,
-    group_hits,
+    make_rows,
     matched_stop_words,
 )
 from tests.tui.driver import ScriptedApp, drawn_lines, hit_list_of, pane_of
@@ -50,36 +50,25 @@ def memory() -> Hit:
     return replace(one, fragment=replace(one.fragment, id=memory_name("m1"), path=memory_name("m1"), title="Memory"))
 
 
-def listed(rows: Sequence[HitRow]) -> list[str]:
-    """Return rank, path and line of each row, indented below another, with the count of folded rows."""
-    return [
-        f"{'  ' if row.is_below_best else ''}{row.rank} {row.hit.fragment.path}:{row.hit.fragment.line_start}"
-        + (f" +{row.folded_count}" if row.folded_count else "")
-        for row in rows
-    ]
-
-
 # --- hits as rows -----------------------------------------------------------------------------------------------------
 
 
-def test_fragments_of_a_note_stand_below_its_best_one_with_their_own_ranks() -> None:
-    hits = [hit("a.md", 1), hit("b.md", 1), hit("a.md", 9), hit("c.md", 1), hit("a.md", 5)]
-    assert listed(group_hits(hits)) == ["1 a.md:1", "  3 a.md:9", "  5 a.md:5", "2 b.md:1", "4 c.md:1"]
+def test_every_hit_stands_at_its_rank() -> None:
+    rows = make_rows([hit("a.md", 1), hit("b.md", 1), hit("a.md", 9), hit("a.md", 5)])
+    assert [(row.rank, row.hit.fragment.path, row.hit.fragment.line_start) for row in rows] == [
+        *((1, "a.md", 1), (2, "b.md", 1)),
+        *((3, "a.md", 9), (4, "a.md", 5)),
+    ]
 
 
-def test_of_many_fragments_of_a_note_two_stand_below_the_best_and_the_others_are_folded() -> None:
-    hits = [hit("a.md", line) for line in range(1, 7)] + [hit("b.md")]
-    assert listed(group_hits(hits)) == ["1 a.md:1", "  2 a.md:2", "  3 a.md:3 +3", "7 b.md:1"]
+def test_only_directly_below_a_hit_of_its_note_a_hit_repeats_it() -> None:
+    rows = make_rows([hit("a.md", 1), hit("a.md", 9), hit("b.md"), hit("a.md", 5)])
+    assert [row.repeats_note for row in rows] == [False, True, False, False]
 
 
-def test_all_fragments_of_a_note_that_is_opened_are_listed() -> None:
-    hits = [hit("a.md", line) for line in range(1, 6)]
-    assert listed(group_hits(hits, {"a.md"}))[-1] == "  5 a.md:5"
-
-
-def test_memories_stand_where_they_stand_among_the_hits_without_a_rank() -> None:
-    rows = group_hits([hit("a.md", 1), memory(), hit("b.md"), hit("a.md", 2)])
-    assert [(row.rank, row.is_below_best) for row in rows] == [(1, False), (3, True), (0, False), (2, False)]
+def test_memories_are_not_counted_as_ranks() -> None:
+    rows = make_rows([hit("a.md", 1), memory(), hit("a.md", 2)])
+    assert [(row.rank, row.repeats_note) for row in rows] == [(1, False), (0, False), (2, False)]
 
 
 def test_notes_of_one_title_are_told_apart_by_their_folders() -> None:
@@ -89,7 +78,14 @@ def test_notes_of_one_title_are_told_apart_by_their_folders() -> None:
 
 def test_notes_of_one_title_in_one_folder_are_told_apart_by_their_files() -> None:
     hits = [hit("guide/a.md", title="Sync"), hit("guide/b.md", title="Sync"), hit("work/c.md", title="Sync")]
-    assert distinguishing_folders(hits) == {"guide/a.md": "guide/a.md", "guide/b.md": "guide/b.md", "work/c.md": "work"}
+    assert distinguishing_folders(hits) == {"guide/a.md": "a.md", "guide/b.md": "b.md", "work/c.md": "work"}
+
+
+def test_what_tells_notes_of_one_title_apart_begins_where_they_differ() -> None:
+    versions = [hit(f"docs/7.{minor}/Sync/a.md", title="Sync") for minor in (5, 6)]
+    assert list(distinguishing_folders(versions).values()) == ["…7.5/Sync", "…7.6/Sync"]
+    topics = [hit(f"notes/topic.{name}.sync.md", title="Sync") for name in ("web", "app")]
+    assert list(distinguishing_folders(topics).values()) == ["…web.sync.md", "…app.sync.md"]
 
 
 def test_fragments_of_one_note_are_not_told_apart_by_a_folder() -> None:
@@ -101,17 +97,23 @@ def matching(text: str, *words: str) -> Hit:
 
 
 def test_stop_words_beside_other_words_are_not_set_off() -> None:
-    assert matched_stop_words([matching("How to sync the phone", "How", "to", "sync", "the")]) == {"how", "to", "the"}
-    assert matched_stop_words([matching("Within a token budget", "a", "budget")]) == {"a"}
+    hits = [matching("How to sync the phone", "How", "to", "sync", "the")]
+    assert matched_stop_words("how to sync the phone", hits) == {"how", "to", "the"}
+    assert matched_stop_words("a token budget", [matching("Within a token budget", "a", "budget")]) == {"a"}
+
+
+def test_stop_words_are_not_set_off_where_the_other_words_match_nothing() -> None:
+    assert matched_stop_words("how to abseil", [matching("How to sync the phone", "How", "to")]) == {"how", "to"}
 
 
 def test_stop_words_alone_are_what_was_asked_for() -> None:
-    assert matched_stop_words([matching("to be or not to be", "to", "be", "or", "not")]) == frozenset()
+    hits = [matching("to be or not to be", "to", "be", "or", "not")]
+    assert matched_stop_words("to be or not to be", hits) == frozenset()
 
 
 def test_stop_words_are_those_of_the_notes_language_too() -> None:
     text = "Wie man die Geräte verbindet und was dann mit den Notizen ist, die auf der Platte sind"
-    assert matched_stop_words([matching(text, "die", "Geräte")]) == {"die"}
+    assert matched_stop_words("die Geräte", [matching(text, "die", "Geräte")]) == {"die"}
 
 
 # --- the selection when the vault has changed and the query is repeated -----------------------------------------------
@@ -144,19 +146,68 @@ async def show(pilot: Pilot[None], hits: Sequence[Hit], matched: int = 0) -> Hit
     return hit_list_of(pilot.app)
 
 
-async def test_a_row_has_rank_sign_names_score_tokens_age_and_its_best_sentence(scripted: ScriptedApp) -> None:
+async def test_a_row_has_rank_sign_names_score_tokens_and_age(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
-        days = int(time.time()) - 3 * 86_400
-        first = replace(
-            hit("Troubleshoot Sync.md", text="It is so. When Sync finds a conflict, it waits."), modified=days
-        )
-        await show(pilot, [first, replace(hit("Merging.md", score=0.5), modified=days)])
-        rows = hit_list_of(scripted)
+        day = date.today() - timedelta(days=3)
+        first = replace(hit("Troubleshoot Sync.md", score=1.734), created=day)
+        rows = await show(pilot, [first, replace(hit("Merging.md", score=0.867), created=day)])
         rows.packed_ids = frozenset({first.fragment.id})
-        one, two, three, _ = drawn_lines(hit_list_of(scripted))[:4]
-        assert one.split() == ["▌", "1", "○", "Troubleshoot", "Sync", "›", "Conflicts", "█", "124t", "3d"]
-        assert two == "▌     It is so. When Sync finds a conflict, it waits."
-        assert three.split() == ["2", "Merging", "›", "Conflicts", "▄", "124t", "3d"]
+        assert [line.split() for line in drawn_lines(rows)[:2]] == [
+            ["▌", "1", "○", "Troubleshoot", "Sync", "›", "Conflicts", "1.73", "███", "124t", "3d"],
+            ["2", "Merging", "›", "Conflicts", "0.87", "█▌", "124t", "3d"],
+        ]
+
+
+async def test_names_have_all_the_width_up_to_the_score(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        one = hit("a.md", title="A title that goes on and on without end, and then further on")
+        one = replace(one, fragment=replace(one.fragment, heading_path=()))
+        row = drawn_lines(await show(pilot, [one]))[0]
+        assert row.endswith("A title that goes on and on without end, and then furthe… 1.00 ███  124t")
+
+
+async def test_a_narrow_row_leaves_its_room_to_the_names(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(100, 24)) as pilot:
+        rows = await show(pilot, [replace(hit("a.md"), created=date.today())])
+        assert drawn_lines(rows)[0].split() == ["▌", "1", "a", "›", "Conflicts", "1.00", "████"]
+
+
+async def test_a_note_without_a_date_has_no_age(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        dated = replace(hit("b.md"), created=date.today())
+        to_come = replace(hit("c.md"), created=date.today() + timedelta(days=1))
+        rows = await show(pilot, [hit("a.md"), dated, to_come])
+        assert [line.split()[-1] for line in drawn_lines(rows)[:3]] == ["124t", "0d", "124t"]
+
+
+async def test_a_bar_has_a_cell_more_in_a_wide_terminal(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(100, 24)) as pilot:
+        assert drawn_lines(await show(pilot, [hit("a.md")]))[0].endswith(" 1.00 ████")
+
+
+async def test_snippets_are_shown_as_soon_as_the_terminal_has_thirty_rows(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 29)) as pilot:
+        rows = await show(pilot, [hit("a.md", text="It is so. When Sync finds a conflict, it waits."), hit("b.md")])
+        assert [line[:9] for line in drawn_lines(rows)[:3]] == ["▌ 1   a ›", "  2   b ›", ""]
+        await pilot.resize_terminal(80, 30)
+        assert [line.rstrip()[:30] for line in drawn_lines(rows)[1:3]] == [
+            "▌     It is so. When Sync find",
+            drawn_lines(rows)[2][:30],
+        ]
+        assert drawn_lines(rows)[2].startswith("  2   b ›")
+        await pilot.resize_terminal(80, 29)
+        assert drawn_lines(rows)[1].startswith("  2   b ›")
+
+
+@pytest.mark.parametrize(
+    ("size", "side", "rows_seen"), [((80, 24), False, 8), ((80, 24), True, 6), ((140, 45), True, 14)]
+)
+async def test_enough_hits_are_seen(scripted: ScriptedApp, size: tuple[int, int], side: bool, rows_seen: int) -> None:
+    async with scripted.run_test(size=size) as pilot:
+        rows = await show(pilot, [hit(f"{at}.md") for at in range(50)], matched=118)
+        pane_of(scripted).query_one(Split).context = side
+        await pilot.pause()
+        assert rows.row_at_line(rows.size.height) >= rows_seen
 
 
 async def test_one_sign_says_marked_before_in_the_pack_before_remembered(scripted: ScriptedApp) -> None:
@@ -169,7 +220,7 @@ async def test_one_sign_says_marked_before_in_the_pack_before_remembered(scripte
             frozenset(ids[:2]),
             frozenset(ids[:3]),
         )
-        assert [line[4] for line in drawn_lines(hit_list_of(scripted))[:8:2]] == ["●", "○", "◆", " "]
+        assert [line[4] for line in drawn_lines(hit_list_of(scripted))[:4]] == ["●", "○", "◆", " "]
 
 
 async def test_of_what_was_marked_only_those_rows_are_drawn_anew(
@@ -195,7 +246,7 @@ async def test_of_what_was_marked_only_those_rows_are_drawn_anew(
 async def test_a_memory_has_its_sign_in_the_place_of_the_rank(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await show(pilot, [hit("a.md"), memory()])
-        assert drawn_lines(hit_list_of(scripted))[2].split()[:2] == ["◆", "Memory"]
+        assert drawn_lines(hit_list_of(scripted))[1].split()[:2] == ["◆", "Memory"]
 
 
 async def test_an_attachment_has_its_kind_before_its_title(scripted: ScriptedApp) -> None:
@@ -209,52 +260,37 @@ async def test_an_attachment_has_its_kind_before_its_title(scripted: ScriptedApp
 async def test_a_list_of_filters_alone_has_no_score(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await show(pilot, [replace(hit("a.md"), confidence=None)])
-        assert "█" not in drawn_lines(hit_list_of(scripted))[0]
+        assert drawn_lines(hit_list_of(scripted))[0].split() == ["▌", "1", "a", "›", "Conflicts", "124t"]
 
 
-async def test_fragments_below_the_best_one_are_indented_and_tell_only_their_headings(scripted: ScriptedApp) -> None:
+async def test_a_hit_below_one_of_its_note_has_only_its_headings_if_it_has_any(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
-        await show(pilot, [hit("Sync.md", 1), hit("Sync.md", 5)])
-        assert drawn_lines(hit_list_of(scripted))[2].startswith("  2     Conflicts")
-        assert drawn_lines(hit_list_of(scripted))[3].startswith("        A sync conflict.")
+        bare = hit("Sync.md", 9)
+        bare = replace(bare, fragment=replace(bare.fragment, heading_path=()))
+        lines = drawn_lines(await show(pilot, [hit("Sync.md", 1), hit("Sync.md", 5), bare]))
+        assert lines[1].startswith("  2     Conflicts ")
+        assert lines[2].startswith("  3   Sync ")
 
 
-async def test_what_is_folded_opens_to_the_right_and_closes_to_the_left(scripted: ScriptedApp) -> None:
-    async with scripted.run_test(size=(80, 24)) as pilot:
-        rows = await show(pilot, [*(hit("a.md", line) for line in range(1, 6)), hit("b.md")])
-        rows.focus()
-        assert drawn_lines(hit_list_of(scripted))[6] == "        ▸ 2 more in this note"
-        assert drawn_lines(hit_list_of(scripted))[7].startswith("  6   b")
-        await pilot.press("right")
-        assert [row.rank for row in rows.rows] == [1, 2, 3, 4, 5, 6]
-        await pilot.press("down", "down", "down", "left")
-        assert ([row.rank for row in rows.rows], rows.cursor) == ([1, 2, 3, 6], 0)
-        assert rows.selected is not None
-        assert rows.selected.fragment.line_start == 1
+async def test_matched_words_are_bold_and_coloured_without_a_box(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 30)) as pilot:
+        rows = await show(pilot, [matching("A sync conflict.", "sync")])
+        (match,) = (part for part in rows.render_line(1) if part.text == "sync")
+        beside = next(part for part in rows.render_line(1) if part.text.startswith(" conflict"))
+        assert match.style is not None
+        assert beside.style is not None
+        assert match.style.bold
+        assert match.style.color != beside.style.color
+        assert match.style.bgcolor == beside.style.bgcolor
 
 
-async def test_a_click_on_what_is_folded_opens_it(scripted: ScriptedApp) -> None:
-    async with scripted.run_test(size=(80, 24)) as pilot:
-        rows = await show(pilot, [hit("a.md", line) for line in range(1, 6)])
-        await pilot.click(rows, offset=(20, rows.styles.gutter.top + 6))
-        assert rows.row_count == 5
-
-
-async def test_moving_goes_through_the_rows_as_they_stand(scripted: ScriptedApp) -> None:
-    async with scripted.run_test(size=(80, 24)) as pilot:
-        rows = await show(pilot, [hit("a.md", 1), hit("b.md", 1), hit("a.md", 9)])
-        await pilot.press("down")
-        assert rows.selected is not None
-        assert rows.selected.fragment.id == hit("a.md", 9).fragment.id
-        await pilot.press("down")
-        assert rows.selected.fragment.path == "b.md"
-
-
-async def test_going_to_a_folded_fragment_opens_its_note(scripted: ScriptedApp) -> None:
+async def test_a_fragment_is_selected_by_its_id(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         rows = await show(pilot, [hit("a.md", line) for line in range(1, 6)])
         rows.select_fragment(hit("a.md", 5).fragment.id)
-        assert (rows.row_count, rows.cursor) == (5, 4)
+        assert rows.cursor == 4
+        rows.select_fragment("gone")
+        assert rows.cursor == 4
 
 
 async def test_a_selected_row_keeps_its_place_on_the_screen_when_rows_come_before_it(scripted: ScriptedApp) -> None:
@@ -264,7 +300,7 @@ async def test_a_selected_row_keeps_its_place_on_the_screen_when_rows_come_befor
         rows.cursor = 12
         await pilot.pause()
         stood = rows.first_line_of(12) - rows.scroll_offset.y
-        rows.show((hits[0], hit("a.md", 9), *hits[1:]), is_repeat=True)
+        rows.show((hits[0], hit("a.md", 9), *hits[1:]), "x", is_repeat=True)
         assert rows.cursor == 13
         assert rows.first_line_of(13) - rows.scroll_offset.y == stood
 
@@ -286,7 +322,6 @@ async def test_at_the_end_of_the_list_more_hits_are_asked_for(
 ) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await show(pilot, [hit(f"{at}.md") for at in range(50)], matched=118)
-        assert pane_of(scripted).query_one("#found").border_title == "hits · 50 of 118"
         asked = limits_asked_for(scripted, monkeypatch)
         hit_list_of(scripted).action_last()
         await pilot.pause()
@@ -321,7 +356,7 @@ async def test_hostile_names_and_text_leave_every_line_of_a_row_its_width(script
             replace(one.fragment, id=f"{i}", path=f"{i % 9}/{title}", title=title, heading_path=(text,), text=text)
             for i, (title, text) in enumerate(itertools.product(HOSTILE, HOSTILE))
         ]
-        rows = await show(pilot, [replace(one, fragment=each, modified=1) for each in texts])
+        rows = await show(pilot, [replace(one, fragment=each, created=date(2020, 1, 1)) for each in texts])
         for row in range(rows.row_count):
             for width in (20, 37, 61, 99):
                 lines = rows.draw_row(row, width, False, rows.base_style)

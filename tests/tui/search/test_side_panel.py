@@ -150,7 +150,7 @@ async def test_the_panel_and_the_pack_stand_together_beside_the_list(scripted: S
 
 
 async def test_what_is_told_of_one_row_gets_more_room_than_a_passage_below_the_list(scripted: ScriptedApp) -> None:
-    async with scripted.run_test(size=NARROW) as pilot:
+    async with scripted.run_test(size=(80, 40)) as pilot:
         await search_and_list(pilot)
         before = side_of(scripted).region.height
         await press(pilot, "v", "v")

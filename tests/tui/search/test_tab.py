@@ -248,6 +248,19 @@ async def test_above_hits_that_answer_nothing_the_query_that_may_be_meant_is_tak
         await until(pilot, lambda: pane_of(app).query_text == "lentil", "the other query in the bar")
 
 
+async def test_in_a_low_terminal_the_list_has_a_title_only_to_warn(app: ExcerptApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await search(pilot, "conflict")
+        rows, pane = hit_list_of(app), pane_of(app)
+        result = pane.result
+        assert result is not None
+        assert rows.region.y == screen_of(app).query_one("#found").region.y
+        pane.result = replace(result, confidence=Confidence.NOTHING)
+        await pilot.pause()
+        assert rows.region.y == screen_of(app).query_one("#found").region.y + 1
+        assert "No note answers this" in drawn_text(app)
+
+
 async def test_a_strategy_that_took_over_from_the_one_asked_for_is_named(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await pilot.press("ctrl+s")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-from rich.cells import set_cell_size
 from rich.style import Style
 from textual import events
 from textual.geometry import Region, Size
@@ -15,19 +14,20 @@ from textual.strip import Strip
 
 from excerpt.text.display import headings_below, visible_line
 from excerpt.tui.common.line_view import LineView
-from excerpt.tui.common.strips import StyledPart, parts_with_matches, remove_unstable_characters, text_cells
+from excerpt.tui.common.strips import StyledPart, fit, parts_with_matches, remove_unstable_characters, text_cells
 
 if TYPE_CHECKING:
     from excerpt.model import Hit, Span
 
 
 class RowList(LineView):
-    """A list of rows of `ROW_HEIGHT` lines, which a subclass provides and draws.
+    """A list of rows of equal height, which a subclass provides and draws.
 
     Only visible rows are drawn, so that a new list costs the same whatever its length.
     """
 
     ROW_HEIGHT: ClassVar[int] = 2
+    """Lines of a row. A list in which this changes overrides `row_height`."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"row--cursor", "row--bar", "row--faint", "row--match"}
 
@@ -36,7 +36,7 @@ class RowList(LineView):
         & > .row--cursor { background: $surface-active; }
         & > .row--bar { color: $accent; }
         & > .row--faint { color: $text-faint; }
-        & > .row--match { color: $match-foreground; background: $match-background; text-style: bold; }
+        & > .row--match { color: $accent; text-style: bold; }
     }
     """
 
@@ -66,17 +66,22 @@ class RowList(LineView):
         """Number of rows. Overridden by subclasses."""
         return 0
 
+    @property
+    def row_height(self) -> int:
+        """Lines of a row now."""
+        return self.ROW_HEIGHT
+
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:  # noqa: ARG002 - the subclass's
         """Return the lines of a row, each `width` cells wide, on the style `base`. Overridden by subclasses."""
-        return (Strip.blank(width, base),) * self.ROW_HEIGHT
+        return (Strip.blank(width, base),) * self.row_height
 
     def first_line_of(self, row: int) -> int:
         """Return the index of a row's first line in the list; for the row after the last, the number of lines."""
-        return row * self.ROW_HEIGHT
+        return row * self.row_height
 
     def row_at_line(self, line: int) -> int:
         """Return the index of the row that contains a line of the list; `row_count` or more after the last row."""
-        return line // self.ROW_HEIGHT
+        return line // self.row_height
 
     def cursor_bar(self, selected: bool) -> StyledPart:
         """Return the bar at the left end of a row, blank unless the row is selected."""
@@ -201,42 +206,39 @@ def join_headings(title: str, heading_path: Sequence[str]) -> str:
 def shorten_names(names: Sequence[Name], cells: int) -> list[Name]:
     """Return `names`, a title and headings, shortened to `cells` cells if possible.
 
-    Headings before the last one are dropped first, because the last heading says most about a fragment's place. If that
-    is not enough, title and last heading share the room, and each loses its middle.
+    The title loses its end only as far as the last heading needs the room, and never more than half of the room.
     """
-    kept = list(names)
-    left_out = 0
-    while _width(kept) > cells and len(names) - left_out > 2:
-        left_out += 1
-        kept = [names[0], _LEFT_OUT, *names[1 + left_out :]]
-    if len(kept) == 1:
-        return [elide_middle(kept[0], cells)]
-    if kept and _width(kept) > cells:
-        kept[0] = elide_middle(kept[0], max(cells // 2, cells - _width(kept[1:]) - len(NAME_SEPARATOR)))
-        kept[-1] = elide_middle(kept[-1], cells - _width(kept[:-1]) - len(NAME_SEPARATOR))
-    return kept
+    if _width(names) <= cells:
+        return list(names)
+    last = len(NAME_SEPARATOR) + _width(names[-1:]) if len(names) > 1 else 0
+    title = fit_name(names[0], max(cells // 2, cells - last))
+    room = cells - _width([title]) - len(NAME_SEPARATOR)
+    return [title, *shorten_headings(names[1:], room)] if len(names) > 1 else [title]
 
 
-def elide_middle(name: Name, cells: int) -> Name:
-    """Return a name shortened to `cells` cells by an ellipsis in its middle, because names differ at their ends."""
+def shorten_headings(headings: Sequence[Name], cells: int) -> list[Name]:
+    """Return `headings` shortened to `cells` cells: without the first ones, else only the last one without its end.
+
+    The last heading is kept, because it says most about a fragment's place.
+    """
+    for dropped in range(len(headings)):
+        kept = [*([_LEFT_OUT] if dropped else []), *headings[dropped:]]
+        if _width(kept) <= cells:
+            return kept
+    return [fit_name(headings[-1], cells)]
+
+
+def fit_name(name: Name, cells: int) -> Name:
+    """Return a name, truncated with an ellipsis if it is wider than `cells` cells."""
     from excerpt.model import Span
 
-    text = remove_unstable_characters(name[0])
-    if text_cells(text) <= cells:
+    stable = remove_unstable_characters(name[0])
+    if text_cells(stable) <= cells:
         return name
-    if cells < 1:
-        return "", ()
-    room = cells - 1
-    head = set_cell_size(text, room - room // 2).rstrip(" \u200d")
-    start, cells_left = len(text), room // 2
-    while start > len(head) and (cells_left := cells_left - text_cells(text[start - 1])) >= 0:
-        start -= 1
-    tail = text[start:].lstrip(" \u200d")
-    start, shift = len(text) - len(tail), len(text) - len(tail) - len(head) - 1
-    spans = name[1] if len(text) == len(name[0]) else ()
-    kept_spans = [Span(span.start, min(span.end, len(head))) for span in spans if span.start < len(head)]
-    kept_spans += [Span(max(span.start, start) - shift, span.end - shift) for span in spans if span.end > start]
-    return f"{head}…{tail}", kept_spans
+    text = fit(stable, cells)
+    end = len(text) - 1
+    spans = name[1] if len(stable) == len(name[0]) else ()
+    return text, [Span(span.start, min(span.end, end)) for span in spans if span.start < end]
 
 
 def _width(names: Sequence[Name]) -> int:
@@ -245,15 +247,15 @@ def _width(names: Sequence[Name]) -> int:
     )
 
 
-def name_parts(names: Sequence[Name], cells: int, title: Style, heading: Style, match: Style) -> list[StyledPart]:
-    """Return `names`, shortened to `cells` cells, as styled parts of a line.
+def name_parts(names: Sequence[Name], first: Style, others: Style, match: Style) -> list[StyledPart]:
+    """Return `names` as styled parts of a line.
 
-    `title`, `heading` and `match` are the styles of the first name, of the others, and of the matches in all of them.
+    `first`, `others` and `match` are the styles of the first name, of the others, and of the matches in all of them.
     """
     parts: list[StyledPart] = []
-    for index, (text, spans) in enumerate(shorten_names(names, cells)):
+    for index, (text, spans) in enumerate(names):
         if index:
-            parts.append((NAME_SEPARATOR, heading))
+            parts.append((NAME_SEPARATOR, others))
         matches = [(span.start, span.end) for span in spans]
-        parts.extend(parts_with_matches(text, matches, heading if index else title, match))
+        parts.extend(parts_with_matches(text, matches, others if index else first, match))
     return parts

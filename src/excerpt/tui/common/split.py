@@ -124,7 +124,7 @@ class Split(Container):
     With `by_key`, the context is visible beside the list without being asked for. Asking for it there hides it.
     """
     min_second_share: var[float] = var(0.0, init=False)
-    """Minimum share of the height for the second pane, 0 to 1, until the user resizes the panes."""
+    """Minimum share of the height for the second pane, 0 to 1, unless the user has chosen a share."""
 
     class Dragged(Message):
         """Sent when the user gives the first pane another share of the width or height, 0 to 1."""
@@ -165,8 +165,7 @@ class Split(Container):
         return self.size.width if self._arrangement.is_side_by_side else self.size.height
 
     def resize(self, share: float) -> None:
-        """Request a share for the first pane, 0 to 1, that the user chose, even below `min_second_share`."""
-        self.min_second_share = 0.0
+        """Request a share for the first pane, 0 to 1, that the user chose."""
         self.post_message(self.Dragged(share))
 
     # --- what is in sight ---------------------------------------------------------------------------------------------
@@ -238,7 +237,7 @@ class Split(Container):
             context=context,
             panel=panel,
             prefers_context=prefers_context,
-            min_second=self.min_second_share,
+            min_second=self.min_second_share if self.share == DEFAULT_LIST_SHARE else 0.0,
         )
 
     # --- the mouse ----------------------------------------------------------------------------------------------------

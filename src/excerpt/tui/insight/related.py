@@ -123,7 +123,7 @@ class RelatedWhy(LineView, can_focus=False):
         border-top: solid $border-blurred;
         & > .why--label { color: $text-faint; }
         & > .why--soft { color: $text-soft; }
-        & > .why--match { color: $match-foreground; background: $match-background; text-style: bold; }
+        & > .why--match { color: $accent; text-style: bold; }
         & > .why--badge { color: $warning; }
         & > .why--margin { color: $accent; }
     }

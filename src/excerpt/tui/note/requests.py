@@ -77,14 +77,16 @@ class AskWindow:
 
 
 def drop_stop_words(text: str, spans: Iterable[Span], query: str, language: str) -> list[Span]:
-    """Return those `spans` of `text` that are no stop words (such as "the"); all if the query has only stop words.
+    """Return those `spans` of `text` that are no stop words (such as "the"); all if there are only stop words.
 
-    `language` is the language of the text, such as "de"; English stop words count in every language.
+    The words of the query count too. `language` is the language of the text, such as "de"; English stop words count in
+    every language.
     """
     from excerpt.text.words import select_stop_words
 
-    stop_words = select_stop_words(re.findall(r"\w+", query.casefold()), ("en", language))
-    return [span for span in spans if text[span.start : span.end].casefold() not in stop_words]
+    matched_words = {span: text[span.start : span.end].casefold() for span in spans}
+    stop_words = select_stop_words({*re.findall(r"\w+", query.casefold()), *matched_words.values()}, ("en", language))
+    return [span for span, word in matched_words.items() if word not in stop_words]
 
 
 def _fragment_at(snapshot: Corpus, path: str, line: int) -> Fragment | None:

@@ -1,84 +1,78 @@
-"""The ranked list of hits, best first, in which the fragments of a note are grouped, with memories among the hits."""
+"""The ranked list of hits, best first, with memories among the hits."""
 
 from __future__ import annotations
 
-import time
-from bisect import bisect_right
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, takewhile
+from datetime import date
+from itertools import takewhile
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.style import Style
 from textual import events
 from textual.binding import BindingType
 from textual.message import Message
-from textual.reactive import reactive
+from textual.reactive import reactive, var
 from textual.strip import Strip
 
-from excerpt.text.display import format_age, visible_line
+from excerpt.text.display import format_days, visible_line
 from excerpt.tui.active_keys import bindings
-from excerpt.tui.common.row_list import NAME_SEPARATOR, RowList, elide_middle, list_names, name_parts
-from excerpt.tui.common.strips import StyledPart, line, parts_with_matches, total_cells, vertical_bar
+from excerpt.tui.common.row_list import (
+    NAME_SEPARATOR,
+    RowList,
+    list_names,
+    name_parts,
+    shorten_headings,
+    shorten_names,
+)
+from excerpt.tui.common.split import MIN_COLUMNS_BESIDE
+from excerpt.tui.common.strips import StyledPart, fit, horizontal_bar, line, parts_with_matches, total_cells
 from excerpt.tui.memory.controller import is_memory
 
 if TYPE_CHECKING:
     from excerpt.model import Fragment, Hit, Span
 
-MAX_ROWS_BELOW_BEST = 2
-"""Maximum fragments of a note listed below its best fragment; the others are folded."""
-
 _INDENT = 6
 """Cells before the title: the bar of the selected row, the rank and a sign."""
-_BELOW_BEST_INDENT = 2
-"""Extra indent, in cells, of a fragment below the best one of its note."""
-_MIN_CELLS_FOR_AGES = 40
-"""Minimum width in cells of a row that shows the age of its note."""
+_SAME_NOTE_INDENT = 2
+"""Extra indent, in cells, of the headings of a row that leaves out the title of its note."""
+_MIN_CELLS_FOR_FACTS = 56
+"""Minimum width in cells of a row that shows the folder and age of its note, and the tokens of its fragment."""
 
 
 @dataclass(frozen=True, slots=True)
 class HitRow:
     """A row of the list: a hit with its rank, from 1; a memory has rank 0.
 
-    `is_below_best`: the hit is listed below the best fragment of its note. `folded_count`: number of fragments of the
-    note that are folded (not listed) after this row. `folder` distinguishes the note from other listed notes of the
+    `repeats_note`: the row above is of the same note. `folder` distinguishes the note from other listed notes of the
     same title; "" if there are none.
     """
 
     hit: Hit
     rank: int
-    is_below_best: bool = False
-    folded_count: int = 0
+    repeats_note: bool = False
     folder: str = ""
 
 
-def group_hits(hits: Sequence[Hit], unfolded_paths: Collection[str] = ()) -> tuple[HitRow, ...]:
-    """Return hits and memories as rows, with the fragments of a note grouped under its best fragment.
-
-    At most `MAX_ROWS_BELOW_BEST` fragments are listed under the best one, or all if the path of the note is in
-    `unfolded_paths`. Notes are in the order of their best hits.
-    """
-    groups: dict[str, list[tuple[Hit, int]]] = {}
-    rank = 0
-    for hit in hits:
-        memory = is_memory(hit)
-        rank += not memory
-        groups.setdefault(hit.fragment.id if memory else hit.fragment.path, []).append((hit, 0 if memory else rank))
+def make_rows(hits: Sequence[Hit]) -> tuple[HitRow, ...]:
+    """Return hits and memories as rows, in their order; the hits are counted as ranks."""
     folders = distinguishing_folders(hits)
     rows: list[HitRow] = []
-    for path, group in groups.items():
-        listed = group if path in unfolded_paths else group[: 1 + MAX_ROWS_BELOW_BEST]
-        for position, (hit, hit_rank) in enumerate(listed, start=1):
-            folded = len(group) - position if position == len(listed) else 0
-            rows.append(HitRow(hit, hit_rank, position > 1, folded, folders.get(path, "")))
+    rank, path_above = 0, ""
+    for hit in hits:
+        path, memory = hit.fragment.path, is_memory(hit)
+        rank += not memory
+        rows.append(HitRow(hit, 0 if memory else rank, path == path_above, folders.get(path, "")))
+        path_above = path
     return tuple(rows)
 
 
 def distinguishing_folders(hits: Sequence[Hit]) -> Mapping[str, str]:
     """Return, by path of a note, a name that distinguishes the note from other listed notes of the same title.
 
-    The name is the note's folder, or its path if another of these notes is in the same folder. Notes whose title is
-    unique are left out.
+    The name is the note's folder, or its file name if another of these notes is in the same folder, without what all
+    these names begin with. Notes whose title is unique are left out.
     """
     folders_by_title: dict[str, dict[str, str]] = {}
     for hit in hits:
@@ -88,28 +82,38 @@ def distinguishing_folders(hits: Sequence[Hit]) -> Mapping[str, str]:
     names: dict[str, str] = {}
     for folders in folders_by_title.values():
         if len(folders) > 1:
-            folder_names = list(folders.values())
-            names.update((path, path if folder_names.count(folder) > 1 else folder) for path, folder in folders.items())
+            every = list(folders.values())
+            own = [path.rpartition("/")[2] if every.count(folder) > 1 else folder for path, folder in folders.items()]
+            names.update(zip(folders, _drop_common_start(own), strict=True))
     return names
 
 
-def matched_stop_words(hits: Sequence[Hit]) -> frozenset[str]:
-    """Return the stop words (such as "the") among the matched words of `hits`, ignoring case.
+def _drop_common_start(names: Sequence[str]) -> list[str]:
+    """Return paths or file names with "…" for the folders, or the parts before a dot, that all of them begin with."""
+    separator = "/" if any("/" in name for name in names) else "."
+    parts = [name.split(separator) for name in names]
+    levels = zip(*(each[:-1] for each in parts), strict=False)
+    common = sum(1 for _ in takewhile(lambda level: len(set(level)) == 1, levels))
+    return [f"…{separator.join(each[common:])}" if common else name for name, each in zip(names, parts, strict=True)]
 
-    Returns an empty set if all matched words are stop words, so that these are highlighted then.
+
+def matched_stop_words(query: str, hits: Sequence[Hit]) -> frozenset[str]:
+    """Return the stop words (such as "the") among the words of `query` and the matched words of `hits`, ignoring case.
+
+    Returns an empty set if all of these are stop words, so that they are highlighted then.
     """
     if not hits:
         return frozenset()
     from excerpt.text.words import detect_language, select_stop_words  # takes 20 ms: not before the first frame
 
-    matched: set[str] = set()
+    words = set(re.findall(r"\w+", query.casefold()))
     for hit in hits:
         fragment = hit.fragment
-        matched.update(fragment.text[span.start : span.end].casefold() for span in hit.spans)
+        words.update(fragment.text[span.start : span.end].casefold() for span in hit.spans)
         for name, spans in zip((fragment.title, *fragment.heading_path), hit.named, strict=False):
-            matched.update(name[span.start : span.end].casefold() for span in spans)
+            words.update(name[span.start : span.end].casefold() for span in spans)
     languages = ("en", detect_language(hits[0].fragment.text))
-    return select_stop_words(matched, languages)
+    return select_stop_words(words, languages)
 
 
 def find_successor(selected: Hit, hits: Sequence[Hit]) -> Hit | None:
@@ -126,10 +130,7 @@ def find_successor(selected: Hit, hits: Sequence[Hit]) -> Hit | None:
 
 
 class HitList(RowList):
-    """The list of hits, best first, with memories among the hits.
-
-    A row has two lines, and a third one if other fragments of the note are folded.
-    """
+    """The list of hits, best first, with memories among the hits."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with the list focused")
 
@@ -161,6 +162,8 @@ class HitList(RowList):
     """Ids of the fragments in the pack, marked or not."""
     remembered_ids: reactive[frozenset[str]] = reactive(frozenset(), init=False)
     """Ids of the fragments that are the source of a memory."""
+    has_snippets: var[bool] = var(False, init=False)
+    """Whether a row has a second line, with the best sentence of its fragment."""
 
     class MarkClicked(Message):
         """Sent when the mark of a row is clicked."""
@@ -171,12 +174,12 @@ class HitList(RowList):
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id, classes=classes)
         self.hits: tuple[Hit, ...] = ()
-        """All hits, folded or not, in the order of their ranks."""
         self.rows: tuple[HitRow, ...] = ()
-        self._first_lines: list[int] = [0]
         self._top_score = 0.0
+        """Score of the best hit; 0 if nothing is ranked, as for a query of filters alone."""
+        self._has_dates = False
+        """Whether a note of the hits has a date of creation."""
         self._stop_words: frozenset[str] = frozenset()
-        self._unfolded_paths: frozenset[str] = frozenset()
         # Until the user moves, the best hit is selected, also when it changes.
         self._has_user_moved = False
 
@@ -184,62 +187,50 @@ class HitList(RowList):
     def row_count(self) -> int:
         return len(self.rows)
 
-    def first_line_of(self, row: int) -> int:
-        return self._first_lines[min(row, len(self.rows))]
-
-    def row_at_line(self, line: int) -> int:
-        return bisect_right(self._first_lines, line) - 1
+    @property
+    def row_height(self) -> int:
+        return 2 if self.has_snippets else 1
 
     @property
     def selected(self) -> Hit | None:
         return self.rows[self.cursor].hit if self.rows else None
 
-    # --- rows and folding ---------------------------------------------------------------------------------------------
+    # --- rows ---------------------------------------------------------------------------------------------------------
 
-    def show(self, hits: tuple[Hit, ...], *, is_repeat: bool) -> None:
-        """List the hits. `is_repeat` says that the hits shown before answered the same query.
+    def show(self, hits: tuple[Hit, ...], query: str, *, is_repeat: bool) -> None:
+        """List the hits of `query`. `is_repeat` says that the hits shown before answered the same query.
 
         If so, a hit that the user selected stays selected, at the same place on the screen. If that hit is gone, the
         nearest fragment of its note is selected, else the same row. In all other cases the best hit is selected.
         """
         self._has_user_moved = self._has_user_moved and is_repeat
-        self._unfolded_paths = self._unfolded_paths if is_repeat else frozenset()
-        self.hits, self._stop_words = hits, matched_stop_words(hits)
+        self._stop_words = matched_stop_words(query, hits)
         selected = self.selected
+        self.hits, rows = hits, make_rows(hits)
         if selected is not None and self._has_user_moved:
-            hit = find_successor(selected, hits)
-            if hit is not None:
-                self._list_fragment(hit.fragment.id)
-            else:
-                self._list_rows(group_hits(hits, self._unfolded_paths), self.cursor)
+            successor = find_successor(selected, hits)
+            self._list_rows(rows, next((at for at, hit in enumerate(hits) if hit is successor), self.cursor))
             return
-        rows = group_hits(hits, self._unfolded_paths)
         self._list_rows(rows, next((index for index, row in enumerate(rows) if row.rank), 0))
         self.scroll_to(y=0, animate=False, force=True)
 
-    def _list_fragment(self, fragment_id: str) -> None:
-        """List the rows with the current folding, and select a fragment, unfolding its note if necessary."""
-        rows = group_hits(self.hits, self._unfolded_paths)
-        index = next((number for number, row in enumerate(rows) if row.hit.fragment.id == fragment_id), None)
-        if index is None:
-            self._unfolded_paths |= {hit.fragment.path for hit in self.hits if hit.fragment.id == fragment_id}
-            rows = group_hits(self.hits, self._unfolded_paths)
-            index = next(number for number, row in enumerate(rows) if row.hit.fragment.id == fragment_id)
-        self._list_rows(rows, index)
-
     def _list_rows(self, rows: tuple[HitRow, ...], cursor: int) -> None:
         in_view = self.first_line_of(self.cursor) - self.scroll_offset.y
-        top_score = max((row.hit.score for row in rows if row.rank), default=0.0)
+        ranked = [row.hit for row in rows if row.rank and row.hit.confidence is not None]
+        top_score = max((hit.score for hit in ranked), default=0.0)
+        has_dates = any(row.hit.created is not None for row in rows)
         unchanged = 0
-        if top_score == self._top_score:
+        if (top_score, has_dates) == (self._top_score, self._has_dates):
             unchanged = sum(
                 1 for _ in takewhile(lambda pair: _is_drawn_alike(*pair), zip(self.rows, rows, strict=False))
             )
-        self.rows, self._top_score = rows, top_score
-        self._first_lines = list(accumulate((3 if row.folded_count else 2 for row in rows), initial=0))
+        self.rows, self._top_score, self._has_dates = rows, top_score, has_dates
         self.redraw_rows(cursor, unchanged)
         if self._has_user_moved and self.first_line_of(self.cursor) - self.scroll_offset.y != in_view:
             self.scroll_to(y=self.first_line_of(self.cursor) - in_view, animate=False, force=True)
+
+    def watch_has_snippets(self) -> None:
+        self.redraw_rows(self.cursor)
 
     def watch_cursor(self, old: int, new: int) -> None:
         self._has_user_moved = True
@@ -262,55 +253,11 @@ class HitList(RowList):
     # --- selection, keys, mouse ---------------------------------------------------------------------------------------
 
     def select_fragment(self, fragment_id: str) -> None:
-        """Select a fragment, unfolding its note if necessary; do nothing if the fragment is not among the hits."""
-        index = next((index for index, row in enumerate(self.rows) if row.hit.fragment.id == fragment_id), None)
-        if index is not None:
-            self.cursor = index
-        elif any(hit.fragment.id == fragment_id for hit in self.hits):
-            self._list_fragment(fragment_id)
-            self._post_moved(self.cursor)
-
-    def _post_moved(self, row: int) -> None:
-        """Post `Moved` after the rows have changed: the number of the selected row may be the same as before."""
-        self._has_user_moved = True
-        self.post_message(self.Moved(self, row))
-
-    def action_unfold(self) -> None:
-        """List all fragments of the selected note."""
-        if self.rows:
-            self._unfold(self.cursor)
-
-    def _unfold(self, row: int) -> None:
-        self._unfolded_paths |= {self.rows[row].hit.fragment.path}
-        self._list_fragment(self.rows[self.cursor].hit.fragment.id)
-
-    def action_fold(self) -> None:
-        """Fold the fragments of the selected note; if the note is folded already, select its best fragment."""
-        if not self.rows:
-            return
-        best, path = self.cursor, self.rows[self.cursor].hit.fragment.path
-        while self.rows[best].is_below_best:
-            best -= 1
-        if path not in self._unfolded_paths:
-            self.cursor = best
-            return
-        self._unfolded_paths -= {path}
-        if self.cursor - best <= MAX_ROWS_BELOW_BEST:
-            self._list_fragment(self.rows[self.cursor].hit.fragment.id)
-        else:
-            self._list_fragment(self.rows[best].hit.fragment.id)
-            self._post_moved(best)
+        """Select a fragment; do nothing if the fragment is not among the hits."""
+        self.cursor = next((at for at, hit in enumerate(self.hits) if hit.fragment.id == fragment_id), self.cursor)
 
     def on_click(self, event: events.Click) -> None:
-        """Select the clicked row. A click on the mark also toggles the mark, a double click opens the editor.
-
-        A click on the line "▸ 3 more in this note" unfolds the note instead.
-        """
-        line_number = event.y + self.scroll_offset.y
-        row = self.row_at_line(line_number)
-        if row < self.row_count and line_number - self.first_line_of(row) == self.ROW_HEIGHT:
-            self._unfold(row)
-            return
+        """Select the clicked row. A click on the mark also toggles the mark, a double click opens the editor."""
         super().on_click(event)
         if event.x < _INDENT and self.row_count:
             self.post_message(self.MarkClicked())
@@ -323,21 +270,17 @@ class HitList(RowList):
         hit_row = self.rows[row]
         hit = hit_row.hit
         bar = self.cursor_bar(selected)
-        indent = _INDENT + (_BELOW_BEST_INDENT if hit_row.is_below_best else 0)
         right = self._draw_figures(hit_row, width)
-        left = [bar, *self._draw_rank(hit_row), (" " * (indent - _INDENT), Style.null())]
-        left += self._draw_names(hit_row, width - total_cells(left) - total_cells(right) - 1)
-        text, matches = _cut_snippet(hit, self._spans_to_highlight(hit.fragment.text, hit.spans), width - indent)
-        second: list[StyledPart] = [bar, (" " * (indent - 1), Style.null())]
+        left = [bar, *self._draw_rank(hit_row)]
+        room = width - total_cells(left) - total_cells(right) - 1
+        left += self._draw_names(hit_row, room, has_folder=width >= _MIN_CELLS_FOR_FACTS)
+        first = line(left, right, width, base)
+        if not self.has_snippets:
+            return (first,)
+        text, matches = _cut_snippet(hit, self._spans_to_highlight(hit.fragment.text, hit.spans), width - _INDENT)
+        second: list[StyledPart] = [bar, (" " * (_INDENT - 1), Style.null())]
         second.extend(parts_with_matches(text, matches, self.style_of("hit--heading"), self.style_of("row--match")))
-        lines = [line(left, right, width, base), line(second, (), width, base)]
-        if hit_row.folded_count:
-            folded = (
-                f"{' ' * (_INDENT + _BELOW_BEST_INDENT)}▸ {hit_row.folded_count} more in this note",
-                self.style_of("row--faint"),
-            )
-            lines.append(line((folded,), (), width, self.base_style))
-        return lines
+        return first, line(second, (), width, base)
 
     def _draw_rank(self, row: HitRow) -> list[StyledPart]:
         """Return the rank (for a memory its sign), then the sign for marked, in the pack, or source of a memory."""
@@ -353,51 +296,40 @@ class HitList(RowList):
         rank = (f"{row.rank:>2} ", self.style_of("hit--rank")) if row.rank else (f"{memory[0]:>2} ", memory[1])
         return [rank, sign, (" ", Style.null())]
 
-    def _draw_names(self, row: HitRow, cells: int) -> list[StyledPart]:
+    def _draw_names(self, row: HitRow, cells: int, *, has_folder: bool) -> list[StyledPart]:
         """Return the title and headings of a hit, for an attachment after its kind; for a memory, title and source."""
         hit = row.hit
+        title, soft, match = self.style_of("hit--title"), self.style_of("hit--heading"), self.style_of("row--match")
         if is_memory(hit):
-            parts = (
-                (visible_line(hit.fragment.title), "hit--title"),
-                (_format_memory_source(hit.fragment), "hit--heading"),
-            )
-            return [(text, self.style_of(name)) for text, name in parts]
+            return [(visible_line(hit.fragment.title), title), (_format_memory_source(hit.fragment), soft)]
         names = [(text, self._spans_to_highlight(text, spans)) for text, spans in list_names(hit)]
-        if hit.fragment.kind and not row.is_below_best:
-            kind = (f"{visible_line(hit.fragment.kind)} ", self.style_of("hit--memory"))
-            return [kind, *self._draw_note_names(row, names, cells - total_cells([kind]))]
-        return self._draw_note_names(row, names, cells)
-
-    def _draw_note_names(self, row: HitRow, names: list[tuple[str, list[Span]]], cells: int) -> list[StyledPart]:
-        """Return the title, the folder if it distinguishes the note, and the headings, in at most `cells` cells.
-
-        A row below the best fragment of its note shows only the headings.
-        """
-        title, soft = self.style_of("hit--title"), self.style_of("hit--heading")
-        match = self.style_of("row--match")
-        if row.is_below_best and len(names) > 1:
-            return name_parts(names[1:], cells, soft, soft, match)
-        if row.is_below_best or not row.folder:
-            return name_parts(names, cells, title, soft, match)
-        folder = [(f" in {elide_middle((visible_line(row.folder), ()), cells // 3)[0]}", soft)]
-        if len(names) == 1:
-            return [*name_parts(names, cells - total_cells(folder), title, soft, match), *folder]
-        parts = [
-            *name_parts(names[:1], (cells - total_cells(folder)) // 2, title, soft, match),
-            *folder,
-            (NAME_SEPARATOR, soft),
-        ]
-        return [*parts, *name_parts(names[1:], cells - total_cells(parts), soft, soft, match)]
+        if row.repeats_note and len(names) > 1:
+            headings = shorten_headings(names[1:], cells - _SAME_NOTE_INDENT)
+            return [(" " * _SAME_NOTE_INDENT, soft), *name_parts(headings, soft, soft, match)]
+        kind = f"{visible_line(hit.fragment.kind)} " if hit.fragment.kind else ""
+        folder = f" in {fit(visible_line(row.folder), cells // 3)}" if row.folder and has_folder else ""
+        before, after = (kind, self.style_of("hit--memory")), (folder, soft)
+        first, *others = shorten_names(names, cells - total_cells([before, after]))
+        parts = [before, *name_parts([first], title, soft, match), after]
+        return [*parts, (NAME_SEPARATOR, soft), *name_parts(others, soft, soft, match)] if others else parts
 
     def _draw_figures(self, row: HitRow, width: int) -> list[StyledPart]:
-        """Return a bar for the score relative to the best hit's, the token count, and the age of the note."""
+        """Return the score as a number and as a bar from 0 to the best score, the token count, and the note's age.
+
+        If no hit has a score, or no note a date, that column is left out. A narrow row has only the score.
+        """
         hit, faint = row.hit, self.style_of("row--faint")
-        # A query of filters alone ranks nothing, so no hit has a share.
-        share = hit.score / self._top_score if row.rank and hit.confidence is not None and self._top_score else 0.0
-        figures: list[StyledPart] = [(f" {vertical_bar(share)}", self.style_of("hit--score"))]
-        figures.append((f" {hit.fragment.tokens:>4,}t", faint))
-        if width >= _MIN_CELLS_FOR_AGES:
-            figures.append((f" {format_age(hit.modified, time.time()) if hit.modified else '':>4} ", faint))
+        figures: list[StyledPart] = []
+        if self._top_score > 0:
+            cells = 4 if self.app.size.width >= MIN_COLUMNS_BESIDE else 3
+            is_ranked = row.rank and hit.confidence is not None
+            figures.append((f"{hit.score:.2f} " if is_ranked else " " * 5, faint))
+            bar = horizontal_bar(hit.score / self._top_score if is_ranked else 0.0, cells)
+            figures.append((bar, self.style_of("hit--score")))
+        figures.append((" ", faint))
+        if width >= _MIN_CELLS_FOR_FACTS:
+            age = f"{_format_age(hit.created):>4} " if self._has_dates else ""
+            figures.append((f"{hit.fragment.tokens:>4,}t {age}", faint))
         return figures
 
     def _spans_to_highlight(self, text: str, spans: Sequence[Span]) -> list[Span]:
@@ -407,12 +339,13 @@ class HitList(RowList):
 
 def _is_drawn_alike(old: HitRow, new: HitRow) -> bool:
     """Return whether two rows look the same; hits are compared by identity, because their texts are long."""
-    return old.hit is new.hit and (old.rank, old.is_below_best, old.folded_count, old.folder) == (
-        new.rank,
-        new.is_below_best,
-        new.folded_count,
-        new.folder,
-    )
+    return old.hit is new.hit and (old.rank, old.repeats_note, old.folder) == (new.rank, new.repeats_note, new.folder)
+
+
+def _format_age(created: date | None) -> str:
+    """Return the age of a note, such as `3d`; "" for a note without a date, or with one that is still to come."""
+    age = (date.today() - created).days if created is not None else -1
+    return format_days(age) if age >= 0 else ""
 
 
 def _format_memory_source(fragment: Fragment) -> str:

@@ -121,10 +121,10 @@ def _has_other_first_note(result: Result) -> bool:
     return len(first_notes) > 1
 
 
-def list_title(result: Result | None, correction: str, *, is_lower_bound: bool = False) -> str:
-    """Return the title of the list of hits, with the number of hits if more fragments match than are listed.
+def answer_warning(result: Result | None, correction: str) -> str:
+    """Return a warning about the hits: that none answers the query, or that its strategy found none; "" if neither.
 
-    `is_lower_bound` says that more fragments may match than counted. `correction` is the suggested query, or "".
+    `correction` is the suggested query, or "".
     """
     if result is None or not result.hits:
         return ""
@@ -133,11 +133,23 @@ def list_title(result: Result | None, correction: str, *, is_lower_bound: bool =
             f"did you mean {escape(visible_line(correction))}? {key_sign('complete')} takes it" if correction else ""
         )
         return f"No note answers this; {offer or 'the nearest are below'}"
+    is_fallback = result.requested_strategy not in (Strategy.AUTO, result.strategy)
+    return f"{result.requested_strategy} found nothing" if is_fallback else ""
+
+
+def list_title(result: Result | None, warning: str, *, is_lower_bound: bool = False) -> str:
+    """Return the title of the list of hits, with the number of hits if more fragments match than are listed.
+
+    `is_lower_bound` says that more fragments may match than counted. `warning` is the `answer_warning`.
+    """
+    if result is None or not result.hits:
+        return ""
+    if is_unanswered(result):
+        return warning
     count = len(result.hits)
     more = "+" if is_lower_bound else ""
     title = f"hits · {count} of {result.matched:,}{more}" if result.matched > count else "hits"
-    is_fallback = result.requested_strategy not in (Strategy.AUTO, result.strategy)
-    return f"{title} · {result.requested_strategy} found nothing" if is_fallback else title
+    return f"{title} · {warning}" if warning else title
 
 
 def no_hits_notice(result: Result, build_progress: str, correction: str) -> EmptyState:

@@ -40,7 +40,7 @@ from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.pack.controller import PackController, mark_hit, next_budget
 from excerpt.tui.search.disabled import SearchState, SelectedRowKind, empty_pack_reason, search_disabled_reason
 from excerpt.tui.search.hit_list import HitList
-from excerpt.tui.search.notices import is_unanswered, list_offers, list_title, no_hits_notice
+from excerpt.tui.search.notices import answer_warning, is_unanswered, list_offers, list_title, no_hits_notice
 from excerpt.tui.search.query_bar import AnswerStatus, QueryBar, QueryMenu, QueryStatus
 from excerpt.tui.search.query_history import QueryStore
 
@@ -68,10 +68,12 @@ _MENU_ACTIONS = frozenset({"move", "mark", "edit", "back"})
 """Actions whose keys control the menu of the query bar instead while that menu is open."""
 
 
+_MIN_ROWS_FOR_SNIPPETS = 30
+"""Minimum rows of the terminal for a list with a title, and with the snippet of a hit on a second line."""
 _MIN_SIDE_HEIGHT_SHARE = 0.65
 """Minimum share of the height, 0 to 1, for the side panel below the list.
 
-It applies to the views why, related notes and map, which need more room than a passage.
+It applies to a list of one-line rows, and to the views why, related notes and map, which need more room than a passage.
 """
 
 
@@ -87,13 +89,14 @@ class SearchPane(Vertical):
     DEFAULT_CSS = """
     SearchPane {
         #body { height: 1fr; }
-        #found { height: 1fr; border-top: solid $border-blurred; border-title-color: $text-soft; }
-        #found:focus-within { border-top: solid $accent; border-title-color: $accent; }
+        #found { height: 1fr; border-title-color: $text-soft; }
+        #found.-titled { border-top: solid $border-blurred; }
+        #found.-titled:focus-within { border-top: solid $accent; border-title-color: $accent; }
         #found.-unanswered {
             border-title-color: $warning;
             HitList > .hit--title { text-style: none; color: $text-soft; }
             HitList > .hit--heading, HitList > .hit--score { color: $text-faint; }
-            HitList > .row--match { color: $text-soft; background: $background 0%; text-style: none; }
+            HitList > .row--match { color: $text-soft; text-style: none; }
         }
         #hits { height: 1fr; }
         #before { height: 1; padding: 0 1; color: $accent; display: none; }
@@ -180,10 +183,22 @@ class SearchPane(Vertical):
         yield PackBar(id="pack")
 
     def on_mount(self) -> None:
+        self._hits.has_snippets = self._is_tall
         self._bar.status.strategy = self.strategy
         self._show_choices()
         self.query_one(Split).share = self.share
         self._show_result()
+
+    @property
+    def _is_tall(self) -> bool:
+        """Whether there is room for the title of the list and for snippets."""
+        return self.app.size.height >= _MIN_ROWS_FOR_SNIPPETS
+
+    def on_resize(self) -> None:
+        """Show or hide the title of the list and the snippets, as the height of the terminal allows."""
+        self._hits.has_snippets = self._is_tall
+        self._show_title()
+        self._fit_side_height()
 
     async def mount_panels(self) -> None:
         """Mount the side panel and the pack panel, which the first frame does not show, and search."""
@@ -196,6 +211,7 @@ class SearchPane(Vertical):
         self.query_one(Split).show_context()
         self.is_populated = True
         self._show_choices()
+        self._fit_side_height()
         self.search()
 
     # --- widgets and selection ----------------------------------------------------------------------------------------
@@ -341,7 +357,7 @@ class SearchPane(Vertical):
             self.result = None
             self._ask_pack()
             return
-        visible_rows = self.size.height // self._hits.ROW_HEIGHT
+        visible_rows = self.size.height // self._hits.row_height
         from excerpt.tui.questions import AskSearch
 
         question = AskSearch(query, self.strategy, self._hit_limit, visible_rows)
@@ -448,7 +464,7 @@ class SearchPane(Vertical):
             self._refresh_keys()
 
     def _show_result(self) -> None:
-        """Show the number and confidence of the hits in the query bar and in the title of the list.
+        """Show the number and confidence of the hits in the query bar and above the list.
 
         If there are no hits, a notice that says so replaces the list.
         """
@@ -458,12 +474,7 @@ class SearchPane(Vertical):
         self._show_earlier_count()
         notice.display = not self._hits.display
         self._show_side()
-        frame = self.query_one("#found")
-        frame.set_class(is_unanswered(result), "-unanswered")
-        title = list_title(result, self._corrected_query, is_lower_bound=not self._has_files)
-        if frame.border_title != title:
-            # Setting the title redraws the whole pane.
-            frame.border_title = title
+        self._show_title()
         bar.answered_query = result.query if result is not None and result.hits else ""
         if result is None:
             bar.status.answer = None
@@ -480,6 +491,17 @@ class SearchPane(Vertical):
         if not result.hits:
             notice.empty_state = no_hits_notice(result, self.progress, self._corrected_query)
 
+    def _show_title(self) -> None:
+        """Show the title of the list; in a low terminal only if it warns, since the query bar counts the hits."""
+        frame, result = self.query_one("#found"), self.result
+        warning = answer_warning(result, self._corrected_query)
+        frame.set_class(is_unanswered(result), "-unanswered")
+        frame.set_class(self._is_tall or bool(warning), "-titled")
+        title = list_title(result, warning, is_lower_bound=not self._has_files)
+        if frame.border_title != title:
+            # Setting the title redraws the whole pane.
+            frame.border_title = title
+
     def _show_side(self) -> None:
         """Show the side panel if there are hits, or if its view is the map, which needs no query."""
         shows_map = self.is_populated and self.side.view == "map" and self._split.context
@@ -493,7 +515,8 @@ class SearchPane(Vertical):
         """List the hits, with memories among them; `is_repeat` says that the same query was answered again."""
         if self.result is None:
             self.memories.clear_hits()
-        self._hits.show(self.memories.merge_rows(self._result_hits), is_repeat=is_repeat)
+        hits = self.memories.merge_rows(self._result_hits)
+        self._hits.show(hits, self._answered_query, is_repeat=is_repeat)
 
     # --- the selection ------------------------------------------------------------------------------------------------
 
@@ -574,14 +597,14 @@ class SearchPane(Vertical):
         bar.pack_settings, bar.mark_count, bar.order_name = self.pack.pack_settings, len(choices.marks), self.pack.order
 
     def _show_earlier_count(self) -> None:
-        """Show above the list how many marked fragments are not listed."""
-        line, count = self.query_one("#before", Static), len(self.pack.earlier_or_unlisted_marks)
-        line.display = count > 0 and self._hits.display
-        if count:
-            shows, drops = key_sign("show-earlier"), key_sign("drop-earlier")
-            marks = format_count(count, "earlier mark")
-            them = "it" if count == 1 else "them"
-            text = f"● {marks} not in this list: {shows} shows {them}, {drops} drops {them}"
+        """Show above the list how many marks are of an earlier session, or of fragments that are not listed."""
+        line, marks = self.query_one("#before", Static), self.pack.earlier_or_unlisted_marks
+        line.display = bool(marks) and self._hits.display
+        if marks:
+            is_new = any(mark.fragment_id in self.pack.choices.marked_ids for mark in marks)
+            where = "not in this list" if is_new else "from last time"
+            keys = f"{key_sign('show-earlier')} {'show' if is_new else 'add'}, {key_sign('drop-earlier')} clear"
+            text = f"● {format_count(len(marks), 'mark')} {where}: {keys}"
             if line.content != text:
                 line.update(text)
 
@@ -861,9 +884,14 @@ class SearchPane(Vertical):
 
     def on_side_panel_content_changed(self) -> None:
         """Update the minimum height and the keys for the passage or view that the side panel shows now."""
-        # Why, related notes and map need more room below the list than a passage.
-        self._split.min_second_share = 0.0 if self.side.view == "passage" else _MIN_SIDE_HEIGHT_SHARE
+        self._fit_side_height()
         self._refresh_keys()
+
+    def _fit_side_height(self) -> None:
+        """Set the minimum height of the panels below the list."""
+        if self.is_populated:
+            needs_little = self._hits.has_snippets and self.side.view == "passage"
+            self._split.min_second_share = 0.0 if needs_little else _MIN_SIDE_HEIGHT_SHARE
 
     # --- one fragment or memory ---------------------------------------------------------------------------------------
 
