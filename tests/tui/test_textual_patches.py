@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from rich.color import Color, ColorSystem
 from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
@@ -14,7 +15,7 @@ from textual.strip import Strip
 
 from excerpt.settings import Settings
 from excerpt.tui.search.query_bar import QueryInput
-from excerpt.tui.textual_patches import ChangedCellsUpdate, DirtyRegionCompositor, TerminalContent
+from excerpt.tui.textual_patches import ChangedCellsUpdate, DirtyRegionCompositor, TerminalContent, limit_colours
 from tests.tui.driver import ScriptedApp, until
 from tests.tui.terminal import TerminalApp, differences
 
@@ -115,3 +116,21 @@ def test_what_was_sent_is_forgotten_where_another_part_covers_it() -> None:
     sent.record_part(0, 0, line)
     sent.record_part(0, 1, cover)
     assert sent.record_part(0, 0, line) is None
+
+
+@pytest.mark.parametrize(("colour", "number"), [("#252b38", 235), ("#13151a", 233), ("#f1efe9", 255)])
+def test_a_dark_slate_and_a_warm_white_are_greys_among_256_colours(colour: str, number: int) -> None:
+    limited = limit_colours(Style(bgcolor=colour), ColorSystem.EIGHT_BIT).bgcolor
+    assert limited is not None
+    assert limited.number == number
+
+
+def test_a_colour_stays_one_among_256_colours() -> None:
+    limited = limit_colours(Style(color="#7fb4ff", bold=True), ColorSystem.EIGHT_BIT)
+    assert limited == Style(color=Color.from_ansi(111), bold=True)
+
+
+def test_the_terminals_own_colours_and_those_of_a_terminal_with_all_are_not_changed() -> None:
+    own, slate = Style(color="default", bgcolor="red"), Style(bgcolor="#252b38")
+    assert limit_colours(own, ColorSystem.EIGHT_BIT) == own
+    assert limit_colours(slate, ColorSystem.TRUECOLOR) == slate
