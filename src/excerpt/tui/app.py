@@ -159,9 +159,9 @@ class ExcerptApp(App[None], inherit_bindings=False):
         self.set_keymap(to_textual_keymap(keymap))
         use_keymap(keymap)
         self._themes = ThemeController(user_paths.config / "themes")
-        self._default_theme = DARK_THEME
+        self._background_theme = DARK_THEME
         """The theme that fits the terminal's background, which is used if none is set."""
-        self._show_first_theme(settings.screen.theme or self._default_theme)
+        self._show_first_theme(settings.screen.theme or self._background_theme)
         patch_parser()
         self._terminal_content = TerminalContent()
         self._ascii_filter = AsciiFilter()
@@ -310,12 +310,12 @@ class ExcerptApp(App[None], inherit_bindings=False):
     @on(BackgroundReported)
     def _handle_background(self, message: BackgroundReported) -> None:
         """Use the light or the dark default theme, as the terminal's background is, unless a theme is set."""
-        self._default_theme = DARK_THEME if message.colour.brightness < 0.5 else LIGHT_THEME
-        if not self._settings.screen.theme and self.theme != self._default_theme:
-            if self._default_theme not in self.available_themes:
-                theme, _ = self._themes.load_first(self._default_theme, self.available_themes)
+        self._background_theme = DARK_THEME if message.colour.brightness < 0.5 else LIGHT_THEME
+        if not self._settings.screen.theme and self.theme != self._background_theme:
+            if self._background_theme not in self.available_themes:
+                theme, _ = self._themes.load_first(self._background_theme, self.available_themes)
                 self.register_theme(theme)
-            self.theme = self._default_theme
+            self.theme = self._background_theme
 
     async def _load_themes(self) -> None:
         """Load all other themes, show the problems in one toast, and begin to watch the current theme's file."""
@@ -415,7 +415,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
             use_keymap(keymap)
             self._settings_problems += problems
             self._show_problems()
-        theme = new.theme or self._default_theme
+        theme = new.theme or self._background_theme
         if old.theme != new.theme and theme in self.available_themes:
             self.theme = theme
             self._ask_background()

@@ -17,7 +17,7 @@ from excerpt.tui.search.query_bar import QueryBar, QuerySpan, QueryStatus
 from excerpt.tui.settings.themes import find_theme_files, load_theme
 from excerpt.tui.textual_patches import limit_colours
 from tests.tui.contrast import READABLE, Pair, contrast, drawn_pairs, probe
-from tests.tui.driver import ScriptedApp, open_index, press, screen_of, settle, until
+from tests.tui.driver import ScriptedApp, press, screen_of, settle, show_start_list, until
 
 SHIPPED = {name: load_theme(file) for name, file in find_theme_files(Path("no own ones")).items()}
 SAFE = ("contrast-dark", "contrast-light")
@@ -84,7 +84,10 @@ async def enter_query(pilot: Pilot[None], query: str) -> None:
 
 async def show_everything(pilot: Pilot[None], looker: Looker) -> None:
     """Show lists, context, panels, dialogs, tabs and toasts: everything with its own colours."""
-    await open_index(pilot)
+    await show_start_list(pilot)
+    await press(pilot, "down")
+    looker.look()
+    await pilot.press("escape")
     await enter_query(pilot, "sync conflict")
     looker.look()
     await pilot.press("tab")
