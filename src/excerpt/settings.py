@@ -161,7 +161,7 @@ class MemorySettings:
 class ScreenSettings:
     """How the app looks, its keys, and the programs that it opens."""
 
-    theme: str = setting("excerpt-dark", "The colours: a theme, or a file in themes/ beside the settings.")
+    theme: str = setting("", "The colours: a theme, or a file in themes/; if empty, dark or light as the terminal is.")
     editor: str = setting("", "Command that enter runs, as nvim or code -w; if empty, $VISUAL, then $EDITOR.")
     viewers: dict[str, str] = field(
         default_factory=dict,

@@ -26,6 +26,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from excerpt.errors import ExcerptError
+from excerpt.insight.notes import DatedNote
 from excerpt.insight.overview_parts import Overview, SourceLocation
 from excerpt.insight.render import render_markdown
 from excerpt.insight.suggest import Completion, Direction, Suggestion
@@ -66,12 +67,14 @@ from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.search.preview import Preview
 from excerpt.tui.search.side_panel import PanelView, SidePanel
+from excerpt.tui.search.start_list import AskNewestNotes, AskStaleMemories, StartList
 from excerpt.tui.search.strategies import AskStrategies
 from excerpt.tui.search.why_view import AskWhy
 from excerpt.tui.session import Session
 from tests.pack.vaults import Vault
 from tests.tui.examples import (
     GARDEN,
+    NEWEST_NOTES,
     OVERVIEW,
     STATUS,
     SYNC_NOTES,
@@ -285,6 +288,7 @@ class ScriptedEngine(EngineWorker):
         super().__init__(vault, user_paths, Settings(), loop)
         self._requests = SynchronousRequests("engine", loop)
         self.notes = Vault({**SYNC_NOTES, **GARDEN}, "o200k")
+        self.newest_notes: tuple[DatedNote, ...] = ()
         self.topic = ""
 
     def start(self) -> None:
@@ -370,6 +374,10 @@ class ScriptedEngine(EngineWorker):
                 narrower = Suggestion(Direction.NARROWER, "tag:sync", f"tag:sync {query}", 2)
                 wider = Suggestion(Direction.WIDER, "or [bold]同步", f"{query} | [bold]同步", 14)
                 return narrower, wider
+            case AskNewestNotes():
+                return self.newest_notes
+            case AskStaleMemories(memories=memories):
+                return tuple(check for check in check_sources(memories, self.notes).values() if check.is_stale)
             case AskCorrection(query=query):
                 return query.replace("konflict", "conflict") if "konflict" in query else ""
             case AskStrategies(query=query):
@@ -462,6 +470,19 @@ async def show_results(pilot: AppPilot) -> None:
     """Search the fictitious vault for `sync conflict`."""
     await open_index(pilot)
     await type_query(pilot, "sync conflict")
+
+
+async def show_start_list(pilot: AppPilot) -> StartList:
+    """Show the start list of the fictitious vault, with the newest notes, and return it."""
+    await open_index(pilot)
+    engine, rows = screen_of(pilot.app).index.engine, screen_of(pilot.app).query_one(StartList)
+    assert isinstance(engine, ScriptedEngine)
+    engine.newest_notes = NEWEST_NOTES
+    pane_of(pilot.app).repeat_requests()
+    await until_answered(pilot)
+    await until(pilot, lambda: any(row.path for row in rows.rows) and rows.size.height > 1, "the start list")
+    await pilot.pause()
+    return rows
 
 
 # --- without a screen -------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from excerpt.insight.facet_map import Branch, VaultMap
+from excerpt.insight.notes import DatedNote
 from excerpt.insight.overview_parts import (
     DistinctiveLabel,
     KeyPassage,
@@ -477,6 +478,16 @@ OVERVIEW = Overview(
 )
 """An overview with every kind of line, markup and escape codes in names, and a share too small to show."""
 
+
+# --- the start list ---------------------------------------------------------------------------------------------------
+
+NEWEST_NOTES = (
+    DatedNote("Hostile [bold]x.md", "[/red] conflict", date(2026, 3, 2)),
+    DatedNote("Kitchen.md", "Kitchen", date(2026, 3, 1)),
+    DatedNote("同步/冲突.md", "同步冲突", date(2026, 2, 27)),
+    DatedNote("Merging.md", "Merging", date(2025, 12, 31)),
+    DatedNote("Sync/Conflicts.md", "Conflicts", date(2024, 4, 5)),
+)
 
 # --- the status of memories -------------------------------------------------------------------------------------------
 

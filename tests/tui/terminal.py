@@ -14,6 +14,7 @@ from textual.geometry import Region
 from textual.strip import Strip
 
 from excerpt.settings import Settings
+from excerpt.tui.textual_patches import limit_colours
 from tests.tui.driver import ScriptedApp
 
 Cells = list[list[pyte.screens.Char]]
@@ -76,7 +77,8 @@ class TerminalApp(ScriptedApp):
         for y, line in enumerate(self.whole()):
             written.append(Control.move_to(0, y).segment.text)
             for text, style, _ in (segment for part in line.values() if part for segment in part):
-                written.append(f"\x1b[0;{Strip.render_ansi(style or Style.null(), colours)}m{text}")
+                shown = limit_colours(style or Style.null(), colours)
+                written.append(f"\x1b[0;{Strip.render_ansi(shown, colours)}m{text}")
         whole = pyte.Screen(*self.size_now)
         pyte.Stream(whole).feed("".join(written).replace("[0;m", "[0m"))
         return _cells(whole)

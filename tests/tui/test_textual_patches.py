@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from rich.color import Color, ColorSystem
 from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
+from textual import constants
 from textual._compositor import ChopsUpdate, LayoutUpdate
+from textual._xterm_parser import XTermParser
 from textual.geometry import Region
 from textual.strip import Strip
 
 from excerpt.settings import Settings
 from excerpt.tui.search.query_bar import QueryInput
-from excerpt.tui.textual_patches import ChangedCellsUpdate, DirtyRegionCompositor, TerminalContent
+from excerpt.tui.textual_patches import (
+    BackgroundReported,
+    ChangedCellsUpdate,
+    DirtyRegionCompositor,
+    TerminalContent,
+    expect_background_report,
+    limit_colours,
+    patch_parser,
+)
 from tests.tui.driver import ScriptedApp, until
 from tests.tui.terminal import TerminalApp, differences
 
@@ -115,3 +127,86 @@ def test_what_was_sent_is_forgotten_where_another_part_covers_it() -> None:
     sent.record_part(0, 0, line)
     sent.record_part(0, 1, cover)
     assert sent.record_part(0, 0, line) is None
+
+
+@pytest.mark.parametrize(("colour", "number"), [("#252b38", 235), ("#13151a", 233), ("#f1efe9", 255)])
+def test_a_dark_slate_and_a_warm_white_are_greys_among_256_colours(colour: str, number: int) -> None:
+    limited = limit_colours(Style(bgcolor=colour), ColorSystem.EIGHT_BIT).bgcolor
+    assert limited is not None
+    assert limited.number == number
+
+
+def test_a_colour_stays_one_among_256_colours() -> None:
+    limited = limit_colours(Style(color="#7fb4ff", bold=True), ColorSystem.EIGHT_BIT)
+    assert limited == Style(color=Color.from_ansi(111), bold=True)
+
+
+def test_the_terminals_own_colours_and_those_of_a_terminal_with_all_are_not_changed() -> None:
+    own, slate = Style(color="default", bgcolor="red"), Style(bgcolor="#252b38")
+    assert limit_colours(own, ColorSystem.EIGHT_BIT) == own
+    assert limit_colours(slate, ColorSystem.TRUECOLOR) == slate
+
+
+# --- reports of the background colour ---------------------------------------------------------------------------------
+
+WHITE_REPORT = "\x1b]11;rgb:ffff/ffff/ffff\x1b\\"
+
+
+@pytest.fixture
+def parser(monkeypatch: pytest.MonkeyPatch) -> Iterator[XTermParser]:
+    """Return a patched parser whose clock stands still."""
+    patch_parser()
+    monkeypatch.setattr("textual._parser.get_time", lambda: 0.0)
+    yield XTermParser()
+    expect_background_report(is_expected=False)
+
+
+def _read(parser: XTermParser, *reads: str) -> list[str]:
+    """Return the keys and the background colours that the parser reads."""
+    tokens = [token for text in reads for token in parser.feed(text)]
+    return [token.colour.hex if isinstance(token, BackgroundReported) else token.key for token in tokens]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        WHITE_REPORT,
+        "\x1b]11;rgb:ffff/ffff/ffff\x07",
+        "\x1b]11;rgb:ff/ff/ff\x07",
+        "\x1b]11;rgba:ffff/ffff/ffff/ffff\x1b\\",
+    ],
+)
+def test_a_report_of_the_background_among_typed_keys_types_nothing(parser: XTermParser, report: str) -> None:
+    assert _read(parser, f"a{report}b\x1b[A") == ["a", "#FFFFFF", "b", "up"]
+
+
+@pytest.mark.parametrize("at", range(1, len(WHITE_REPORT)))
+def test_a_report_that_is_divided_between_two_reads_types_nothing(parser: XTermParser, at: int) -> None:
+    assert _read(parser, f"a{WHITE_REPORT[:at]}", f"{WHITE_REPORT[at:]}b") == ["a", "#FFFFFF", "b"]
+
+
+@pytest.mark.parametrize("at", range(1, len(WHITE_REPORT)))
+def test_a_report_that_a_slow_line_divides_types_nothing(
+    parser: XTermParser, at: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expect_background_report(is_expected=True)
+    first = _read(parser, f"a{WHITE_REPORT[:at]}")
+    monkeypatch.setattr("textual._parser.get_time", lambda: 0.4)
+    assert not list(parser.tick())
+    assert [*first, *_read(parser, f"{WHITE_REPORT[at:]}b")] == ["a", "#FFFFFF", "b"]
+
+
+def test_a_report_that_cannot_be_read_types_nothing(parser: XTermParser) -> None:
+    assert _read(parser, "a\x1b]11;rgb:ff\x1b\\b") == ["a", "b"]
+
+
+def test_after_a_report_that_is_cut_off_keys_are_read_again(parser: XTermParser) -> None:
+    assert _read(parser, "\x1b]11;rgb:ffff/\x1b[A", "no") == ["up", "n", "o"]
+
+
+def test_escape_is_read_as_soon_as_before_once_no_report_is_expected(parser: XTermParser) -> None:
+    before = constants.ESCAPE_DELAY
+    expect_background_report(is_expected=True)
+    assert before < constants.ESCAPE_DELAY
+    _read(parser, WHITE_REPORT)
+    assert before == constants.ESCAPE_DELAY

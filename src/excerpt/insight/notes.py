@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
+from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
 from rapidfuzz import process
 
+from excerpt.corpus.facets import UNKNOWN_DAY
 from excerpt.corpus.interface import Corpus
 from excerpt.corpus.links import has_other_suffix
 from excerpt.errors import NotFoundError
 from excerpt.json_forms import dataclass_to_json
 from excerpt.locations import locations_overlap
 from excerpt.model import Section
+from excerpt.search.ranking import is_bulk_change
 from excerpt.text.display import format_count
 from excerpt.text.frontmatter import read_frontmatter
 from excerpt.text.tokens import open_tokenizer
@@ -298,3 +303,42 @@ def _find_first_text_line(text: Sequence[str], skipped_lines: int) -> int:
 def _split_lines(text: str) -> list[str]:
     """Return the lines of a note's text; a line feed at the end does not begin another line."""
     return text.removesuffix("\n").split("\n") if text else []
+
+
+# --- the newest notes -------------------------------------------------------------------------------------------------
+
+_DAY_SECONDS = 86_400
+_EPOCH = date(1970, 1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class DatedNote:
+    """A note with its `day`: the date that it gives itself, else the day of its file's last change, in local time."""
+
+    path: str
+    title: str
+    day: date
+
+
+def list_newest_notes(snapshot: Corpus, limit: int, today: date) -> tuple[DatedNote, ...]:
+    """Return at most `limit` notes, newest day first, ties by the time of the file's last change.
+
+    A note that dates itself after `today`, as a plan does, has the day of its file. Days of files do not count if a
+    copy or checkout set them. Attachments are left out.
+    """
+    facets = snapshot.facets
+    seconds, days = facets.modified // 10**9, facets.created
+    is_dated = (days != UNKNOWN_DAY) & (days <= (today - _EPOCH).days)
+    days = np.where(is_dated, days, (seconds + time.localtime().tm_gmtoff) // _DAY_SECONDS)
+    numbers = np.lexsort((-seconds, -days))
+    if len(numbers) and is_bulk_change(facets.modified):
+        numbers = numbers[is_dated[numbers]]
+    return tuple(islice(_list_dated_notes(snapshot, numbers.tolist(), days.tolist()), limit))
+
+
+def _list_dated_notes(snapshot: Corpus, numbers: Sequence[int], days: Sequence[int]) -> Iterator[DatedNote]:
+    paths = snapshot.note_paths()
+    for number in numbers:
+        info = snapshot.note_info(paths[number])
+        if not info.kind:
+            yield DatedNote(paths[number], info.title, _EPOCH + timedelta(days=days[number]))

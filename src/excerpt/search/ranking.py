@@ -68,14 +68,14 @@ def score_recency(modified_ns: Times, now_ns: int, half_life_days: float = HALF_
     `modified_ns` are the modification times, in nanoseconds since 1970. Return 0 for all notes if nearly all have the
     same time, as after a checkout or copy.
     """
-    if not len(modified_ns) or _is_bulk_change(modified_ns):
+    if not len(modified_ns) or is_bulk_change(modified_ns):
         return np.zeros(len(modified_ns), np.float32)
     # As floats, since the difference of two 64-bit times may need more than 64 bits.
     age = np.maximum(float(now_ns) - modified_ns.astype(np.float64), 0) / (half_life_days * DAY_NS)
     return np.exp2(-age).astype(np.float32)
 
 
-def _is_bulk_change(modified_ns: Times) -> bool:
+def is_bulk_change(modified_ns: Times) -> bool:
     """Return whether more than BULK_SHARE of the times are within one span of BULK_SPAN_NS."""
     times = np.sort(modified_ns)
     ends = np.searchsorted(times, times + BULK_SPAN_NS, side="right")

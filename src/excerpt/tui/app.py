@@ -50,8 +50,23 @@ from excerpt.tui.key_table import DIALOG_BINDING_IDS
 from excerpt.tui.keymap import use_keymap, validate_keymap
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.session import NEW_SESSION, load_session
-from excerpt.tui.settings.themes import DARK_DEFAULTS, LIGHT_DEFAULTS, TEXTUAL_CSS, ThemeController, save_theme
-from excerpt.tui.textual_patches import ChangedCellsUpdate, TerminalContent, patch_alt_keys
+from excerpt.tui.settings.themes import (
+    DARK_DEFAULTS,
+    DARK_THEME,
+    LIGHT_DEFAULTS,
+    LIGHT_THEME,
+    TEXTUAL_CSS,
+    ThemeController,
+    save_theme,
+)
+from excerpt.tui.textual_patches import (
+    BACKGROUND_QUESTION,
+    BackgroundReported,
+    ChangedCellsUpdate,
+    TerminalContent,
+    expect_background_report,
+    patch_parser,
+)
 
 if TYPE_CHECKING:
     from excerpt.tui.vault_chooser import PreparedVault
@@ -74,6 +89,8 @@ action's message reaches the screen, and in the third its handler runs.
 """
 _REASON_SECONDS = 3.0
 """Seconds for which the reason for a disabled action is shown; meanwhile the same reason is not shown again."""
+_REPORT_SECONDS = 2.0
+"""Seconds after which a terminal that has not reported its background is taken to be unable to."""
 _THEME_POLL_SECONDS = 1.0
 """Seconds between checks whether the file of the current theme has changed."""
 
@@ -142,8 +159,10 @@ class ExcerptApp(App[None], inherit_bindings=False):
         self.set_keymap(to_textual_keymap(keymap))
         use_keymap(keymap)
         self._themes = ThemeController(user_paths.config / "themes")
-        self._show_first_theme(settings.screen.theme)
-        patch_alt_keys()
+        self._background_theme = DARK_THEME
+        """The theme that fits the terminal's background, which is used if none is set."""
+        self._show_first_theme(settings.screen.theme or self._background_theme)
+        patch_parser()
         self._terminal_content = TerminalContent()
         self._ascii_filter = AsciiFilter()
         self._control_filter = ControlCharacterFilter()
@@ -177,8 +196,10 @@ class ExcerptApp(App[None], inherit_bindings=False):
     def on_ready(self) -> None:
         """Show the vault chooser or the start messages, and load the other themes, after the first frame.
 
+        The terminal is asked for its background first, so that its theme is shown soon.
         Problems in the settings are shown when the themes are loaded, in one toast.
         """
+        self._ask_background()
         self._show_start_messages()
         self.run_worker(self._load_themes(), group="themes")
 
@@ -271,6 +292,30 @@ class ExcerptApp(App[None], inherit_bindings=False):
         classes = {f"-theme-{theme.name}": True, "-dark-mode": theme.dark, "-light-mode": not theme.dark}
         self.update_classes(classes, update=False)
         self.stylesheet.set_variables(self.get_css_variables())
+
+    def _ask_background(self) -> None:
+        """Ask the terminal for its background colour if no theme is set; `_handle_background` uses the answer.
+
+        A terminal may never answer. That of Windows is not asked, nor the console of Linux, which takes the question
+        for a colour.
+        """
+        driver = self._driver
+        if self._settings.screen.theme or driver is None or driver.is_headless:
+            return
+        if sys.platform != "win32" and self._shell_environment.get("TERM") != "linux":
+            expect_background_report(is_expected=True)
+            self.set_timer(_REPORT_SECONDS, partial(expect_background_report, is_expected=False))
+            driver.write(BACKGROUND_QUESTION)
+
+    @on(BackgroundReported)
+    def _handle_background(self, message: BackgroundReported) -> None:
+        """Use the light or the dark default theme, as the terminal's background is, unless a theme is set."""
+        self._background_theme = DARK_THEME if message.colour.brightness < 0.5 else LIGHT_THEME
+        if not self._settings.screen.theme and self.theme != self._background_theme:
+            if self._background_theme not in self.available_themes:
+                theme, _ = self._themes.load_first(self._background_theme, self.available_themes)
+                self.register_theme(theme)
+            self.theme = self._background_theme
 
     async def _load_themes(self) -> None:
         """Load all other themes, show the problems in one toast, and begin to watch the current theme's file."""
@@ -370,8 +415,10 @@ class ExcerptApp(App[None], inherit_bindings=False):
             use_keymap(keymap)
             self._settings_problems += problems
             self._show_problems()
-        if old.theme != new.theme and new.theme in self.available_themes:
-            self.theme = new.theme
+        theme = new.theme or self._background_theme
+        if old.theme != new.theme and theme in self.available_themes:
+            self.theme = theme
+            self._ask_background()
         elif old.theme != new.theme:
             self.notify(
                 f"There is no theme called {new.theme}. The theme stays {self.theme}.",

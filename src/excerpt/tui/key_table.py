@@ -298,6 +298,8 @@ HIT_ACTIONS = frozenset(key.action for key in SEARCH_KEYS if key.acts_on_hit)
 
 HIT_LIST_KEYS: Sequence[KeyBinding] = list_movement_keys("list", "fragment")
 
+START_LIST_KEYS: Sequence[KeyBinding] = list_movement_keys("start", "row")
+
 PASSAGE_KEYS: Sequence[KeyBinding] = (
     KeyBinding("context-link", "l", "next_link", "link", "Go to the next link; enter follows it", in_footer=True),
     KeyBinding("context-return", "backspace", "come_back", "go back", "Go back from a link", in_footer=True),
@@ -479,6 +481,7 @@ CONTEXTS: Mapping[str, Sequence[KeyBinding]] = {  # bindings by the name of thei
     "Search": SEARCH_KEYS,
     "The query's menu": QUERY_MENU_KEYS,
     "Search, with the list focused": HIT_LIST_KEYS,
+    "Search, with the start list focused": START_LIST_KEYS,
     "Search, with the passage focused": PASSAGE_KEYS,
     "Search, with the pack focused": PACK_PANEL_KEYS,
     "Search, with related notes focused": RELATED_NOTES_KEYS,

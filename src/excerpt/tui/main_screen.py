@@ -43,6 +43,7 @@ from excerpt.tui.messages import (
     MarksChanged,
     MemoryEditRequested,
     MemoryFileRequested,
+    MemoryShowRequested,
     ObsidianRequested,
     PaneLeft,
     RememberRequested,
@@ -612,6 +613,12 @@ class MainScreen(LowLatencyScreen):
     @on(MemoryEditRequested)
     def _handle_memory_edit_request(self, message: MemoryEditRequested) -> None:
         self.app.push_screen(*self.memories.make_edit_form(message.memory))
+
+    @on(MemoryShowRequested)
+    def _handle_memory_show_request(self, message: MemoryShowRequested) -> None:
+        self.action_show_tab("memory")
+        for pane in self._memory_panes():
+            pane.reload(message.memory_id)
 
     @on(MemoryFileRequested)
     def _handle_memory_file_request(self, message: MemoryFileRequested) -> None:

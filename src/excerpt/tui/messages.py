@@ -198,6 +198,13 @@ class MemoryFileRequested(Message):
 
 
 @dataclass
+class MemoryShowRequested(Message):
+    """Request to show the Memory tab and select a memory there."""
+
+    memory_id: str
+
+
+@dataclass
 class MemoryEditRequested(Message):
     """Request to open a memory in the form that changes it."""
 

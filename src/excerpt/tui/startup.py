@@ -42,6 +42,7 @@ FIRST_QUERY_MODULES = (
     "excerpt.tui.pack.panel",
     "excerpt.tui.search.preview",
     "excerpt.tui.search.side_panel",
+    "excerpt.tui.search.start_list",
     "excerpt.tui.insight.related",
 )
 """Modules that the first query needs, for the list, the panels and the questions to the engine."""

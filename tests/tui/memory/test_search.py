@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -104,21 +103,14 @@ async def test_what_was_found_before_stands_first_where_the_settings_say_so(
         assert not is_memory(rows.selected), "the cursor stays on the best hit"
 
 
-async def test_nothing_of_the_memories_is_touched_before_a_search_is_answered(
+async def test_memories_are_not_indexed_before_a_search_is_answered(
     app: ExcerptApp, vault: Path, user_paths: Paths, store: MemoryStore
 ) -> None:
-    before = set(threading.enumerate())
-
-    def threads() -> list[threading.Thread]:
-        return [thread for thread in threading.enumerate() if thread.name == "memories" and thread not in before]
-
     async with app.run_test() as pilot:
         await until_index(pilot)
-        await pilot.pause()
-        assert not threads()
+        await until_answered(pilot)
         assert not user_paths.memory_index_folder(vault).exists()
         await search_and_wait(pilot, "red lentils with cumin")
-        assert threads()
         assert user_paths.memory_index_folder(vault).exists()
     assert "excerpt.memory.recall" in sys.modules
 

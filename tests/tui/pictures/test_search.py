@@ -20,6 +20,7 @@ from tests.tui.driver import (
     screen_of,
     settle,
     show_results,
+    show_start_list,
     type_query,
     until,
 )
@@ -152,6 +153,19 @@ async def test_hits_with_marks_and_memories(pictures: Pictures, memories: Path) 
     async def steps(pilot: Pilot[None]) -> None:
         await show_results(pilot)
         await until(pilot, lambda: bool(hit_list_of(pilot.app).remembered_ids), "the badge")
+
+    await pictures(themed_app(memories), steps)
+
+
+async def test_without_a_query(pictures: Pictures, memories: Path) -> None:
+    """Show recent queries, a memory whose source changed, and the newest notes, with the memory selected."""
+    file = Paths(memories, memories, memories, memories / "state").history_file(VAULT)
+    for query in ("sync conflict", "how do I keep what two devices wrote into one note", "[bold]同步 冲突 path:同步/"):
+        add_query(file, query)
+
+    async def steps(pilot: Pilot[None]) -> None:
+        await show_start_list(pilot)
+        await press(pilot, "down", "G", *["up"] * 5)
 
     await pictures(themed_app(memories), steps)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from rich.color import ColorSystem
+from rich.style import Style
 from textual.color import Color
 from textual.pilot import Pilot
 from textual.screen import ModalScreen
@@ -13,8 +15,9 @@ from textual.widgets._toast import Toast
 
 from excerpt.tui.search.query_bar import QueryBar, QuerySpan, QueryStatus
 from excerpt.tui.settings.themes import find_theme_files, load_theme
+from excerpt.tui.textual_patches import limit_colours
 from tests.tui.contrast import READABLE, Pair, contrast, drawn_pairs, probe
-from tests.tui.driver import ScriptedApp, open_index, press, screen_of, settle, until
+from tests.tui.driver import ScriptedApp, press, screen_of, settle, show_start_list, until
 
 SHIPPED = {name: load_theme(file) for name, file in find_theme_files(Path("no own ones")).items()}
 SAFE = ("contrast-dark", "contrast-light")
@@ -33,6 +36,21 @@ def test_the_line_above_the_pane_that_has_the_focus_is_told_from_others_without_
     assert theme.accent
     greys = [Color.parse(colour).monochrome for colour in (theme.accent, theme.variables["border-blurred"])]
     assert contrast(*greys) >= 3
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_with_256_colours_the_selected_row_is_seen_and_can_be_read(name: str) -> None:
+    theme = SHIPPED[name]
+    colours = {**theme.to_color_system().generate(), **theme.variables}
+
+    def drawn(variable: str) -> Color:
+        style = limit_colours(Style(color=Color.parse(colours[variable]).rich_color), ColorSystem.EIGHT_BIT)
+        assert style.color is not None
+        return Color(*style.color.get_truecolor())
+
+    assert drawn("surface-active") != drawn("background")
+    for text in ("foreground", "text-soft", "text-faint"):
+        assert contrast(drawn(text), drawn("surface-active")) >= READABLE, text
 
 
 class Looker:
@@ -67,7 +85,10 @@ async def enter_query(pilot: Pilot[None], query: str) -> None:
 
 async def show_everything(pilot: Pilot[None], looker: Looker) -> None:
     """Show lists, context, panels, dialogs, tabs and toasts: everything with its own colours."""
-    await open_index(pilot)
+    await show_start_list(pilot)
+    await press(pilot, "down")
+    looker.look()
+    await pilot.press("escape")
     await enter_query(pilot, "sync conflict")
     looker.look()
     await pilot.press("tab")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,8 +16,10 @@ from excerpt.settings import Paths, ScreenSettings, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.settings.theme_picker import ThemeList, ThemePicker
 from excerpt.tui.settings.themes import ThemeController, find_theme_files, load_theme
+from excerpt.tui.textual_patches import BACKGROUND_QUESTION, BackgroundReported, expect_background_report
 from tests.tui.contrast import READABLE, contrast
 from tests.tui.driver import ScriptedApp, screen_of, until
+from tests.tui.terminal import TerminalApp
 
 SHIPPED = find_theme_files(Path("no own themes"))
 
@@ -178,3 +181,63 @@ def test_good_and_bad_can_be_told_apart_with_every_kind_of_colour_vision(name: s
         bad = seen_by(kind, Color.parse(other))
         apart = sum((a - b) ** 2 for a, b in zip(good.rgb, bad.rgb, strict=True)) ** 0.5
         assert apart > 60, (name, kind, other, apart)
+
+
+# --- the terminal's background ----------------------------------------------------------------------------------------
+
+
+class AskedApp(TerminalApp):
+    """An app on an emulated terminal that keeps what was written to it."""
+
+    def __init__(self, data: Path, settings: Settings) -> None:
+        super().__init__(data, settings, (80, 24))
+        self.written = ""
+
+    def write(self, data: str) -> None:
+        self.written += data
+        super().write(data)
+
+
+@pytest.fixture(autouse=True)
+def usual_escape_delay() -> Iterator[None]:
+    yield
+    expect_background_report(is_expected=False)
+
+
+async def test_the_terminal_is_asked_for_its_background_after_the_first_frame(tmp_path: Path, home: Path) -> None:
+    app = AskedApp(tmp_path, Settings())
+    async with app.run_test(size=app.size_now, headless=False) as pilot:
+        await until(pilot, lambda: BACKGROUND_QUESTION in app.written, "the question")
+        assert "quit" in app.written.partition(BACKGROUND_QUESTION)[0]
+
+
+@pytest.mark.parametrize(
+    ("background", "theme"), [("#ffffff", "excerpt-light"), ("#fdf6e3", "excerpt-light"), ("#002b36", "excerpt-dark")]
+)
+async def test_the_background_of_the_terminal_chooses_the_theme(
+    scripted: ScriptedApp, background: str, theme: str
+) -> None:
+    async with scripted.run_test() as pilot:
+        scripted.post_message(BackgroundReported(Color.parse(background)))
+        await pilot.pause()
+        assert scripted.theme == theme
+        assert scripted.screen.styles.background == Color.parse(scripted.current_theme.background or "")
+
+
+async def test_a_theme_that_is_set_is_kept_and_the_terminal_not_asked(tmp_path: Path, home: Path) -> None:
+    app = AskedApp(tmp_path, Settings(screen=ScreenSettings(theme="harbour")))
+    async with app.run_test(size=app.size_now, headless=False) as pilot:
+        await until(pilot, lambda: "phosphor" in app.available_themes, "the themes")
+        app.post_message(BackgroundReported(Color.parse("#ffffff")))
+        await pilot.pause()
+        assert app.theme == "harbour"
+        assert BACKGROUND_QUESTION not in app.written
+
+
+async def test_the_theme_of_the_terminal_is_used_again_once_no_theme_is_set(tmp_path: Path) -> None:
+    app = ScriptedApp(tmp_path, Settings(screen=ScreenSettings(theme="harbour")))
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: "phosphor" in app.available_themes, "the themes")
+        app.post_message(BackgroundReported(Color.parse("#ffffff")))
+        app.call_later(app.use_settings, Settings())
+        await until(pilot, lambda: app.theme == "excerpt-light", "the light theme")

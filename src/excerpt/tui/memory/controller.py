@@ -167,8 +167,8 @@ class AskBadges:
 class RecallController:
     """Controls memories in the Search tab: where they are shown, which match the query, and badges on fragments.
 
-    Memories are requested only after a search was answered or a memory was marked for the pack. `on_found` is called
-    with the memories that were found, `on_change` after the badges have changed.
+    Memories that match are requested only after a search was answered, or a memory was marked for the pack. `on_found`
+    is called with the memories that were found, `on_change` after the badges have changed.
     """
 
     def __init__(
@@ -219,6 +219,11 @@ class RecallController:
         query = "" if self.placement is MemoryPlacement.OFF else query
         if query or _marked_memory_ids(marks):
             self._memories.find(query, self._on_found)
+
+    def request_all(self) -> None:
+        """Request all memories, of which none matches, because there is no query."""
+        if self.placement is not MemoryPlacement.OFF:
+            self._memories.find("", self._on_found)
 
     def store_answer(self, answer: FoundMemories, *, has_hit_list: bool) -> None:
         """Store the memories that were found. Without a list of hits (`has_hit_list`), none of them are shown."""

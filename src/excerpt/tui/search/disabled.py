@@ -30,7 +30,8 @@ class SearchState:
     `row_kind`: kind of the hit that keys apply to. `has_marks`: a fragment is marked for the pack. `has_pack`: there is
     a pack to copy, or one is being built. `can_undo` and `can_redo`: a choice for the pack can be undone or redone.
     `has_earlier_marks`: there are marks of fragments that are not listed. `has_no_answer`: the pack is empty because
-    no hit is likely to answer. `is_in_panel`: the pack panel has the focus and has rows.
+    no hit is likely to answer. `is_in_panel`: the pack panel has the focus and has rows. `is_on_start_row`: the start
+    list has the focus.
     """
 
     has_query: bool = False
@@ -45,6 +46,7 @@ class SearchState:
     has_earlier_marks: bool = False
     has_no_answer: bool = False
     is_in_panel: bool = False
+    is_on_start_row: bool = False
     selection: PackPanelSelection | None = None
     """The selected row of the pack panel."""
     has_correction: bool = False
@@ -64,7 +66,9 @@ def search_disabled_reason(action: str, state: SearchState, parameters: tuple[ob
     """
     if state.is_on_name and action in HIT_ACTIONS:
         return "" if action == "edit" else "The name of a note is selected, not a passage."
-    applies_elsewhere = (state.is_in_panel and action in _PANEL_ACTIONS) or (state.has_correction and action == "edit")
+    applies_elsewhere = (state.is_in_panel and action in _PANEL_ACTIONS) or (
+        action == "edit" and (state.has_correction or state.is_on_start_row)
+    )
     needs_row = action in HIT_ACTIONS or parameters == ("why",)
     if needs_row and state.row_kind is SelectedRowKind.NOTHING and not applies_elsewhere:
         return "This query has no hits." if state.has_query else "Nothing is listed yet: type a query first."

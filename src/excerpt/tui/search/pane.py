@@ -33,6 +33,7 @@ from excerpt.tui.messages import (
     Location,
     MarksChanged,
     MemoryEditRequested,
+    MemoryShowRequested,
     ObsidianRequested,
     RememberRequested,
 )
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from excerpt.tui.pack.packer import Packer
     from excerpt.tui.pack.panel import PackPanel
     from excerpt.tui.search.side_panel import SidePanel
+    from excerpt.tui.search.start_list import StartController, StartList
     from excerpt.tui.search.strategies import StrategyChoice
 
 _HIT_ACTIONS = HIT_ACTIONS | {"move", "remember", "show_view", "mark_nearest"}
@@ -98,7 +100,8 @@ class SearchPane(Vertical):
             HitList > .hit--heading, HitList > .hit--score { color: $text-faint; }
             HitList > .row--match { color: $text-soft; text-style: none; }
         }
-        #hits { height: 1fr; }
+        #hits, #start { height: 1fr; }
+        #found.-start #notice { height: auto; max-height: 60%; padding: 1 2; }
         #before { height: 1; padding: 0 1; color: $accent; display: none; }
         #packed {
             display: none;
@@ -122,9 +125,11 @@ class SearchPane(Vertical):
     """Progress of the index build; "" while none is running."""
 
     is_populated = False
-    """Whether the side panel and the pack panel are mounted, which happens after the first frame."""
+    """Whether the start list, the side panel and the pack panel are mounted, which happens after the first frame."""
     side: SidePanel
     pack_panel: PackPanel
+    start: StartController
+    start_list: StartList
 
     def __init__(
         self,
@@ -201,10 +206,15 @@ class SearchPane(Vertical):
         self._fit_side_height()
 
     async def mount_panels(self) -> None:
-        """Mount the side panel and the pack panel, which the first frame does not show, and search."""
+        """Mount the start list and both panels, which the first frame does not show, and search."""
         from excerpt.tui.pack.panel import PackPanel
         from excerpt.tui.search.side_panel import SidePanel
+        from excerpt.tui.search.start_list import StartController, StartList
 
+        self.start = StartController(self._engine, on_change=self._show_start)
+        self.start_list = StartList(self.start, id="start")
+        self.start_list.display = False
+        await self.query_one("#found").mount(self.start_list)
         self.side = SidePanel(self._engine, query=lambda: self.query_text, set_query=self._bar.set_query, id="side")
         self.pack_panel = PackPanel(self.pack, self._apply_decision, id="packed", classes="panel")
         await self.query_one("#aside").mount(self.side, self.pack_panel)
@@ -232,6 +242,10 @@ class SearchPane(Vertical):
     def query_text(self) -> str:
         """The query as typed."""
         return self._bar.text
+
+    @property
+    def _has_query(self) -> bool:
+        return bool(self.query_text.strip())
 
     @property
     def selected(self) -> Hit | None:
@@ -276,13 +290,16 @@ class SearchPane(Vertical):
     async def open_query_store(self, store: QueryStore) -> None:
         """Store queries in `store` from now on, and load the history from it."""
         await self._bar.queries.open_store(store)
+        self._ask_start()
 
     def repeat_requests(self) -> None:
         """Repeat the requests for the hits and the pack, because the index has changed."""
-        if self.query_text.strip():
+        if self._has_query:
             self._bar.ask_interpretation()
             self.search()
-        elif self.pack.choices.marks:
+            return
+        self._ask_start()
+        if self.pack.choices.marks:
             self._ask_pack()
 
     def retry_missing_marks(self) -> None:
@@ -291,8 +308,11 @@ class SearchPane(Vertical):
             self._ask_pack()
 
     def ask_memories(self) -> None:
-        """Request the memories that match the query of the result shown."""
-        self.memories.request_memories(self._answered_query, self.pack.choices.marks)
+        """Request the memories that match the query of the result shown; all memories for an empty query."""
+        if self._has_query:
+            self.memories.request_memories(self._answered_query, self.pack.choices.marks)
+        else:
+            self.memories.request_all()
 
     @property
     def scope(self) -> Scope:
@@ -356,6 +376,7 @@ class SearchPane(Vertical):
             self._end_search()
             self.result = None
             self._ask_pack()
+            self._ask_start()
             return
         visible_rows = self.size.height // self._hits.row_height
         from excerpt.tui.questions import AskSearch
@@ -366,6 +387,13 @@ class SearchPane(Vertical):
         )
         if not self._busy_timer.is_pending and not self._bar.status.busy:
             self._busy_timer.schedule(_BUSY_AFTER_SECONDS, self._show_busy)
+
+    def _ask_start(self) -> None:
+        """Request the rows of the start list if there is no query. Sources are checked only in an open index."""
+        if self.is_populated and not self._has_query:
+            self.start.request(self._bar.queries.history.queries)
+            if self._engine.is_open:
+                self.ask_memories()
 
     def _show_busy(self) -> None:
         self._bar.status.busy = "searching…"
@@ -473,6 +501,7 @@ class SearchPane(Vertical):
         self._hits.display = bool(result and result.hits)
         self._show_earlier_count()
         notice.display = not self._hits.display
+        self._show_start()
         self._show_side()
         self._show_title()
         bar.answered_query = result.query if result is not None and result.hits else ""
@@ -501,6 +530,18 @@ class SearchPane(Vertical):
         if frame.border_title != title:
             # Setting the title redraws the whole pane.
             frame.border_title = title
+
+    def _show_start(self) -> None:
+        """Show the start list below the notice until there is a query, if the list has rows."""
+        if not self.is_populated:
+            return
+        rows = self.start_list
+        is_shown = self.result is None and self._search_error is None and bool(self.start.rows(room=1))
+        if rows.has_focus and not is_shown:
+            self._bar.field.focus()
+        rows.display = is_shown
+        self.query_one("#found").set_class(is_shown, "-start")
+        rows.update_rows()
 
     def _show_side(self) -> None:
         """Show the side panel if there are hits, or if its view is the map, which needs no query."""
@@ -556,6 +597,8 @@ class SearchPane(Vertical):
         listed = self.result is not None
         changes = listed and bool(answer.hits or self.memories.has_memories)
         self.memories.store_answer(answer, has_hit_list=listed)
+        if not self._has_query:
+            self.start.check_memories(answer.memories)
         if changes:
             selected = self.selected
             self._show_rows(is_repeat=True)
@@ -922,6 +965,8 @@ class SearchPane(Vertical):
         hit, memory = self._target_hit, self._target_memory
         if self.pack_panel.has_focus:
             self._preview_panel_row()
+        elif self.start_list.has_focus:
+            self._use_start_row()
         elif self.side.has_focus_within and self.side.handle_enter():
             return
         elif memory is not None:
@@ -936,6 +981,19 @@ class SearchPane(Vertical):
             self.post_message(EditRequested(hit.fragment.path, line, hit.fragment.id, place=hit.fragment.place))
         elif self._corrected_query:
             self._bar.set_query(self._corrected_query)
+
+    def _use_start_row(self) -> None:
+        """Run the query, show the memory or open the note of the start list's selected row."""
+        row = self.start_list.selected
+        if row is None:
+            return
+        if row.query:
+            self._bar.field.focus()
+            self._bar.set_query(row.query)
+        elif row.memory_id:
+            self.post_message(MemoryShowRequested(row.memory_id))
+        else:
+            self.post_message(EditRequested(row.path, 1))
 
     def action_obsidian(self) -> None:
         """Open the note of the selected hit or of the side panel's passage in Obsidian."""
@@ -1059,8 +1117,20 @@ class SearchPane(Vertical):
             return
         if self.side.has_focus_within:
             self.side.move(rows)
+        elif self.start_list.display and not self.pack_panel.has_focus:
+            self._move_in_start_list(rows)
         else:
             (self.pack_panel if self.pack_panel.has_focus else self._hits).move(rows)
+
+    def _move_in_start_list(self, rows: int) -> None:
+        """Move the cursor of the start list; from the query go down into the list, from its first row up out of it."""
+        if not self.start_list.has_focus:
+            if rows > 0:
+                self.start_list.focus()
+        elif rows < 0 and not self.start_list.cursor:
+            self._bar.field.focus()
+        else:
+            self.start_list.move(rows)
 
     def action_focus_query(self) -> None:
         self._split.prefers_context = False
@@ -1068,9 +1138,8 @@ class SearchPane(Vertical):
 
     def action_pane(self) -> None:
         chain = self.screen.focus_chain  # also contains widgets that are not laid out yet
-        panes = [
-            pane for pane in (self._bar.field, self._hits, self.side.focus_target, self.pack_panel) if pane in chain
-        ]
+        every = self._bar.field, self._hits, self.start_list, self.side.focus_target, self.pack_panel
+        panes = [pane for pane in every if pane in chain]
         if panes:  # empty while the tab is being removed
             index = next((i for i, pane in enumerate(panes) if pane.has_focus), -1)
             self.screen.set_focus(panes[(index + 1) % len(panes)])
@@ -1116,7 +1185,7 @@ class SearchPane(Vertical):
             self.refresh_bindings()
 
     def _search_state(self) -> SearchState:
-        typed = bool(self.query_text.strip())
+        typed = self._has_query
         if not self.is_populated:
             return SearchState(has_query=typed, has_files=self._has_files)
         hit, panel = self._target_hit, self.pack_panel
@@ -1138,6 +1207,7 @@ class SearchPane(Vertical):
             has_earlier_marks=bool(self.pack.earlier_or_unlisted_marks),
             has_no_answer=self.is_up_to_date and self.pack.has_no_answer,
             is_in_panel=panel.has_focus and panel.row_count > 0,
+            is_on_start_row=self.start_list.has_focus,
             selection=panel.selection,
             has_correction=bool(self._corrected_query),
         )

@@ -22,7 +22,8 @@ from excerpt.state_files import read_text
 
 _PACKAGE_FOLDER = Path(__file__).parents[1] / "themes"
 _SOURCE_FOLDER = Path(__file__).parents[4] / "themes"
-_DEFAULT_THEME = "excerpt-dark"
+DARK_THEME, LIGHT_THEME = "excerpt-dark", "excerpt-light"
+"""The themes for terminals with a dark and with a light background, of which one is used if no theme is set."""
 
 DARK_DEFAULTS = {
     "text-soft": "#a3a9b6",
@@ -167,9 +168,7 @@ class ThemeController:
                 problems = [str(error)]
         elif name not in registered_themes:
             problems = [f"There is no theme called {name}."]
-        return registered_themes[name] if name in registered_themes else load_theme(
-            self._files[_DEFAULT_THEME]
-        ), problems
+        return registered_themes[name] if name in registered_themes else load_theme(self._files[DARK_THEME]), problems
 
     def load_others(self, known_names: Collection[str]) -> tuple[list[Theme], list[str]]:
         """Return the themes of all files but those in `known_names`, and one sentence for each problem.

@@ -1,0 +1,196 @@
+"""The start list, shown while there is no query: recent queries, memories with a changed source, the newest notes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.style import Style
+from textual import events
+from textual.binding import BindingType
+from textual.strip import Strip
+
+from excerpt.text.display import visible_line
+from excerpt.tui.active_keys import bindings
+from excerpt.tui.common.row_list import RowList
+from excerpt.tui.common.strips import line
+from excerpt.tui.engine_worker import QuestionQueue
+from excerpt.tui.request_thread import Priority
+
+if TYPE_CHECKING:
+    from excerpt.insight.notes import DatedNote
+    from excerpt.memory.stale import SourceCheck
+    from excerpt.model import Memory
+    from excerpt.search.engine import Engine
+
+_QUERIES, _MEMORIES, _NOTES = "recent queries", "changed memories", "newest notes"
+"""The names of the parts, in their order."""
+MAX_ROWS = 5
+"""Maximum number of rows of each part."""
+_PART_CELLS = 18
+"""Width in cells of the column with the names of the parts."""
+_CHECK_BATCH = 8
+"""Maximum number of sources that one question checks, in about 2 ms, so that it delays no search."""
+_MAX_CHECKED = 200
+"""Maximum number of sources that are checked, those of the newest memories."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartRow:
+    """A row of the start list. Of `query`, `memory_id` and `path` it has the one that enter runs or opens."""
+
+    part: str
+    text: str
+    detail: str = ""
+    query: str = ""
+    memory_id: str = ""
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AskNewestNotes:
+    """Question for the newest notes, at most `limit`, in 0.2 s for 10,000 notes and so not before a search."""
+
+    kind: ClassVar[str] = "newest"
+    priority: ClassVar[Priority] = Priority.UPKEEP
+    limit: int
+
+    def answer(self, engine: Engine) -> tuple[DatedNote, ...]:
+        from datetime import date
+
+        from excerpt.insight.notes import list_newest_notes
+
+        return list_newest_notes(engine.snapshot, self.limit, date.today())
+
+
+@dataclass(frozen=True, slots=True)
+class AskStaleMemories:
+    """Question for those of `memories` whose source has changed or is gone."""
+
+    kind: ClassVar[str] = "stale_memories"
+    priority: ClassVar[Priority] = Priority.UPKEEP
+    memories: Sequence[Memory]
+
+    def answer(self, engine: Engine) -> tuple[SourceCheck, ...]:
+        from excerpt.memory.stale import check_source
+
+        checks = (check_source(memory, engine.snapshot) for memory in self.memories)
+        return tuple(check for check in checks if check.is_stale)
+
+
+class StartController:
+    """Collects the rows of the start list. `on_change` is called when they have changed."""
+
+    def __init__(self, engine: QuestionQueue, *, on_change: Callable[[], object]) -> None:
+        self._engine = engine
+        self._on_change = on_change
+        self._parts: dict[str, tuple[StartRow, ...]] = dict.fromkeys((_QUERIES, _MEMORIES, _NOTES), ())
+        self._unchecked: list[Memory] = []
+        self._stale: list[StartRow] = []
+
+    def rows(self, room: int) -> tuple[StartRow, ...]:
+        """Return the rows: at most `MAX_ROWS` of each part, and not more than `room` if each part then has a row."""
+        parts = [part for part in self._parts.values() if part]
+        counts = [1] * len(parts)
+        for _ in range(MAX_ROWS - 1):
+            for index, part in enumerate(parts):
+                if sum(counts) < room and counts[index] < len(part):
+                    counts[index] += 1
+        return tuple(row for part, count in zip(parts, counts, strict=True) for row in part[:count])
+
+    def request(self, queries: Sequence[str]) -> None:
+        """Show these recent queries, the newest first, and request the newest notes."""
+        self._store(_QUERIES, [StartRow(_QUERIES, query, query=query) for query in queries[:MAX_ROWS]])
+        self._engine.ask(AskNewestNotes(MAX_ROWS), self._store_notes)
+
+    def check_memories(self, memories: Sequence[Memory]) -> None:
+        """Request which of all `memories` have a changed source. Until it is known, the previous ones stay."""
+        newest = sorted(memories, key=lambda memory: memory.created, reverse=True)
+        self._unchecked = [memory for memory in newest if memory.source is not None][:_MAX_CHECKED]
+        self._stale = []
+        self._engine.cancel("stale_memories")
+        self._check_next()
+
+    def _check_next(self) -> None:
+        if self._unchecked and len(self._stale) < MAX_ROWS:
+            batch, self._unchecked = self._unchecked[:_CHECK_BATCH], self._unchecked[_CHECK_BATCH:]
+            self._engine.ask(AskStaleMemories(tuple(batch)), self._add_stale)
+        else:
+            self._store(_MEMORIES, self._stale[:MAX_ROWS])
+
+    def _add_stale(self, checks: Sequence[SourceCheck]) -> None:
+        for check in checks:
+            text = check.memory.text.strip().partition("\n")[0]
+            self._stale.append(StartRow(_MEMORIES, text, f"source {check.kind}", memory_id=check.memory.id))
+        self._check_next()
+
+    def _store_notes(self, notes: Sequence[DatedNote]) -> None:
+        self._store(
+            _NOTES,
+            [StartRow(_NOTES, note.title, note.day.isoformat(), path=note.path) for note in notes],
+        )
+
+    def _store(self, part: str, rows: Sequence[StartRow]) -> None:
+        if self._parts[part] != tuple(rows):
+            self._parts[part] = tuple(rows)
+            self._on_change()
+
+
+class StartList(RowList):
+    """The start list: as many rows as fit. Its cursor is drawn only while it has the focus."""
+
+    ROW_HEIGHT = 1
+    BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with the start list focused")
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"start--part"}
+
+    DEFAULT_CSS = """
+    StartList > .start--part { color: $text-soft; text-style: bold; }
+    """
+
+    def __init__(self, start: StartController, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id)
+        self._start = start
+        self.rows: tuple[StartRow, ...] = ()
+
+    @property
+    def row_count(self) -> int:
+        return len(self.rows)
+
+    @property
+    def selected(self) -> StartRow | None:
+        return self.rows[self.cursor] if self.rows else None
+
+    def update_rows(self) -> None:
+        """List the rows of the controller that fit, with the cursor on the same row if that is listed."""
+        selected, rows = self.selected, self._start.rows(self.size.height)
+        if rows != self.rows:
+            self.rows = rows
+            self.redraw_rows(rows.index(selected) if selected in rows else 0)
+
+    def on_resize(self) -> None:
+        super().on_resize()
+        self.update_rows()
+
+    def on_focus(self) -> None:
+        self.redraw_row(self.cursor)
+
+    def on_blur(self) -> None:
+        self.redraw_row(self.cursor)
+
+    def on_click(self, event: events.Click) -> None:
+        """Select the clicked row. A click on a query also runs it; a double click opens a memory or a note."""
+        super().on_click(event)
+        is_on_row = self.row_at_line(event.y + self.scroll_offset.y) < self.row_count
+        if self.selected is not None and is_on_row and (self.selected.query or event.chain == 2):
+            self.call_next(self.app.run_action, "edit", self.query_ancestor("SearchPane"))
+
+    def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
+        shown = self.rows[row]
+        if selected and not self.has_focus:
+            selected, base = False, self.base_style
+        is_first = not row or self.rows[row - 1].part != shown.part
+        part = f" {shown.part if is_first else '':<{_PART_CELLS}}", self.style_of("start--part")
+        left = [self.cursor_bar(selected), part, (visible_line(shown.text), Style.null())]
+        return (line(left, [(f"{shown.detail} ", self.style_of("row--faint"))], width, base),)

@@ -1,0 +1,210 @@
+"""Tests of the start list: what it has, how many rows, and what its keys do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from excerpt.insight.notes import DatedNote
+from excerpt.memory.stale import SourceCheck, SourceStatus
+from excerpt.memory.store import MemoryStore
+from excerpt.model import Memory, Source
+from excerpt.tui.main_screen import MainScreen
+from excerpt.tui.memory.pane import MemoryList
+from excerpt.tui.messages import EditRequested
+from excerpt.tui.search.query_history import add_query
+from excerpt.tui.search.start_list import MAX_ROWS, StartController, StartList
+from tests.tui.driver import (
+    ManualEngine,
+    ScriptedApp,
+    drawn_lines,
+    drawn_text,
+    open_index,
+    pane_of,
+    press,
+    screen_of,
+    show_start_list,
+    type_query,
+    until,
+)
+from tests.tui.examples import NEWEST_NOTES, VAULT
+
+# --- without a screen -------------------------------------------------------------------------------------------------
+
+
+def make_controller() -> tuple[StartController, ManualEngine]:
+    engine = ManualEngine()
+    return StartController(engine, on_change=lambda: None), engine
+
+
+def texts(controller: StartController, room: int = 100) -> list[str]:
+    return [row.text for row in controller.rows(room)]
+
+
+def make_memory(number: int) -> Memory:
+    source = Source("Sync/Conflicts.md", 8, 8, "", ())
+    return Memory(f"id-{number}", f"finding {number}\nmore", (), "", f"2026-03-{number + 1:02}T09:00:00Z", "", source)
+
+
+def check(memories: Sequence[Memory], *stale: int) -> tuple[SourceCheck, ...]:
+    return tuple(SourceCheck(SourceStatus.CHANGED, each) for each in memories if int(each.id[3:]) in stale)
+
+
+def test_a_part_without_rows_is_left_out() -> None:
+    controller, engine = make_controller()
+    controller.request(())
+    assert texts(controller) == []
+    engine.answer("newest", (DatedNote("a.md", "A", date(2026, 3, 1)),))
+    assert [(row.part, row.text, row.detail) for row in controller.rows(9)] == [("newest notes", "A", "2026-03-01")]
+
+
+def test_each_part_has_five_rows_at_most_and_an_equal_share_of_a_small_place() -> None:
+    controller, engine = make_controller()
+    controller.request([f"query {number}" for number in range(9)])
+    engine.answer("newest", NEWEST_NOTES)
+    assert len(texts(controller)) == 2 * MAX_ROWS
+    assert texts(controller, room=3) == ["query 0", "query 1", NEWEST_NOTES[0].title]
+    assert texts(controller, room=0) == ["query 0", NEWEST_NOTES[0].title]
+
+
+def test_sources_are_checked_a_few_at_a_time_those_of_the_newest_memories_first() -> None:
+    controller, engine = make_controller()
+    memories = [make_memory(number) for number in range(20)]
+    controller.check_memories(memories)
+    asked = engine.questions["stale_memories"].memories
+    assert [each.id for each in asked] == [f"id-{number}" for number in range(19, 11, -1)]
+    while "stale_memories" in engine.questions:
+        asked = engine.questions["stale_memories"].memories
+        engine.answer("stale_memories", check(asked, 3, 15))
+    assert texts(controller) == ["finding 15", "finding 3"]
+
+
+def test_no_more_sources_are_checked_than_are_listed() -> None:
+    controller, engine = make_controller()
+    controller.check_memories([make_memory(number) for number in range(20)])
+    engine.answer("stale_memories", check(engine.questions["stale_memories"].memories, *range(20)))
+    assert not engine.questions
+    assert len(texts(controller)) == MAX_ROWS
+
+
+def test_the_known_memories_stay_until_the_new_checks_are_known() -> None:
+    controller, engine = make_controller()
+    memories = [make_memory(0)]
+    controller.check_memories(memories)
+    engine.answer("stale_memories", check(memories, 0))
+    controller.check_memories(memories)
+    assert texts(controller) == ["finding 0"]
+    engine.answer("stale_memories", ())
+    assert texts(controller) == []
+
+
+# --- on the screen ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def started(scripted: ScriptedApp) -> ScriptedApp:
+    """Return an app with two recent queries, a memory whose source changed, and five notes."""
+    add_query(scripted.scripted_places.history_file(VAULT), "lentil soup")
+    add_query(scripted.scripted_places.history_file(VAULT), "sync [conflict]")
+    source = Source("Sync/Conflicts.md", 8, 8, "", ("Conflicts",))
+    MemoryStore(scripted.scripted_places.memory_folder(VAULT)).remember("The newer one is kept.", source=source)
+    return scripted
+
+
+async def test_with_no_query_recent_queries_changed_memories_and_new_notes_are_listed(started: ScriptedApp) -> None:
+    async with started.run_test(size=(80, 24)) as pilot:
+        rows = await show_start_list(pilot)
+        lines = [line.strip() for line in drawn_lines(rows)]
+        assert "recent queries    sync [conflict]" in lines[0]
+        assert lines[1] == "lentil soup"
+        assert lines[2].startswith("changed memories  The newer one is kept.")
+        assert lines[2].endswith("source changed")
+        assert lines[3].startswith("newest notes      [/red] conflict")
+        assert "Search 171 notes" in drawn_text(started)
+
+
+async def test_down_goes_into_the_list_and_up_from_its_first_row_back_to_the_query(started: ScriptedApp) -> None:
+    async with started.run_test(size=(80, 24)) as pilot:
+        rows = await show_start_list(pilot)
+        field = pane_of(started).query_one("#query")
+        await press(pilot, "down")
+        assert (rows.has_focus, rows.cursor) == (True, 0)
+        assert drawn_lines(rows)[0].startswith("▌")
+        await press(pilot, "down", "j", "up", "k")
+        assert (rows.has_focus, rows.cursor) == (True, 0)
+        await press(pilot, "up")
+        assert field.has_focus
+        assert not drawn_lines(rows)[0].startswith("▌")
+
+
+async def test_enter_runs_a_recent_query_and_letters_are_typed_into_it(started: ScriptedApp) -> None:
+    async with started.run_test(size=(80, 24)) as pilot:
+        rows = await show_start_list(pilot)
+        await press(pilot, "down", "down", "enter")
+        assert pane_of(started).query_text == "lentil soup"
+        assert not rows.display
+        await press(pilot, "s")
+        assert pane_of(started).query_text == "lentil soups"
+
+
+async def test_a_click_runs_a_recent_query(started: ScriptedApp) -> None:
+    async with started.run_test(size=(80, 24)) as pilot:
+        await show_start_list(pilot)
+        await pilot.click(StartList, offset=(25, 1))
+        await until(pilot, lambda: pane_of(started).query_text == "lentil soup", "the query")
+
+
+async def test_enter_shows_a_changed_memory_in_its_tab(started: ScriptedApp) -> None:
+    async with started.run_test(size=(80, 24)) as pilot:
+        await show_start_list(pilot)
+        await press(pilot, "down", "down", "down", "enter")
+        memories = screen_of(started).query_one(MemoryList)
+        await until(pilot, lambda: memories.selected is not None, "the memory")
+        assert memories.selected is not None
+        assert memories.selected.text.strip() == "The newer one is kept."
+
+
+async def test_enter_opens_a_note(started: ScriptedApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+
+    def open_file(_screen: MainScreen, _file: Path, message: EditRequested) -> bool:
+        opened.append(message.path)
+        return True
+
+    monkeypatch.setattr(MainScreen, "_open_file", open_file)
+    monkeypatch.setattr(MainScreen, "_find_note_file", lambda screen, path: Path(path))
+    async with started.run_test(size=(80, 24)) as pilot:
+        await show_start_list(pilot)
+        await press(pilot, "down", "G", "enter")
+        await until(pilot, lambda: bool(opened), "the note")
+        assert opened == [NEWEST_NOTES[-1].path]
+
+
+async def test_it_is_gone_with_the_hits_and_back_when_the_query_is_cleared(started: ScriptedApp) -> None:
+    async with started.run_test(size=(80, 24)) as pilot:
+        rows = await show_start_list(pilot)
+        await type_query(pilot, "sync")
+        assert not rows.display
+        await press(pilot, "ctrl+u")
+        await until(pilot, lambda: rows.display, "the list")
+
+
+async def test_a_key_for_a_hit_says_why_it_does_nothing_there(started: ScriptedApp) -> None:
+    async with started.run_test(size=(80, 24)) as pilot:
+        await show_start_list(pilot)
+        await press(pilot, "down", "y")
+        assert [notice.message for notice in started._notifications] == ["Nothing is listed yet: type a query first."]
+        await press(pilot, "escape")
+        assert pane_of(started).query_one("#query").has_focus
+
+
+async def test_without_anything_to_list_only_the_hint_is_shown(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await open_index(pilot)
+        assert not scripted.screen.query_one(StartList).display
+        assert "Search 171 notes" in drawn_text(scripted)
+        await press(pilot, "down")
+        assert pane_of(scripted).query_one("#query").has_focus
