@@ -87,7 +87,7 @@ def _textual_bindings(key: KeyBinding) -> Iterator[Binding]:
     """Yield the Textual bindings of a row of the key table."""
     for id_, keys in _keys_by_id(key, key.keys).items():
         priority = key.has_priority and not id_.endswith(_TYPED_SUFFIX)
-        yield Binding(keys, key.action, key.label, show=key.in_footer, priority=priority, tooltip=key.what, id=id_)
+        yield Binding(keys, key.action, key.label, show=False, priority=priority, tooltip=key.what, id=id_)
 
 
 def to_textual_keymap(keymap: Mapping[str, str]) -> dict[str, str]:
