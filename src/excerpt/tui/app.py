@@ -25,6 +25,7 @@ from textual.command import CommandPalette, Provider
 from textual.dom import DOMNode, NoScreen
 from textual.driver import Driver
 from textual.filter import LineFilter
+from textual.notifications import SeverityLevel
 from textual.reactive import var
 from textual.screen import Screen
 from textual.widgets import Button, Input
@@ -74,6 +75,8 @@ action's message reaches the screen, and in the third its handler runs.
 """
 _REASON_SECONDS = 3.0
 """Seconds for which the reason for a disabled action is shown; meanwhile the same reason is not shown again."""
+_ERROR_SECONDS = 20.0
+"""Seconds for which an error is shown: longer than a notice that comes over it."""
 _THEME_POLL_SECONDS = 1.0
 """Seconds between checks whether the file of the current theme has changed."""
 
@@ -181,6 +184,22 @@ class ExcerptApp(App[None], inherit_bindings=False):
         """
         self._show_start_messages()
         self.run_worker(self._load_themes(), group="themes")
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = True,
+    ) -> None:
+        """Show a notice as Textual does, with the title before the message on the same line."""
+        if timeout is None and severity == "error":
+            timeout = _ERROR_SECONDS
+        heading = f"{title}." if title and title[-1].isalnum() else title
+        text = " ".join(f"{heading} {message}".split())
+        super().notify(text, severity=severity, timeout=timeout, markup=markup)
 
     # --- the vault ----------------------------------------------------------------------------------------------------
 
@@ -579,7 +598,8 @@ class ExcerptApp(App[None], inherit_bindings=False):
             self.screen.dismiss()
         else:
             screen = self.screen
-            self.push_screen(HelpDialog(active_contexts(screen), disabled_reasons(screen)))
+            notices = [notice.message for notice in self._notifications]
+            self.push_screen(HelpDialog(active_contexts(screen), disabled_reasons(screen), notices))
 
 
 def check_terminal(environment: Mapping[str, str]) -> None:

@@ -65,7 +65,7 @@ async def enter_query(pilot: Pilot[None], query: str) -> None:
 
 
 async def show_everything(pilot: Pilot[None], looker: Looker) -> None:
-    """Show lists, context, panels, dialogs, tabs and toasts: everything with its own colours."""
+    """Show lists, context, panels, dialogs, tabs and notices: everything with its own colours."""
     await open_index(pilot)
     await enter_query(pilot, "sync conflict")
     looker.look()
@@ -90,11 +90,11 @@ async def show_everything(pilot: Pilot[None], looker: Looker) -> None:
         await pilot.press(key)
         await pilot.pause(0.1)
         looker.look()
-    for severity in ("information", "warning", "error"):
-        pilot.app.notify("Told.", title="Title", severity=severity)
-    await until(pilot, lambda: len(pilot.app.screen.query(Toast)) >= 3, "the toasts")
-    await pilot.pause(0.1)
-    looker.look()
+    for count, severity in enumerate(("information", "warning", "error"), 1):
+        pilot.app.notify("Told.", severity=severity)
+        await until(pilot, lambda count=count: len(pilot.app.screen.query(Toast)) >= count, "the notice")  # type: ignore[misc]
+        await pilot.pause(0.1)
+        looker.look()
 
 
 async def look_at_query(pilot: Pilot[None], looker: Looker) -> None:
