@@ -180,7 +180,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
     def on_ready(self) -> None:
         """Show the vault chooser or the start messages, and load the other themes, after the first frame.
 
-        Problems in the settings are shown when the themes are loaded, in one toast.
+        Problems in the settings are shown when the themes are loaded, in one notice.
         """
         self._show_start_messages()
         self.run_worker(self._load_themes(), group="themes")
@@ -292,7 +292,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
         self.stylesheet.set_variables(self.get_css_variables())
 
     async def _load_themes(self) -> None:
-        """Load all other themes, show the problems in one toast, and begin to watch the current theme's file."""
+        """Load all other themes, show the problems in one notice, and begin to watch the current theme's file."""
         themes, problems = await asyncio.to_thread(self._themes.load_others, frozenset(self.available_themes))
         for theme in themes:
             self.register_theme(theme)
@@ -303,7 +303,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
     def _show_problems(self) -> None:
         if self._settings_problems:
             self.notify(
-                "\n".join(self._settings_problems), title="Settings", severity="warning", timeout=12, markup=False
+                " ".join(self._settings_problems), title="Settings", severity="warning", timeout=12, markup=False
             )
         self._settings_problems = []
 
@@ -337,7 +337,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
                 f"{error} The theme {name} is used until you quit.", title=error.title, severity="error", markup=False
             )
             return
-        self.notify(f"The theme is now {name}. It is saved in {file}.", markup=False)
+        self.notify(f"The theme is now {name}, saved in {file}.", markup=False)
 
     # --- plain and still ----------------------------------------------------------------------------------------------
 

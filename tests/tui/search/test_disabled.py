@@ -116,9 +116,7 @@ async def test_the_footer_stays_the_same_from_the_query_to_the_list(scripted: Sc
         ("ctrl+o", "#packed"),
     ],
 )
-async def test_a_panel_has_places_of_its_own_after_the_first_three(
-    scripted: ScriptedApp, key: str, panel: str
-) -> None:
+async def test_a_panel_has_places_of_its_own_after_the_first_three(scripted: ScriptedApp, key: str, panel: str) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await until_tabs(pilot)
         await type_query(pilot, "sync")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from textual.color import Color
+from textual.notifications import SeverityLevel
 from textual.pilot import Pilot
 from textual.screen import ModalScreen
 from textual.widgets import Input
@@ -90,7 +91,8 @@ async def show_everything(pilot: Pilot[None], looker: Looker) -> None:
         await pilot.press(key)
         await pilot.pause(0.1)
         looker.look()
-    for count, severity in enumerate(("information", "warning", "error"), 1):
+    severities: tuple[SeverityLevel, ...] = ("information", "warning", "error")
+    for count, severity in enumerate(severities, 1):
         pilot.app.notify("Told.", severity=severity)
         await until(pilot, lambda count=count: len(pilot.app.screen.query(Toast)) >= count, "the notice")  # type: ignore[misc]
         await pilot.pause(0.1)

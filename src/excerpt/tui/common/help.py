@@ -134,7 +134,7 @@ def _group_table(
     title = Text.assemble((group.title, "bold"), (" · here" if group.is_active else "", colours["text-soft"]))
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(width=width, style=f"bold {colours['accent']}")
-    table.add_column(ratio=1)
+    table.add_column(ratio=1, overflow="fold")
     shown_reasons: set[str] = set()
     for row in group.rows:
         what = Text(row.what)

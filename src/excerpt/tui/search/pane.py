@@ -930,7 +930,7 @@ class SearchPane(Vertical):
         if choice is None:
             return
         if result is not None and result.requested_strategy is not self.strategy:
-            self.notify(f"The query sets the strategy {result.requested_strategy}. Remove the ! to choose another.")
+            self.notify(f"The query asks for {result.requested_strategy}. Remove the ! to choose another.")
         elif choice.strategy is self.strategy:
             self._hits.select_fragment(choice.fragment_id)
         else:
