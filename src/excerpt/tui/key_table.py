@@ -309,13 +309,13 @@ PACK_PANEL_KEYS: Sequence[KeyBinding] = (
     KeyBinding("pack-drop", "x", "drop", "drop", "Drop the passage, or bring it back", footer_place=4),
     KeyBinding("pack-later", "shift+down", "shift(1)", "later", "Move the passage down", footer_place=6),
     KeyBinding("pack-earlier", "shift+up", "shift(-1)", "earlier", "Move the passage up", footer_place=6),
-    KeyBinding("pack-scope", "s", "own_scope", "scope", "Next scope for this passage only", footer_place=5),
+    KeyBinding("pack-scope", "s", "own_scope", "its scope", "Next scope for this passage only", footer_place=5),
     *list_movement_keys("pack", "line"),
 )
 
 RELATED_NOTES_KEYS: Sequence[KeyBinding] = (
     KeyBinding("related-follow", "l", "follow", "follow", "Show notes related to the selected passage", footer_place=4),
-    KeyBinding("related-return", "backspace", "follow_back", "back", "Go back to the previous note", footer_place=6),
+    KeyBinding("related-return", "backspace", "follow_back", "return", "Go back to the previous note", footer_place=6),
     KeyBinding("related-next", "right", "reason(1)", "reason", "Next reason", footer_place=5),
     KeyBinding("related-previous", "left", "reason(-1)", "previous reason", "Previous reason"),
     KeyBinding(
