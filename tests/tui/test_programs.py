@@ -85,7 +85,7 @@ def test_an_editor_with_a_window_leaves_the_terminal_alone(case: Case, tmp_path:
 def test_a_terminal_that_cannot_be_given_is_told_and_nothing_is_looked_for(case: Case, tmp_path: Path) -> None:
     case.gives_way = False
     case.edit(editor(tmp_path, "vi"))
-    assert case.told == ["An editor cannot run in this terminal. Set an editor with its own window."]
+    assert case.told == ["No editor can run in this terminal. Set one with its own window."]
     assert case.done == []
 
 

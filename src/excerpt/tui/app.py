@@ -209,7 +209,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
             self.action_switch_vault()
             return
         if self._message:
-            self.notify(self._message, title="Vault", timeout=20, markup=False)
+            self.notify(self._message, timeout=20, markup=False)
         if self._store is None:
             self.run_worker(self._disambiguate_name(self._vault), group="name")
 

@@ -324,7 +324,7 @@ class IndexController:
     def _show_delay_notice(self, command: Command) -> None:
         """Notify the user if a command cannot be executed at once."""
         if self.state.paused:
-            self._notify("Indexing is paused until you press “Continue”.")
+            self._notify("Indexing is paused. It starts when you press “Continue”.")
         elif self.state.progress is not None and command == "update":
             self._notify("Indexing is running. excerpt checks the vault again after it.")
 
