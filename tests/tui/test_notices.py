@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textual.widgets._toast import Toast
+
 from excerpt.tui.common.help import HelpDialog
 from tests.tui.driver import AppPilot, ScriptedApp, drawn_text, until, until_screen, until_tabs
 
@@ -67,3 +69,19 @@ async def test_a_notice_covers_no_row_of_a_dialog(scripted: ScriptedApp) -> None
             assert box.region.bottom < 24
             await pilot.press("escape")
             await until(pilot, lambda: len(scripted.screen_stack) == 1, "the end of it")
+
+
+async def test_where_a_notice_was_is_drawn_again_even_if_the_map_was_read_before_the_layout(
+    scripted: ScriptedApp,
+) -> None:
+    async with scripted.run_test(size=(80, 24), notifications=True) as pilot:
+        await until_tabs(pilot)
+        scripted.notify("Copied.")
+        await until_last_line(pilot, "Copied.")
+        compositor = scripted.screen._compositor
+        toast = scripted.screen.query_one(Toast)
+        region = toast.region
+        toast.display = False
+        compositor._full_map_invalidated = True
+        assert toast not in compositor.full_map
+        assert region in compositor._dirty_regions
