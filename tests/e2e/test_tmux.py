@@ -22,10 +22,6 @@ WORDS = 6_000
 """The number of words in a note whose pack exceeds 60,000 bytes."""
 
 
-TOAST_END = 97
-"""The column where toasts end, in a terminal of 100 columns."""
-
-
 class Tmux:
     """A terminal that runs tmux with its own server, and the app inside it."""
 
@@ -83,14 +79,12 @@ def vault(tmp_path: Path) -> Path:
 
 
 def copy_pack(tmux: Tmux, told: str) -> None:
-    """Copy the whole note as a pack, and wait until the toast contains `told`."""
+    """Copy the whole note as a pack, and wait until the notice contains `told`."""
     terminal = tmux.terminal
     terminal.wait_for("1 note")
     terminal.type("synchronise")
     terminal.wait_for("Long.md ·")
-    terminal.press("esc")
-    terminal.wait_for("? help")
-    terminal.press("b")
+    terminal.press("shift+tab", "b")
     terminal.wait_for("Token budget of the pack")
     terminal.type("128k")
     terminal.press("enter")
@@ -98,17 +92,12 @@ def copy_pack(tmux: Tmux, told: str) -> None:
     terminal.press("s", "s")
     terminal.wait_for("note")
     terminal.press("ctrl+y")
-    terminal.wait_until(lambda: "".join(told.split()) in toast(terminal), f"to tell {told!r}")
+    terminal.wait_for(told)
 
 
-def toast(terminal: Terminal) -> str:
-    """Return the text of the toast without whitespace.
-
-    Its border is the last `▎` of a row; borders of passages in the context are further left.
-    """
-    lines = [line[:TOAST_END] for line in terminal.lines]
-    border = next((line.rindex("▎") for line in reversed(lines) if "▎" in line), TOAST_END)
-    return "".join("".join(line[border + 1 :].split()) for line in lines if line[border : border + 1] == "▎")
+def text_in_box(terminal: Terminal) -> str:
+    """Return the lines of the dialog, joined without the spaces around them."""
+    return "".join(line.split("│")[1].strip() for line in terminal.lines if line.count("│") > 1)
 
 
 def kept_copy(home: Path) -> str:
@@ -130,7 +119,7 @@ def test_a_large_pack_is_in_the_buffer_of_tmux_and_in_the_clipboard_outside(
     start: Start, vault: Path, home: Path, setting: str
 ) -> None:
     tmux = start(vault, f"set -s set-clipboard {setting}")
-    copy_pack(tmux, "copied by tmux Saved as")
+    copy_pack(tmux, "copied by tmux.")
     text = kept_copy(home)
     assert reached(tmux) == text
     assert tmux.run("show-buffer") == text
@@ -140,7 +129,7 @@ def test_where_the_terminal_outside_has_no_clipboard_it_is_said_that_tmux_alone_
     start: Start, vault: Path, home: Path
 ) -> None:
     tmux = start(vault, term="linux")
-    copy_pack(tmux, "copied by tmux, its own buffer only")
+    copy_pack(tmux, "copied by tmux, its buffer only.")
     assert tmux.run("show-buffer") == kept_copy(home)
     assert tmux.terminal.copied() == []
 
@@ -158,8 +147,9 @@ def test_where_nothing_can_be_known_it_is_said_so_and_where_the_file_is(
     start: Start, vault: Path, home: Path, tmp_path: Path
 ) -> None:
     tmux = start(vault, "set -s set-clipboard off", path=str(tmp_path / "nowhere"))
-    copy_pack(tmux, "allows it) Saved as")
+    copy_pack(tmux, "allows it). Saved as")
     assert kept_copy(home)
     (file,) = (home / "state" / "copies").iterdir()
-    assert file.name in toast(tmux.terminal)
+    tmux.terminal.press("f1")
+    tmux.terminal.wait_until(lambda: file.name in text_in_box(tmux.terminal), "to show the whole notice in the help")
     assert tmux.terminal.copied() == []

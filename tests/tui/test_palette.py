@@ -2,41 +2,52 @@
 
 from __future__ import annotations
 
+import pytest
 from textual.widgets import OptionList
 
 from excerpt.tui.key_table import CONTEXTS
 from excerpt.tui.palette import list_commands
-from tests.tui.driver import ScriptedApp, screen_of, until, until_tabs
+from tests.tui.driver import ScriptedApp, drawn_lines, screen_of, until, until_tabs
+
+TABS = [place for place in CONTEXTS if place.partition(",")[0] in ("Search", "Overview", "Memory")]
 
 
-async def test_every_action_of_the_tabs_is_there_once_and_what_cannot_be_done_says_why(scripted: ScriptedApp) -> None:
+async def test_every_action_of_the_tabs_is_there_once_those_of_the_focused_place_first(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await until_tabs(pilot)
         found = list_commands(scripted.screen)
         names = [command.what for command in found]
         assert len(set(names)) == len(names)
-        tabs = [place for place in CONTEXTS if place.partition(",")[0] in ("Search", "Overview", "Memory")]
-        assert {key.what for place in tabs for key in CONTEXTS[place]} <= set(names)
+        assert {key.what for place in TABS for key in CONTEXTS[place] if not key.is_movement} <= set(names)
         assert found[0].what == "List the keys that work here", "F1 is the terminal's own in some"
-        here = [command.is_active for command in found if not command.what.startswith(("Next", "Previous", "Scroll"))]
+        here = [command.is_active for command in found]
         assert here == sorted(here, reverse=True)
-        assert next(each for each in found if each.what == "Copy the pack").detail.startswith(
-            "not now: Nothing to copy"
-        )
+
+
+async def test_movements_are_no_commands(scripted: ScriptedApp) -> None:
+    moves = {key.what for place in CONTEXTS.values() for key in place if key.is_movement}
+    assert {"Next fragment", "A page down", "Next pane: query, list, panel, pack", "Delete a letter"} <= moves
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await until_tabs(pilot)
+        assert not moves & {command.what for command in list_commands(scripted.screen)}
 
 
 async def test_what_can_be_done_now_comes_before_what_cannot(scripted: ScriptedApp) -> None:
-    moves = {key.what for place in CONTEXTS.values() for key in place if key.is_movement}
     async with scripted.run_test(size=(80, 24)):
-        found = [each for each in list_commands(scripted.screen) if each.is_active and each.what not in moves]
-        refused = [each.detail.startswith("not now") for each in found]
-        assert True in refused and False in refused
-        assert refused == sorted(refused)
+        enabled = [each.is_enabled for each in list_commands(scripted.screen) if each.is_active]
+        assert True in enabled and False in enabled
+        assert enabled == sorted(enabled, reverse=True)
 
 
-async def test_a_command_without_a_key_tells_its_place_alone(scripted: ScriptedApp) -> None:
-    async with scripted.run_test(size=(80, 24)):
-        assert {each.what: each.detail for each in list_commands(scripted.screen)}["Type the token budget"] == "here"
+@pytest.mark.parametrize("size", [(80, 24), (140, 45)])
+async def test_a_command_is_one_line_that_ends_with_its_keys(scripted: ScriptedApp, size: tuple[int, int]) -> None:
+    async with scripted.run_test(size=size) as pilot:
+        await pilot.press("ctrl+g")
+        await until(pilot, lambda: any(each.option_count for each in scripted.screen.query(OptionList)), "its list")
+        await pilot.pause()
+        shown = [" ".join(line.split()) for line in drawn_lines(scripted.screen.query_one(OptionList))]
+        first = shown.index("List the keys that work here F1")
+        assert shown[first + 1 : first + 3] == ["Next strategy ^s", "Remember the fragment ^r"]
 
 
 async def test_a_dialogs_own_keys_are_in_its_palette(scripted: ScriptedApp) -> None:

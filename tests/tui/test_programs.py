@@ -13,7 +13,7 @@ from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.messages import EditRequested
 from excerpt.tui.programs import ProgramLauncher
-from tests.tui.driver import pane_of, screen_of, until
+from tests.tui.driver import notices_of, pane_of, screen_of, until
 
 
 class Case:
@@ -85,7 +85,7 @@ def test_an_editor_with_a_window_leaves_the_terminal_alone(case: Case, tmp_path:
 def test_a_terminal_that_cannot_be_given_is_told_and_nothing_is_looked_for(case: Case, tmp_path: Path) -> None:
     case.gives_way = False
     case.edit(editor(tmp_path, "vi"))
-    assert case.told == ["An editor cannot run in this terminal. Set an editor with its own window."]
+    assert case.told == ["No editor can run in this terminal. Set one with its own window."]
     assert case.done == []
 
 
@@ -128,9 +128,10 @@ async def test_an_attachment_that_nothing_here_shows_is_told_by_its_path_and_the
         await until(pilot, lambda: bool(viewer_notices(app)), "the message")
         await pilot.pause()
         await app.workers.wait_for_complete([worker for worker in app.workers if worker.group == "copy"])
-        assert [notice.splitlines()[-1] for notice in viewer_notices(app)] == [f"Address: {vault / 'paper.pdf'}#page=3"]
+        (notice,) = viewer_notices(app)
+        assert notice.endswith(f" Address: {vault / 'paper.pdf'}#page=3")
     assert list(user_paths.copies_folder().glob("*")) == []
 
 
 def viewer_notices(app: ExcerptApp) -> list[str]:
-    return [notice.message for notice in app._notifications if notice.title == "No program can open the attachment"]
+    return [notice for notice in notices_of(app) if notice.startswith("No program can open the attachment.")]

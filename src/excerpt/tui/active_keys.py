@@ -87,7 +87,7 @@ def _textual_bindings(key: KeyBinding) -> Iterator[Binding]:
     """Yield the Textual bindings of a row of the key table."""
     for id_, keys in _keys_by_id(key, key.keys).items():
         priority = key.has_priority and not id_.endswith(_TYPED_SUFFIX)
-        yield Binding(keys, key.action, key.label, show=key.in_footer, priority=priority, tooltip=key.what, id=id_)
+        yield Binding(keys, key.action, key.label, show=False, priority=priority, tooltip=key.what, id=id_)
 
 
 def to_textual_keymap(keymap: Mapping[str, str]) -> dict[str, str]:
@@ -180,7 +180,7 @@ def disabled_reasons(screen: Screen[object]) -> dict[str, str]:
     if any(key.id in reasons for key in FIELD_KEYS):
         reasons = {**{key.id: "Here another action has this key." for key in FIELD_KEYS}, **reasons}
         typed = (id_ for id_, keys in working_keys(screen).items() if not keys and current_keys(id_))
-        reasons |= {id_: "The focused field takes this key as a typed character." for id_ in typed if not reasons[id_]}
+        reasons |= {id_: "In a field this key types a character." for id_ in typed if not reasons[id_]}
     return {id_: reason for id_, reason in reasons.items() if reason}
 
 

@@ -25,6 +25,7 @@ from textual.command import CommandPalette, Provider
 from textual.dom import DOMNode, NoScreen
 from textual.driver import Driver
 from textual.filter import LineFilter
+from textual.notifications import SeverityLevel
 from textual.reactive import var
 from textual.screen import Screen
 from textual.widgets import Button, Input
@@ -91,6 +92,8 @@ _REASON_SECONDS = 3.0
 """Seconds for which the reason for a disabled action is shown; meanwhile the same reason is not shown again."""
 _REPORT_SECONDS = 2.0
 """Seconds after which a terminal that has not reported its background is taken to be unable to."""
+_ERROR_SECONDS = 20.0
+"""Seconds for which an error is shown: longer than a notice that comes over it."""
 _THEME_POLL_SECONDS = 1.0
 """Seconds between checks whether the file of the current theme has changed."""
 
@@ -197,11 +200,27 @@ class ExcerptApp(App[None], inherit_bindings=False):
         """Show the vault chooser or the start messages, and load the other themes, after the first frame.
 
         The terminal is asked for its background first, so that its theme is shown soon.
-        Problems in the settings are shown when the themes are loaded, in one toast.
+        Problems in the settings are shown when the themes are loaded, in one notice.
         """
         self._ask_background()
         self._show_start_messages()
         self.run_worker(self._load_themes(), group="themes")
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = True,
+    ) -> None:
+        """Show a notice as Textual does, with the title before the message on the same line."""
+        if timeout is None and severity == "error":
+            timeout = _ERROR_SECONDS
+        heading = f"{title}." if title and title[-1].isalnum() else title
+        text = " ".join(f"{heading} {message}".split())
+        super().notify(text, severity=severity, timeout=timeout, markup=markup)
 
     # --- the vault ----------------------------------------------------------------------------------------------------
 
@@ -211,7 +230,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
             self.action_switch_vault()
             return
         if self._message:
-            self.notify(self._message, title="Vault", timeout=20, markup=False)
+            self.notify(self._message, timeout=20, markup=False)
         if self._store is None:
             self.run_worker(self._disambiguate_name(self._vault), group="name")
 
@@ -318,7 +337,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
             self.theme = self._background_theme
 
     async def _load_themes(self) -> None:
-        """Load all other themes, show the problems in one toast, and begin to watch the current theme's file."""
+        """Load all other themes, show the problems in one notice, and begin to watch the current theme's file."""
         themes, problems = await asyncio.to_thread(self._themes.load_others, frozenset(self.available_themes))
         for theme in themes:
             self.register_theme(theme)
@@ -329,7 +348,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
     def _show_problems(self) -> None:
         if self._settings_problems:
             self.notify(
-                "\n".join(self._settings_problems), title="Settings", severity="warning", timeout=12, markup=False
+                " ".join(self._settings_problems), title="Settings", severity="warning", timeout=12, markup=False
             )
         self._settings_problems = []
 
@@ -363,7 +382,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
                 f"{error} The theme {name} is used until you quit.", title=error.title, severity="error", markup=False
             )
             return
-        self.notify(f"The theme is now {name}. It is saved in {file}.", markup=False)
+        self.notify(f"The theme is now {name}, saved in {file}.", markup=False)
 
     # --- plain and still ----------------------------------------------------------------------------------------------
 
@@ -626,7 +645,8 @@ class ExcerptApp(App[None], inherit_bindings=False):
             self.screen.dismiss()
         else:
             screen = self.screen
-            self.push_screen(HelpDialog(active_contexts(screen), disabled_reasons(screen)))
+            notices = [notice.message for notice in self._notifications]
+            self.push_screen(HelpDialog(active_contexts(screen), disabled_reasons(screen), notices))
 
 
 def check_terminal(environment: Mapping[str, str]) -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 OSC_LIMIT = 74_994
 """Maximum bytes of text for OSC 52: xterm and tmux silently drop more than 100,000 bytes of base64."""
 
-OSC_ROUTE = "the terminal (OSC 52)"
+OSC_ROUTE = "the terminal"
 
 MAX_COPIES = 50
 """Maximum number of files in the folder of copies; the oldest are deleted."""
@@ -170,7 +170,7 @@ def _route_name(tool: ClipboardTool) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return tool.name
     features = result.stdout.decode(errors="replace").strip()
-    return "tmux, its own buffer only" if features and "clipboard" not in features.split(",") else tool.name
+    return "tmux, its buffer only" if features and "clipboard" not in features.split(",") else tool.name
 
 
 def _run_tool(tool: ClipboardTool, text: str) -> bool:
@@ -209,22 +209,23 @@ def write_file(text: str, folder: Path, name: str) -> Path | None:
     return file
 
 
-def copy_toast(outcome: CopyOutcome, what: str, tokens: int | None) -> str:
-    """Return the toast (a short notice) about a copy to the clipboard, in two lines.
+def copy_notice(outcome: CopyOutcome, what: str, tokens: int | None) -> str:
+    """Return the notice about a copy to the clipboard.
 
-    It says what was copied, by which routes, and to which file. `what` names the copied text, such as "Pack". The size
-    is given in tokens, or in bytes if `tokens` is None.
+    It says what was copied and by which routes, and names the file if the clipboard may not have the text. `what` names
+    the copied text, such as "Pack". The size is given in tokens, or in bytes if `tokens` is None.
     """
     size = _size_text(what, tokens, outcome.size)
-    if outcome.routes:
-        saved = f"\nSaved as {_abbreviate_home(outcome.file)}" if outcome.file else ""
-        if outcome.routes == (OSC_ROUTE,):
-            return f"{size}, copied (if your terminal allows it){saved}"
-        caveat = ", more than many terminals accept" if outcome.too_long else ""
-        return f"{size}, copied by {' and '.join(outcome.routes)}{caveat}{saved}"
-    reason = "too long for the terminal's clipboard" if outcome.too_long else "no clipboard accepted it"
-    where = f"Saved as {_abbreviate_home(outcome.file)}" if outcome.file else "No file could be written either"
-    return f"{size}, {reason}\n{where}"
+    saved = f" Saved as {_abbreviate_home(outcome.file)}" if outcome.file else " No file could be written either."
+    if not outcome.routes:
+        reason = "too long for the terminal's clipboard" if outcome.too_long else "no clipboard accepted it"
+        return f"{size}, {reason}.{saved}"
+    if outcome.routes == (OSC_ROUTE,):
+        return f"{size}, copied (if your terminal allows it)." + (saved if outcome.file else "")
+    copied = f"{size}, copied by {' and '.join(outcome.routes)}"
+    if not outcome.too_long:
+        return f"{copied}."
+    return f"{copied}, more than many terminals accept." + (saved if outcome.file else "")
 
 
 def _abbreviate_home(file: Path) -> str:
@@ -232,12 +233,12 @@ def _abbreviate_home(file: Path) -> str:
     return f"~/{file.relative_to(home)}" if file.is_relative_to(home) else str(file)
 
 
-def file_toast(file: Path | None, size: int, what: str, tokens: int | None) -> str:
-    """Return the toast (a short notice) about a text that was written only to a file; None if that failed.
+def file_notice(file: Path | None, size: int, what: str, tokens: int | None) -> str:
+    """Return the notice about a text that was written only to `file`, which is None if that failed.
 
-    `size` is in bytes; `what` and `tokens` are as in `copy_toast`.
+    `size` is in bytes; `what` and `tokens` are as in `copy_notice`.
     """
-    where = f", written\n{_abbreviate_home(file)}" if file else ". No file could be written."
+    where = f", written to {_abbreviate_home(file)}" if file else ". No file could be written."
     return _size_text(what, tokens, size) + where
 
 
@@ -273,13 +274,13 @@ class Copier:
         if request.to_file:
             name = f"pack-{format_timestamp(now)}{request.suffix}"
             file = await asyncio.to_thread(write_file, request.text, self._folder, name)
-            report = CopyReport(file_toast(file, size, request.what, request.tokens), file is not None)
+            report = CopyReport(file_notice(file, size, request.what, request.tokens), file is not None)
         else:
             copy_plan = plan_copy(self._environment, find_program, sys.platform, size)
             outcome = await asyncio.to_thread(copy, request.text, copy_plan, self._folder, now, request.suffix)
             if copy_plan.osc:
                 self._write_to_terminal(osc_sequence(request.text, copy_plan.osc))
-            report = CopyReport(copy_toast(outcome, request.what, request.tokens), bool(outcome.routes))
+            report = CopyReport(copy_notice(outcome, request.what, request.tokens), bool(outcome.routes))
         if request.pack is not None and request.pack.format is not Format.JSON:
             await asyncio.to_thread(_add_to_savings, self._savings_file, request.pack)
         return report

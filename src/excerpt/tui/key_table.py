@@ -18,11 +18,11 @@ class KeyBinding:
     """A binding of keys to an action. `keys` are Textual's names of the keys, separated by commas.
 
     `action` is in Textual's syntax, `label` is the text in the footer, and `what` is the description in the help.
-    `in_footer`: the footer shows this binding before the others. `has_priority`: the action runs even if a field has
-    the focus, except for keys that type a character. `is_movement`: the action moves the cursor or scrolls; the footer
-    never shows it. `acts_on_hit`: the action needs the selected hit; if its key is pressed directly after the last
-    letter of a query, it waits for the answer. `opens_dialog`: the action opens a dialog or a menu, which receives the
-    keys pressed directly after.
+    `footer_place`: place in the footer, from 1 at the left to 6, and 7 for the right end; 0 if the footer never shows
+    this binding. `has_priority`: the action runs even if a field has the focus, except for keys that type a character.
+    `is_movement`: the action moves the cursor or the focus, or scrolls; the palette leaves it out. `acts_on_hit`: the
+    action needs the selected hit; if its key is pressed directly after the last letter of a query, it waits for the
+    answer. `opens_dialog`: the action opens a dialog or a menu, which receives the keys pressed directly after.
     """
 
     id: str
@@ -30,7 +30,7 @@ class KeyBinding:
     action: str
     label: str
     what: str
-    in_footer: bool = False
+    footer_place: int = 0
     has_priority: bool = False
     is_movement: bool = False
     acts_on_hit: bool = False
@@ -58,7 +58,7 @@ def list_movement_keys(prefix: str, noun: str, *, arrows: bool = False) -> Seque
 
 
 DIALOG_KEYS: Sequence[KeyBinding] = with_priority(
-    KeyBinding("dialog-leave", "escape", "leave", "close", "Close without changes", in_footer=True),
+    KeyBinding("dialog-leave", "escape", "leave", "close", "Close without changes"),
     KeyBinding("dialog-next", "tab", "app.focus_next", "next field", "Go to the next field", is_movement=True),
     KeyBinding(
         "dialog-previous",
@@ -78,13 +78,13 @@ HELP_KEYS: Sequence[KeyBinding] = with_priority(
 )
 
 CONFIRM_KEYS: Sequence[KeyBinding] = (
-    KeyBinding("confirm-yes", "y", "answer(True)", "yes", "Yes", in_footer=True),
-    KeyBinding("confirm-no", "n", "answer(False)", "no", "No", in_footer=True),
+    KeyBinding("confirm-yes", "y", "answer(True)", "yes", "Yes"),
+    KeyBinding("confirm-no", "n", "answer(False)", "no", "No"),
 )
 
 MEMORY_FORM_KEYS: Sequence[KeyBinding] = with_priority(
-    KeyBinding("remember-keep", "ctrl+s", "keep", "keep", "Keep the memory", in_footer=True),
-    KeyBinding("remember-merge", "", "merge", "merge", "Merge the text into the memory selected below", in_footer=True),
+    KeyBinding("remember-keep", "ctrl+s", "keep", "keep", "Keep the memory"),
+    KeyBinding("remember-merge", "", "merge", "merge", "Merge the text into the memory selected below"),
 )
 
 MEMORY_TEXT_KEYS: Sequence[KeyBinding] = (
@@ -103,40 +103,36 @@ MERGE_OFFER_KEYS: Sequence[KeyBinding] = (
 
 VAULT_CHOOSER_KEYS: Sequence[KeyBinding] = (
     *with_priority(
-        KeyBinding("vault-open", "enter", "open", "open", "Open the selected vault", in_footer=True),
-        KeyBinding(
-            "vault-complete", "tab", "complete", "complete", "Put the selected folder into the field", in_footer=True
-        ),
+        KeyBinding("vault-open", "enter", "open", "open", "Open the selected vault"),
+        KeyBinding("vault-complete", "tab", "complete", "complete", "Put the selected folder into the field"),
         KeyBinding("vault-pane", "shift+tab", "pane", "list", "Switch between the field and the list"),
         KeyBinding("vault-down", "down,ctrl+n", "move(1)", "next", "Next vault", is_movement=True),
         KeyBinding("vault-up", "up,ctrl+p", "move(-1)", "previous", "Previous vault", is_movement=True),
-        KeyBinding("vault-leave", "escape", "leave", "close", "Close without changes", in_footer=True),
+        KeyBinding("vault-leave", "escape", "leave", "close", "Close without changes"),
     ),
     # Without priority: in the field it deletes a letter.
     KeyBinding("vault-forget", "delete", "forget", "forget", "Remove the vault from the list; its files stay"),
 )
 
 THEME_LIST_KEYS: Sequence[KeyBinding] = (
-    KeyBinding("themes-keep", "enter", "screen.choose", "keep", "Use the theme", in_footer=True),
+    KeyBinding("themes-keep", "enter", "screen.choose", "keep", "Use the theme"),
     *list_movement_keys("themes", "theme", arrows=True),
 )
 
 SCOPE_KEYS: Sequence[KeyBinding] = with_priority(
-    KeyBinding("scopes-use", "enter", "choose", "use", "Use the selected scope", in_footer=True),
-    KeyBinding("scopes-next", "s", "next_scope", "next", "Next scope; after the last, the first", in_footer=True),
+    KeyBinding("scopes-use", "enter", "choose", "use", "Use the selected scope"),
+    KeyBinding("scopes-next", "s", "next_scope", "next", "Next scope; after the last, the first"),
     KeyBinding("scopes-down", "down,j", "move(1)", "wider", "Next wider scope", is_movement=True),
     KeyBinding("scopes-up", "up,k", "move(-1)", "narrower", "Next narrower scope", is_movement=True),
 )
 
 BUDGET_KEYS: Sequence[KeyBinding] = with_priority(
-    KeyBinding("budget-take", "enter", "take(False)", "take", "Set the budget", in_footer=True),
-    KeyBinding("budget-copy", "ctrl+y", "take(True)", "copy pack", "Set the budget and copy the pack", in_footer=True),
+    KeyBinding("budget-take", "enter", "take(False)", "take", "Set the budget"),
+    KeyBinding("budget-copy", "ctrl+y", "take(True)", "copy pack", "Set the budget and copy the pack"),
 )
 
 STRATEGY_KEYS: Sequence[KeyBinding] = with_priority(
-    KeyBinding(
-        "strategies-use", "enter", "choose", "use", "Use the strategy that ranks the fragment highest", in_footer=True
-    ),
+    KeyBinding("strategies-use", "enter", "choose", "use", "Use the strategy that ranks the fragment highest"),
     KeyBinding("strategies-down", "down,j", "move(1)", "next", "Next fragment", is_movement=True),
     KeyBinding("strategies-up", "up,k", "move(-1)", "previous", "Previous fragment", is_movement=True),
 )
@@ -146,11 +142,11 @@ APP_KEYS: Sequence[KeyBinding] = (
         "help",
         "f1",
         "app.help",
-        "help",
+        "more",
         "List the keys that work here",
-        in_footer=True,
         has_priority=True,
         opens_dialog=True,
+        footer_place=7,
     ),
     KeyBinding(
         "palette",
@@ -163,7 +159,7 @@ APP_KEYS: Sequence[KeyBinding] = (
     ),
     KeyBinding("suspend", "ctrl+z", "app.suspend_process", "suspend", "Suspend: back to the shell", has_priority=True),
     KeyBinding("redraw", "ctrl+l", "app.redraw", "redraw", "Redraw the screen", has_priority=True),
-    KeyBinding("quit", "ctrl+q", "app.quit", "quit", "Quit excerpt", in_footer=True, has_priority=True),
+    KeyBinding("quit", "ctrl+q", "app.quit", "quit", "Quit excerpt", has_priority=True),
 )
 
 MAIN_SCREEN_KEYS: Sequence[KeyBinding] = (
@@ -184,30 +180,37 @@ MAIN_SCREEN_KEYS: Sequence[KeyBinding] = (
 )
 
 HIT_KEYS: Sequence[KeyBinding] = with_priority(
-    KeyBinding("mark", "space,tab", "mark", "mark", "Mark the fragment, and move on", in_footer=True, acts_on_hit=True),
-    KeyBinding("copy-pack", "ctrl+y", "copy_pack", "copy pack", "Copy the pack", in_footer=True),
+    KeyBinding("mark", "space,tab", "mark", "mark", "Mark the fragment, and move on", acts_on_hit=True, footer_place=1),
     KeyBinding(
         "mark-nearest",
         "p",
         "mark_nearest",
-        "pack 3 nearest",
+        "3 nearest",
         "If nothing answers: mark the 3 nearest hits",
-        in_footer=True,
+        footer_place=2,
     ),
+    KeyBinding("copy-pack", "ctrl+y", "copy_pack", "copy", "Copy the pack", footer_place=2),
     KeyBinding("down", "down,ctrl+n", "move(1)", "next", "Next fragment", is_movement=True),
     KeyBinding("up", "up,ctrl+p", "move(-1)", "previous", "Previous fragment", is_movement=True),
-    KeyBinding("edit", "enter", "edit", "open", "Open the note in your editor", in_footer=True, acts_on_hit=True),
+    KeyBinding("edit", "enter", "edit", "open", "Open the note in your editor", acts_on_hit=True, footer_place=3),
+    KeyBinding("copy-fragment", "y", "copy_fragment", "copy one", "Copy only the fragment", acts_on_hit=True),
+    KeyBinding("strategy", "ctrl+s", "strategy", "strategy", "Next strategy"),
     KeyBinding(
-        "copy-fragment", "y", "copy_fragment", "copy one", "Copy only the fragment", in_footer=True, acts_on_hit=True
-    ),
-    KeyBinding("strategy", "ctrl+s", "strategy", "strategy", "Next strategy", in_footer=True),
-    KeyBinding(
-        "remember", "m,ctrl+r", "remember", "remember", "Remember the fragment", in_footer=True, opens_dialog=True
+        "remember", "m,ctrl+r", "remember", "remember", "Remember the fragment", opens_dialog=True, footer_place=6
     ),
     KeyBinding("obsidian", "O", "obsidian", "Obsidian", "Open the note in Obsidian", acts_on_hit=True),
-    KeyBinding("view", "v", "next_view", "view", "Next view: passage, why, related, map", in_footer=True),
-    KeyBinding("link", "l", "enter_side", "link", "Go into the panel; in a passage, go to the next link"),
-    KeyBinding("why", "ctrl+t", "show_view('why')", "why", "Why the fragment has its rank, or back to the passage"),
+    KeyBinding("view", "v", "next_view", "view", "Next view: passage, why, related, map"),
+    KeyBinding(
+        "link", "l", "enter_side", "link", "Go into the panel; in a passage, go to the next link", is_movement=True
+    ),
+    KeyBinding(
+        "why",
+        "ctrl+t",
+        "show_view('why')",
+        "why",
+        "Why the fragment has its rank, or back to the passage",
+        footer_place=4,
+    ),
     KeyBinding(
         "why-not",
         "",
@@ -238,30 +241,22 @@ QUERY_KEYS: Sequence[KeyBinding] = with_priority(
 )
 
 QUERY_MENU_KEYS: Sequence[KeyBinding] = with_priority(
-    KeyBinding("menu-take", "tab,enter", "menu_take", "take", "Use the selected row", in_footer=True),
+    KeyBinding("menu-take", "tab,enter", "menu_take", "take", "Use the selected row", footer_place=1),
     KeyBinding(
         "menu-forget",
         "delete",
         "menu_forget",
         "forget",
         "Delete the query from the history or saved queries",
-        in_footer=True,
+        footer_place=3,
     ),
-    KeyBinding("menu-close", "escape", "menu_leave", "close", "Close the menu", in_footer=True),
+    KeyBinding("menu-close", "escape", "menu_leave", "close", "Close the menu", footer_place=2),
     KeyBinding("menu-down", "down,ctrl+n", "menu_move(1)", "next", "Next row", is_movement=True),
     KeyBinding("menu-up", "up,ctrl+p", "menu_move(-1)", "previous", "Previous row", is_movement=True),
 )
 
 PACK_OPTION_KEYS: Sequence[KeyBinding] = with_priority(
-    KeyBinding(
-        "scope",
-        "s",
-        "scope",
-        "scope",
-        "Scope: how far hits grow",
-        in_footer=True,
-        opens_dialog=True,
-    ),
+    KeyBinding("scope", "s", "scope", "scope", "Scope: how far hits grow", opens_dialog=True),
     KeyBinding("format", "f", "format", "format", "Next format of the pack"),
     KeyBinding("budget", "b", "type_budget", "budget", "Type the token budget", opens_dialog=True),
     KeyBinding("budget-up", "", "budget(1)", "budget +", "A larger token budget"),
@@ -271,7 +266,7 @@ PACK_OPTION_KEYS: Sequence[KeyBinding] = with_priority(
     KeyBinding("redo", "U", "redo", "redo", "Redo the last decision about the pack"),
     KeyBinding("show-earlier", "o", "show_earlier", "show marks", "Show earlier marks"),
     KeyBinding("drop-earlier", "x", "drop_earlier", "drop marks", "Drop earlier marks"),
-    KeyBinding("panel", "ctrl+o", "panel", "the pack", "Show what is in the pack, or close it"),
+    KeyBinding("panel", "ctrl+o", "panel", "pack", "Show what is in the pack, or close it", footer_place=5),
     KeyBinding("order", "", "order", "order", "Order of the pack: by score, or as in the vault"),
     KeyBinding("clear-marks", "", "clear_marks", "unmark all", "Unmark all: remove all marks"),
     KeyBinding(
@@ -285,9 +280,9 @@ PANE_KEYS: Sequence[KeyBinding] = with_priority(
     KeyBinding("map", "", "show_view('map')", "map", "The map: where the matches are"),
     KeyBinding("preview-down", "pagedown", "scroll_view(1)", "scroll", "Scroll the panel down", is_movement=True),
     KeyBinding("preview-up", "pageup", "scroll_view(-1)", "scroll", "Scroll the panel up", is_movement=True),
-    KeyBinding("pane", "shift+tab", "pane", "pane", "Next pane: query, list, panel, pack"),
-    KeyBinding("query", "slash", "focus_query", "query", "Go to the query"),
-    KeyBinding("back", "escape", "back", "back", "Close what is open, then go to the list"),
+    KeyBinding("pane", "shift+tab", "pane", "pane", "Next pane: query, list, panel, pack", is_movement=True),
+    KeyBinding("query", "slash", "focus_query", "query", "Go to the query", is_movement=True),
+    KeyBinding("back", "escape", "back", "back", "Close what is open, then go to the list", is_movement=True),
 )
 
 SEARCH_KEYS: Sequence[KeyBinding] = (*HIT_KEYS, *PACK_OPTION_KEYS, *QUERY_KEYS, *PANE_KEYS)
@@ -301,10 +296,18 @@ HIT_LIST_KEYS: Sequence[KeyBinding] = list_movement_keys("list", "fragment")
 START_LIST_KEYS: Sequence[KeyBinding] = list_movement_keys("start", "row")
 
 PASSAGE_KEYS: Sequence[KeyBinding] = (
-    KeyBinding("context-link", "l", "next_link", "link", "Go to the next link; enter follows it", in_footer=True),
-    KeyBinding("context-return", "backspace", "come_back", "go back", "Go back from a link", in_footer=True),
-    KeyBinding("context-match", "n", "match(1)", "next match", "Next match", in_footer=True),
-    KeyBinding("context-match-before", "N", "match(-1)", "previous match", "Previous match"),
+    KeyBinding(
+        "context-link",
+        "l",
+        "next_link",
+        "link",
+        "Go to the next link; enter follows it",
+        footer_place=4,
+        is_movement=True,
+    ),
+    KeyBinding("context-return", "backspace", "come_back", "back", "Go back from a link", footer_place=6),
+    KeyBinding("context-match", "n", "match(1)", "match", "Next match", footer_place=5, is_movement=True),
+    KeyBinding("context-match-before", "N", "match(-1)", "previous match", "Previous match", is_movement=True),
     KeyBinding("context-heading", "", "heading(1)", "heading", "Go to the next heading"),
     KeyBinding("context-heading-before", "", "heading(-1)", "heading", "Go to the previous heading"),
     KeyBinding("whole-note", "", "read_whole", "whole note", "Show the whole note, or the passage"),
@@ -317,19 +320,19 @@ PASSAGE_KEYS: Sequence[KeyBinding] = (
 )
 
 PACK_PANEL_KEYS: Sequence[KeyBinding] = (
-    KeyBinding("pack-drop", "x", "drop", "drop", "Drop the passage, or put it back", in_footer=True),
-    KeyBinding("pack-later", "shift+down", "shift(1)", "later", "Move the passage down", in_footer=True),
-    KeyBinding("pack-earlier", "shift+up", "shift(-1)", "earlier", "Move the passage up", in_footer=True),
+    KeyBinding("pack-drop", "x", "drop", "drop", "Drop the passage, or put it back", footer_place=4),
+    KeyBinding("pack-later", "shift+down", "shift(1)", "later", "Move the passage down", footer_place=6),
+    KeyBinding("pack-earlier", "shift+up", "shift(-1)", "earlier", "Move the passage up", footer_place=6),
     KeyBinding(
-        "pack-scope", "s", "own_scope", "its scope", "Scope of this passage only", in_footer=True, opens_dialog=True
+        "pack-scope", "s", "own_scope", "its scope", "Scope of this passage only", footer_place=5, opens_dialog=True
     ),
     *list_movement_keys("pack", "line"),
 )
 
 RELATED_NOTES_KEYS: Sequence[KeyBinding] = (
-    KeyBinding("related-follow", "l", "follow", "follow", "Show notes related to the selected passage", in_footer=True),
-    KeyBinding("related-return", "backspace", "follow_back", "return", "Go back to the previous note", in_footer=True),
-    KeyBinding("related-next", "right", "reason(1)", "next reason", "Next reason", in_footer=True),
+    KeyBinding("related-follow", "l", "follow", "follow", "Show notes related to the selected passage", footer_place=4),
+    KeyBinding("related-return", "backspace", "follow_back", "return", "Go back to the previous note", footer_place=6),
+    KeyBinding("related-next", "right", "reason(1)", "reason", "Next reason", footer_place=5),
     KeyBinding("related-previous", "left", "reason(-1)", "previous reason", "Previous reason"),
     KeyBinding(
         "related-note",
@@ -348,31 +351,29 @@ MAP_KEYS: Sequence[KeyBinding] = (
         "put_filter",
         "filter",
         "Add the branch's filter to the query, or remove it from there",
-        in_footer=True,
+        footer_place=4,
     ),
-    KeyBinding("map-unfilter", "backspace", "take_filter", "filter off", "Remove the last filter", in_footer=True),
+    KeyBinding("map-unfilter", "backspace", "take_filter", "unfilter", "Remove the last filter", footer_place=5),
     KeyBinding(
         "map-open",
         "right",
         "open_branch",
         "unfold",
         "Unfold the branch, or go to the first branch in it",
-        in_footer=True,
+        footer_place=6,
     ),
-    KeyBinding(
-        "map-shut", "left", "close_branch", "fold", "Fold the branch, or go to the branch above", in_footer=True
-    ),
+    KeyBinding("map-shut", "left", "close_branch", "fold", "Fold the branch, or go to the branch above"),
     *list_movement_keys("map", "line"),
 )
 
 OVERVIEW_KEYS: Sequence[KeyBinding] = with_priority(
     KeyBinding("overview-down", "down,ctrl+n", "move(1)", "next", "Next line", is_movement=True),
     KeyBinding("overview-up", "up,ctrl+p", "move(-1)", "previous", "Previous line", is_movement=True),
-    KeyBinding("overview-part", "tab", "part", "next part", "Go to the next part", in_footer=True),
-    KeyBinding("overview-edit", "enter", "edit", "open", "Open the note in your editor at this place", in_footer=True),
-    KeyBinding("overview-search", "", "search", "search", "Search for the item of the selected line", in_footer=True),
-    KeyBinding("overview-copy", "ctrl+y", "copy", "copy", "Copy the overview as Markdown", in_footer=True),
-    KeyBinding("overview-passage", "v", "passage", "passage", "Show the passage, or hide it", in_footer=True),
+    KeyBinding("overview-part", "tab", "part", "next part", "Go to the next part", footer_place=1, is_movement=True),
+    KeyBinding("overview-edit", "enter", "edit", "open", "Open the note in your editor at this place", footer_place=3),
+    KeyBinding("overview-search", "", "search", "search", "Search for the item of the selected line"),
+    KeyBinding("overview-copy", "ctrl+y", "copy", "copy", "Copy the overview as Markdown", footer_place=2),
+    KeyBinding("overview-passage", "v", "passage", "passage", "Show the passage, or hide it", footer_place=5),
     KeyBinding("overview-copy-passage", "y", "copy_passage", "copy one", "Copy only the passage"),
     KeyBinding(
         "overview-remember",
@@ -380,21 +381,28 @@ OVERVIEW_KEYS: Sequence[KeyBinding] = with_priority(
         "remember",
         "remember",
         "Remember the passage",
-        in_footer=True,
         opens_dialog=True,
+        footer_place=4,
     ),
-    KeyBinding("overview-all", "", "every_line", "all lines", "Show all lines, or as many as fit", in_footer=True),
+    KeyBinding("overview-all", "", "every_line", "all lines", "Show all lines, or as many as fit"),
     KeyBinding(
         "overview-page-down", "pagedown", "scroll_passage(1)", "scroll", "Scroll the passage down", is_movement=True
     ),
     KeyBinding("overview-page-up", "pageup", "scroll_passage(-1)", "scroll", "Scroll the passage up", is_movement=True),
-    KeyBinding("overview-pane", "shift+tab", "pane", "pane", "Next pane: topic, lines, passage"),
-    KeyBinding("overview-topic", "slash", "focus_topic", "topic", "Go to the topic"),
-    KeyBinding("overview-back", "escape", "back", "back", "Close the passage that is open, then go to the lines"),
+    KeyBinding("overview-pane", "shift+tab", "pane", "pane", "Next pane: topic, lines, passage", is_movement=True),
+    KeyBinding("overview-topic", "slash", "focus_topic", "topic", "Go to the topic", is_movement=True),
+    KeyBinding(
+        "overview-back",
+        "escape",
+        "back",
+        "back",
+        "Close the passage that is open, then go to the lines",
+        is_movement=True,
+    ),
 )
 
 OVERVIEW_LINE_KEYS: Sequence[KeyBinding] = (
-    KeyBinding("overview-line-unfold", "right", "unfold", "unfold", "Show all lines of the part"),
+    KeyBinding("overview-line-unfold", "right", "unfold", "unfold", "Show all lines of the part", footer_place=6),
     KeyBinding("overview-line-fold", "left", "fold", "fold", "Show as many lines of the part as fit"),
     *list_movement_keys("overview-line", "line"),
 )
@@ -402,32 +410,30 @@ OVERVIEW_LINE_KEYS: Sequence[KeyBinding] = (
 MEMORY_KEYS: Sequence[KeyBinding] = with_priority(
     KeyBinding("memory-down", "down,ctrl+n", "move(1)", "next", "Next memory", is_movement=True),
     KeyBinding("memory-up", "up,ctrl+p", "move(-1)", "previous", "Previous memory", is_movement=True),
-    KeyBinding("memory-follow", "l", "follow", "follow", "Update the link to a source that has moved", in_footer=True),
-    KeyBinding("memory-keep", "a", "keep", "keep", "Keep the memory as it is", in_footer=True),
-    KeyBinding("memory-update", "t", "update", "take new", "Take the source's new text", in_footer=True),
-    KeyBinding(
-        "memory-edit", "enter", "edit", "open source", "Open the memory's source in your editor", in_footer=True
-    ),
+    KeyBinding("memory-follow", "l", "follow", "follow", "Update the link to a source that has moved", footer_place=4),
+    KeyBinding("memory-keep", "a", "keep", "keep", "Keep the memory as it is", footer_place=5),
+    KeyBinding("memory-update", "t", "update", "take new", "Take the source's new text", footer_place=6),
+    KeyBinding("memory-edit", "enter", "edit", "open", "Open the memory's source in your editor", footer_place=3),
     KeyBinding(
         "memory-change",
         "e",
         "change",
         "change",
         "Change the memory's text, tags or reason",
-        in_footer=True,
         opens_dialog=True,
+        footer_place=4,
     ),
-    KeyBinding("memory-copy", "y,ctrl+y", "copy", "copy", "Copy the memory", in_footer=True),
-    KeyBinding("memory-forget", "x", "forget", "forget", "Forget the memory", in_footer=True),
-    KeyBinding("memory-undo", "u", "undo", "undo", "Undo the last decision about memories", in_footer=True),
+    KeyBinding("memory-copy", "y,ctrl+y", "copy", "copy", "Copy the memory", footer_place=2),
+    KeyBinding("memory-forget", "x", "forget", "forget", "Forget the memory", footer_place=5),
+    KeyBinding("memory-undo", "u", "undo", "undo", "Undo the last decision about memories", footer_place=6),
     KeyBinding("memory-redo", "U", "redo", "redo", "Redo the last decision about memories"),
-    KeyBinding("memory-new", "m,ctrl+r", "remember", "new", "Write a new memory", in_footer=True, opens_dialog=True),
+    KeyBinding("memory-new", "m,ctrl+r", "remember", "new", "Write a new memory", opens_dialog=True, footer_place=1),
     KeyBinding("memory-stale", "", "stale", "stale", "Stale: only memories whose source changed or is gone, or all"),
     KeyBinding("memory-page-down", "pagedown", "scroll_view(1)", "scroll", "Scroll the memory down", is_movement=True),
     KeyBinding("memory-page-up", "pageup", "scroll_view(-1)", "scroll", "Scroll the memory up", is_movement=True),
-    KeyBinding("memory-pane", "shift+tab", "pane", "pane", "Switch between the filter and the list"),
-    KeyBinding("memory-filter", "slash", "focus_filter", "filter", "Go to the filter"),
-    KeyBinding("memory-back", "escape", "back", "back", "Go to the list"),
+    KeyBinding("memory-pane", "shift+tab", "pane", "pane", "Switch between the filter and the list", is_movement=True),
+    KeyBinding("memory-filter", "slash", "focus_filter", "filter", "Go to the filter", is_movement=True),
+    KeyBinding("memory-back", "escape", "back", "back", "Go to the list", is_movement=True),
 )
 
 MEMORY_LIST_KEYS: Sequence[KeyBinding] = list_movement_keys("memory-list", "memory")

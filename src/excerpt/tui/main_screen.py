@@ -588,7 +588,7 @@ class MainScreen(LowLatencyScreen):
             self.notify(str(error), title=error.title, severity="error", markup=False, timeout=12)
             return
         if file is not None:
-            self.notify(f"Images are now read with OCR. The setting vault.attachments.ocr is in {file}.", markup=False)
+            self.notify(f"Images are now read with OCR, as set in {file}.", markup=False)
         await self.reload_settings()
 
     def action_settings(self, for_vault: bool = False) -> None:
@@ -634,7 +634,7 @@ class MainScreen(LowLatencyScreen):
         """Return the file of the note at `path`; show a notice and return None if there is no file."""
         if self.store is None:
             return self._programs.find_note_file(path)
-        self.notify(NO_FILES, title="The note cannot be opened", severity="error", markup=False)
+        self.notify(NO_FILES, severity="error", markup=False)
         return None
 
     def _open_file(self, file: Path, message: EditRequested) -> bool:
@@ -648,7 +648,7 @@ class MainScreen(LowLatencyScreen):
         if reason is not None:
             link = visible_line(f"{file}#{message.place}" if message.place else str(file))
             self.notify(
-                f"{reason}\nAddress: {link}",
+                f"{reason} Address: {link}",
                 title="No program can open the attachment",
                 severity="warning",
                 markup=False,
@@ -676,7 +676,7 @@ class MainScreen(LowLatencyScreen):
             await self._record_opened(message.path, message.fragment)
 
     def _copy_link(self, link: str) -> None:
-        self.post_message(CopyRequested(link, "Link", None, ()))
+        self.post_message(CopyRequested(link, "No program opens Obsidian links. Link", None, ()))
 
     async def _record_opened(self, path: str, fragment: str) -> None:
         await self._use_recorder.record("open", ((path, fragment),))

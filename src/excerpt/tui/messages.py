@@ -148,7 +148,7 @@ class ObsidianRequested(Message):
 class CopyRequested(Message):
     """Request to copy `text` to the clipboard and to a file.
 
-    `what` names the text in the toast, such as "Passage". `tokens` is its number of tokens, None if not counted.
+    `what` names the text in the notice, such as "Passage". `tokens` is its number of tokens, None if not counted.
     `notes` are the parts of notes in the text, as pairs of path and fragment id. `pack` is the pack whose text this is,
     if any. `suffix` is that of the file. With `to_file` the text is written to a file only.
     """

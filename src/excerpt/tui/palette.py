@@ -1,4 +1,4 @@
-"""The command palette: every action of the key table, those that work now first, with the reasons for disabled ones."""
+"""The command palette: every action of the key table except movements, those of the focused place first."""
 
 from __future__ import annotations
 
@@ -6,19 +6,25 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from typing import cast
 
 from textual import on, work
-from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
+from textual.command import Command, CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
+from textual.content import Content
 from textual.css.query import NoMatches
+from textual.css.styles import RulesMap
 from textual.markup import escape
 from textual.screen import Screen
+from textual.strip import Strip
+from textual.style import Style
+from textual.visual import RenderOptions, Visual
 from textual.widget import Widget
 from textual.widgets import Input
 from textual.worker import WorkerCancelled, WorkerFailed
 
 from excerpt.tui.active_keys import action_target, disabled_reason, row_id, working_bindings, working_keys
 from excerpt.tui.common.dialog import OverlayScreen
-from excerpt.tui.key_table import CONTEXTS, FIELD_KEYS, KeyBinding
+from excerpt.tui.key_table import CONTEXTS, KeyBinding
 from excerpt.tui.keymap import current_keys, format_keys
 from excerpt.tui.main_screen import MainScreen
 
@@ -43,63 +49,60 @@ _INACTIVE_FACTOR = 0.8
 
 @dataclass(frozen=True, slots=True)
 class PaletteCommand:
-    """A command of the palette. `detail` shows its context and its keys, or the reason why it cannot be run now.
+    """A command of the palette: the description that is searched, and its keys as written on the screen.
 
-    `what` is the description that is searched. `is_active`: the command belongs to where the focus is.
+    `is_active`: the command belongs to where the focus is. `is_enabled`: it can be run now; otherwise running it shows
+    the reason.
     """
 
     what: str
-    detail: str
+    keys: str
     is_active: bool
+    is_enabled: bool
     run: Callable[[], object]
 
 
 def list_commands(screen: Screen[object]) -> list[PaletteCommand]:
-    """Return the commands of a screen, each action once.
+    """Return the commands of a screen, each action once, without movements and the editing of a field.
 
-    Their order is: help, actions that can be run now, disabled ones, those of other contexts, then movements. Actions
-    that edit a field are left out.
+    Their order is: help, actions of the focused place that can be run now, disabled ones, then those of other places.
     """
-    rows = {binding.id: binding for keys in CONTEXTS.values() for binding in keys}
-    moves = frozenset(id_ for id_, row in rows.items() if row.is_movement)
-    available: dict[object, PaletteCommand] = {}
-    disabled: dict[object, PaletteCommand] = {}
-    movements: dict[object, PaletteCommand] = {}
+    rows = {binding.id: binding for keys in CONTEXTS.values() for binding in keys if not binding.is_movement}
+    commands: dict[object, PaletteCommand] = {}
     keys = working_keys(screen)
     for each in working_bindings(screen):
-        binding = rows[row_id(each.binding)]
-        if binding in FIELD_KEYS:
-            continue
-        run = partial(screen.app.run_action, binding.action, each.node)
-        reason = disabled_reason(each.node, binding.action)
-        detail = f"not now: {reason}" if reason else " · ".join(filter(None, ("here", format_keys(keys[binding.id]))))
-        into = movements if binding.id in moves else disabled if reason else available
-        into.setdefault(action_target(each.node, binding.action), PaletteCommand(binding.what, detail, True, run))
-    descriptions = {command.what for command in (*available.values(), *disabled.values(), *movements.values())}
-    available |= disabled
-    if isinstance(screen, MainScreen):
-        for id_, command in _commands_elsewhere(screen):
-            if command.what not in descriptions and id_ != "palette":
-                descriptions.add(command.what)
-                (movements if id_ in moves else available)[id_] = command
-    ordered = [*available.values(), *movements.values()]
-    return sorted(ordered, key=lambda command: command.what != _FIRST_COMMAND)
+        binding = rows.get(row_id(each.binding))
+        if binding is not None:
+            commands.setdefault(
+                action_target(each.node, binding.action),
+                PaletteCommand(
+                    binding.what,
+                    format_keys(keys[binding.id]),
+                    is_active=True,
+                    is_enabled=not disabled_reason(each.node, binding.action),
+                    run=partial(screen.app.run_action, binding.action, each.node),
+                ),
+            )
+    descriptions = {command.what for command in commands.values()}
+    for binding, run in _commands_elsewhere(screen) if isinstance(screen, MainScreen) else ():
+        if binding.id in rows and binding.id != "palette" and binding.what not in descriptions:
+            descriptions.add(binding.what)
+            signs = format_keys(current_keys(binding.id))
+            commands[binding.id] = PaletteCommand(binding.what, signs, is_active=False, is_enabled=True, run=run)
+    return sorted(
+        commands.values(), key=lambda each: (each.what != _FIRST_COMMAND, not each.is_active, not each.is_enabled)
+    )
 
 
-def _commands_elsewhere(screen: MainScreen) -> Iterator[tuple[str, PaletteCommand]]:
-    """Yield the id and the command of each action of every context that the palette can open."""
+def _commands_elsewhere(screen: MainScreen) -> Iterator[tuple[KeyBinding, Callable[[], object]]]:
+    """Yield each binding of every context that the palette can open, and the function that runs its action."""
     for context, keys in CONTEXTS.items():
         tab = _TAB_IDS.get(context.partition(", with")[0])
         for binding in keys:
-            detail = " · ".join(filter(None, (context, format_keys(current_keys(binding.id)))))
             if context in ("Always", "Everywhere") or context in _TAB_IDS:
-                run = screen.palette_callback(tab, binding.action)
-                yield binding.id, PaletteCommand(binding.what, detail, False, run)
+                yield binding, screen.palette_callback(tab, binding.action)
             elif context in _CONTEXT_WIDGETS:
-                yield (
-                    binding.id,
-                    PaletteCommand(binding.what, detail, False, partial(_run_in_context, screen, context, binding)),
-                )
+                yield binding, partial(_run_in_context, screen, context, binding)
 
 
 async def _run_in_context(screen: MainScreen, context: str, binding: KeyBinding) -> None:
@@ -112,10 +115,36 @@ async def _run_in_context(screen: MainScreen, context: str, binding: KeyBinding)
         await screen.app.run_action(binding.action, widget)
 
 
+class CommandRow(Visual):
+    """A command on one line: its description, shortened if there is no room for it, and its keys at the right end."""
+
+    def __init__(self, what: Content, keys: Content) -> None:
+        self._what = what
+        self._keys = keys
+
+    def get_optimal_width(self, rules: RulesMap, container_width: int) -> int:  # noqa: ARG002 - Textual's names
+        return container_width
+
+    def get_height(self, rules: RulesMap, width: int) -> int:  # noqa: ARG002 - Textual's names
+        return 1
+
+    def render_strips(self, width: int, height: int | None, style: Style, options: RenderOptions) -> list[Strip]:
+        room = width - self._keys.cell_length - 2
+        row = Content.assemble(self._what.truncate(room, ellipsis=True, pad=True), "  ", self._keys)
+        return row.render_strips(width, height, style, options)
+
+
 class Palette(CommandPalette, OverlayScreen[None]):
-    """Textual's palette, but repeated keys close it only once, and keys before its list is drawn are no error."""
+    """Textual's palette with one line a command.
+
+    Repeated keys close it only once, and keys before its list is drawn are no error.
+    """
 
     _is_choosing = False
+
+    def _refresh_command_list(self, command_list: CommandList, commands: list[Command], clear_current: bool) -> None:
+        rows = [Command(_command_row(each), each.hit, id=each.id) for each in commands]
+        super()._refresh_command_list(command_list, rows, clear_current)
 
     def _action_command_list(self, action: str) -> None:
         with suppress(LookupError):  # a list that is not drawn yet has no page to scroll by
@@ -144,16 +173,28 @@ class Palette(CommandPalette, OverlayScreen[None]):
             await CommandPalette._gather_commands.__wrapped__(self, search_value)  # type: ignore[attr-defined]
 
 
+def _command_row(command: Command) -> CommandRow:
+    """Return the row of a command of Textual's palette, whose prompt has its description and its keys in two lines."""
+    what, *keys = cast("Content", command.prompt).split("\n")
+    return CommandRow(what, Content("").join(keys))
+
+
 class KeyCommandProvider(Provider):
-    """The commands of the key table for Textual's palette."""
+    """The commands of the key table for Textual's palette. The help text of each is its keys."""
 
     async def discover(self) -> Hits:
         for command in list_commands(self.screen):
-            yield DiscoveryHit(command.what, command.run, help=escape(command.detail))
+            yield DiscoveryHit(_dim_disabled(command, Content(command.what)), command.run, help=escape(command.keys))
 
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)
         for command in list_commands(self.screen):
             if score := matcher.match(command.what):
                 weighted = score * (1.0 if command.is_active else _INACTIVE_FACTOR)
-                yield Hit(weighted, matcher.highlight(command.what), command.run, help=escape(command.detail))
+                what = _dim_disabled(command, matcher.highlight(command.what))
+                yield Hit(weighted, what, command.run, help=escape(command.keys))
+
+
+def _dim_disabled(command: PaletteCommand, what: Content) -> Content:
+    """Return the description `what` of a command in the style that shows whether it can be run now."""
+    return what if command.is_enabled else what.stylize_before("not bold $text-soft")

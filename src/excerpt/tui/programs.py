@@ -121,7 +121,7 @@ class ProgramLauncher:
             with self._suspend():
                 result = subprocess.run(program_command(argv), env=self._environment, check=False, umask=users_umask())
         except SuspendNotSupported:
-            self._notify("An editor cannot run in this terminal. Set an editor with its own window.", severity="error")
+            self._notify("No editor can run in this terminal. Set one with its own window.", severity="error")
             return False
         if result.returncode:
             self._notify(f"The editor ended with code {result.returncode}.", severity="warning")
@@ -158,9 +158,6 @@ class ProgramLauncher:
         if argv is not None and await asyncio.to_thread(open_link, (*argv, link), self._environment):
             self._notify(f"Obsidian opens {file.name}.", markup=False)
             return True
-        self._notify(
-            "No program here opens Obsidian's links. The link was copied.", title="Obsidian", severity="warning"
-        )
         copy(link)
         return False
 

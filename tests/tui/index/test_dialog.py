@@ -213,7 +213,7 @@ async def test_an_update_that_was_asked_for_is_answered(app: ExcerptApp) -> None
     async with app.run_test() as pilot:
         await until_watched(pilot)
         await app.run_action("update_index", screen_of(app))
-        await until(pilot, lambda: "No note has changed." in notices_of(app), "the answer")
+        await until(pilot, lambda: "The index is up to date. No note has changed." in notices_of(app), "the answer")
 
 
 async def test_an_indexing_process_that_dies_is_told_and_started_again(app: ExcerptApp, vault: Path) -> None:

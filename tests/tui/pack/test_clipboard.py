@@ -18,8 +18,8 @@ from excerpt.tui.clipboard import (
     CopyOutcome,
     CopyPlan,
     copy,
-    copy_toast,
-    file_toast,
+    copy_notice,
+    file_notice,
     osc_sequence,
     plan_copy,
 )
@@ -78,20 +78,20 @@ def test_text_too_long_for_the_terminal_is_not_sent_there() -> None:
 def test_tmux_takes_any_length_but_what_the_terminal_outside_takes_is_doubted() -> None:
     over = plan_copy({"TMUX": "x"}, having("tmux"), "linux", OSC_LIMIT + 1)
     assert (names(over), over.too_long) == (["tmux"], True)
-    source_sentence = copy_toast(CopyOutcome(("tmux",), None, OSC_LIMIT + 1, True), "Pack", None)
-    assert source_sentence == "Pack: 74,995 bytes, copied by tmux, more than many terminals accept"
+    source_sentence = copy_notice(CopyOutcome(("tmux",), None, OSC_LIMIT + 1, True), "Pack", None)
+    assert source_sentence == "Pack: 74,995 bytes, copied by tmux, more than many terminals accept."
 
 
 def test_what_cannot_be_checked_is_not_called_copied() -> None:
     kept = Path("/elsewhere/copy.md")
-    assert copy_toast(CopyOutcome((OSC_ROUTE,), kept, 10, False), "Pack", 2) == (
-        "Pack: 2 tokens, copied (if your terminal allows it)\nSaved as /elsewhere/copy.md"
+    assert copy_notice(CopyOutcome((OSC_ROUTE,), kept, 10, False), "Pack", 2) == (
+        "Pack: 2 tokens, copied (if your terminal allows it). Saved as /elsewhere/copy.md"
     )
 
 
 def test_a_pack_written_to_a_file_says_where_or_that_it_could_not() -> None:
-    assert file_toast(Path("/a/pack.xml"), 10, "Pack of 3", 2) == ("Pack of 3: 2 tokens, written\n/a/pack.xml")
-    assert file_toast(None, 10, "Pack of 3", 2) == "Pack of 3: 2 tokens. No file could be written."
+    assert file_notice(Path("/a/pack.xml"), 10, "Pack of 3", 2) == ("Pack of 3: 2 tokens, written to /a/pack.xml")
+    assert file_notice(None, 10, "Pack of 3", 2) == "Pack of 3: 2 tokens. No file could be written."
 
 
 def test_text_that_is_not_utf_8_is_copied_with_escapes(tmp_path: Path) -> None:
@@ -216,19 +216,19 @@ def test_only_the_newest_copies_are_kept(tmp_path: Path) -> None:
 
 def test_what_is_told_names_route_size_and_tokens() -> None:
     copied = CopyOutcome(("wl-copy",), None, 7412, False)
-    assert copy_toast(copied, "Pack of 3", 1840) == "Pack of 3: 1,840 tokens, copied by wl-copy"
+    assert copy_notice(copied, "Pack of 3", 1840) == "Pack of 3: 1,840 tokens, copied by wl-copy."
 
 
 def test_a_copy_that_no_clipboard_took_says_where_the_file_is() -> None:
     kept = Path("/elsewhere/copy.md")
-    assert copy_toast(CopyOutcome((), kept, 10, False), "Memory", None) == (
-        "Memory: 10 bytes, no clipboard accepted it\nSaved as /elsewhere/copy.md"
+    assert copy_notice(CopyOutcome((), kept, 10, False), "Memory", None) == (
+        "Memory: 10 bytes, no clipboard accepted it. Saved as /elsewhere/copy.md"
     )
-    assert "too long for the terminal" in copy_toast(CopyOutcome((), kept, 10, True), "Pack", 1)
+    assert "too long for the terminal" in copy_notice(CopyOutcome((), kept, 10, True), "Pack", 1)
 
 
 def test_a_folder_that_cannot_be_written_does_not_stop_the_copy(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     copied = copy("text", CopyPlan((), "plain", False), tmp_path / "file" / "copies", NOW)
     assert copied.file is None
-    assert copied.routes == ("the terminal (OSC 52)",)
+    assert copied.routes == (OSC_ROUTE,)

@@ -15,7 +15,7 @@ from excerpt.tui.app import ExcerptApp
 from excerpt.tui.memory.controller import is_memory
 from excerpt.tui.search.hit_list import HitList
 from tests import commands
-from tests.tui.driver import AppPilot, pane_of, search, until, until_answered
+from tests.tui.driver import AppPilot, notices_of, pane_of, search, until, until_answered
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the stand-in for a clipboard is a shell script")
 
@@ -123,7 +123,7 @@ async def test_a_file_has_the_bytes_of_a_copy(  # noqa: PLR0917 - fixtures
         await search(pilot, "sync conflict")
         text = await copy_pack(pilot, clipboard)
         await pilot.press("unbound-save-pack")
-        await until(pilot, lambda: any("written\n" in toast.message for toast in app._notifications), "the toast")
+        await until(pilot, lambda: any("written to" in notice for notice in notices_of(app)), "the notice")
     (file,) = user_paths.copies_folder().glob("pack-*")
     assert file.suffix == suffix
     assert file.read_bytes() == text

@@ -1,15 +1,15 @@
-"""Tests of disabled actions: the footer hides them, and their keys show the reason."""
+"""Tests of disabled actions: the footer dims them, and their keys show the reason."""
 
 from __future__ import annotations
 
 import pytest
 
-from excerpt.kinds import Strategy
-from excerpt.tui.common.bars import FooterKey, KeyBar, fit_footer_keys
+from excerpt.tui.common.bars import FooterKey, KeyBar, place_footer_keys
+from excerpt.tui.common.help import HelpDialog
 from excerpt.tui.keymap import is_typed
 from excerpt.tui.pack.panel import PackPanelSelection, pack_disabled_reason
 from excerpt.tui.search.disabled import SearchState, SelectedRowKind, search_disabled_reason
-from tests.tui.driver import ScriptedApp, notices_of, pane_of, screen_of, until
+from tests.tui.driver import ScriptedApp, notices_of, screen_of, type_query, until, until_screen, until_tabs
 
 FOUND = SearchState(has_query=True, row_kind=SelectedRowKind.FRAGMENT, has_pack=True)
 DROPPED = PackPanelSelection(2, 2, 3, is_dropped=True)
@@ -77,26 +77,64 @@ def test_the_search_does_what_it_can() -> None:
     assert search_disabled_reason("mark", SearchState(is_in_panel=True)) == ""
 
 
-def test_help_and_quit_keep_their_place_in_the_footer() -> None:
-    every = [FooterKey("mark", "tab", "mark"), FooterKey("edit", "enter", "open")]
-    last = [FooterKey("help", "f1", "help"), FooterKey("quit", "ctrl+q", "quit")]
-    assert fit_footer_keys([*every, *last], 26) == [every[0], *last]
-    assert fit_footer_keys([*last, *every], 80) == [*every, *last]
+def test_the_help_is_at_the_right_end_of_the_footer_and_the_others_take_the_room_left() -> None:
+    mark, open_ = FooterKey("mark", "tab", "mark", 1), FooterKey("edit", "enter", "open", 3)
+    help_ = FooterKey("help", "f1", "more", 7)
+    assert place_footer_keys([mark, open_, help_], 78) == [(0, mark), (8, open_), (71, help_)]
+    assert place_footer_keys([mark, open_, help_], 20) == [(0, mark), (13, help_)]
 
 
-async def test_a_key_that_has_nothing_to_do_says_why_once_and_is_not_in_the_footer(scripted: ScriptedApp) -> None:
+def footer_of(app: ScriptedApp) -> KeyBar:
+    return screen_of(app).query_one(KeyBar)
+
+
+def offered(app: ScriptedApp) -> set[str]:
+    """Return the ids of the enabled keys in the footer."""
+    return {each.id for each in footer_of(app).footer_keys if each.is_enabled}
+
+
+async def test_a_key_that_has_nothing_to_do_says_why_once_and_is_dimmed_in_the_footer(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(140, 24)) as pilot:
-        footer = screen_of(scripted).query_one(KeyBar)
-        assert "copy-pack" not in {offer.id for offer in footer.footer_keys}
+        (copy,) = (each for each in footer_of(scripted).footer_keys if each.id == "copy-pack")
+        assert not copy.is_enabled
         await pilot.press("ctrl+y", "ctrl+y")
         await until(pilot, lambda: len(scripted._notifications) > 0, "the reason")
         assert notices_of(scripted) == ["Nothing to copy: the pack is empty."]
         await pilot.press(*"sync")
-        await until(pilot, lambda: "copy-pack" in {offer.id for offer in footer.footer_keys}, "the key in the footer")
+        await until(pilot, lambda: "copy-pack" in offered(scripted), "the key in the footer")
+
+
+async def test_the_footer_stays_the_same_from_the_query_to_the_list(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await until_tabs(pilot)
+        await type_query(pilot, "sync")
+        before = footer_of(scripted).render().plain
+        assert " ".join(before.split()) == "⇥ mark ^y copy ⏎ open ^t why ^o pack ^r remember F1 more"
         await pilot.press("escape")
-        await until(
-            pilot, lambda: "space" in {o.key for o in footer.footer_keys if o.label == "mark"}, "the list's own key"
-        )
+        await pilot.pause()
+        assert footer_of(scripted).render().plain == before
+
+
+@pytest.mark.parametrize(
+    ("key", "panel"),
+    [
+        ("unbound-passage", "#preview"),
+        ("unbound-related", "#related-notes"),
+        ("unbound-map", "#map"),
+        ("ctrl+o", "#packed"),
+    ],
+)
+async def test_a_panel_has_places_of_its_own_after_the_first_three(scripted: ScriptedApp, key: str, panel: str) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await until_tabs(pilot)
+        await type_query(pilot, "sync")
+        before = footer_of(scripted).footer_keys
+        await pilot.press(key)
+        screen_of(scripted).query_one(panel).focus()
+        await until(pilot, lambda: footer_of(scripted).footer_keys[3] != before[3], "the panel's keys")
+        after = footer_of(scripted).footer_keys
+        assert [each.id for each in after[:3]] == [each.id for each in before[:3]]
+        assert [each.place for each in after] == [1, 2, 3, 4, 5, 6, 7]
 
 
 async def test_the_footer_offers_nothing_that_has_no_key(scripted: ScriptedApp) -> None:
@@ -118,47 +156,38 @@ async def test_the_footer_offers_no_key_that_the_query_takes_as_a_character(scri
 async def test_a_click_in_the_footer_presses_the_key_under_it(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(100, 24)) as pilot:
         footer = screen_of(scripted).query_one(KeyBar)
-        x = footer.render().plain.index("strategy") + 1
-        await pilot.click(footer, offset=(x, 0))
-        await until(pilot, lambda: pane_of(scripted).strategy is not Strategy.AUTO, "another strategy")
+        await pilot.click(footer, offset=(footer.render().plain.index("more") + 1, 0))
+        await until_screen(pilot, HelpDialog)
 
 
 async def test_the_footer_of_an_overview_follows_what_is_shown(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(140, 24)) as pilot:
-        footer = screen_of(scripted).query_one(KeyBar)
         await pilot.press("f3")
-        await until(pilot, lambda: "overview-back" in {offer.id for offer in footer.footer_keys}, "the tab's keys")
-        assert "overview-copy" not in {offer.id for offer in footer.footer_keys}
+        await until(pilot, lambda: "overview-remember" in ids_of(scripted), "the tab's keys")
+        assert "overview-copy" not in offered(scripted)
         await pilot.press(*"sync")
-        await until(
-            pilot, lambda: "overview-copy" in {offer.id for offer in footer.footer_keys}, "the key in the footer"
-        )
+        await until(pilot, lambda: "overview-copy" in offered(scripted), "the key in the footer")
         await pilot.press("escape")
-        first_key = ("overview-line-unfold", "right")
-        await until(
-            pilot, lambda: first_key in {(offer.id, offer.key) for offer in footer.footer_keys}, "its first key"
-        )
+        await until(pilot, lambda: "overview-line-unfold" in offered(scripted), "the key of the lines")
+
+
+def ids_of(app: ScriptedApp) -> set[str]:
+    return {each.id for each in footer_of(app).footer_keys}
 
 
 async def test_the_footer_of_a_panel_follows_what_is_listed_and_selected_in_it(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(140, 36)) as pilot:
-        footer = screen_of(scripted).query_one(KeyBar)
-
-        async def offered(label: str) -> None:
-            await until(pilot, lambda: label in {offer.label for offer in footer.footer_keys}, label)
-
-        await pilot.press("unbound-related")
-        await offered("view")
-        assert not {"mark", "open", "follow"} & {offer.label for offer in footer.footer_keys}
-        await pilot.press("slash", *"sync")
-        await offered("copy pack")
+        await until(pilot, lambda: "mark" in ids_of(scripted), "the keys")
+        assert not {"mark", "edit"} & offered(scripted)
+        await pilot.press("unbound-related", "slash", *"sync")
+        await until(pilot, lambda: "mark" in offered(scripted), "the hits")
         screen_of(scripted).query_one("#related-notes").focus()
-        await offered("follow")
+        await until(pilot, lambda: "related-follow" in offered(scripted), "the key of related notes")
         await pilot.press("unbound-map")
-        await offered("unfold")
-        assert "filter" not in {offer.label for offer in footer.footer_keys}
+        await until(pilot, lambda: "map-open" in offered(scripted), "the keys of the map")
+        assert "map-filter" not in offered(scripted)
         await pilot.press("down")
-        await offered("filter")
+        await until(pilot, lambda: "map-filter" in offered(scripted), "the key of a branch")
 
 
 def test_why_needs_a_row_and_the_map_none() -> None:

@@ -8,6 +8,7 @@ import pytest
 from rich.color import ColorSystem
 from rich.style import Style
 from textual.color import Color
+from textual.notifications import SeverityLevel
 from textual.pilot import Pilot
 from textual.screen import ModalScreen
 from textual.widgets import Input
@@ -84,7 +85,7 @@ async def enter_query(pilot: Pilot[None], query: str) -> None:
 
 
 async def show_everything(pilot: Pilot[None], looker: Looker) -> None:
-    """Show lists, context, panels, dialogs, tabs and toasts: everything with its own colours."""
+    """Show lists, context, panels, dialogs, tabs and notices: everything with its own colours."""
     await show_start_list(pilot)
     await press(pilot, "down")
     looker.look()
@@ -112,11 +113,12 @@ async def show_everything(pilot: Pilot[None], looker: Looker) -> None:
         await pilot.press(key)
         await pilot.pause(0.1)
         looker.look()
-    for severity in ("information", "warning", "error"):
-        pilot.app.notify("Told.", title="Title", severity=severity)
-    await until(pilot, lambda: len(pilot.app.screen.query(Toast)) >= 3, "the toasts")
-    await pilot.pause(0.1)
-    looker.look()
+    severities: tuple[SeverityLevel, ...] = ("information", "warning", "error")
+    for count, severity in enumerate(severities, 1):
+        pilot.app.notify("Told.", severity=severity)
+        await until(pilot, lambda count=count: len(pilot.app.screen.query(Toast)) >= count, "the notice")  # type: ignore[misc]
+        await pilot.pause(0.1)
+        looker.look()
 
 
 async def look_at_query(pilot: Pilot[None], looker: Looker) -> None:

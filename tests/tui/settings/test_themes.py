@@ -18,7 +18,7 @@ from excerpt.tui.settings.theme_picker import ThemeList, ThemePicker
 from excerpt.tui.settings.themes import ThemeController, find_theme_files, load_theme
 from excerpt.tui.textual_patches import BACKGROUND_QUESTION, BackgroundReported, expect_background_report
 from tests.tui.contrast import READABLE, contrast
-from tests.tui.driver import ScriptedApp, screen_of, until
+from tests.tui.driver import ScriptedApp, notices_of, screen_of, until
 from tests.tui.terminal import TerminalApp
 
 SHIPPED = find_theme_files(Path("no own themes"))
@@ -54,7 +54,7 @@ async def test_a_theme_of_the_users_own_is_used(vault: Path, user_paths: Paths) 
         assert app.screen.styles.background == Color.parse("#000010")
 
 
-async def test_a_broken_or_unknown_theme_falls_back_and_is_told_in_one_toast(vault: Path, user_paths: Paths) -> None:
+async def test_a_broken_or_unknown_theme_falls_back_and_is_told_in_one_notice(vault: Path, user_paths: Paths) -> None:
     own = user_paths.config / "themes"
     own.mkdir(parents=True)
     (own / "broken.toml").write_text("primary = ")
@@ -62,9 +62,9 @@ async def test_a_broken_or_unknown_theme_falls_back_and_is_told_in_one_toast(vau
     async with app.run_test() as pilot:
         await until(pilot, lambda: "phosphor" in app.available_themes, "the themes")
         assert app.theme == "excerpt-dark"
-        (toast,) = [toast for toast in app._notifications if toast.title == "Settings"]
-        assert "no theme called nowhere" in toast.message
-        assert "broken.toml" in toast.message
+        (notice,) = [notice for notice in notices_of(app) if notice.startswith("Settings.")]
+        assert "no theme called nowhere" in notice
+        assert "broken.toml" in notice
 
 
 def app_with_themes(tmp_path: Path, **own: str) -> ScriptedApp:

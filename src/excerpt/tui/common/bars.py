@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 from textual import events
+from textual.dom import DOMNode
 from textual.message import Message
 from textual.reactive import reactive
 from textual.screen import Screen
@@ -17,10 +18,10 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from excerpt.text.display import visible_line
-from excerpt.tui.active_keys import action_target, disabled_reason, row_id, working_bindings
+from excerpt.tui.active_keys import disabled_reason, row_id, working_bindings
 from excerpt.tui.common.strips import click_style, fit, line
 from excerpt.tui.key_table import CONTEXTS
-from excerpt.tui.keymap import current_keys, format_key
+from excerpt.tui.keymap import current_keys, format_key, is_typed
 
 TABS = ("search", "overview", "memory")
 
@@ -86,10 +87,12 @@ class TabBar(Widget):
         self.post_message(self.StatePicked())
 
 
-_MOVE_KEY_IDS = frozenset(binding.id for keys in CONTEXTS.values() for binding in keys if binding.is_movement)
-"""Ids of the keys that only move a cursor or scroll, which the footer does not show."""
-_ALWAYS_SHOWN = ("help", "help-sign", "quit")
-"""Ids of the keys that the footer always shows, at its right end."""
+_FOOTER_ROWS = {row.id: row for keys in CONTEXTS.values() for row in keys if row.footer_place}
+"""Rows of the key table that have a place in the footer, by their id."""
+_LAST_PLACE = max(row.footer_place for row in _FOOTER_ROWS.values())
+"""The place at the right end of the footer."""
+_GAP = 2
+"""Cells between two keys of the footer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,56 +102,41 @@ class FooterKey:
     id: str
     key: str
     label: str
-
-    @property
-    def is_always_shown(self) -> bool:
-        """Whether the footer shows the key in any case, at its right end."""
-        return self.id in _ALWAYS_SHOWN
+    place: int
+    is_enabled: bool = True
 
     @property
     def width(self) -> int:
-        """Width of key and label in cells, with the space before the next key."""
-        return cell_len(format_key(self.key)) + cell_len(self.label) + 3
+        """Width of key and label in cells."""
+        return cell_len(format_key(self.key)) + cell_len(self.label) + 1
 
 
 def list_footer_keys(screen: Screen[object]) -> tuple[FooterKey, ...]:
-    """Return the keys that work on a screen now, the most important first.
+    """Return the keys that the footer shows on a screen now, in the order of their places, at most one for each.
 
-    Keys whose bindings are marked as shown come first, from the focused widget outward, then the others in the same
-    order. Of two keys with the same action, only the key nearer to the focus is returned.
+    A place belongs to the node nearest to the focus that has keys for it. Of several, the first enabled one is shown.
     """
-    ranked: dict[object, tuple[bool, int, FooterKey]] = {}
+    keys_by_row: dict[str, tuple[DOMNode, str, list[str]]] = {}
     for active in working_bindings(screen):
-        binding = active.binding
-        id_ = row_id(binding)
-        if id_ in _MOVE_KEY_IDS or binding.key not in current_keys(id_) or disabled_reason(active.node, binding.action):
-            continue
-        target = action_target(active.node, binding.action)
-        new = FooterKey(id_, binding.key, binding.description)
-        shown, rank, footer_key = ranked.get(target, (False, len(ranked), new))
-        ranked[target] = (shown or binding.show, rank, footer_key)
-    every = sorted(ranked.values(), key=lambda active: (not active[0], active[1]))
-    return tuple(footer_key for _, _, footer_key in every)
-
-
-def fit_footer_keys(keys: Iterable[FooterKey], room: int) -> list[FooterKey]:
-    """Return the first keys that fit into `room` cells, and at the end the keys that are always shown."""
-    keys = list(keys)
-    always_shown = [key for key in keys if key.is_always_shown]
-    used, fitted = sum(key.width for key in always_shown), []
-    for key in keys:
-        if not key.is_always_shown:
-            used += key.width
-            if used > room + 2:
-                break
-            fitted.append(key)
-    return fitted + always_shown
+        id_ = row_id(active.binding)
+        if id_ in _FOOTER_ROWS and active.binding.key in current_keys(id_):
+            _, _, keys = keys_by_row.setdefault(id_, (active.node, active.binding.action, []))
+            keys.append(active.binding.key)
+    shown: dict[int, tuple[DOMNode, FooterKey]] = {}
+    for id_, (node, action, keys) in keys_by_row.items():
+        row = _FOOTER_ROWS[id_]
+        owner, before = shown.get(row.footer_place, (node, None))
+        if owner is node and (before is None or not before.is_enabled):
+            # Of several keys that which works in a field too, so that the footer stays as the focus moves.
+            key, is_enabled = min(keys, key=is_typed), not disabled_reason(node, action)
+            shown[row.footer_place] = node, FooterKey(id_, key, row.label, row.footer_place, is_enabled)
+    return tuple(shown[place][1] for place in sorted(shown))
 
 
 class KeyBar(Widget):
-    """The footer: one line with the keys that work now. A click on a key has the effect of the key."""
+    """The footer: one line with keys that work now, the disabled ones dimmed. A click has the effect of the key."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"key-bar--key"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"key-bar--key", "key-bar--disabled"}
 
     DEFAULT_CSS = """
     KeyBar {
@@ -157,6 +145,7 @@ class KeyBar(Widget):
         background: $background;
         color: $text-soft;
         & > .key-bar--key { color: $accent; text-style: bold; }
+        & > .key-bar--disabled { color: $text-faint; }
     }
     """
 
@@ -171,21 +160,32 @@ class KeyBar(Widget):
 
     def render(self) -> Text:
         text = Text(no_wrap=True, overflow="ellipsis")
-        style = self.get_component_rich_style("key-bar--key", partial=True)
-        for footer_key in self._visible_footer_keys():
-            text.append(format_key(footer_key.key), style).append(f" {footer_key.label}  ")
+        enabled = self.get_component_rich_style("key-bar--key", partial=True)
+        disabled = self.get_component_rich_style("key-bar--disabled", partial=True)
+        for start, footer_key in place_footer_keys(self.footer_keys, self.scrollable_content_region.width):
+            text.pad_right(start - text.cell_len)
+            text.append(format_key(footer_key.key), enabled if footer_key.is_enabled else disabled)
+            text.append(f" {footer_key.label}", "" if footer_key.is_enabled else disabled)
         return text
 
-    def _visible_footer_keys(self) -> list[FooterKey]:
-        return fit_footer_keys(self.footer_keys, self.scrollable_content_region.width)
-
-    def _footer_key_cells(self) -> Iterator[tuple[range, FooterKey]]:
-        at = self.styles.padding.left
-        for footer_key in self._visible_footer_keys():
-            yield range(at, at + footer_key.width - 2), footer_key
-            at += footer_key.width
-
     def on_click(self, event: events.Click) -> None:
-        for cells, footer_key in self._footer_key_cells():
-            if event.x in cells:
+        offset = event.get_content_offset(self)
+        for start, footer_key in place_footer_keys(self.footer_keys, self.scrollable_content_region.width):
+            if offset is not None and start <= offset.x < start + footer_key.width:
                 self.app.simulate_key(footer_key.key)
+
+
+def place_footer_keys(keys: Sequence[FooterKey], room: int) -> list[tuple[int, FooterKey]]:
+    """Return the first keys that fit into `room` cells, each with its first cell.
+
+    The key of the last place is at the right end in any case.
+    """
+    last = [(room - key.width, key) for key in keys if key.place == _LAST_PLACE]
+    placed: list[tuple[int, FooterKey]] = []
+    start, end = 0, min((first - _GAP for first, _ in last), default=room)
+    for key in keys:
+        if key.place == _LAST_PLACE or start + key.width > end:
+            break
+        placed.append((start, key))
+        start += key.width + _GAP
+    return placed + last

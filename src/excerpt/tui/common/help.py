@@ -60,13 +60,16 @@ class HelpDialog(Dialog[None]):
     }
     """
 
-    def __init__(self, contexts: Sequence[str], reasons: Mapping[str, str]) -> None:
+    def __init__(self, contexts: Sequence[str], reasons: Mapping[str, str], notices: Sequence[str] = ()) -> None:
         """Prepare the dialog.
 
         `contexts` are the titles of the groups of keys that work now. `reasons` says why a key is disabled, by its id.
+        `notices` are the notices shown now, which may be longer than their line; the newest is listed first.
         """
         super().__init__()
-        self._groups = (*build_help_groups(contexts, reasons), _SIGNS)
+        rows = tuple(HelpRow("", "!", notice) for notice in reversed(notices))
+        groups = (HelpGroup("Notices", is_active=False, rows=rows), *build_help_groups(contexts, reasons), _SIGNS)
+        self._groups = tuple(group for group in groups if group.rows)
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box") as box:
@@ -131,7 +134,7 @@ def _group_table(
     title = Text.assemble((group.title, "bold"), (" · here" if group.is_active else "", colours["text-soft"]))
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(width=width, style=f"bold {colours['accent']}")
-    table.add_column(ratio=1)
+    table.add_column(ratio=1, overflow="fold")
     shown_reasons: set[str] = set()
     for row in group.rows:
         what = Text(row.what)

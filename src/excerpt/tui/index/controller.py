@@ -235,7 +235,7 @@ class IndexState:
         return replace(self, progress=progress, build_samples=build_samples, failure=failure, is_locked=False)
 
 
-_STORE_HINT = "The vault is in a store. Update it on the machine that has its notes: excerpt push VAULT --to ADDRESS."
+_STORE_HINT = "This vault is in a store. On the machine with its notes, run `excerpt push` to update it."
 
 
 class IndexController:
@@ -311,7 +311,7 @@ class IndexController:
     def send_command(self, command: Command) -> None:
         """Send a command to the indexing process, and start the process if it is not running."""
         if self._is_in_store:
-            self._notify(_STORE_HINT, title="This vault is in a store and cannot be updated here", markup=False)
+            self._notify(_STORE_HINT, markup=False)
             return
         if self.state.change_detection is ChangeDetection.ENDED or not self.process.is_running:
             self.start()
@@ -324,9 +324,9 @@ class IndexController:
     def _show_delay_notice(self, command: Command) -> None:
         """Notify the user if a command cannot be executed at once."""
         if self.state.paused:
-            self._notify("Indexing is paused. It starts when you press “Continue”.", title="Paused")
+            self._notify("Indexing is paused. It starts when you press “Continue”.")
         elif self.state.progress is not None and command == "update":
-            self._notify("A build is running. excerpt checks the vault again after it.")
+            self._notify("Indexing is running. excerpt checks the vault again after it.")
 
     def update_after_edit(self) -> None:
         """Request an update of the index after an edit, if changes are not detected automatically."""
@@ -367,13 +367,11 @@ class IndexController:
             case IndexProgressed(progress=progress):
                 self._open_generation(progress.generation)
             case IndexPaused(paused=True):
-                self._notify("excerpt reads no notes until you press “Continue”.", title="Indexing is paused")
+                self._notify("Indexing is paused until you press “Continue”.")
             case IndexPaused():
-                self._notify("excerpt reads changed notes again.", title="Indexing continues")
+                self._notify("Indexing continues.")
             case IndexCancelled():
-                self._notify(
-                    "You can search the notes that were read. “Update” reads the rest.", title="Indexing was cancelled"
-                )
+                self._notify("Indexing was cancelled. “Update” reads the remaining notes.")
 
     def _apply_message(self, message: Message) -> None:
         self.state = self.state.with_message(message)

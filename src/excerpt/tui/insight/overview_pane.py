@@ -325,16 +325,14 @@ class OverviewPane(Vertical):
         if self._is_copy_pending:
             return
         if self.overview is None or not self.overview.found:
-            self.notify(
-                "There is no overview to copy. Type a topic that the vault has notes about.", severity="warning"
-            )
+            self.notify("No overview to copy. Type a topic that the vault has notes about.", severity="warning")
         else:
             self._engine.ask(AskMarkdown(self.overview), partial(self._copy_text, self.overview))
 
     def _copy_text(self, overview: Overview, markdown: tuple[str, int]) -> None:
         text, tokens = markdown
         if not text:
-            self.notify("The overview does not fit into its token budget. Nothing was copied.", severity="warning")
+            self.notify("The overview exceeds its token budget. Nothing was copied.", severity="warning")
             return
         notes = tuple((one.place.path, one.place.fragment_id) for one in overview.passages)
         self.post_message(CopyRequested(text, "Overview", tokens, notes))

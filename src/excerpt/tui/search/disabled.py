@@ -55,7 +55,7 @@ class SearchState:
     """Whether the notes are files on this computer, and not in a store."""
 
 
-NO_FILES = "The notes are in a store. There is no file to open."
+NO_FILES = "The notes are in a store: there is no file to open."
 _PANEL_ACTIONS = frozenset({"mark", "edit"})
 
 

@@ -75,8 +75,11 @@ _SOURCE_OF_TEXTUAL_VARIABLE = {
 TEXTUAL_CSS = """
 Input:focus, TextArea:focus { background-tint: $background 0%; }
 TextArea { background: $background; & > .text-area--cursor-line { background: $background; } }
+ToastRack { height: 1; margin: 0; padding: 0 10 0 0; overflow: hidden; }
+ToastHolder { dock: bottom; }
 Toast {
-    width: auto; max-width: 100%; padding: 0 1; background: $panel;
+    width: 100%; max-width: 100%; height: 1; margin: 0; padding: 0 1; background: $panel;
+    text-wrap: nowrap; text-overflow: ellipsis;
     &.-information { border-left: wide $success; }
     &.-warning { border-left: wide $warning; }
     &.-error { border-left: wide $error; }
@@ -87,7 +90,11 @@ CommandPalette {
     SearchIcon { color: $accent; }
 }
 """
-"""CSS for Textual's widgets that removes tints and dimmed text, whose contrast a theme cannot control."""
+"""CSS for Textual's widgets.
+
+It removes tints and dimmed text, whose contrast a theme cannot control. Notices are one line over the footer, which
+leaves room for its last key, the help. Each covers the ones before it, which show again if they last longer.
+"""
 
 
 class _ThemeFile(msgspec.Struct, forbid_unknown_fields=True):

@@ -1,0 +1,87 @@
+"""Tests of notices: one line over the footer, the newest in sight, an error not lost, the whole text in the help."""
+
+from __future__ import annotations
+
+from textual.widgets._toast import Toast
+
+from excerpt.tui.common.help import HelpDialog
+from tests.tui.driver import AppPilot, ScriptedApp, drawn_text, until, until_screen, until_tabs
+
+LONG = "The file is damaged at many places, which are named here one after the other until no line holds them."
+
+
+def last_line(app: ScriptedApp) -> str:
+    return drawn_text(app).splitlines()[-1].strip("▎ ")
+
+
+async def until_last_line(pilot: AppPilot, start: str) -> str:
+    """Wait until the last line of the screen starts with `start`, and return it."""
+    app = pilot.app
+    assert isinstance(app, ScriptedApp)
+    await until(pilot, lambda: last_line(app).startswith(start), f"the line {start!r}")
+    return last_line(app)
+
+
+async def test_a_notice_is_one_line_over_the_keys_and_leaves_the_key_of_the_help(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24), notifications=True) as pilot:
+        await until_tabs(pilot)
+        before = drawn_text(scripted).splitlines()
+        scripted.notify(f"Two\nlines. {LONG}", title="A title")
+        line = await until_last_line(pilot, "A title. Two lines. The file")
+        assert line.endswith("…   F1 more")
+        assert drawn_text(scripted).splitlines()[:-1] == before[:-1]
+
+
+async def test_of_several_notices_the_newest_is_shown_and_an_error_comes_back_after_it(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24), notifications=True) as pilot:
+        await until_tabs(pilot)
+        scripted.notify(LONG, title="Broken", severity="error")
+        await until_last_line(pilot, "Broken.")
+        scripted.notify("Copied.", timeout=0.5)
+        await until_last_line(pilot, "Copied.")
+        await until_last_line(pilot, "Broken.")
+
+
+async def test_the_help_has_the_whole_text_of_the_notices_shown(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24), notifications=True) as pilot:
+        await until_tabs(pilot)
+        scripted.notify(LONG, severity="error")
+        await until_last_line(pilot, "The file")
+        await pilot.press("f1")
+        await until_screen(pilot, HelpDialog)
+        await pilot.pause()
+        shown = " ".join(drawn_text(scripted).replace("│", " ").split())
+        assert "Notices" in shown and "no line holds them." in shown
+
+
+async def test_a_notice_covers_no_row_of_a_dialog(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24), notifications=True) as pilot:
+        await until_tabs(pilot)
+        for open_dialog in (scripted.action_switch_vault, lambda: pilot.press("ctrl+r")):
+            result = open_dialog()
+            if result is not None:
+                await result
+            await until(pilot, lambda: len(scripted.screen_stack) > 1, "a dialog")
+            await pilot.pause()
+            box = scripted.screen.query_one(".box")
+            scripted.notify("Copied.")
+            await until_last_line(pilot, "Copied.")
+            assert box.region.bottom < 24
+            await pilot.press("escape")
+            await until(pilot, lambda: len(scripted.screen_stack) == 1, "the end of it")
+
+
+async def test_where_a_notice_was_is_drawn_again_even_if_the_map_was_read_before_the_layout(
+    scripted: ScriptedApp,
+) -> None:
+    async with scripted.run_test(size=(80, 24), notifications=True) as pilot:
+        await until_tabs(pilot)
+        scripted.notify("Copied.")
+        await until_last_line(pilot, "Copied.")
+        compositor = scripted.screen._compositor
+        toast = scripted.screen.query_one(Toast)
+        region = toast.region
+        toast.display = False
+        compositor._full_map_invalidated = True
+        assert toast not in compositor.full_map
+        assert region in compositor._dirty_regions
