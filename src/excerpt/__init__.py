@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from excerpt.api import Memories, Vault, fuse_results, open  # noqa: A004 - read as `excerpt.open`
+    from excerpt.api import Gold, Memories, Vault, fuse_results, open  # noqa: A004 - read as `excerpt.open`
     from excerpt.check.source_state import SourceComparison, SourceState
     from excerpt.check.verdicts import (
         AnswerCheck,
@@ -26,15 +26,19 @@ if TYPE_CHECKING:
     )
     from excerpt.errors import (
         ExcerptError,
+        GoldUnusableError,
         IndexBusyError,
         IndexUnusableError,
         MemoryUnusableError,
         ModelError,
         NotFoundError,
+        SavedQueriesError,
         SettingsError,
         VaultEmptiedError,
         VaultError,
     )
+    from excerpt.gold.questions import GoldQuestion, GoldSet, GoldTarget, UnreadableLine
+    from excerpt.gold.run import GoldChange, GoldComparison, GoldRank, GoldReport, GoldRun
     from excerpt.insight.facet_map import Branch, VaultMap
     from excerpt.insight.notes import NoteLines, Peek
     from excerpt.insight.overview_parts import Overview
@@ -60,15 +64,18 @@ if TYPE_CHECKING:
     from excerpt.pack.formats.pack_format import PackSource
     from excerpt.search.explain import Explanation, WordContribution
     from excerpt.search.explain_note import NoteExplanation, StrategyRank
+    from excerpt.search.news import QueryNews
 
 __version__ = "0.1.0"
 
 _NAMES_BY_MODULE = {
-    "api": "Memories Vault fuse_results open",
+    "api": "Gold Memories Vault fuse_results open",
     "check.source_state": "SourceComparison SourceState",
     "check.verdicts": "AnswerCheck CheckedCitation CheckedQuotation CheckedSentence SourceLines Verdict",
-    "errors": "ExcerptError IndexBusyError IndexUnusableError MemoryUnusableError ModelError NotFoundError "
-    "SettingsError VaultEmptiedError VaultError",
+    "errors": "ExcerptError GoldUnusableError IndexBusyError IndexUnusableError MemoryUnusableError ModelError "
+    "NotFoundError SavedQueriesError SettingsError VaultEmptiedError VaultError",
+    "gold.questions": "GoldQuestion GoldSet GoldTarget UnreadableLine",
+    "gold.run": "GoldChange GoldComparison GoldRank GoldReport GoldRun",
     "insight.facet_map": "Branch VaultMap",
     "insight.notes": "NoteLines Peek",
     "insight.overview_parts": "Overview",
@@ -80,6 +87,7 @@ _NAMES_BY_MODULE = {
     "pack.formats.pack_format": "PackSource",
     "search.explain": "Explanation WordContribution",
     "search.explain_note": "NoteExplanation StrategyRank",
+    "search.news": "QueryNews",
 }
 """The public names by the module that defines them, separated by spaces; the same as the imports above."""
 _MODULE_BY_NAME = {name: home for home, names in _NAMES_BY_MODULE.items() for name in names.split()}
@@ -96,6 +104,16 @@ __all__ = [
     "Explanation",
     "Format",
     "Fragment",
+    "Gold",
+    "GoldChange",
+    "GoldComparison",
+    "GoldQuestion",
+    "GoldRank",
+    "GoldReport",
+    "GoldRun",
+    "GoldSet",
+    "GoldTarget",
+    "GoldUnusableError",
     "Hit",
     "IndexBusyError",
     "IndexUnusableError",
@@ -113,11 +131,13 @@ __all__ = [
     "PackSource",
     "Peek",
     "Progress",
+    "QueryNews",
     "RecalledMemory",
     "RelatedNote",
     "RelatedNotes",
     "Result",
     "SavedMemory",
+    "SavedQueriesError",
     "Scope",
     "SettingsError",
     "Signal",
@@ -132,6 +152,7 @@ __all__ = [
     "Status",
     "Strategy",
     "StrategyRank",
+    "UnreadableLine",
     "Vault",
     "VaultEmptiedError",
     "VaultError",

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from textual import events
 
+from excerpt.search.saved_queries import change_saved, read_saved
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.search import query_controller
 from excerpt.tui.search.query_bar import QueryBar, QueryMenu, QueryStatus
 from excerpt.tui.search.query_history import add_query, read_history
-from excerpt.tui.search.saved_queries import change_saved, read_saved
 from tests.tui.driver import ScriptedApp, hit_list_of, screen_of, search, type_text, until
 from tests.tui.examples import VAULT
 

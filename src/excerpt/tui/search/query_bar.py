@@ -39,7 +39,7 @@ from excerpt.tui.search.query_word import apply_completion, remove_span, token_a
 if TYPE_CHECKING:
     from excerpt.insight.suggest import Completion, Suggestion
     from excerpt.search.interpretation import QueryInterpretation
-    from excerpt.tui.search.saved_queries import SavedQueries
+    from excerpt.search.saved_queries import SavedQueries
 
 MAX_MENU_ROWS, MAX_MENU_ROWS_TALL = 8, 12
 """Maximum visible rows of the menu, on a screen of under 30 lines and on a taller one: hits stay visible below it."""

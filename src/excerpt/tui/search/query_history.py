@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from excerpt.search.saved_queries import SavedQueries, change_saved
 from excerpt.state_files import append_lines, encode_line, exclusive_lock, parse_lines, replace_file
-from excerpt.tui.search.saved_queries import SavedQueries, change_saved
 
 MAX_QUERIES = 500
 """Maximum queries kept for a vault; older ones are dropped."""
