@@ -34,6 +34,7 @@ from excerpt.model import Hit, Result, Span, Status
 from excerpt.search.engine import Engine
 from excerpt.search.explain_note import Absence, AbsenceKind, NoteExplanation
 from excerpt.search.interpretation import QueryInterpretation, QueryWarning
+from excerpt.search.news import QueryNews
 from excerpt.search.query import find_conditions, find_unpaired_quotation_mark
 from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
@@ -54,7 +55,9 @@ from excerpt.tui.questions import (
     AskInterpretation,
     AskMap,
     AskMarkdown,
+    AskMarkSeen,
     AskNarrowedQuery,
+    AskNews,
     AskOverview,
     AskPassage,
     AskRelated,
@@ -286,6 +289,7 @@ class ScriptedEngine(EngineWorker):
         self._requests = SynchronousRequests("engine", loop)
         self.notes = Vault({**SYNC_NOTES, **GARDEN}, "o200k")
         self.topic = ""
+        self.marked_seen: list[str] = []
 
     def start(self) -> None:
         """Do nothing, as there is no thread."""
@@ -368,6 +372,12 @@ class ScriptedEngine(EngineWorker):
                 narrower = Suggestion(Direction.NARROWER, "tag:sync", f"tag:sync {query}", 2)
                 wider = Suggestion(Direction.WIDER, "or [bold]同步", f"{query} | [bold]同步", 14)
                 return narrower, wider
+            case AskNews(saved=saved):
+                changed = self.search("conflict", Strategy.AUTO).hits[:1]
+                return QueryNews(saved.name, saved.query, "2026-03-01T09:30:00Z", (), changed)
+            case AskMarkSeen(query=query):
+                self.marked_seen.append(query)
+                return None
             case AskCorrection(query=query):
                 return query.replace("konflict", "conflict") if "konflict" in query else ""
             case AskStrategies(query=query):
