@@ -41,7 +41,7 @@ def test_an_export_is_a_batch_and_is_imported_again(excerpt: Excerpt, vault: Pat
 def test_lines_that_are_no_questions_are_named_and_left_out(excerpt: Excerpt, vault: Path, piped: Piped) -> None:
     piped(b'no JSON\n{"query": "lentils", "relevant": [{"path": "Cooking/Lentil soup.md"}]}\n')
     answer = excerpt("gold", "import", "-", "--vault", vault)
-    assert (answer.code, "line 1" in answer.err) == (0, True)
+    assert (answer.code, "Line 1 " in answer.err) == (0, True)
     piped(b"{}\n")
     assert excerpt("gold", "import", "-", "--vault", vault).code == 1
 

@@ -374,9 +374,8 @@ def gold(stage: Stage) -> None:
     stage.say("gold", "remove", "lentils", "Sync")
     stage.say("gold", "remove", "lentils", out=True)
     stage.say("gold", "remove", "lentils")
-    stage.write(
-        "gold.jsonl", 'none\n{"query": "a", "relevant": []}\n{"query": "a", "relevant": [{"path": "Sync.md"}]}\n'
-    )
+    lines = ("none", '{"query": "a", "relevant": []}', '{"query": "a", "relevant": [{"path": "Sync.md"}]}')
+    stage.write("gold.jsonl", "\n".join(lines))
     stage.say("gold", "import", "{tmp}/gold.jsonl", out=True)
     (file,) = (stage.home / "data" / "gold").glob("*.jsonl")
     file.write_text("none\n", encoding="utf-8")

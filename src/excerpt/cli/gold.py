@@ -56,7 +56,7 @@ def list_command(vault: Path | None, *, as_json: bool) -> int:
     """List the questions. Exits with 1 if there are none."""
     with load_vault(vault) as opened_vault:
         gold = opened_vault.gold.all()
-    _print_unreadable_lines(gold, "The gold set")
+    _print_unreadable_lines(gold)
     if as_json:
         print_json({"questions": [question.to_dict() for question in gold.questions]})
     elif gold.questions:
@@ -98,7 +98,7 @@ def import_command(file: Path, *, vault: Path | None, no_refresh: bool) -> int:
     text = read_input(file, "gold set")
     with load_vault(vault, refresh=not no_refresh) as opened_vault:
         read = opened_vault.gold.add_lines(text)
-    _print_unreadable_lines(read, f"{file}")
+    _print_unreadable_lines(read, str(file))
     print_line(f"Imported {format_count(len(read.questions), 'question')}.")
     return 0 if read.questions else 1
 
@@ -109,7 +109,7 @@ def export_command(vault: Path | None) -> int:
     """Print the questions, one JSON object per line. `excerpt search --batch` reads this form too."""
     with load_vault(vault) as opened_vault:
         gold = opened_vault.gold.all()
-    _print_unreadable_lines(gold, "The gold set")
+    _print_unreadable_lines(gold)
     for question in gold.questions:
         print_json(question.to_dict())
     return 0 if gold.questions else 1
@@ -141,7 +141,7 @@ def run_command(
     changes = dict(_parse_settings(settings))
     with load_vault(vault, refresh=not no_refresh) as opened_vault:
         gold = opened_vault.gold.all()
-        _print_unreadable_lines(gold, "The gold set")
+        _print_unreadable_lines(gold)
         report = opened_vault.run_gold(strategy=strategy, settings=changes)
     missing = [(rank, target) for rank in report.run.ranks for target in rank.missing]
     if as_json:
@@ -169,9 +169,9 @@ def _parse_settings(assignments: tuple[str, ...]) -> Iterator[tuple[str, object]
             yield key.strip(), value.strip()
 
 
-def _print_unreadable_lines(gold: GoldSet, name: str) -> None:
+def _print_unreadable_lines(gold: GoldSet, name: str = "the gold set") -> None:
     for line in gold.unreadable:
-        print_message(f"{name}, line {line.number}, is no question: {line.reason}. The line is left out.")
+        print_message(f"Line {line.number} of {name} is not used: {line.reason}.")
 
 
 def _print_question(question: GoldQuestion) -> None:

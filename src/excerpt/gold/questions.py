@@ -111,9 +111,9 @@ def parse_question_line(data: bytes) -> tuple[QuestionLine, dict[str, Any]]:
     """Parse a line of a gold set; return it with all its keys. Raises ValueError with the reason if it is invalid."""
     try:
         keys = json.loads(data)
-        line = msgspec.convert(keys, QuestionLine)
-    except RecursionError as error:
-        raise ValueError("brackets are nested too deeply") from error
+    except (ValueError, RecursionError) as error:
+        raise ValueError("it is not JSON") from error
+    line = msgspec.convert(keys, QuestionLine)
     if not line.query.strip():
         raise ValueError("the query is empty")
     if not line.relevant or not all(place.path.strip() for place in line.relevant):
