@@ -9,7 +9,15 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from unittest.mock import patch
 
+import click
+
 from excerpt.cli.main import run
+
+
+def parameters_of(command: click.Command | None) -> list[click.Parameter]:
+    """Return the parameters of a command and of its subcommands."""
+    below = command.commands.values() if isinstance(command, click.Group) else ()
+    return [] if command is None else [*command.params, *(each for one in below for each in one.params)]
 
 
 def printed(*words: str | Path, environment: Mapping[str, str] | None = None) -> str:

@@ -14,11 +14,11 @@ from excerpt.known_vaults import RecentVault, recent_vaults
 from excerpt.model import Span
 from excerpt.pack.savings import SavingsFile, TokenSavings
 from excerpt.pack.selection import MarkedFragment, PackOverrides, SavedMarks, read_marks
+from excerpt.search.saved_queries import SavedQueries, read_saved
 from excerpt.search.usage import UseEvent, UseKind, UseLog
 from excerpt.settings import Paths
 from excerpt.state_files import append_lines, load_value, parse_lines, read_value, replace_file, write_value
 from excerpt.tui.search.query_history import read_history
-from excerpt.tui.search.saved_queries import SavedQueries, read_saved
 from excerpt.tui.session import NEW_SESSION, SelectedPosition, Session, read_session
 
 

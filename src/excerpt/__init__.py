@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from excerpt.api import Memories, Vault, fuse_results, open  # noqa: A004 - read as `excerpt.open`
+    from excerpt.api import Gold, Memories, Vault, fuse_results, open  # noqa: A004 - read as `excerpt.open`
     from excerpt.check.source_state import SourceComparison, SourceState
     from excerpt.check.verdicts import (
         AnswerCheck,
@@ -26,16 +26,20 @@ if TYPE_CHECKING:
     )
     from excerpt.errors import (
         ExcerptError,
+        GoldUnusableError,
         IndexBusyError,
         IndexUnusableError,
         MemoryUnusableError,
         ModelError,
         NotFoundError,
+        SavedQueriesError,
         SettingsError,
         StoreUnusableError,
         VaultEmptiedError,
         VaultError,
     )
+    from excerpt.gold.questions import GoldQuestion, GoldSet, GoldTarget, UnreadableLine
+    from excerpt.gold.run import GoldChange, GoldComparison, GoldRank, GoldReport, GoldRun
     from excerpt.insight.facet_map import Branch, VaultMap
     from excerpt.insight.notes import NoteLines, Peek
     from excerpt.insight.overview_parts import Overview
@@ -62,6 +66,7 @@ if TYPE_CHECKING:
     from excerpt.pack.formats.pack_format import PackSource, UnreadablePackError
     from excerpt.search.explain import Explanation, WordContribution
     from excerpt.search.explain_note import NoteExplanation, StrategyRank
+    from excerpt.search.news import QueryNews
     from excerpt.settings import (
         EmbeddingSettings,
         MemorySettings,
@@ -75,11 +80,13 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _NAMES_BY_MODULE = {
-    "api": "Memories Vault fuse_results open",
+    "api": "Gold Memories Vault fuse_results open",
     "check.source_state": "SourceComparison SourceState",
     "check.verdicts": "AnswerCheck CheckedCitation CheckedQuotation CheckedSentence SourceLines Verdict",
-    "errors": "ExcerptError IndexBusyError IndexUnusableError MemoryUnusableError ModelError NotFoundError "
-    "SettingsError StoreUnusableError VaultEmptiedError VaultError",
+    "errors": "ExcerptError GoldUnusableError IndexBusyError IndexUnusableError MemoryUnusableError ModelError "
+    "NotFoundError SavedQueriesError SettingsError StoreUnusableError VaultEmptiedError VaultError",
+    "gold.questions": "GoldQuestion GoldSet GoldTarget UnreadableLine",
+    "gold.run": "GoldChange GoldComparison GoldRank GoldReport GoldRun",
     "insight.facet_map": "Branch VaultMap",
     "insight.notes": "NoteLines Peek",
     "insight.overview_parts": "Overview",
@@ -92,6 +99,7 @@ _NAMES_BY_MODULE = {
     "pack.formats.pack_format": "PackSource UnreadablePackError",
     "search.explain": "Explanation WordContribution",
     "search.explain_note": "NoteExplanation StrategyRank",
+    "search.news": "QueryNews",
     "settings": "EmbeddingSettings MemorySettings PackSettings ScreenSettings SearchSettings Settings VaultSettings",
 }
 """The public names by the module that defines them, separated by spaces; the same as the imports above."""
@@ -111,6 +119,16 @@ __all__ = [
     "Fill",
     "Format",
     "Fragment",
+    "Gold",
+    "GoldChange",
+    "GoldComparison",
+    "GoldQuestion",
+    "GoldRank",
+    "GoldReport",
+    "GoldRun",
+    "GoldSet",
+    "GoldTarget",
+    "GoldUnusableError",
     "Hit",
     "IndexBusyError",
     "IndexUnusableError",
@@ -131,11 +149,13 @@ __all__ = [
     "PackSource",
     "Peek",
     "Progress",
+    "QueryNews",
     "RecalledMemory",
     "RelatedNote",
     "RelatedNotes",
     "Result",
     "SavedMemory",
+    "SavedQueriesError",
     "Scope",
     "ScreenSettings",
     "SearchSettings",
@@ -155,6 +175,7 @@ __all__ = [
     "StoreUnusableError",
     "Strategy",
     "StrategyRank",
+    "UnreadableLine",
     "UnreadablePackError",
     "Vault",
     "VaultEmptiedError",

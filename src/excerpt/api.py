@@ -31,6 +31,7 @@ from excerpt.settings import (
     PackSettings,
     Paths,
     Settings,
+    change_settings,
     load_vault_settings,
     open_vault,
     refuse_folders_in_vault,
@@ -43,6 +44,8 @@ from excerpt.text.display import local_time
 if TYPE_CHECKING:
     from excerpt.check.verdicts import AnswerCheck
     from excerpt.corpus.interface import Corpus
+    from excerpt.gold.questions import GoldQuestion, GoldSet
+    from excerpt.gold.run import GoldReport
     from excerpt.index.snapshot import Snapshot
     from excerpt.insight.facet_map import VaultMap
     from excerpt.insight.notes import NoteLines, Peek
@@ -56,6 +59,7 @@ if TYPE_CHECKING:
     from excerpt.search.engine import Engine
     from excerpt.search.explain import Explanation
     from excerpt.search.explain_note import NoteExplanation
+    from excerpt.search.news import QueryNews
 
 OnProgress = Callable[[Progress], None]
 OnNotice = Callable[[str], None]
@@ -255,11 +259,11 @@ class Vault:
             self._engine = self._create_engine(self._open_corpus())
         return self._engine
 
-    def _create_engine(self, snapshot: Corpus) -> Engine:
+    def _create_engine(self, snapshot: Corpus, settings: Settings | None = None) -> Engine:
         from excerpt.search.engine import Engine
         from excerpt.search.usage import UseLog
 
-        return Engine(snapshot, self.settings, UseLog(self._paths.use_file(self.folder)))
+        return Engine(snapshot, settings or self.settings, UseLog(self._paths.use_file(self.folder)))
 
     def _open_corpus(self) -> Corpus:
         """Open the index, after an update if the vault was opened with `refresh`."""
@@ -395,6 +399,61 @@ class Vault:
         from excerpt.insight.notes import find_note
 
         return tuple(self._snapshot.note_fragments(find_note(self._snapshot, note)))
+
+    def news(self, *, seen: bool = False) -> tuple[QueryNews, ...]:
+        """Return what is new in the answers to the queries saved in the app: new and changed passages.
+
+        News count from the last time that the query was run in the app or marked here; with `seen`, all are marked.
+        Raises SavedQueriesError if the saved queries cannot be read, or the mark cannot be written.
+        """
+        from excerpt.search.news import collect_news
+        from excerpt.search.saved_queries import read_saved
+
+        queries = read_saved(self._paths.saved_queries_file(self.folder)).queries
+        return collect_news(self._load_engine(), queries, self._paths.seen_hits_file(self.folder), seen=seen)
+
+    # --- gold set -----------------------------------------------------------------------------------------------------
+
+    @property
+    def gold(self) -> Gold:
+        """The gold set of this vault: questions with the places that answer them."""
+        self._make_folders_private()
+        return Gold(self._paths.gold_file(self.folder), lambda: self._snapshot)
+
+    def run_gold(
+        self, *, strategy: Strategy | str | None = None, settings: Mapping[str, object] | None = None
+    ) -> GoldReport:
+        """Ask the questions of the gold set, and report the ranks of their targets.
+
+        Without arguments, the run is compared with the last such run and replaces it. With `strategy`, or with values
+        of `settings` by their keys, such as `{"search.per_note": 0}`, it is compared with a run under the user's
+        settings. Raises SettingsError for a setting that does not change a search, and GoldUnusableError.
+        """
+        from excerpt.gold.questions import read_gold
+        from excerpt.gold.run import SEARCH_SETTINGS, GoldReport, GoldRun, compare_runs, run_questions
+        from excerpt.state_files import read_value, write_value
+
+        changes = dict(settings or {})
+        for key in changes:
+            if not key.startswith(SEARCH_SETTINGS):
+                raise SettingsError(
+                    f"{key} does not change what a search of this index finds.",
+                    "Use a key of [search], vault.attachments.weight or embedding.multilingual.",
+                )
+        changed = change_settings(self.settings, changes)
+        chosen = _to_choice(Strategy, strategy, changed.search.strategy)
+        questions = read_gold(self._paths.gold_file(self.folder)).questions
+        engine = self._load_engine()
+        is_variant = strategy is not None or bool(changes)
+        if is_variant:
+            before: GoldRun | None = run_questions(engine, questions, self.settings.search.strategy)
+            run = run_questions(self._create_engine(engine.snapshot, changed), questions, chosen)
+        else:
+            file = self._paths.gold_run_file(self.folder)
+            before, run = read_value(file, GoldRun, None), run_questions(engine, questions, chosen)
+            with suppress(OSError):  # the next run is compared with an earlier one then
+                write_value(file, run)
+        return GoldReport(run, chosen, changes, is_variant, None if before is None else compare_runs(before, run))
 
     # --- pack ---------------------------------------------------------------------------------------------------------
 
@@ -681,6 +740,8 @@ class StoredVault(Vault):
     fragments = _in_read_transaction(Vault.fragments)
     pack = _in_read_transaction(Vault.pack)
     check = _in_read_transaction(Vault.check)
+    news = _in_read_transaction(Vault.news)
+    run_gold = _in_read_transaction(Vault.run_gold)
     read = _in_read_transaction(Vault.read)
     peek = _in_read_transaction(Vault.peek)
     related = _in_read_transaction(Vault.related)
@@ -888,6 +949,55 @@ class Memories:
         if self._recaller is None:
             self._recaller = Recaller(self._folder, self._cache, self._settings)
         return self._recaller
+
+
+class Gold:
+    """The gold set of a vault, from `Vault.gold`: questions of the user with the places that answer them.
+
+    A `target` is written `NOTE` or `NOTE#Heading`, as for `Vault.read`. Methods raise GoldUnusableError if the file of
+    the set cannot be read or written.
+    """
+
+    def __init__(self, file: Path, snapshot: Callable[[], Corpus]) -> None:
+        """Use the gold set in `file`. `snapshot` returns the open index, in which targets are looked up."""
+        self._file = file
+        self._snapshot = snapshot
+
+    def all(self) -> GoldSet:
+        """Return all questions, and the lines of the file that cannot be read."""
+        from excerpt.gold.questions import read_gold
+
+        return read_gold(self._file)
+
+    def add(self, query: str, *targets: str) -> GoldQuestion:
+        """Add a question, or further targets to it, and return it. Raises NotFoundError for an unknown target."""
+        from excerpt.gold.questions import add_questions, find_question, make_question
+        from excerpt.gold.run import parse_target
+
+        question = make_question(query, [parse_target(self._snapshot(), target) for target in targets])
+        add_questions(self._file, [question])
+        return find_question(self.all().questions, question.query)
+
+    def remove(self, question: str, target: str = "") -> GoldQuestion:
+        """Remove the question with this id or query, or only one of its targets, and return it as it was.
+
+        Raises NotFoundError if there is no such question or target.
+        """
+        from excerpt.gold.questions import remove_question
+
+        return remove_question(self._file, question, target)
+
+    def add_lines(self, text: str) -> GoldSet:
+        """Add the questions in `text`, which has one JSON object per line, and return them with its unreadable lines.
+
+        Targets that the vault does not have are added as they are written.
+        """
+        from excerpt.gold.questions import add_questions
+        from excerpt.gold.run import parse_gold_set
+
+        read = parse_gold_set(self._snapshot(), text)
+        add_questions(self._file, read.questions)
+        return read
 
 
 def _check_positive(name: str, value: int | None, least: int = 1) -> None:

@@ -102,6 +102,18 @@ class MemoryUnusableError(ExcerptError):
     title = "The memory cannot be used"
 
 
+class GoldUnusableError(ExcerptError):
+    """The gold set of a vault cannot be read or written."""
+
+    title = "The gold set cannot be used"
+
+
+class SavedQueriesError(ExcerptError):
+    """The file of saved queries, or of the passages that they found, cannot be read or written."""
+
+    title = "Saved queries"
+
+
 class StreamError(ExcerptError):
     """stdin cannot be read or stdout cannot be written.
 

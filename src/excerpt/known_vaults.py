@@ -463,11 +463,18 @@ def _list_entries(folder: Path) -> list[Path]:
 # --- transfer of data -------------------------------------------------------------------------------------------------
 
 
+_NAMED_FILES = ("settings", "saved queries", "gold set")
+"""The files of `_user_files` that a message about another vault's data names: a copy of a vault needs no others."""
+
+
 def _user_files(paths: Paths, vault: Path) -> dict[str, Path]:
     """Return the files of the user's data about a vault, except memories, by the names that sentences use for them."""
     return {
         "settings": paths.vault_settings_file(vault),
         "saved queries": paths.saved_queries_file(vault),
+        "gold set": paths.gold_file(vault),
+        "last run of the gold set": paths.gold_run_file(vault),
+        "seen hits": paths.seen_hits_file(vault),
         "marks": paths.marks_file(vault),
         "query history": paths.history_file(vault),
         "log of opened notes": paths.use_file(vault),
@@ -484,11 +491,11 @@ def _corresponding_path(slug: str, own: Path, vault: Path) -> Path:
 def _describe_user_data(paths: Paths, vault: Path, slug: str) -> str:
     """Return what data the user has about another vault, such as "2 memories, settings"; "" for none.
 
-    `slug` names the files of that vault. Marks and history are not mentioned: a copy of the vault does not need them.
+    `slug` names the files of that vault.
     """
     memories = _count_memories(_corresponding_path(slug, paths.memory_folder(vault), vault))
-    files = {"settings": paths.vault_settings_file(vault), "saved queries": paths.saved_queries_file(vault)}
-    names = [name for name, own in files.items() if _corresponding_path(slug, own, vault).exists()]
+    files = _user_files(paths, vault)
+    names = [name for name in _NAMED_FILES if _corresponding_path(slug, files[name], vault).exists()]
     return ", ".join([_memory_count_text(memories), *names] if memories else names)
 
 

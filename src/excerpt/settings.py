@@ -254,6 +254,18 @@ class Paths:
         """Return the file of the saved queries, which are the user's data: excerpt never deletes it."""
         return self.data / "queries" / f"{vault_slug(vault)}.json"
 
+    def seen_hits_file(self, vault: Path) -> Path:
+        """Return the file that says which hits of saved queries were seen; it may be deleted at any time."""
+        return self.state / "seen" / f"{vault_slug(vault)}.json"
+
+    def gold_file(self, vault: Path) -> Path:
+        """Return the file of the gold set, which is the user's data: excerpt never deletes it."""
+        return self.data / "gold" / f"{vault_slug(vault)}.jsonl"
+
+    def gold_run_file(self, vault: Path) -> Path:
+        """Return the file of the last run of the gold set; it may be deleted at any time."""
+        return self.state / "gold" / f"{vault_slug(vault)}.json"
+
     def fingerprint_file(self, vault: Path) -> Path:
         """Return the file with a vault's path and digests of some notes, by which a moved vault is detected."""
         return self.data / "vaults" / f"{vault_slug(vault)}.json"
@@ -408,6 +420,18 @@ def _merge_tables(base: dict[str, Any], overrides: dict[str, Any]) -> None:
             _merge_tables(base[key], value)
         else:
             base[key] = value
+
+
+def change_settings(settings: Settings, changes: Mapping[str, object]) -> Settings:
+    """Return the settings with other values at some dotted keys, such as "search.per_note". Raises SettingsError."""
+    raw = msgspec.to_builtins(settings)
+    for key, value in changes.items():
+        nested: Any = value
+        for part in reversed(key.split(".")):
+            nested = {part: nested}
+        check_settings(nested, Path(key))
+        _merge_tables(raw, nested)
+    return msgspec.convert(raw, Settings)
 
 
 def _enum_values(key: str) -> Mapping[str, str]:

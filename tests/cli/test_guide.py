@@ -25,6 +25,7 @@ from excerpt.text.markdown import parse_note
 from excerpt.text.tokens import TOKENIZERS
 from excerpt.tui.key_table import CONTEXTS
 from excerpt.tui.keymap import validate_keymap
+from tests.commands import parameters_of
 
 NOTES = sorted(path.relative_to(DEMO).as_posix() for path in DEMO.rglob("*.md"))
 
@@ -155,7 +156,7 @@ def test_every_command_that_is_shown_is_one_that_is_understood(path: str) -> Non
             continue
         command = program.get_command(click.Context(program), name)
         assert command is not None
-        known = {"--help"} | {option for parameter in command.params for option in parameter.opts}
+        known = {"--help"} | {option for parameter in parameters_of(command) for option in parameter.opts}
         assert set(re.findall(r"(?<!\S)--[a-z-]+", rest)) <= known, f"{name} {rest}"
 
 
@@ -192,7 +193,7 @@ def test_every_option_of_every_command_is_described() -> None:
     options = {
         f"{name} {option}"
         for name, command in commands.items()
-        for option in (o for parameter in (command.params if command else ()) for o in parameter.opts)
+        for option in (o for parameter in parameters_of(command) for o in parameter.opts)
         if option.startswith("--") and option not in described
     }
     assert options == set()

@@ -18,9 +18,11 @@ import click
 import pytest
 
 from excerpt.cli.main import COMMANDS, program, run
+from excerpt.search.saved_queries import change_saved
 from excerpt.search.usage import UseKind, UseLog
 from excerpt.settings import user_paths
 from tests.cli.json_forms import form, paths, printed_paths, wrong
+from tests.commands import parameters_of
 from tests.golden import read_golden
 from tests.insight.bees import NOTES
 
@@ -101,6 +103,7 @@ def _printed(vault: Path, root: Path) -> Iterator[tuple[str, Any]]:
     yield "doctor", ask("doctor", "--quick")
     UseLog(user_paths().use_file(vault)).record(UseKind.OPEN, [("Bees/Swarms.md", "")], time.time())
     yield "learned", ask("learned")
+    yield from _of_gold(vault, root, ask)
     yield "commands", asked
 
 
@@ -115,6 +118,25 @@ def _of_memories(vault: Path, ask: Callable[..., Any]) -> Iterator[tuple[str, An
     (stale, *_) = ask("recall", "queen cells", "--stale")["memories"]
     yield "recalled", {"memories": [{key: value for key, value in stale.items() if key not in form("Memories")}]}
     yield "forgotten", ask("forget", first["id"])
+
+
+def _of_gold(vault: Path, root: Path, ask: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
+    questions = root / "gold.jsonl"
+    winter = '{"query": "winter", "relevant": [{"path": "Nowhere.md"}], "exclude": ["Combs.md"]}'
+    questions.write_text(f"{winter}\n", encoding="utf-8")
+    yield "gold add", ask("gold", "add", "swarm queen cells", "Swarms#Signs")
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        run(["gold", "import", str(questions), "--vault", str(vault)])
+    yield "gold list", ask("gold", "list")
+    yield "gold question", ask("gold", "list")["questions"][1]
+    ask("gold", "run")
+    change_saved(user_paths().saved_queries_file(vault), lambda saved: saved.with_query("Cells", "queen cells"))
+    ask("news")
+    (vault / "Swarm queen cells.md").write_text("# Swarm queen cells\n\nSwarm queen cells.\n", encoding="utf-8")
+    note = vault / "Bees/Swarms.md"
+    note.write_text(note.read_text(encoding="utf-8").replace("ten days", "two weeks"), encoding="utf-8")
+    yield "news", ask("news")
+    yield "gold run", ask("gold", "run")
 
 
 FORMS = {
@@ -140,6 +162,11 @@ FORMS = {
     "status": "status",
     "doctor": "doctor",
     "learned": "learned",
+    "gold add": "A gold question",
+    "gold question": "A gold question",
+    "gold list": "gold list",
+    "gold run": "gold run",
+    "news": "news",
 }
 
 
@@ -164,7 +191,7 @@ def test_the_keys_are_printed_in_the_order_that_is_kept(printed: Mapping[str, An
 
 def test_no_command_is_left_out(printed: Mapping[str, Any]) -> None:
     commands = {name: program.get_command(click.Context(program), name) for name in COMMANDS}
-    with_json = {name for name, one in commands.items() if one and any("--json" in each.opts for each in one.params)}
+    with_json = {name for name, one in commands.items() if any("--json" in each.opts for each in parameters_of(one))}
     assert printed["commands"] == with_json - {"push"}  # `push` needs a server: see tests/store
 
 

@@ -50,6 +50,9 @@ def test_settings_queries_and_state_follow_too_and_the_index_is_not_made_anew(
     kept = (
         where.vault_settings_file,
         where.saved_queries_file,
+        where.seen_hits_file,
+        where.gold_file,
+        where.gold_run_file,
         where.marks_file,
         where.session_file,
         where.use_file,

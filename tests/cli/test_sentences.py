@@ -24,6 +24,7 @@ from excerpt.index import build as building
 from excerpt.index.writer import LOCK_FILE
 from excerpt.known_vaults import add_recent_vault
 from excerpt.pack.selection import MarkedFragment, PackOverrides, SavedMarks, write_marks
+from excerpt.search.saved_queries import change_saved
 from excerpt.search.usage import UseKind, UseLog
 from excerpt.settings import user_paths
 from tests.cli.conftest import Excerpt
@@ -352,6 +353,47 @@ def edit_and_forget(stage: Stage) -> None:
     stage.say("forget", "--undo", memory)
 
 
+# --- the gold set and news --------------------------------------------------------------------------------------------
+
+
+def gold(stage: Stage) -> None:
+    stage.say("gold", "list")
+    stage.say("gold", "run")
+    stage.say("gold", "add", " ", "Sync")
+    stage.say("gold", "add", "two devices change one note", "Nowhere")
+    stage.say("gold", "add", "two devices change one note", "Sync#Conflicts", "Colour", out=True)
+    stage.say("gold", "run", out=True)
+    stage.write("vault/Two devices change one note.md", "Two devices change one note.\n")
+    (stage.vault / "Colour.md").unlink()
+    stage.call("gold", "add", "lentils", "Lentil soup")
+    said = stage.call("gold", "run")
+    stage.record("excerpt gold run", re.sub(r"last run, .*", "last run, {time}", said.out) + said.err, said.code)
+    stage.say("gold", "run", "--set", "search.boosts.links=false")
+    stage.say("gold", "run", "--set", "pack.budget=1")
+    stage.say("gold", "run", "--set", "search")
+    stage.say("gold", "remove", "lentils", "Sync")
+    stage.say("gold", "remove", "lentils", out=True)
+    stage.say("gold", "remove", "lentils")
+    lines = ("none", '{"query": "a", "relevant": []}', '{"query": "a", "relevant": [{"path": "Sync.md"}]}')
+    stage.write("gold.jsonl", "\n".join(lines))
+    stage.say("gold", "import", "{tmp}/gold.jsonl", out=True)
+    (file,) = (stage.home / "data" / "gold").glob("*.jsonl")
+    file.write_text("none\n", encoding="utf-8")
+    stage.say("gold", "export")
+
+
+def news(stage: Stage) -> None:
+    stage.say("news")
+    file = user_paths().saved_queries_file(stage.vault)
+    change_saved(file, lambda saved: saved.with_query("sync", "sync"))
+    stage.say("news", out=True)
+    stage.write("vault/Sync again.md", "Sync again.\n")
+    said = stage.call("news", "--seen")
+    stage.record("excerpt news --seen", re.sub(r"since .*", "since {time}", said.out), said.code)
+    file.write_text("{", encoding="utf-8")
+    stage.say("news")
+
+
 # --- the index and the settings ---------------------------------------------------------------------------------------
 
 
@@ -474,6 +516,7 @@ SCENES = (
     *(search, search_why, search_batch, overview, related, maps, read_and_peek),
     *(pack, pack_formats, pack_into_a_file, check),
     *(remember, recall, memories_whose_files_are_odd, edit_and_forget),
+    *(gold, news),
     *(learned, index_and_status, index_ocr, config, watch, push_and_mcp),
     *(an_index_that_is_damaged, an_index_that_is_written_elsewhere, an_index_on_a_full_disk),
     an_index_in_the_place_of_which_is_a_file,

@@ -35,6 +35,7 @@ from excerpt.model import Hit, Result, Span, Status
 from excerpt.search.engine import Engine
 from excerpt.search.explain_note import Absence, AbsenceKind, NoteExplanation
 from excerpt.search.interpretation import QueryInterpretation, QueryWarning
+from excerpt.search.news import QueryNews
 from excerpt.search.query import find_conditions, find_unpaired_quotation_mark
 from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
@@ -55,7 +56,9 @@ from excerpt.tui.questions import (
     AskInterpretation,
     AskMap,
     AskMarkdown,
+    AskMarkSeen,
     AskNarrowedQuery,
+    AskNews,
     AskOverview,
     AskPassage,
     AskRelated,
@@ -290,6 +293,7 @@ class ScriptedEngine(EngineWorker):
         self.notes = Vault({**SYNC_NOTES, **GARDEN}, "o200k")
         self.newest_notes: tuple[DatedNote, ...] = ()
         self.topic = ""
+        self.marked_seen: list[str] = []
 
     def start(self) -> None:
         """Do nothing, as there is no thread."""
@@ -378,6 +382,12 @@ class ScriptedEngine(EngineWorker):
                 return self.newest_notes
             case AskStaleMemories(memories=memories):
                 return tuple(check for check in check_sources(memories, self.notes).values() if check.is_stale)
+            case AskNews(saved=saved):
+                changed = self.search("conflict", Strategy.AUTO).hits[:1]
+                return QueryNews(saved.name, saved.query, "2026-03-01T09:30:00Z", (), changed)
+            case AskMarkSeen(query=query):
+                self.marked_seen.append(query)
+                return None
             case AskCorrection(query=query):
                 return query.replace("konflict", "conflict") if "konflict" in query else ""
             case AskStrategies(query=query):

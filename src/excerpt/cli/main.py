@@ -42,6 +42,8 @@ COMMANDS = {
     "recall": "memories",
     "edit": "memories",
     "forget": "memories",
+    "news": "news",
+    "gold": "gold",
     "learned": "index",
     "index": "index",
     "watch": "watch",

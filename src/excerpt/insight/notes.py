@@ -73,10 +73,12 @@ def find_note(snapshot: Corpus, name: str) -> str:
     return path
 
 
-def find_section(snapshot: Corpus, path: str, heading: str) -> Section:
+def find_section(snapshot: Corpus, path: str, heading: str, line: int = 0) -> Section:
     """Return the first section of the note `path` with this heading, or an attachment's section at `page=12`.
 
-    `A#B` means the heading B anywhere under A. Raises NotFoundError if there is no such section.
+    `A#B` means the heading B anywhere under A; a heading that is written so takes precedence, and so do the headings
+    from the first level on. Of several sections, the one that begins at `line` is returned. Raises NotFoundError if
+    there is no such section.
     """
     parts = [_fold_name(part) for part in heading.split("#") if part.strip()]
     sections = snapshot.sections(path)
@@ -84,11 +86,23 @@ def find_section(snapshot: Corpus, path: str, heading: str) -> Section:
         (section for section in sections if section.place and locations_overlap(section.place, heading)), None
     ):
         return section_span
-    for section in sections:
-        above = iter([_fold_name(part) for part in section.heading_path])
-        if parts and section.heading and _fold_name(section.heading) == parts[-1] and all(p in above for p in parts):
-            return section
-    raise NotFoundError(f"{path} has no heading {heading}.", "List the note's headings with `excerpt peek`.")
+    whole = _fold_name(heading)
+    exact = [
+        section
+        for section in sections
+        if section.heading and whole in (_fold_name(section.heading), _fold_name("#".join(section.heading_path)))
+    ]
+    found = exact or [section for section in sections if _is_under(section, parts)]
+    if not found:
+        raise NotFoundError(f"{path} has no heading {heading}.", "List the note's headings with `excerpt peek`.")
+    return next((section for section in found if section.line_start == line), found[0])
+
+
+def _is_under(section: Section, parts: Sequence[str]) -> bool:
+    """Return whether the heading of a section is the last of `parts`, and the others are above it in this order."""
+    above = iter([_fold_name(part) for part in section.heading_path])
+    is_last = bool(parts and section.heading) and _fold_name(section.heading) == parts[-1]
+    return is_last and all(part in above for part in parts)
 
 
 def _fold_name(text: str) -> str:

@@ -255,6 +255,18 @@ class Engine:
         )
         return result
 
+    def find_hits(self, query: str, limit: int) -> tuple[Hit, ...]:
+        """Return the first `limit` hits of a query, without spans, under the strategy of the query or the settings.
+
+        Unlike `search`, this keeps what `highlight_all` needs of the last search.
+        """
+        queries, pool = self.parse(query), max(POOL_SIZE, limit)
+        strategy = queries[0].strategy or self._settings.search.strategy
+        self._prefetched = frozenset()
+        self.prefetch(queries, pool)
+        ranking = self.merge_ranking([self.score_query(alternative, strategy, pool) for alternative in queries])
+        return self.load_hits(ranking, 0, limit, highlight_count=0)
+
     def highlight_all(self, result: Result) -> Result:
         """Return `result` with spans to highlight in every hit; unchanged unless the last search returned it."""
         if self._partly_highlighted is None or self._partly_highlighted[0] is not result:

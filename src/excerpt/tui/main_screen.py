@@ -32,6 +32,7 @@ from excerpt.tui.messages import (
     CopyRequested,
     EditRequested,
     Failure,
+    GoldRequested,
     IndexBuilt,
     IndexCancelled,
     IndexEmptied,
@@ -165,6 +166,7 @@ class MainScreen(LowLatencyScreen):
         self._query_store = QueryStore(
             user_paths.history_file(vault),
             user_paths.saved_queries_file(vault),
+            user_paths.seen_hits_file(vault),
             self._make_failure_notifier("Your queries cannot be saved"),
         )
         self._emptied_dialog: Screen[bool] | None = None
@@ -609,6 +611,20 @@ class MainScreen(LowLatencyScreen):
     @on(RememberRequested)
     def _handle_remember_request(self, message: RememberRequested) -> None:
         self.app.push_screen(*self.memories.make_new_memory_form(message))
+
+    @on(GoldRequested)
+    async def _handle_gold_request(self, message: GoldRequested) -> None:
+        from excerpt.gold.questions import add_questions, make_question
+        from excerpt.gold.run import target_of_fragment
+
+        target = target_of_fragment(message.hit.fragment)
+        file = self._user_paths.gold_file(self.vault)
+        try:
+            await asyncio.to_thread(add_questions, file, [make_question(message.query, [target])])
+        except ExcerptError as error:
+            self.notify(str(error), title=error.title, severity="error", markup=False)
+            return
+        self.notify(f"Added to the gold set: {visible_line(f'{message.query} → {target}')}", markup=False)
 
     @on(MemoryEditRequested)
     def _handle_memory_edit_request(self, message: MemoryEditRequested) -> None:

@@ -16,6 +16,8 @@ from excerpt.tui.note.window import draw_window
 from excerpt.tui.request_thread import Priority
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from excerpt.corpus.interface import Corpus
     from excerpt.insight.facet_map import VaultMap
     from excerpt.insight.related import RelatedNotes
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from excerpt.search.engine import Engine
     from excerpt.search.highlight import HighlightTerms
     from excerpt.search.interpretation import QueryInterpretation
+    from excerpt.search.news import QueryNews
+    from excerpt.search.saved_queries import SavedQuery
     from excerpt.tui.note.window import NoteWindow
 
 
@@ -113,6 +117,36 @@ class AskSuggestions:
         from excerpt.insight.suggest import suggest_queries
 
         return suggest_queries(engine, self.query)
+
+
+@dataclass(frozen=True, slots=True)
+class AskNews:
+    """Question for what is new in the answer to a saved query; `seen_hits` is the file with the hits that were seen."""
+
+    kind: ClassVar[str] = "news"
+    priority: ClassVar[Priority] = Priority.QUERY
+    saved: SavedQuery
+    seen_hits: Path
+
+    def answer(self, engine: Engine) -> QueryNews:
+        from excerpt.search.news import find_news
+
+        return find_news(engine, self.saved, self.seen_hits)
+
+
+@dataclass(frozen=True, slots=True)
+class AskMarkSeen:
+    """Request to record the hits of a saved query as seen, in the file `seen_hits`."""
+
+    kind: ClassVar[str] = "seen"
+    priority: ClassVar[Priority] = Priority.UPKEEP
+    query: str
+    seen_hits: Path
+
+    def answer(self, engine: Engine) -> None:
+        from excerpt.search.news import mark_seen
+
+        mark_seen(engine, self.query, self.seen_hits)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,12 @@ DROPPED = PackPanelSelection(2, 2, 3, is_dropped=True)
         ("mark", SearchState(has_query=True, is_on_name=True), "The name of a note is selected, not a passage."),
         ("copy_pack", SearchState(), "Nothing to copy: the pack is empty."),
         ("obsidian", SearchState(row_kind=SelectedRowKind.MEMORY), "A memory is not a note of the vault."),
+        ("add_to_gold", SearchState(row_kind=SelectedRowKind.MEMORY), "A memory is not a note of the vault."),
+        (
+            "add_to_gold",
+            SearchState(row_kind=SelectedRowKind.FRAGMENT),
+            "Type a query first: the question that the passage answers.",
+        ),
         ("scroll_view", FOUND, "The side panel is hidden: there is nothing to scroll."),
         ("compare", SearchState(has_query=True), "Type a query first, to compare strategies by their hits."),
         ("clear_marks", FOUND, "Nothing is marked."),

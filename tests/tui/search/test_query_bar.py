@@ -9,15 +9,17 @@ import pytest
 from textual import events
 
 from excerpt.kinds import Strategy
+from excerpt.search.saved_queries import change_saved, read_saved
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.search import query_controller
 from excerpt.tui.search.query_bar import QueryBar, QueryMenu, QueryStatus
 from excerpt.tui.search.query_history import add_query, read_history
-from excerpt.tui.search.saved_queries import change_saved, read_saved
 from tests.tui.driver import (
     ScriptedApp,
+    ScriptedEngine,
     drawn_lines,
     hit_list_of,
+    notices_of,
     pane_of,
     press,
     screen_of,
@@ -312,6 +314,24 @@ async def test_a_saved_query_is_deleted_in_the_menu(scripted: ScriptedApp) -> No
         await pilot.press("delete")
         await until(pilot, lambda: len(bar_of(scripted).menu.choices) == 1, "the rest")
         assert [one.name for one in read_saved(saved_file(scripted)).queries] == ["b"]
+
+
+async def test_the_list_of_saved_queries_shows_what_is_new_and_running_one_marks_it_as_seen(
+    scripted: ScriptedApp,
+) -> None:
+    change_saved(saved_file(scripted), lambda saved: saved.with_query("soup", "soup").with_query("sync", "sync"))
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: bar_of(scripted).queries.store is not None, "the files")
+        await pilot.press("unbound-saved", "down")
+        await until(pilot, lambda: bar_of(scripted).menu.choices[-1:] != (), "the menu")
+        assert [choice.detail for choice in bar_of(scripted).menu.choices] == ["1 changed", "1 changed"]
+        await pilot.press("enter")
+        assert bar_of(scripted).field.value == "sync"
+        await until(pilot, lambda: bool(notices_of(scripted)), "the notice")
+        assert notices_of(scripted) == ["1 changed: Conflicts"]
+        engine = screen_of(scripted).index.engine
+        assert isinstance(engine, ScriptedEngine)
+        assert engine.marked_seen == ["sync"]
 
 
 async def test_a_file_of_saved_queries_that_makes_no_sense_is_said_to_be_so_and_left(scripted: ScriptedApp) -> None:

@@ -79,7 +79,9 @@ def test_past_the_newest_query_the_list_is_moved_again() -> None:
 
 async def test_a_query_is_noted_once(tmp_path: Path) -> None:
     bench = Bench("sync")
-    await bench.queries.open_store(QueryStore(tmp_path / "history", tmp_path / "saved", bench.heard.append))
+    await bench.queries.open_store(
+        QueryStore(tmp_path / "history", tmp_path / "saved", tmp_path / "seen", bench.heard.append)
+    )
     keeping = bench.queries.add_query_to_history()
     assert keeping is not None
     await keeping

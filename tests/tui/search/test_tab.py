@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input, Static
 
+from excerpt.gold.questions import read_gold
+from excerpt.gold.run import target_of_fragment
 from excerpt.kinds import Confidence, Strategy
 from excerpt.search.ranking import BOOST_WEIGHTS, SIGNALS
 from excerpt.settings import PackSettings, Paths, Settings
@@ -445,3 +447,18 @@ async def test_a_search_that_fails_says_so_where_the_hits_would_stand_and_in_one
         await pilot.press("s")
         await until(pilot, lambda: pane_of(app).result is not None, "the next answer")
         assert not notice.display
+
+
+async def test_this_answers_it_adds_the_query_and_the_section_to_the_gold_set(
+    app: ExcerptApp, user_paths: Paths, vault: Path
+) -> None:
+    async with app.run_test(size=(100, 30)) as pilot:
+        await search(pilot, "sync conflict")
+        await pilot.press("unbound-gold")
+        await until(pilot, lambda: bool(notices_of(app)), "the notice")
+        (question,) = read_gold(user_paths.gold_file(vault)).questions
+        selected = hit_list_of(app).selected
+        assert selected is not None
+        assert question.query == "sync conflict"
+        assert question.targets == (target_of_fragment(selected.fragment),)
+        assert notices_of(app) == [f"Added to the gold set: sync conflict → {question.targets[0]}"]

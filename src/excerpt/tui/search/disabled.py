@@ -76,12 +76,13 @@ def search_disabled_reason(action: str, state: SearchState, parameters: tuple[ob
         state.has_files or applies_elsewhere or state.row_kind is SelectedRowKind.MEMORY
     ):
         return NO_FILES
-    if action == "obsidian" and state.row_kind is SelectedRowKind.MEMORY:
+    if action in ("obsidian", "add_to_gold") and state.row_kind is SelectedRowKind.MEMORY:
         return "A memory is not a note of the vault."
     absence = state.selection.absence_reason if state.is_in_panel and state.selection is not None else ""
     is_enabled, reason = {
         "scroll_view": (state.is_side_visible, "The side panel is hidden: there is nothing to scroll."),
         "compare": (state.has_result, "Type a query first, to compare strategies by their hits."),
+        "add_to_gold": (state.has_query, "Type a query first: the question that the passage answers."),
         "why_not": (state.has_result, "Type a query first, to compare a note with its hits."),
         "copy_pack": (state.has_pack, empty_pack_reason("copy", has_no_answer=state.has_no_answer)),
         "save_pack": (state.has_pack, empty_pack_reason("write", has_no_answer=state.has_no_answer)),

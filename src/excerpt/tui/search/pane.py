@@ -30,6 +30,7 @@ from excerpt.tui.messages import (
     CopyRequested,
     EditRequested,
     Failure,
+    GoldRequested,
     Location,
     MarksChanged,
     MemoryEditRequested,
@@ -940,6 +941,7 @@ class SearchPane(Vertical):
 
     @on(EditRequested)
     @on(CopyRequested)
+    @on(GoldRequested)
     @on(RememberRequested)
     def _add_used_query_to_history(self) -> None:
         """Add the query to the history, because its hits were used."""
@@ -1017,6 +1019,12 @@ class SearchPane(Vertical):
             lines = self.side.pop_picked_lines() if self.side.has_focus_within else None
             hit = Hit(lines, 0.0) if lines is not None else self._target_hit
             self.post_message(RememberRequested(hit, self.query_text.strip()))
+
+    def action_add_to_gold(self) -> None:
+        """Add the query to the gold set, with the selected hit or the side panel's passage as what answers it."""
+        hit = self._target_hit
+        if hit is not None:
+            self.post_message(GoldRequested(self.query_text.strip(), hit))
 
     def action_memories(self) -> None:
         """Switch the placement of memories: among the hits, before the hits, or not shown."""

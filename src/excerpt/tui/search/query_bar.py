@@ -39,11 +39,14 @@ from excerpt.tui.search.query_word import apply_completion, remove_span, token_a
 if TYPE_CHECKING:
     from excerpt.insight.suggest import Completion, Suggestion
     from excerpt.search.interpretation import QueryInterpretation
-    from excerpt.tui.search.saved_queries import SavedQueries
+    from excerpt.search.news import QueryNews
+    from excerpt.search.saved_queries import SavedQueries, SavedQuery
 
 MAX_MENU_ROWS, MAX_MENU_ROWS_TALL = 8, 12
 """Maximum visible rows of the menu, on a screen of under 30 lines and on a taller one: hits stay visible below it."""
 _MIN_MENU_CELLS, _MAX_MENU_CELLS = 26, 76
+_MAX_NEWS_TITLES = 3
+"""Maximum titles of notes in a notice of what is new."""
 _BORDER_CELLS = 6
 """Cells of the menu's border that its title and keys cannot use, both ends together."""
 
@@ -413,6 +416,8 @@ class QueryBar(Horizontal):
     def __init__(self, engine: QuestionQueue) -> None:
         super().__init__()
         self.queries = QueryController(engine, self.set_timer, lambda: self.text)
+        self._news: dict[str, QueryNews] = {}
+        """What is new in the answers to the saved queries that the menu lists, by query."""
 
     def compose(self) -> ComposeResult:
         yield Static("❯", id="prompt")
@@ -633,14 +638,42 @@ class QueryBar(Horizontal):
             return
         if not saved.queries:
             self.notify("No saved queries yet.", markup=False)
-        choices = [MenuChoice(query.name, query.query, detail=visible_line(query.query)) for query in saved.queries]
+        self._news = {}
+        self._show_saved_queries(saved.queries)
+        self.queries.ask_news(saved.queries, partial(self._show_news, saved.queries))
+
+    def _show_saved_queries(self, saved: Sequence[SavedQuery], cursor: int = 0) -> None:
+        """Show the menu of saved queries, each with its news, or else with its text if it has another name."""
+        choices = [
+            MenuChoice(
+                each.name,
+                each.query,
+                detail=news.count_text
+                if (news := self._news.get(each.query)) and news.count_text
+                else visible_line(each.query if each.query != each.name else ""),
+            )
+            for each in saved
+        ]
         keys = f"{_menu_keys()} · {key_sign('menu-forget')} delete"
         self.menu.open("saved", "Saved queries", keys, choices, self._menu_anchor(0))
+        self.menu.cursor = cursor
+
+    def _show_news(self, saved: Sequence[SavedQuery], news: QueryNews) -> bool:
+        """Show the news of a saved query in the menu; return whether the menu still lists `saved`."""
+        is_listed = self.menu.kind == "saved" and [each.query for each in saved] == [
+            choice.query for choice in self.menu.choices
+        ]
+        if is_listed:
+            self._news[news.query] = news
+            if news.count_text:
+                self._show_saved_queries(saved, self.menu.cursor)
+        return is_listed
 
     async def save_query(self) -> None:
         """Add the query to the saved queries, with its own text as its name."""
         query = self.text.strip()
         if query and await self._change_saved_queries(lambda queries: queries.with_query(query, query)) is not None:
+            self.queries.mark_seen(query)
             self.notify(f"Saved: {visible_line(query)}", markup=False)
 
     async def _change_saved_queries(self, change: Callable[[SavedQueries], SavedQueries]) -> SavedQueries | None:
@@ -680,8 +713,20 @@ class QueryBar(Horizontal):
         kind = self.menu.kind
         self.menu.close()
         self.set_query(choice.query, choice.cursor)
+        if kind == "saved":
+            self._report_news(choice.query)
+            self.queries.mark_seen(choice.query)
         if kind == "complete" and choice.query[: choice.cursor].endswith(":"):
             self.queries.ask_completions(token_at(choice.query, choice.cursor), self._show_completions)
+
+    def _report_news(self, query: str) -> None:
+        """Name the notes with new passages of a saved query, because the list of hits does not mark them."""
+        news = self._news.get(query)
+        if news is not None and news.count_text:
+            titles = list(dict.fromkeys(hit.fragment.title for hit in (*news.new, *news.changed)))
+            more = f" and {len(titles) - _MAX_NEWS_TITLES} more" if len(titles) > _MAX_NEWS_TITLES else ""
+            listed = visible_line(", ".join(titles[:_MAX_NEWS_TITLES]))
+            self.notify(f"{news.count_text}: {listed}{more}", markup=False)
 
     async def action_menu_forget(self) -> None:
         choice, cursor = self.menu.selected_choice, self.menu.cursor

@@ -13,6 +13,8 @@ from excerpt.tui.search.query_word import CursorToken, is_one_letter_edit, token
 if TYPE_CHECKING:
     from excerpt.insight.suggest import Completion, Suggestion
     from excerpt.search.interpretation import QueryInterpretation
+    from excerpt.search.news import QueryNews
+    from excerpt.search.saved_queries import SavedQuery
 
 Answer = TypeVar("Answer")
 
@@ -198,3 +200,27 @@ class QueryController:
 
         query = self._query()
         self._engine.ask(AskSuggestions(query), self._ignore_if_query_changed(query, on_answer))
+
+    # --- saved queries ------------------------------------------------------------------------------------------------
+
+    def ask_news(self, saved: Sequence[SavedQuery], on_answer: Callable[[QueryNews], bool]) -> None:
+        """Request what is new in the answer to each saved query, one after the other so that searches come between.
+
+        `on_answer` is called with each answer. The requests end when it returns false.
+        """
+        if self.store is None or not saved:
+            return
+        from excerpt.tui.questions import AskNews
+
+        def handle_answer(news: QueryNews) -> None:
+            if on_answer(news):
+                self.ask_news(saved[1:], on_answer)
+
+        self._engine.ask(AskNews(saved[0], self.store.seen_hits), handle_answer)
+
+    def mark_seen(self, query: str) -> None:
+        """Record the hits of a saved query as seen."""
+        if self.store is not None:
+            from excerpt.tui.questions import AskMarkSeen
+
+            self._engine.ask(AskMarkSeen(query, self.store.seen_hits), lambda _: None)

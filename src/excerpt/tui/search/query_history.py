@@ -9,9 +9,12 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from excerpt.state_files import append_lines, encode_line, exclusive_lock, parse_lines, replace_file
-from excerpt.tui.search.saved_queries import SavedQueries, change_saved
+
+if TYPE_CHECKING:
+    from excerpt.search.saved_queries import SavedQueries
 
 MAX_QUERIES = 500
 """Maximum queries kept for a vault; older ones are dropped."""
@@ -113,15 +116,17 @@ def _replace_with(file: Path, newest_first: Sequence[str]) -> None:
 
 
 class QueryStore:
-    """The query files of one vault: the history is in file `history`, queries saved under a name are in file `saved`.
+    """The query files of one vault.
 
-    `on_failure` is called with the reason the first time that the history cannot be written. The error is not raised,
-    because losing the history loses no work.
+    The history is in file `history`, queries saved under a name are in file `saved`, and which of their hits the user
+    has seen is in file `seen_hits`. `on_failure` is called with the reason the first time that the history cannot be
+    written. The error is not raised, because losing the history loses no work.
     """
 
-    def __init__(self, history: Path, saved: Path, on_failure: Callable[[str], None]) -> None:
+    def __init__(self, history: Path, saved: Path, seen_hits: Path, on_failure: Callable[[str], None]) -> None:
         self._history = history
         self._saved = saved
+        self.seen_hits = seen_hits
         self._on_failure = on_failure
         self._has_reported = False
 
@@ -137,6 +142,8 @@ class QueryStore:
 
     async def change(self, change: Callable[[SavedQueries], SavedQueries]) -> SavedQueries:
         """Apply `change` to the saved queries, and return the result. Raises SavedQueriesError if that fails."""
+        from excerpt.search.saved_queries import change_saved
+
         return await asyncio.to_thread(change_saved, self._saved, change)
 
     async def _store_change(self, operation: Callable[[Path, str], None], query: str) -> None:

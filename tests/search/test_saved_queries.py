@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.tui.search.saved_queries import SavedQueries, SavedQueriesError, change_saved, read_saved
+from excerpt.errors import SavedQueriesError
+from excerpt.search.saved_queries import SavedQueries, change_saved, read_saved
 
 TWO = SavedQueries().with_query("weekly", "modified:7d").with_query("Open conflicts", "conflict status:open")
 

@@ -11,14 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from excerpt.errors import ExcerptError
+from excerpt.errors import SavedQueriesError
 from excerpt.state_files import exclusive_lock, load_value, write_value
-
-
-class SavedQueriesError(ExcerptError):
-    """The file of saved queries cannot be read or written."""
-
-    title = "Saved queries"
 
 
 @dataclass(frozen=True, slots=True)
