@@ -13,19 +13,19 @@ _DAY = timedelta(days=1)
 
 # --- a date in a note -------------------------------------------------------------------------------------------------
 
-_MONTHS = {
+MONTHS = {
     name: number
     for number, names in enumerate(
         (
-            "jan january januar janvier enero gennaio janeiro januari",
+            "jan january januar janvier enero gennaio janeiro januari jänner",
             "feb february februar février fevrier febrero febbraio fevereiro februari",
-            "mar march märz marz mrz mars marzo março marco maart",
+            "mar march märz marz maerz mrz mars marzo março marco maart marts",
             "apr april avril abril aprile",
             "may mai mayo maggio maio mei maj",
             "jun june juni juin junio giugno junho",
             "jul july juli juillet julio luglio julho",
             "aug august août aout agosto augustus augusti",
-            "sep sept september septembre septiembre settembre setembro",
+            "sep sept september septembre septiembre setiembre settembre setembro",
             "oct october okt oktober octobre octubre ottobre outubro",
             "nov november novembre noviembre novembro",
             "dec december dez dezember décembre decembre diciembre dicembre dezembro",
@@ -34,6 +34,7 @@ _MONTHS = {
     )
     for name in names.split()
 }
+"""The number of each month's name or abbreviation, in ten languages."""
 _NUMERIC_DATES = (
     re.compile(r"(?<!\d)(?P<y>\d{4})([-/._])(?P<m>\d{1,2})\2(?P<d>\d{1,2})(?!\d)"),
     re.compile(r"(?<!\d)(?P<y>\d{4})[年년]\s?(?P<m>\d{1,2})[月월](?:\s?(?P<d>\d{1,2})[日일])?"),
@@ -76,7 +77,7 @@ def _date_from_match(match: re.Match[str]) -> date | None:
     parts = match.groupdict()
     year, day = int(parts["y"]), int(parts.get("d") or 1)
     if "name" in parts:
-        return _date_or_none(year, _MONTHS.get(parts["name"].lower(), 0), day)
+        return _date_or_none(year, MONTHS.get(parts["name"].lower(), 0), day)
     month = int(parts["m"])
     parsed = _date_or_none(year, month, day)
     # Day and month may be in either order if the year is last, but not if it is first.
@@ -169,10 +170,11 @@ def _calendar_period(year: int, month: int, day: int) -> Period | None:
     first = _date_or_none(year, month, day or 1)
     if first is None:
         return None
-    return first, first if day else _month_end(first)
+    return first, first if day else month_end(first)
 
 
-def _month_end(day: date) -> date:
+def month_end(day: date) -> date:
+    """Return the last day of the month of `day`."""
     return date(day.year, 12, 31) if day.month == 12 else date(day.year, day.month + 1, 1) - _DAY
 
 
@@ -184,7 +186,7 @@ def _date_before(count: int, unit: str, today: date) -> date:
     if months < 12:
         return date.min
     first = date(months // 12, months % 12 + 1, 1)
-    return first.replace(day=min(today.day, _month_end(first).day))
+    return first.replace(day=min(today.day, month_end(first).day))
 
 
 def _named_period(is_last: bool, unit: str, today: date) -> Period:
@@ -194,6 +196,6 @@ def _named_period(is_last: bool, unit: str, today: date) -> Period:
     if unit == "month":
         first = today.replace(day=1)
         first = (first - _DAY).replace(day=1) if is_last else first
-        return first, _month_end(first)
+        return first, month_end(first)
     year = today.year - (1 if is_last else 0)
     return date(year, 1, 1), date(year, 12, 31)
