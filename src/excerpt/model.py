@@ -227,6 +227,19 @@ class QueryHint:
 
 
 @dataclass(frozen=True, slots=True)
+class QueryPeriod:
+    """A period that the words `text` of a query name; notes dated in it are raised.
+
+    `first` and `last` are its days, ISO 8601; None for no bound. `filter` is the filter for the same period.
+    """
+
+    text: str
+    first: str | None
+    last: str | None
+    filter: str
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """The result of a search: its hits, best first.
 
@@ -234,7 +247,7 @@ class Result:
     that match any alternative of the query, whatever the limit on hits. With filters there may be more hits than
     `matched`, because the list continues with the fragments nearest in meaning. `elapsed_ms` is the time of the search
     alone, in milliseconds. `generation` is the index's (a number that each commit raises). `hints` are suggestions
-    about the query and do not change the result.
+    about the query and do not change the result. `periods` are those that the query names.
     """
 
     query: str
@@ -246,13 +259,14 @@ class Result:
     generation: int
     hints: tuple[QueryHint, ...] = ()
     confidence: Confidence | None = None
+    periods: tuple[QueryPeriod, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object that `excerpt search` writes."""
         return {
             **attributes_to_json(self, "query", "strategy", "confidence"),
             "elapsed_ms": round(self.elapsed_ms, 3),
-            **attributes_to_json(self, "matched", "generation"),
+            **attributes_to_json(self, "matched", "generation", "periods"),
             "hits": [hit.to_dict() for hit in self.hits],
         }
 

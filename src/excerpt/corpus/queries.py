@@ -116,6 +116,10 @@ class NoteQueries(Protocol):
         """Return (fragment key, location such as "Page 3") of every fragment that has a location."""
         ...
 
+    def dated_headings(self) -> list[tuple[int, int, tuple[str, ...]]]:
+        """Return (fragment key, note, heading path) of every fragment with four digits in a row in its headings."""
+        ...
+
     def names(self) -> list[tuple[str, int]]:
         """Return (folded name, note) for every title, file name and alias."""
         ...

@@ -159,6 +159,15 @@ class CatalogQueries:
         )
         return [(key, place) for key, place in place_rows]
 
+    def dated_headings(self) -> list[tuple[int, int, tuple[str, ...]]]:
+        self._rows.check("sections")
+        heading_rows = self._rows(
+            "SELECT f.key, f.note, s.heading_path FROM sections s"
+            " JOIN fragments f ON f.note = s.note AND f.section = s.ordinal"
+            " WHERE s.heading_path GLOB '*[0-9][0-9][0-9][0-9]*'"
+        )
+        return [(key, note, heading_path_from_row(path)) for key, note, path in heading_rows]
+
     def names(self) -> list[tuple[str, int]]:
         self._rows.check("names")
         return [(name, note) for name, note in self._rows("SELECT name, note FROM names")]

@@ -18,14 +18,14 @@ import numpy.typing as npt
 
 from excerpt.corpus.interface import CandidateQuery, Corpus
 from excerpt.kinds import Confidence, Strategy
-from excerpt.model import Hit, Result, Signal, Span
+from excerpt.model import Hit, QueryPeriod, Result, Signal, Span
 from excerpt.search.bm25 import Rows, WordIndex
 from excerpt.search.candidates import CandidateGenerator, Candidates, OtherNoteNames
 from excerpt.search.confidence import JUDGED_HITS, ConfidenceTable, judge_confidence
 from excerpt.search.evidence import POOL_SIZE, Evidence, Flags, gather_evidence
 from excerpt.search.filters import FILTER_FIELDS, sort_newest_first
 from excerpt.search.highlight import HighlightFinder, HighlightTerms, merge_highlight_terms, select_highlight_terms
-from excerpt.search.prefetch import build_candidate_query, build_note_query
+from excerpt.search.prefetch import build_candidate_query, build_note_query, build_period_query
 from excerpt.search.query import (
     FILTER_KINDS,
     FilterKind,
@@ -36,6 +36,7 @@ from excerpt.search.query import (
     suggest_filters,
 )
 from excerpt.search.ranking import (
+    BOOST_WEIGHTS,
     SIGNALS,
     STRATEGY_WEIGHTS,
     Boosts,
@@ -70,7 +71,7 @@ class ScoredQuery:
 
     A text such as `a | b` has several such queries, its alternatives. `strategy` is the one that scored the fragments;
     `scored` has them in the order of their rows. `confidences` tells how likely each fragment of `scored` answers the
-    query; None if the query has only filters.
+    query; None if the query has only filters. `periods` are those that the query names.
     """
 
     strategy: Strategy
@@ -78,6 +79,7 @@ class ScoredQuery:
     scored: ScoredFragments
     confidences: ConfidenceTable | None
     highlight_terms: HighlightTerms
+    periods: tuple[QueryPeriod, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +159,11 @@ class Engine:
             needed = [
                 build_candidate_query(query, base, self._settings, today, pool, by_words=by_words) for query in queries
             ]
+            timely = [
+                build_period_query(query, candidate_query, base, today)
+                for query, candidate_query in zip(queries, needed, strict=True)
+            ]
+            needed += [candidate_query for candidate_query in timely if candidate_query is not None]
             return [*needed, build_note_query(base, notes)] if notes else needed
 
         self.use_view(self.snapshot.prefetch(requests))
@@ -247,6 +254,7 @@ class Engine:
             self.snapshot.generation,
             query_hints,
             highest_confidence(ranking),
+            tuple(dict.fromkeys(period for scored_query in scored_queries for period in scored_query.periods)),
         )
         # A ranking holds arrays of the whole vault, so it is only kept if spans are missing.
         self._partly_highlighted = (
@@ -348,7 +356,7 @@ class Engine:
         If there is nothing to rank by, `pool` of the rows that pass the filters are listed instead, newest note first.
         """
         primary = self._choose_strategy(strategy, evidence, candidates)
-        scored = self._score_rows(strategy, primary, candidates)
+        scored = self._score_rows(strategy, primary, candidates, evidence.time)
         # Nothing to rank by: only filters, a part of a word in quotation marks, or symbols.
         unranked = query.phrases or not evidence.words
         if evidence.is_allowed is not None and unranked and not (scored.scores > 0).any():
@@ -357,7 +365,11 @@ class Engine:
                 primary, evidence, score_by_position(rows[:pool]), None, select_highlight_terms(evidence)
             )
         confidences = judge_confidence(evidence, candidates, scored.rows, self.snapshot.table.notes[candidates.rows])
-        return ScoredQuery(primary, evidence, scored, confidences, select_highlight_terms(evidence))
+        periods = tuple(
+            QueryPeriod(query.words[period.start : period.end], *period.bounds, f"date:{period.filter_value}")
+            for period in evidence.periods
+        )
+        return ScoredQuery(primary, evidence, scored, confidences, select_highlight_terms(evidence), periods)
 
     @staticmethod
     def _choose_strategy(strategy: Strategy, evidence: Evidence, candidates: Candidates) -> Strategy:
@@ -367,7 +379,10 @@ class Engine:
             meaning_found=bool(candidates.signals[:, SIGNALS.index("meaning")].any()),
         )
 
-    def _score_rows(self, strategy: Strategy, primary: Strategy, candidates: Candidates) -> ScoredFragments:
+    def _score_rows(
+        self, strategy: Strategy, primary: Strategy, candidates: Candidates, time: Floats | None
+    ) -> ScoredFragments:
+        """Score the candidates; `time` is the value of the signal `time` in each row, None without a period."""
         notes = self.snapshot.table.notes[candidates.rows]
         if self._settings.search.fusion is Fusion.RRF and strategy in (Strategy.AUTO, Strategy.HYBRID):
             return add_name_signal(
@@ -378,6 +393,8 @@ class Engine:
         # A boost must not list a row that does not match: rows without a score are removed before boosts are added.
         scored = scored.select(np.flatnonzero(scored.scores > 0))
         boosted = self._boosts.add_signals(scored, self._note_numbers(scored))
+        if time is not None:
+            boosted = boosted.with_signal("time", time[scored.rows], BOOST_WEIGHTS["time"])
         is_attachment = self.snapshot.table.is_attachment[self._note_numbers(boosted)]
         boosted = add_attachment_signal(boosted, is_attachment, self._settings.vault.attachments.weight)
         return add_name_signal(

@@ -333,11 +333,15 @@ def midnight_ns(day: date) -> int:
 
 
 def _match_dates(facets: Facets, period: Period | None) -> Flags:
-    """Return a flag for each note: whether its property `date`, else its last change, is in a period."""
-    inside = _match_times(facets.modified, period)
-    dates = facets.properties.get("date", {})
-    inside[_match_values(dates, lambda value: parse_date(value) is not None)] = False
-    inside[_match_values(dates, lambda value: period is not None and _is_day_in(value, period))] = True
+    """Return a flag for each note: whether its date or that of a heading is in a period.
+
+    For a note without any date, the last change of its file counts.
+    """
+    headings = facets.heading_dates
+    is_dated = facets.dates != UNKNOWN_DAY
+    is_dated[headings.notes] = True
+    inside = np.where(is_dated, _match_days(facets.dates, period), _match_times(facets.modified, period))
+    inside[headings.notes[_match_days(headings.days, period)]] = True
     return inside
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import date
 
 import numpy as np
@@ -13,6 +14,7 @@ from excerpt.search.bm25 import ExpandedWord, WordIndex
 from excerpt.search.evidence import analyze_text, compute_meaning_factor
 from excerpt.search.filters import FILTER_FIELDS, flag_allowed_notes
 from excerpt.search.query import Filter, FilterKind, Query, page_range
+from excerpt.search.time_signal import find_notes_in_periods, find_query_periods
 from excerpt.settings import Settings
 from excerpt.text.words import QueryWord, fold
 
@@ -55,6 +57,21 @@ def build_candidate_query(
         limit=max(int(POOL_FACTOR * pool), by_words),
         vector_limit=int(POOL_FACTOR * pool),
     )
+
+
+def build_period_query(
+    query: Query, candidate_query: CandidateQuery, corpus: Corpus, today: date
+) -> CandidateQuery | None:
+    """Return which fragments must be loaded to find the best ones by words in the periods that a query names.
+
+    `candidate_query` is that of all candidates. Return None if the query names no period.
+    """
+    if not candidate_query.terms or not (periods := find_query_periods(query, today)):
+        return None
+    notes = find_notes_in_periods(corpus, periods)
+    if candidate_query.notes is not None:
+        notes = np.intersect1d(notes, candidate_query.notes)
+    return replace(candidate_query, notes=notes, vector=None, vector_limit=0, whole_notes=())
 
 
 def build_note_query(corpus: Corpus, paths: Collection[str], limit: int = 0) -> CandidateQuery:

@@ -456,6 +456,29 @@ def find_conditions(
     )
 
 
+def blank_conditions(
+    text: str,
+    properties: Collection[str] = frozenset(),
+    tags: Collection[str] | None = None,
+    kinds: Mapping[str, FilterKind] = FILTER_KINDS,
+) -> str:
+    """Return a query text of the same length with spaces in place of all but its words.
+
+    `properties`, `tags` and `kinds` are as in `parse_alternatives`.
+    """
+    _, rest = _split_strategy_prefix(text)
+    before = len(text) - len(rest)
+    words = " " * len(text)
+    pieces = list(iterate_pieces(rest, KnownNames(properties, tags, kinds)))
+    for group in _group_by_alternative(pieces):
+        is_prose = _count_plain_words(group) > MAX_KEYWORDS
+        for piece in _restore_words(rest, group):
+            if _is_plain(piece) or (piece.kind is QueryPieceKind.PHRASE and is_prose):
+                start, end = before + piece.start, before + piece.end
+                words = words[:start] + text[start:end] + words[end:]
+    return words
+
+
 def _end_without_spaces(text: str, piece: QueryPiece) -> int:
     """Return the end of a piece without the trailing spaces that a value with an unclosed quotation mark has."""
     return piece.start + len(text[piece.start : piece.end].rstrip())

@@ -84,6 +84,54 @@ def _date_from_match(match: re.Match[str]) -> date | None:
     return _date_or_none(year, day, month) if parsed is None and match.start("y") > match.start("m") else parsed
 
 
+# The tokens of Moment's date formats, which Obsidian writes. Possessive, so that no format can make a search slow.
+_FORMAT_TOKENS = {
+    "YYYY": r"(?P<y>\d{4})",
+    "YY": r"(?P<yy>\d\d)",
+    **dict.fromkeys(("MMMM", "MMM"), r"(?P<name>[^\W\d_]++)\.?+"),
+    **dict.fromkeys(("MM", "M"), r"(?P<m>\d{1,2}+)"),
+    **dict.fromkeys(("DD", "D"), r"(?P<d>\d{1,2}+)"),
+    "Do": r"(?P<d>\d{1,2}+)(?:st|nd|rd|th|\.|er|º|ª)?+",
+    **dict.fromkeys(("dddd", "ddd", "dd"), r"[^\W\d_]++\.?+"),
+    **dict.fromkeys(("ww", "WW", "w", "W", "Q"), r"\d{1,2}+"),
+    **dict.fromkeys(("gggg", "GGGG"), r"\d{4}"),
+}
+_FORMAT_PART = re.compile(r"\[(?P<literal>[^\]]*)\]|(?P<token>Do|([A-Za-z])\3*)|(?P<sign>.)", re.DOTALL)
+_MAX_FORMAT_CHARS = 200
+
+
+@lru_cache(maxsize=16)
+def compile_date_format(date_format: str) -> re.Pattern[str] | None:
+    """Return a pattern of the texts that a date format such as `YYYY/MM-DD` writes; None if it is not of a day."""
+    if len(date_format) > _MAX_FORMAT_CHARS:
+        return None
+    parts: list[str] = []
+    for match in _FORMAT_PART.finditer(date_format):
+        if (token := match["token"]) is None:
+            parts.append(re.escape(match["literal"] or match["sign"] or ""))
+        elif (part := _FORMAT_TOKENS.get(token)) is None:
+            return None
+        else:
+            # A token may come twice, for folders and file; its first value counts.
+            group = re.match(r"\(\?P<\w+>", part)
+            is_repeated = group is not None and any(group[0] in before for before in parts)
+            parts.append(part.replace(group[0], "(?:") if group and is_repeated else part)
+    pattern = re.compile("".join(parts), re.IGNORECASE)
+    named = pattern.groupindex.keys()
+    return pattern if "d" in named and named & {"m", "name"} and named & {"y", "yy"} else None
+
+
+def parse_formatted_date(text: str, date_format: str) -> date | None:
+    """Return the date in `text`, which a date format wrote; None if it did not."""
+    pattern = compile_date_format(date_format)
+    match = pattern.fullmatch(text) if pattern else None
+    if match is None:
+        return None
+    parts = match.groupdict()
+    month = int(parts["m"]) if parts.get("m") else MONTHS.get((parts.get("name") or "").lower(), 0)
+    return _date_or_none(int(parts["y"]) if parts.get("y") else 2000 + int(parts["yy"]), month, int(parts["d"]))
+
+
 def _date_or_none(year: int, month: int, day: int) -> date | None:
     try:
         return date(year, month, day)

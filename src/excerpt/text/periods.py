@@ -34,6 +34,12 @@ class NamedPeriod:
     last: date
 
     @property
+    def bounds(self) -> tuple[str | None, str | None]:
+        """The first and last day as ISO 8601; None for no bound."""
+        first, last = self.first, self.last
+        return None if first == date.min else first.isoformat(), None if last == date.max else last.isoformat()
+
+    @property
     def filter_value(self) -> str:
         """The same period as the value of a filter: `2025-05`, `2025-05-03..2025-06-09`, `>=2025-05-01`."""
         first, last = self.first, self.last
