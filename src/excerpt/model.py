@@ -182,7 +182,8 @@ class Hit:
 
     `spans` are the matches in the fragment's text. `named` holds one tuple of matches for the note's title, then one
     for each heading of the heading path. `confidence` is None for a query of filters alone. `modified` is when the
-    note's file was last changed, in seconds since 1970, 0 if unknown.
+    note's file was last changed, in seconds since 1970, 0 if unknown. `date` is the day that the fragment is about, ISO
+    8601, "" if it has none, or if the query neither names a period nor has `sort:`.
     """
 
     fragment: Fragment
@@ -192,6 +193,7 @@ class Hit:
     confidence: Confidence | None = None
     named: tuple[tuple[Span, ...], ...] = ()
     modified: int = 0
+    date: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object that `excerpt search` writes for a hit, with fields of its fragment."""
@@ -199,6 +201,7 @@ class Hit:
         return {
             **attributes_to_json(fragment, "path", "title", "heading_path", "line_start", "line_end"),
             **file_location_to_dict(fragment),
+            **({"date": self.date} if self.date else {}),
             **attributes_to_json(self, "score", "confidence"),
             "signals": signals_to_dict(self.signals),
             "tokens": fragment.tokens,
@@ -247,7 +250,8 @@ class Result:
     that match any alternative of the query, whatever the limit on hits. With filters there may be more hits than
     `matched`, because the list continues with the fragments nearest in meaning. `elapsed_ms` is the time of the search
     alone, in milliseconds. `generation` is the index's (a number that each commit raises). `hints` are suggestions
-    about the query and do not change the result. `periods` are those that the query names.
+    about the query and do not change the result. `periods` are those that the query names. `sort` is
+    the order that the query chooses, "date" (oldest first) or "-date"; "" for the best first.
     """
 
     query: str
@@ -260,6 +264,7 @@ class Result:
     hints: tuple[QueryHint, ...] = ()
     confidence: Confidence | None = None
     periods: tuple[QueryPeriod, ...] = ()
+    sort: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object that `excerpt search` writes."""

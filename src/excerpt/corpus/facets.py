@@ -80,10 +80,14 @@ class CachedLinks:
 
 @dataclass(frozen=True, slots=True)
 class HeadingDates:
-    """Fragments under a heading with a date: their keys, ascending, their note numbers, and days since 1970."""
+    """The sections with a date in their heading, outer before inner ones.
 
-    keys: npt.NDArray[np.int64]
+    Item i of each field belongs to section i: its note number, its first and last line, and its day since 1970.
+    """
+
     notes: Ints
+    first_lines: npt.NDArray[np.int64]
+    last_lines: npt.NDArray[np.int64]
     days: Times
 
 
@@ -174,15 +178,14 @@ class Facets:
 
     @cached_property
     def heading_dates(self) -> HeadingDates:
-        """The fragments under a heading with a date, as in a log of many days; read on first use."""
-        rows = sorted(self._queries.dated_headings())
-        dates = [next((day for text in reversed(headings) if (day := parse_date(text))), None) for *_, headings in rows]
-        dated = [(key, self._note_numbers[note]) for (key, note, _), day in zip(rows, dates, strict=True) if day]
-        return HeadingDates(
-            np.array([key for key, _ in dated], np.int64),
-            np.array([note for _, note in dated], np.int32),
-            np.array([_to_days(day) for day in dates if day], np.int64),
-        )
+        """The sections whose heading has a date, as in a log of many days; read on first use."""
+        sections = [
+            (self._note_numbers[note], first, last, day)
+            for note, heading, first, last in self._queries.year_headings()
+            if (day := _parse_day(heading)) != UNKNOWN_DAY
+        ]
+        columns = np.array(sections, np.int64).reshape(-1, 4).T
+        return HeadingDates(columns[0].astype(np.int32), columns[1], columns[2], columns[3])
 
     def _set_days_from_properties(self, days: Times, names: Sequence[str]) -> None:
         """Set the day of each note that has one in a property; the first of `names` takes precedence."""

@@ -116,8 +116,8 @@ class NoteQueries(Protocol):
         """Return (fragment key, location such as "Page 3") of every fragment that has a location."""
         ...
 
-    def dated_headings(self) -> list[tuple[int, int, tuple[str, ...]]]:
-        """Return (fragment key, note, heading path) of every fragment with four digits in a row in its headings."""
+    def year_headings(self) -> list[tuple[int, str, int, int]]:
+        """Return (note, heading, first line, last line) of the sections whose heading may have a year, in order."""
         ...
 
     def names(self) -> list[tuple[str, int]]:

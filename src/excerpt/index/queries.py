@@ -44,8 +44,8 @@ class CheckedRows(Protocol):
 class CatalogQueries:
     """Implements the queries of `NoteQueries` on the SQLite catalog of an index.
 
-    Rows that users see are compared with their checksums; link targets of single notes, which only influence scores,
-    are not. Raises DamagedRowError.
+    Rows that users see are compared with their checksums; link targets of single notes and dates in headings, which
+    only influence scores, are not. Raises DamagedRowError.
     """
 
     def __init__(self, rows: CheckedRows) -> None:
@@ -159,14 +159,12 @@ class CatalogQueries:
         )
         return [(key, place) for key, place in place_rows]
 
-    def dated_headings(self) -> list[tuple[int, int, tuple[str, ...]]]:
-        self._rows.check("sections")
+    def year_headings(self) -> list[tuple[int, str, int, int]]:
         heading_rows = self._rows(
-            "SELECT f.key, f.note, s.heading_path FROM sections s"
-            " JOIN fragments f ON f.note = s.note AND f.section = s.ordinal"
-            " WHERE s.heading_path GLOB '*[0-9][0-9][0-9][0-9]*'"
+            "SELECT note, heading, line_start, line_end FROM sections WHERE heading GLOB '*[12][0-9][0-9][0-9]*'"
+            " ORDER BY note, ordinal"
         )
-        return [(key, note, heading_path_from_row(path)) for key, note, path in heading_rows]
+        return [(note, heading, line_start, line_end) for note, heading, line_start, line_end in heading_rows]
 
     def names(self) -> list[tuple[str, int]]:
         self._rows.check("names")

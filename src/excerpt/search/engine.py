@@ -51,6 +51,7 @@ from excerpt.search.ranking import (
     sum_weighted_signals,
     weights_for,
 )
+from excerpt.search.time_signal import dates_of_rows, format_dates, sort_by_date
 from excerpt.search.usage import UseLog
 from excerpt.settings import Fusion, Settings
 
@@ -87,7 +88,8 @@ class Ranking:
     """The fragments of all alternatives of a query text, best first.
 
     The four arrays are parallel, one element for each fragment: its row; its score; the index, in `scored_queries`, of
-    the alternative that scored it highest; and its position in that alternative's `scored`.
+    the alternative that scored it highest; and its position in that alternative's `scored`. `sort` is one of
+    SORT_VALUES if the first fragments are in order of date instead.
     """
 
     scored_queries: tuple[ScoredQuery, ...]
@@ -95,6 +97,7 @@ class Ranking:
     scores: Floats
     scored_query_indices: IndexArray
     positions: IndexArray
+    sort: str = ""
 
 
 class Engine:
@@ -239,6 +242,10 @@ class Engine:
             merge_highlight_terms(scored_query.highlight_terms for scored_query in scored_queries),
         )
         ranking = self.merge_ranking(scored_queries)
+        confidence = highest_confidence(ranking)
+        sort = next((parsed.sort for parsed in queries if parsed.sort), "")
+        if sort:
+            ranking = self._sort_by_date(ranking, limit, sort)
         hits = self.load_hits(ranking, 0, limit, highlight_count=highlight_count)
         matched = count_matching_rows(scored_queries)
         elapsed = (time.perf_counter() - start) * 1e3
@@ -253,8 +260,9 @@ class Engine:
             elapsed,
             self.snapshot.generation,
             query_hints,
-            highest_confidence(ranking),
+            confidence,
             tuple(dict.fromkeys(period for scored_query in scored_queries for period in scored_query.periods)),
+            sort,
         )
         # A ranking holds arrays of the whole vault, so it is only kept if spans are missing.
         self._partly_highlighted = (
@@ -361,6 +369,8 @@ class Engine:
         unranked = query.phrases or not evidence.words
         if evidence.is_allowed is not None and unranked and not (scored.scores > 0).any():
             rows = sort_newest_first(evidence.is_allowed, self.snapshot)
+            if query.sort:
+                rows = rows[sort_by_date(dates_of_rows(self.snapshot)[rows], query.sort)]
             return ScoredQuery(
                 primary, evidence, score_by_position(rows[:pool]), None, select_highlight_terms(evidence)
             )
@@ -436,6 +446,19 @@ class Engine:
         per_note = self._settings.search.per_note
         return limit_hits_per_note(order, table.notes[rows], per_note, 2 * per_note)
 
+    def _sort_by_date(self, ranking: Ranking, limit: int, sort: str) -> Ranking:
+        """Return a ranking with its best `limit` fragments in order of date; `sort` is one of SORT_VALUES."""
+        order = np.arange(len(ranking.rows))
+        order[:limit] = sort_by_date(dates_of_rows(self.snapshot)[ranking.rows[:limit]], sort)
+        return replace(
+            ranking,
+            rows=ranking.rows[order],
+            scores=ranking.scores[order],
+            scored_query_indices=ranking.scored_query_indices[order],
+            positions=ranking.positions[order],
+            sort=sort,
+        )
+
     def load_hits(
         self, ranking: Ranking, first: int, last: int, *, highlight_count: int | None = None
     ) -> tuple[Hit, ...]:
@@ -461,9 +484,11 @@ class Engine:
             )
             for number, scored_query in enumerate(ranking.scored_queries)
         ]
-        columns = zip(fragments, scores, scored_query_indices, positions, notes, modified, strict=True)
+        has_dates = ranking.sort or any(scored_query.periods for scored_query in ranking.scored_queries)
+        dates = format_dates(dates_of_rows(self.snapshot)[rows]) if has_dates else [""] * len(rows)
+        columns = zip(fragments, scores, scored_query_indices, positions, notes, modified, dates, strict=True)
         hits: list[Hit] = []
-        for fragment, score, number, position, note, modified_date in columns:
+        for fragment, score, number, position, note, modified_date, day in columns:
             scored_query = ranking.scored_queries[number]
             is_marked = highlight_count is None or len(hits) < highlight_count
             confidence = scored_query.confidences.label_at(position) if scored_query.confidences else None
@@ -477,7 +502,7 @@ class Engine:
                 if is_marked
                 else ()
             )
-            hits.append(Hit(fragment, score, next(signals[number]), spans, confidence, named, modified_date))
+            hits.append(Hit(fragment, score, next(signals[number]), spans, confidence, named, modified_date, day))
         return tuple(hits)
 
 

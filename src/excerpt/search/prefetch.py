@@ -14,7 +14,7 @@ from excerpt.search.bm25 import ExpandedWord, WordIndex
 from excerpt.search.evidence import analyze_text, compute_meaning_factor
 from excerpt.search.filters import FILTER_FIELDS, flag_allowed_notes
 from excerpt.search.query import Filter, FilterKind, Query, page_range
-from excerpt.search.time_signal import find_notes_in_periods, find_query_periods
+from excerpt.search.time_signal import find_notes_in_periods, find_query_periods, sort_by_date
 from excerpt.settings import Settings
 from excerpt.text.words import QueryWord, fold
 
@@ -46,6 +46,11 @@ def build_candidate_query(
     if note_filters:
         allowed = flag_allowed_notes(note_filters, corpus.facets, len(corpus.table.paths), today)
         notes = np.flatnonzero(allowed).astype(np.int32)
+    limit = max(int(POOL_FACTOR * pool), by_words)
+    if query.sort and not query_words:
+        listed = np.arange(len(corpus.table.paths)) if notes is None else notes
+        first = sort_by_date(corpus.facets.dates[listed], query.sort)[:limit]
+        notes = np.sort(listed[first]).astype(np.int32)
     return CandidateQuery(
         terms=_selective_terms(words, corpus),
         vector=corpus.embedder.embed([query.words])[0] if query_words and meaning_factor else None,
@@ -54,7 +59,7 @@ def build_candidate_query(
         must=_required_terms(query, corpus),
         must_not=_excluded_terms(query, corpus),
         whole_notes=corpus.notes_named(query.words) if query_words else (),
-        limit=max(int(POOL_FACTOR * pool), by_words),
+        limit=limit,
         vector_limit=int(POOL_FACTOR * pool),
     )
 

@@ -44,7 +44,7 @@ def score_time(corpus: Corpus, periods: Sequence[NamedPeriod]) -> Floats | None:
     """
     if not periods:
         return None
-    values = _score_nearest(_dates_of_rows(corpus), periods)
+    values = _score_nearest(dates_of_rows(corpus), periods)
     return values if values.any() else None
 
 
@@ -59,14 +59,36 @@ def _score_nearest(days: Times, periods: Sequence[NamedPeriod]) -> Floats:
     return reduce(np.maximum, [_score_nearness(days, period) for period in periods])
 
 
-def _dates_of_rows(corpus: Corpus) -> Times:
+def sort_by_date(days: Times, sort: str) -> npt.NDArray[np.intp]:
+    """Return the positions of `days` in the order `sort` (SORT_VALUES): those of unknown days last, ties as given."""
+    is_unknown = days == UNKNOWN_DAY
+    known = np.where(is_unknown, 0, days)
+    return np.lexsort((-known if sort.startswith("-") else known, is_unknown))
+
+
+def dates_of_rows(corpus: Corpus) -> Times:
     """Return the day of each row, in days since 1970, or UNKNOWN_DAY."""
     table, headings = corpus.table, corpus.facets.heading_dates
     days: Times = corpus.facets.dates[table.notes]
-    rows = np.searchsorted(table.keys, headings.keys)
-    is_loaded = table.keys[np.minimum(rows, len(table.keys) - 1)] == headings.keys if len(table.keys) else rows < 0
-    days[rows[is_loaded]] = headings.days[is_loaded]
+    if len(headings.days):
+        order = np.lexsort((table.lines, table.notes))
+        places = _line_numbers(table.notes, table.lines)[order]
+        begins = np.searchsorted(places, _line_numbers(headings.notes, headings.first_lines)).tolist()
+        ends = np.searchsorted(places, _line_numbers(headings.notes, headings.last_lines), side="right").tolist()
+        # An inner section comes after the section around it, and its day replaces that one's.
+        for begin, end, day in zip(begins, ends, headings.days.tolist(), strict=True):
+            days[order[begin:end]] = day
     return days
+
+
+def _line_numbers(notes: Ints, lines: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+    """Return numbers that order lines by note, then by line."""
+    return (notes.astype(np.int64) << 32) + lines
+
+
+def format_dates(days: Times) -> list[str]:
+    """Return days since 1970 as ISO 8601; "" for unknown ones."""
+    return ["" if day == UNKNOWN_DAY else date.fromordinal(day + EPOCH_ORDINAL).isoformat() for day in days.tolist()]
 
 
 def _score_nearness(days: Times, period: NamedPeriod) -> Floats:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from excerpt.corpus.names import NameTerms
 from excerpt.corpus.queries import TARGET_SEPARATOR, NoteRow
 from excerpt.corpus.tables import FIELDS
-from excerpt.index.catalog import decompress_text, heading_path_from_row
+from excerpt.index.catalog import decompress_text
 from excerpt.index.queries import fragment_from_row, section_from_row
 from excerpt.model import FileProblem, Fragment, FragmentInfo, Section
 from excerpt.store import schema
@@ -205,13 +205,12 @@ class StoreQueries:
         )
         return [(key, place) for key, place in place_rows]
 
-    def dated_headings(self) -> list[tuple[int, int, tuple[str, ...]]]:
+    def year_headings(self) -> list[tuple[int, str, int, int]]:
         heading_rows = self.rows(
-            "SELECT f.key, f.note, s.heading_path FROM sections s"
-            " JOIN fragments f ON f.note = s.note AND f.section = s.ordinal"
-            " WHERE s.heading_path ~ '[0-9]{4}'"
+            "SELECT note, heading, line_start, line_end FROM sections WHERE heading ~ '[12][0-9]{3}'"
+            " ORDER BY note, ordinal"
         )
-        return [(key, note, heading_path_from_row(path)) for key, note, path in heading_rows]
+        return [(note, heading, line_start, line_end) for note, heading, line_start, line_end in heading_rows]
 
     def names(self) -> list[tuple[str, int]]:
         return [(name, note) for name, note in self.rows("SELECT name, note FROM names")]
