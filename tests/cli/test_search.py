@@ -88,6 +88,11 @@ def test_a_misspelt_filter_is_told_beside_what_is_found(excerpt: Excerpt, vault:
     assert "`" not in excerpt("search", "sync 12:30", "--vault", vault).err
 
 
+def test_a_period_and_the_order_are_named_below_the_hits(excerpt: Excerpt, vault: Path) -> None:
+    assert " · time: in May 2024 (date:2024-05) · " in excerpt("search", "sync in May 2024", "--vault", vault).err
+    assert " · newest first · " in excerpt("search", "sync sort:-date", "--vault", vault).err
+
+
 def test_the_limit_is_the_first_hits_of_the_longer_list(excerpt: Excerpt, vault: Path) -> None:
     many = excerpt("search", "devices", "--vault", vault, "--json").json["hits"]
     one = excerpt("search", "devices", "--vault", vault, "--json", "--limit", "1").json["hits"]

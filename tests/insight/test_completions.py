@@ -42,6 +42,7 @@ def offered(library: Snapshot, operator: str, begun: str) -> list[tuple[str, int
         ("path", "/di", [("path:/Diary/", 2)]),
         ("folder", "", [("folder:/Projects/", 3), ("folder:/Diary/", 2), ("folder:/日记/", 1)]),
         ("in", "/di", [("in:/Diary/", 2)]),
+        ("sort", "", [("sort:-date", 0), ("sort:date", 0)]),
         ("before", "2025", [("before:2025", 4)]),
         ("file", "2024", [('file:"20240101 New year"', 0)]),
         ("title", "résu", [('title:"Résumé of Alpha"', 0)]),
