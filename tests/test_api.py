@@ -297,6 +297,18 @@ def test_hits_of_several_vaults_are_fused_by_score(opened: excerpt.Vault, tmp_pa
     assert [each.hit.score for each in hits] == sorted((each.hit.score for each in hits), reverse=True)
 
 
+def test_hits_of_several_vaults_are_in_order_of_date_if_the_query_says_so(tmp_path: Path, home: Path) -> None:
+    results = {}
+    for name, days in (("a", ("2024-05-01", "2024-07-01")), ("b", ("2024-06-01", "undated"))):
+        (tmp_path / name).mkdir()
+        for day in days:
+            (tmp_path / name / f"{day}.md").write_text("A soup of lentils.\n", encoding="utf-8")
+        with excerpt.open(tmp_path / name) as vault:
+            results[name] = vault.search("lentil soup sort:-date")
+    dates = [each.hit.date for each in excerpt.fuse_results(results, 10)]
+    assert dates == ["2024-07-01", "2024-06-01", "2024-05-01", ""]
+
+
 def test_the_command_searches_several_vaults_at_once(command: Excerpt, vault: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()

@@ -121,10 +121,15 @@ def fuse_results(results: Mapping[str, Result], limit: int) -> tuple[VaultHit, .
     """Return the best `limit` hits of several vaults by score; `results` are the results of one query by vault name.
 
     Ties keep the order of the vaults. Scores are relative to the best value in each vault, so no vault always comes
-    first. The confidence of a hit is not relative: it says how well the hit matches.
+    first. The confidence of a hit is not relative: it says how well the hit matches. If the query has `sort:`, the hits
+    are in order of date, those without a date last.
     """
     hits = [VaultHit(name, hit) for name, result in results.items() for hit in result.hits]
-    return tuple(sorted(hits, key=lambda each: -each.hit.score)[:limit])
+    best = sorted(hits, key=lambda each: -each.hit.score)[:limit]
+    sort = next((result.sort for result in results.values() if result.sort), "")
+    dated = [each for each in best if each.hit.date] if sort else []
+    dated.sort(key=lambda each: each.hit.date, reverse=sort.startswith("-"))
+    return (*dated, *(each for each in best if not (sort and each.hit.date)))
 
 
 class Vault:

@@ -186,7 +186,8 @@ class Hit:
 
     `spans` are the matches in the fragment's text. `named` holds one tuple of matches for the note's title, then one
     for each heading of the heading path. `confidence` is None for a query of filters alone. `created` is the day
-    that the note itself gives as its date, in a property or its file name; None if it gives none.
+    that the note itself gives as its date, in a property or its file name; None if it gives none. `date` is the day
+    that the fragment is about, ISO 8601, "" if it has none, or if the query neither names a period nor has `sort:`.
     """
 
     fragment: Fragment
@@ -196,6 +197,7 @@ class Hit:
     confidence: Confidence | None = None
     named: tuple[tuple[Span, ...], ...] = ()
     created: date | None = None
+    date: str = ""
 
     def __repr__(self) -> str:
         return f"Hit({self.fragment!r}, score {self.score:.3f}, {self.confidence or 'not ranked'})"
@@ -216,6 +218,7 @@ class Hit:
         return {
             **attributes_to_json(fragment, "path", "title", "heading_path", "line_start", "line_end"),
             **file_location_to_dict(fragment),
+            **({"date": self.date} if self.date else {}),
             **attributes_to_json(self, "score", "confidence"),
             "signals": signals_to_dict(self.signals),
             "tokens": fragment.tokens,
@@ -243,6 +246,19 @@ class QueryHint:
         return f"`{self.written}` is not a filter; did you mean `{self.instead}`?"
 
 
+@dataclass(frozen=True, slots=True)
+class QueryPeriod:
+    """A period that the words `text` of a query name; notes dated in it are raised.
+
+    `first` and `last` are its days, ISO 8601; None for no bound. `filter` is the filter for the same period.
+    """
+
+    text: str
+    first: str | None
+    last: str | None
+    filter: str
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Result:
     """The result of a search: its hits, best first.
@@ -251,7 +267,8 @@ class Result:
     that match any alternative of the query, whatever the limit on hits. With filters there may be more hits than
     `matched`, because the list continues with the fragments nearest in meaning. `elapsed_ms` is the time of the search
     alone, in milliseconds. `generation` is the index's (a number that each commit raises). `hints` are suggestions
-    about the query and do not change the result.
+    about the query and do not change the result. `periods` are those that the query names. `sort` is
+    the order that the query chooses, "date" (oldest first) or "-date"; "" for the best first.
     """
 
     query: str
@@ -263,6 +280,8 @@ class Result:
     generation: int
     hints: tuple[QueryHint, ...] = ()
     confidence: Confidence | None = None
+    periods: tuple[QueryPeriod, ...] = ()
+    sort: str = ""
 
     def __repr__(self) -> str:
         return f"Result({self.query!r}, {len(self.hits)} hits, {self.confidence or 'not ranked'})"
@@ -278,7 +297,7 @@ class Result:
         return {
             **attributes_to_json(self, "query", "strategy", "confidence"),
             "elapsed_ms": round(self.elapsed_ms, 3),
-            **attributes_to_json(self, "matched", "generation"),
+            **attributes_to_json(self, "matched", "generation", "periods"),
             "hits": [hit.to_dict() for hit in self.hits],
         }
 

@@ -76,14 +76,14 @@ def _printed(vault: Path, root: Path) -> Iterator[tuple[str, Any]]:
     yield "progress", progress[0]
     yield "done", progress[-1]
     yield "index", ask("index", "--rebuild")
-    found = ask("search", "swarm queen cells", "--explain")
+    found = ask("search", "swarm queen cells in May 2024", "--explain")
     yield "search", found
-    hit = found["hits"][0]
+    hit = found["hits"][0]  # of the diary, so that it has a date
     yield "hit", hit
     yield "why", ask("search", "swarm queen cells", "--why", "Winter")
     yield "absent", ask("search", "swarm queen cells -varroa", "--why", "Wintr")
     queries = root / "queries.jsonl"
-    queries.write_text('{"id": "a", "query": "swarm"}\n', encoding="utf-8")
+    queries.write_text('{"id": "a", "query": "swarm in May 2024"}\n', encoding="utf-8")
     yield "batch", ask("search", "--batch", queries)
     yield "pack", ask("pack", "swarm queen cells", "--budget", "150")
     pack, answer = root / "pack.md", root / "answer.md"

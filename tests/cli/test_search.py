@@ -21,6 +21,7 @@ from excerpt.text.columns import count_columns
 from tests.cli.conftest import Excerpt, Piped
 from tests.tui.examples import make_hit
 
+RESULT_KEYS = ["query", "strategy", "confidence", "elapsed_ms", "matched", "generation", "periods", "hits"]
 HIT_KEYS = [
     "path",
     "title",
@@ -50,7 +51,16 @@ def test_a_reader_sees_rank_place_lines_and_text_and_the_summary_beside(excerpt:
 def test_a_program_gets_one_object(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("search", "sync conflict", "--vault", vault, "--json")
     assert answer.code == 0
-    assert list(answer.json) == ["query", "strategy", "confidence", "elapsed_ms", "matched", "generation", "hits"]
+    assert list(answer.json) == [
+        "query",
+        "strategy",
+        "confidence",
+        "elapsed_ms",
+        "matched",
+        "generation",
+        "periods",
+        "hits",
+    ]
     hit = answer.json["hits"][0]
     assert list(hit) == HIT_KEYS
     assert (hit["path"], hit["heading_path"], hit["line_start"], hit["line_end"]) == ("Sync.md", ["Conflicts"], 9, 9)
@@ -65,8 +75,22 @@ def test_a_misspelt_filter_is_told_beside_what_is_found(excerpt: Excerpt, vault:
     assert answer.out.startswith("  1  Sync")
     asked = excerpt("search", "sync tga:x", "--vault", vault, "--json")
     assert "`tag:`" in asked.err
-    assert list(asked.json) == ["query", "strategy", "confidence", "elapsed_ms", "matched", "generation", "hits"]
+    assert list(asked.json) == [
+        "query",
+        "strategy",
+        "confidence",
+        "elapsed_ms",
+        "matched",
+        "generation",
+        "periods",
+        "hits",
+    ]
     assert "`" not in excerpt("search", "sync 12:30", "--vault", vault).err
+
+
+def test_a_period_and_the_order_are_named_below_the_hits(excerpt: Excerpt, vault: Path) -> None:
+    assert " · time: in May 2024 (date:2024-05) · " in excerpt("search", "sync in May 2024", "--vault", vault).err
+    assert " · newest first · " in excerpt("search", "sync sort:-date", "--vault", vault).err
 
 
 def test_the_limit_is_the_first_hits_of_the_longer_list(excerpt: Excerpt, vault: Path) -> None:
@@ -336,7 +360,8 @@ class TestBatch:
         lines = [json.loads(line) for line in answer.out.splitlines()]
         assert answer.code == 0
         assert [line["id"] for line in lines] == ["b", "7", "a", "c"]
-        assert [list(line) for line in lines] == [["id", "query", "strategy", "confidence", "elapsed_ms", "hits"]] * 4
+        keys = ["id", "query", "strategy", "confidence", "elapsed_ms", "periods", "hits"]
+        assert [list(line) for line in lines] == [keys] * 4
         assert lines[0]["hits"][0]["path"] == "Cooking/Lentil soup.md"
         assert lines[1]["hits"][0]["path"] == "Sync.md"
         assert lines[2]["hits"] == []

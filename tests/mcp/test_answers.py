@@ -110,6 +110,11 @@ async def test_a_pack_of_a_question_that_nothing_answers_names_three_places_with
     assert "From " in (await ask("pack", query="quantum chromodynamics lattice", fill="budget")).text
 
 
+async def test_a_search_says_which_time_it_prefers_and_the_order(ask: Ask) -> None:
+    assert " · notes of date:2024-05 first · " in (await ask("search", query="tea in May 2024")).first_line
+    assert " · newest first · " in (await ask("search", query="tea sort:-date")).first_line
+
+
 async def test_a_place_of_a_search_can_be_read(ask: Ask) -> None:
     told = await ask("search", query="green tea", limit=1)
     place = re.search(r"^1\. (\S+:\d+(?:-\d+)?) · ", told.text, re.M)

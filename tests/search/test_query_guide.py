@@ -36,7 +36,8 @@ def code_in(sentence: str) -> list[str]:
 
 
 def is_operator(query: Query) -> bool:
-    return bool(query.filters or query.phrases or query.excluded or query.excluded_phrases or query.strategy)
+    asked = (query.filters, query.phrases, query.excluded, query.excluded_phrases, query.strategy, query.sort)
+    return any(asked)
 
 
 @pytest.mark.parametrize("typed", code("All of it on one page")[1:])

@@ -49,7 +49,8 @@ def print_hits(hits: Sequence[Hit], explain: Callable[[int], None] | None = None
         sure = f" · {label}" if (label := confidence_label(hit)) else ""
         kind = f" · {format_kind(fragment.kind, fragment.place)}" if fragment.kind else ""
         size = format_count(fragment.tokens, "token")
-        print_line(f"{INDENT}{style_text(lines, fg='green')}{kind} · {size} · score {hit.score:.3f}{sure}")
+        day = f" · {hit.date}" if hit.date else ""
+        print_line(f"{INDENT}{style_text(lines, fg='green')}{kind}{day} · {size} · score {hit.score:.3f}{sure}")
         room = width * _SNIPPET_LINES - 10
         text, matches = snippet(fragment.text, hit.spans, room)
         text = truncate(text, room)

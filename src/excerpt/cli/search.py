@@ -17,7 +17,7 @@ from excerpt.kinds import Confidence, Strategy
 from excerpt.known_vaults import unique_names
 from excerpt.model import Result
 from excerpt.settings import MAX_COUNT
-from excerpt.text.display import format_count
+from excerpt.text.display import format_count, visible_line
 
 if TYPE_CHECKING:
     from excerpt import Explanation, Vault
@@ -223,10 +223,16 @@ def _summarize_result(result: Result, *, in_store: bool) -> str:
     )
     if len(result.hits) > result.matched:  # under a filter
         count = f"{format_count(len(result.hits), 'fragment')}, {result.matched:,} matching and the nearest in meaning"
+    order = {"": "", "date": "oldest first", "-date": "newest first"}[result.sort]
     if result.confidence is None:  # the query has only filters
-        return f"{count} · newest first · {result.elapsed_ms:.1f} ms"
+        return f"{count} · {order or 'newest first'} · {result.elapsed_ms:.1f} ms"
     is_fallback = result.requested_strategy not in (Strategy.AUTO, result.strategy)
     label = f"strategy: {result.strategy.value}" + (
         f", because {result.requested_strategy.value} found nothing" if is_fallback else ""
     )
-    return f"{count} · {label} · confidence: {result.confidence.value} · {result.elapsed_ms:.1f} ms"
+    time = ", ".join(visible_line(f"{period.text} ({period.filter})") for period in result.periods)
+    facts = (
+        *(count, label, f"confidence: {result.confidence.value}", f"time: {time}" if time else "", order),
+        f"{result.elapsed_ms:.1f} ms",
+    )
+    return " · ".join(filter(None, facts))

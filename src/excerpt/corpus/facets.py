@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from excerpt.corpus.links import LinkResolver
 from excerpt.corpus.queries import TARGET_SEPARATOR, NoteQueries
-from excerpt.text.dates import parse_date
+from excerpt.text.dates import parse_date, parse_formatted_date
 from excerpt.text.words import fold
 
 Ints = npt.NDArray[np.int32]
@@ -27,11 +27,13 @@ Times = npt.NDArray[np.int64]
 UNKNOWN_DAY = np.iinfo(np.int64).min
 """Value of `Facets.created` for a note whose creation date is unknown."""
 
-_EPOCH_ORDINAL = 719_163  # `date(1970, 1, 1).toordinal()`
-# Names of properties that hold the creation date of a note, the most trusted first, without hyphens and underscores.
+EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
+"""The proleptic Gregorian ordinal of the day 0."""
+# Names of properties that hold a date of a note, the most trusted first, without hyphens and underscores.
+_DATE_PROPERTIES = ("date", "datum", "fecha", "日期")
 _CREATION_PROPERTIES = (
     *("created", "createdat", "createdon", "datecreated", "createddate", "creationdate", "createtime", "creationtime"),
-    *("ctime", "birthtime", "date", "datum", "fecha", "日期", "创建时间", "创建日期", "作成日"),
+    *("ctime", "birthtime", *_DATE_PROPERTIES, "创建时间", "创建日期", "作成日"),
 )
 
 
@@ -81,6 +83,19 @@ class CachedLinks:
     links: tuple[Ints, Ints]
 
 
+@dataclass(frozen=True, slots=True)
+class HeadingDates:
+    """The sections with a date in their heading, outer before inner ones.
+
+    Item i of each field belongs to section i: its note number, its first and last line, and its day since 1970.
+    """
+
+    notes: Ints
+    first_lines: npt.NDArray[np.int64]
+    last_lines: npt.NDArray[np.int64]
+    days: Times
+
+
 class NoteLink(NamedTuple):
     """A link as it is written in the note number `note`: its line, its target without `#anchor`, and its shown text.
 
@@ -105,8 +120,14 @@ class Label(NamedTuple):
 class Facets:
     """What the notes of one snapshot are filtered by. Folded names are without case, accents and full-width forms."""
 
-    def __init__(self, queries: NoteQueries, notes: NumberedNotes, before: CachedLinks | None = None) -> None:
-        """Read nothing yet. If `before` has the links of an older generation, only links of changed notes are read."""
+    def __init__(
+        self, queries: NoteQueries, notes: NumberedNotes, before: CachedLinks | None = None, daily_notes: str = ""
+    ) -> None:
+        """Read nothing yet. If `before` has the links of an older generation, only links of changed notes are read.
+
+        `daily_notes` is the date format of the paths of daily notes, without suffix; "" if the vault names none.
+        """
+        self._daily_notes = daily_notes
         self._queries = queries
         self._notes = notes
         self._paths = notes.paths
@@ -128,15 +149,48 @@ class Facets:
         The day is read from a property (`created`, `date` and the like), or else from a date in the file name.
         """
         days = np.array([_parse_day(posixpath.basename(path)) for path in self._paths], np.int64)
+        self._set_days_from_properties(days, _CREATION_PROPERTIES)
+        return days
+
+    @cached_property
+    def dates(self) -> Times:
+        """Day that each note is about, in days since 1970, or UNKNOWN_DAY, by note number.
+
+        The day is read from the property `date`, from the path, from a title or alias, or else from a property such as
+        `created`. The times of files are never used.
+        """
+        days = np.full(len(self._paths), UNKNOWN_DAY, np.int64)
+        self._set_days_from_properties(days, _CREATION_PROPERTIES)
+        for title, note in reversed(self.titles_as_written()):
+            if (day := _parse_day(title)) != UNKNOWN_DAY:
+                days[note] = day
+        for note, path in enumerate(self._paths):
+            if (day := _parse_path_day(path, self._daily_notes)) != UNKNOWN_DAY:
+                days[note] = day
+        self._set_days_from_properties(days, _DATE_PROPERTIES)
+        return days
+
+    @cached_property
+    def heading_dates(self) -> HeadingDates:
+        """The sections whose heading has a date, as in a log of many days; read on first use."""
+        sections = [
+            (self._note_numbers[note], first, last, day)
+            for note, heading, first, last in self._queries.year_headings()
+            if (day := _parse_day(heading)) != UNKNOWN_DAY
+        ]
+        columns = np.array(sections, np.int64).reshape(-1, 4).T
+        return HeadingDates(columns[0].astype(np.int32), columns[1], columns[2], columns[3])
+
+    def _set_days_from_properties(self, days: Times, names: Sequence[str]) -> None:
+        """Set the day of each note that has one in a property; the first of `names` takes precedence."""
         property_by_joined_name = {_joined_name(name): name for name in self.properties}
-        for name in reversed(_CREATION_PROPERTIES):
+        for name in reversed(names):
             if name not in property_by_joined_name:
                 continue
             for value, notes in self.properties[property_by_joined_name[name]].items():
                 day = _parse_day(value)
                 if day != UNKNOWN_DAY:
                     days[notes] = day
-        return days
 
     def creation_dates(self, notes: Sequence[int]) -> list[date | None]:
         """Return the day when each of some notes (by number) was created, as in `created`; None if it is unknown.
@@ -145,7 +199,7 @@ class Facets:
         """
         if "created" in self.__dict__:
             days = self.created[notes].tolist()
-            return [None if day == UNKNOWN_DAY else date.fromordinal(day + _EPOCH_ORDINAL) for day in days]
+            return [None if day == UNKNOWN_DAY else date.fromordinal(day + EPOCH_ORDINAL) for day in days]
         names = ((note, posixpath.basename(self._paths[note])) for note in notes)
         ranked_dates = {note: (len(_CREATION_PROPERTIES), parse_date(name)) for note, name in names}
         for label in self.tags_and_properties(np.array(notes, np.int32)):
@@ -445,5 +499,15 @@ def _fold_value(value: str) -> str:
 
 
 def _parse_day(text: str) -> int:
-    day = parse_date(text)
-    return int(UNKNOWN_DAY) if day is None else day.toordinal() - _EPOCH_ORDINAL
+    return _to_days(parse_date(text))
+
+
+def _parse_path_day(path: str, daily_notes: str) -> int:
+    """Return the day in the path of a note, which may be in the names of its folders too: `2024/03/05.md`."""
+    stem = posixpath.splitext(path)[0]
+    formatted = parse_formatted_date(stem, daily_notes) if daily_notes else None
+    return _to_days(formatted or parse_date(posixpath.basename(path)) or parse_date(stem))
+
+
+def _to_days(day: date | None) -> int:
+    return int(UNKNOWN_DAY) if day is None else day.toordinal() - EPOCH_ORDINAL

@@ -116,6 +116,10 @@ class NoteQueries(Protocol):
         """Return (fragment key, location such as "Page 3") of every fragment that has a location."""
         ...
 
+    def year_headings(self) -> list[tuple[int, str, int, int]]:
+        """Return (note, heading, first line, last line) of the sections whose heading may have a year, in order."""
+        ...
+
     def names(self) -> list[tuple[str, int]]:
         """Return (folded name, note) for every title, file name and alias."""
         ...

@@ -18,6 +18,7 @@ from excerpt.model import FileProblem
 from excerpt.settings import Settings, VaultSettings
 from excerpt.text.fragments import fragments_version
 from excerpt.text.words import ANALYZER_VERSION
+from excerpt.vault.daily_notes import read_daily_notes_format
 from excerpt.vault.readers.registry import reader_version
 from excerpt.vault.scan import FileState, Scan, scan
 
@@ -91,9 +92,15 @@ def build_parameters(settings: Settings) -> dict[str, str]:
     }
 
 
-def vault_name(vault: Path) -> str:
-    """Return the vault's path as text for the catalog, with escapes for bytes that are not valid text."""
-    return str(vault).encode("utf-8", "backslashreplace").decode()
+def vault_parameters(vault: Path) -> dict[str, str]:
+    """Return what the catalog's table `meta` has of the vault itself: its path, and the format of its daily notes.
+
+    Bytes of the path that are not valid text are escaped.
+    """
+    return {
+        "vault": str(vault).encode("utf-8", "backslashreplace").decode(),
+        "daily_notes": read_daily_notes_format(vault),
+    }
 
 
 def is_index_current(catalog: Catalog, keys: NDArray[np.int64], folder: Path, vault: Path, settings: Settings) -> bool:
@@ -107,7 +114,7 @@ def is_index_current(catalog: Catalog, keys: NDArray[np.int64], folder: Path, va
         return False
     if catalog.meta("doubted") or catalog.is_unfinished:
         return False
-    parameters = {"vault": vault_name(vault), **build_parameters(settings)}
+    parameters = {**vault_parameters(vault), **build_parameters(settings)}
     if any(catalog.meta(name) != value for name, value in parameters.items()):
         return False
     if not renames.has_no_pending_moves(catalog) or not _matches_vault(catalog, scan(vault, settings.vault), settings):

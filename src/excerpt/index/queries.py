@@ -44,8 +44,8 @@ class CheckedRows(Protocol):
 class CatalogQueries:
     """Implements the queries of `NoteQueries` on the SQLite catalog of an index.
 
-    Rows that users see are compared with their checksums; link targets of single notes, which only influence scores,
-    are not. Raises DamagedRowError.
+    Rows that users see are compared with their checksums; link targets of single notes and dates in headings, which
+    only influence scores, are not. Raises DamagedRowError.
     """
 
     def __init__(self, rows: CheckedRows) -> None:
@@ -152,6 +152,13 @@ class CatalogQueries:
             " WHERE s.place <> ''"
         )
         return [(key, place) for key, place in place_rows]
+
+    def year_headings(self) -> list[tuple[int, str, int, int]]:
+        heading_rows = self._rows(
+            "SELECT note, heading, line_start, line_end FROM sections WHERE heading GLOB '*[12][0-9][0-9][0-9]*'"
+            " ORDER BY note, ordinal"
+        )
+        return [(note, heading, line_start, line_end) for note, heading, line_start, line_end in heading_rows]
 
     def names(self) -> list[tuple[str, int]]:
         self._rows.check("names")

@@ -252,7 +252,12 @@ class Snapshot(NoteReader):
     def facets(self) -> Facets:
         """Tags, properties, dates, names and links of the notes, for filters; each part is read on first use."""
         table = self.table
-        return Facets(self._queries, NumberedNotes(table.paths, table.numbers, table.first_keys), self._reusable.links)
+        return Facets(
+            self._queries,
+            NumberedNotes(table.paths, table.numbers, table.first_keys),
+            self._reusable.links,
+            self._catalog.meta("daily_notes"),
+        )
 
     def _collect_reusable(self) -> _ReusableData:
         """Return the data in memory that a snapshot of the next generation may reuse."""

@@ -30,7 +30,7 @@ from excerpt.index.catalog import (
     heading_path_from_row,
     is_damage,
 )
-from excerpt.index.changes import build_parameters, vault_name
+from excerpt.index.changes import build_parameters, vault_parameters
 from excerpt.index.embed import Embedder, open_embedder
 from excerpt.index.files import SUSPECT_FILE, DamagedFileError, check_file, remove_other_files
 from excerpt.index.lexical import LexicalWriter, document_rows, last_generation
@@ -77,7 +77,8 @@ class IndexWriter:
         self._identity_at_open = self._catalog_identity()
         if not self.catalog.generation:
             self._min_generation = max(self._min_generation, last_generation(index))
-        self.catalog.set_meta("vault", vault_name(vault))
+        for name, value in vault_parameters(vault).items():
+            self.catalog.set_meta(name, value)
 
     def close(self) -> None:
         self.catalog.close()

@@ -39,6 +39,7 @@ from excerpt.search.query import (
     DATE_KINDS,
     FILTER_KINDS,
     FILTER_OPERATORS,
+    SORT_VALUES,
     Filter,
     FilterKind,
     KnownNames,
@@ -258,6 +259,11 @@ def _list_kinds(snapshot: Corpus) -> Iterator[_CompletionEntry]:
         yield _CompletionEntry(kind, Completion(format_filter("kind", kind), kind), len(notes))
 
 
+def _list_orders(_snapshot: Corpus) -> Iterator[_CompletionEntry]:
+    for order in SORT_VALUES:
+        yield _CompletionEntry(order, Completion(f"sort:{order}", order), 0)
+
+
 _LIST_BUILDERS: Mapping[str, Callable[[Corpus], Iterator[_CompletionEntry]]] = {
     "tag": _list_tags,
     "tags": _list_tags,
@@ -273,6 +279,7 @@ _LIST_BUILDERS: Mapping[str, Callable[[Corpus], Iterator[_CompletionEntry]]] = {
     "aliases": _list_titles,
     "heading": _list_headings,
     "kind": _list_kinds,
+    "sort": _list_orders,
 }
 
 

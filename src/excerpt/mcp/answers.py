@@ -166,7 +166,8 @@ def format_hit(number: int, hit: Hit, characters: int, vault: str = "") -> str:
     sure = f" · {hit.confidence}" if hit.confidence is not None else ""
     reference = source_reference(fragment.path, fragment.line_start, fragment.line_end, fragment.place)
     tokens = format_count(fragment.tokens, "token")
-    head = f"{number}. {vault_text}{reference} · {format_headings(fragment)}{sure} · {tokens}"
+    day = f" · {hit.date}" if hit.date else ""
+    head = f"{number}. {vault_text}{reference} · {format_headings(fragment)}{day}{sure} · {tokens}"
     return f"{head}\n   {quote_snippet(fragment.text, hit.spans, characters)}" if characters else head
 
 

@@ -142,7 +142,7 @@ class Tools:
     ) -> str:
         """Find passages that match: path:lines, headings, a snippet.
 
-        Filters: tag:x path:x/ file:x "phrase" -word modified:7d. vault="*" asks all.
+        Filters: tag:x path:x/ file:x "phrase" -word modified:7d date:2025-05. Order: sort:-date. vault="*" asks all.
         """
         _check_query(query)
         served = self.vaults.find_vaults(vault)
@@ -170,7 +170,11 @@ class Tools:
         hint = "`read` a path:lines, or `pack` the question." if hits else "Try other words, or `overview`."
         is_partial = len(searched) < len(served) or any(snapshot.is_partial for snapshot, *_ in searched.values())
         answer = ToolAnswer(
-            facts=(sure or "", *dict.fromkeys(map(_fallback_text, results.values()))),
+            facts=(
+                sure or "",
+                *dict.fromkeys(map(_fallback_text, results.values())),
+                *dict.fromkeys(map(_time_text, results.values())),
+            ),
             what=group,
             parts=parts,
             total=max(matched, offset + len(parts)),  # under filters, hits also include the nearest in meaning
@@ -423,6 +427,13 @@ def _fallback_text(result: excerpt.Result) -> str:
     if result.requested_strategy in (excerpt.Strategy.AUTO, result.strategy):
         return ""
     return f"by {result.strategy}, as {result.requested_strategy} found nothing"
+
+
+def _time_text(result: excerpt.Result) -> str:
+    """Return the filters of the periods that the query names, and the order by date: "notes of date:2025-05 first"."""
+    order = {"": "", "date": "oldest first", "-date": "newest first"}[result.sort]
+    filters = " ".join(period.filter for period in result.periods)
+    return order or (f"notes of {filters} first" if filters else "")
 
 
 def _query_hints(results: Iterable[excerpt.Result]) -> str:

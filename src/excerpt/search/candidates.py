@@ -218,10 +218,12 @@ class CandidateGenerator:
     def generate(self, evidence: Evidence, pool: int = POOL_SIZE) -> Candidates:
         """Return the candidates: the best `pool` rows by words, as many by meaning, and all rows of named notes.
 
-        A note is named if its title, file name or alias is the query.
+        A note is named if its title, file name or alias is the query. If the query names a period, the best `pool` rows
+        by words of this period are candidates too.
         """
         nearest = evidence.similarities.top_rows(pool) if evidence.meaning_factor else NO_ROWS
-        rows = merge_rows(evidence.scores.top_rows(pool), nearest, evidence.named_rows)
+        timely = evidence.scores.top_rows_among(evidence.time == 1, pool) if evidence.time is not None else NO_ROWS
+        rows = merge_rows(evidence.scores.top_rows(pool), nearest, timely, evidence.named_rows)
         is_named = np.zeros(len(rows), np.bool_)
         is_named[np.searchsorted(rows, evidence.named_rows)] = True
         return Candidates(

@@ -18,14 +18,14 @@ import numpy.typing as npt
 
 from excerpt.corpus.interface import CandidateQuery, Corpus
 from excerpt.kinds import Confidence, Strategy
-from excerpt.model import Hit, Result, Signal, Span
+from excerpt.model import Hit, QueryPeriod, Result, Signal, Span
 from excerpt.search.bm25 import Rows, WordIndex
 from excerpt.search.candidates import CandidateGenerator, Candidates, OtherNoteNames
 from excerpt.search.confidence import JUDGED_HITS, ConfidenceTable, judge_confidence
 from excerpt.search.evidence import POOL_SIZE, Evidence, Flags, gather_evidence
 from excerpt.search.filters import FILTER_FIELDS, sort_newest_first
 from excerpt.search.highlight import HighlightFinder, HighlightTerms, merge_highlight_terms, select_highlight_terms
-from excerpt.search.prefetch import build_candidate_query, build_note_query
+from excerpt.search.prefetch import build_candidate_query, build_note_query, build_period_query
 from excerpt.search.query import (
     FILTER_KINDS,
     FilterKind,
@@ -36,6 +36,7 @@ from excerpt.search.query import (
     suggest_filters,
 )
 from excerpt.search.ranking import (
+    BOOST_WEIGHTS,
     SIGNALS,
     STRATEGY_WEIGHTS,
     Boosts,
@@ -50,6 +51,7 @@ from excerpt.search.ranking import (
     sum_weighted_signals,
     weights_for,
 )
+from excerpt.search.time_signal import dates_of_rows, format_dates, sort_by_date
 from excerpt.search.usage import UseLog
 from excerpt.settings import Fusion, Settings
 
@@ -71,7 +73,7 @@ class ScoredQuery:
     A text such as `a | b` has several such queries, its alternatives. `strategy` is the one that scored the fragments:
     never `auto`, which scores as hybrid if candidates match by words and by meaning. `scored` has the fragments in the
     order of their rows. `confidences` tells how likely each fragment of `scored` answers the query; None if the query
-    has only filters.
+    has only filters. `periods` are those that the query names.
     """
 
     strategy: Strategy
@@ -79,6 +81,7 @@ class ScoredQuery:
     scored: ScoredFragments
     confidences: ConfidenceTable | None
     highlight_terms: HighlightTerms
+    periods: tuple[QueryPeriod, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +89,8 @@ class Ranking:
     """The fragments of all alternatives of a query text, best first.
 
     The four arrays are parallel, one element for each fragment: its row; its score; the index, in `scored_queries`, of
-    the alternative that scored it highest; and its position in that alternative's `scored`.
+    the alternative that scored it highest; and its position in that alternative's `scored`. `sort` is one of
+    SORT_VALUES if the first fragments are in order of date instead.
     """
 
     scored_queries: tuple[ScoredQuery, ...]
@@ -94,6 +98,7 @@ class Ranking:
     scores: Floats
     scored_query_indices: IndexArray
     positions: IndexArray
+    sort: str = ""
 
 
 class Engine:
@@ -158,6 +163,11 @@ class Engine:
             needed = [
                 build_candidate_query(query, base, self._settings, today, pool, by_words=by_words) for query in queries
             ]
+            timely = [
+                build_period_query(query, candidate_query, base, today)
+                for query, candidate_query in zip(queries, needed, strict=True)
+            ]
+            needed += [candidate_query for candidate_query in timely if candidate_query is not None]
             return [*needed, build_note_query(base, notes)] if notes else needed
 
         self.use_view(self.snapshot.prefetch(requests))
@@ -233,6 +243,10 @@ class Engine:
             merge_highlight_terms(scored_query.highlight_terms for scored_query in scored_queries),
         )
         ranking = self.merge_ranking(scored_queries)
+        confidence = highest_confidence(ranking)
+        sort = next((parsed.sort for parsed in queries if parsed.sort), "")
+        if sort:
+            ranking = self._sort_by_date(ranking, limit, sort)
         hits = self.load_hits(ranking, 0, limit, highlight_count=highlight_count)
         matched = count_matching_rows(scored_queries)
         elapsed = (time.perf_counter() - start) * 1e3
@@ -247,7 +261,9 @@ class Engine:
             elapsed,
             self.snapshot.generation,
             query_hints,
-            highest_confidence(ranking),
+            confidence,
+            tuple(dict.fromkeys(period for scored_query in scored_queries for period in scored_query.periods)),
+            sort,
         )
         # A ranking holds arrays of the whole vault, so it is only kept if spans are missing.
         self._partly_highlighted = (
@@ -370,16 +386,25 @@ class Engine:
         # Under auto all signals count about as in hybrid: the primary strategy adds only PRIMARY_WEIGHT to its own.
         is_hybrid = strategy is Strategy.AUTO and words_found and meaning_found
         used = Strategy.HYBRID if is_hybrid else primary
-        scored = self._score_rows(strategy, primary, candidates)
+        scored = self._score_rows(strategy, primary, candidates, evidence.time)
         # Nothing to rank by: only filters, a part of a word in quotation marks, or symbols.
         unranked = query.phrases or not evidence.words
         if evidence.is_allowed is not None and unranked and not (scored.scores > 0).any():
             rows = sort_newest_first(evidence.is_allowed, self.snapshot)
+            if query.sort:
+                rows = rows[sort_by_date(dates_of_rows(self.snapshot)[rows], query.sort)]
             return ScoredQuery(used, evidence, score_by_position(rows[:pool]), None, select_highlight_terms(evidence))
         confidences = judge_confidence(evidence, candidates, scored.rows, self.snapshot.table.notes[candidates.rows])
-        return ScoredQuery(used, evidence, scored, confidences, select_highlight_terms(evidence))
+        periods = tuple(
+            QueryPeriod(query.words[period.start : period.end], *period.bounds, f"date:{period.filter_value}")
+            for period in evidence.periods
+        )
+        return ScoredQuery(used, evidence, scored, confidences, select_highlight_terms(evidence), periods)
 
-    def _score_rows(self, strategy: Strategy, primary: Strategy, candidates: Candidates) -> ScoredFragments:
+    def _score_rows(
+        self, strategy: Strategy, primary: Strategy, candidates: Candidates, time: Floats | None
+    ) -> ScoredFragments:
+        """Score the candidates; `time` is the value of the signal `time` in each row, None without a period."""
         notes = self.snapshot.table.notes[candidates.rows]
         if self._settings.search.fusion is Fusion.RRF and strategy in (Strategy.AUTO, Strategy.HYBRID):
             return add_name_signal(
@@ -390,6 +415,8 @@ class Engine:
         # A boost must not list a row that does not match: rows without a score are removed before boosts are added.
         scored = scored.select(np.flatnonzero(scored.scores > 0))
         boosted = self._boosts.add_signals(scored, self._note_numbers(scored))
+        if time is not None:
+            boosted = boosted.with_signal("time", time[scored.rows], BOOST_WEIGHTS["time"])
         is_attachment = self.snapshot.table.is_attachment[self._note_numbers(boosted)]
         boosted = add_attachment_signal(boosted, is_attachment, self._settings.vault.attachments.weight)
         return add_name_signal(
@@ -431,6 +458,19 @@ class Engine:
         per_note = self._settings.search.per_note
         return limit_hits_per_note(order, table.notes[rows], per_note, 2 * per_note)
 
+    def _sort_by_date(self, ranking: Ranking, limit: int, sort: str) -> Ranking:
+        """Return a ranking with its best `limit` fragments in order of date; `sort` is one of SORT_VALUES."""
+        order = np.arange(len(ranking.rows))
+        order[:limit] = sort_by_date(dates_of_rows(self.snapshot)[ranking.rows[:limit]], sort)
+        return replace(
+            ranking,
+            rows=ranking.rows[order],
+            scores=ranking.scores[order],
+            scored_query_indices=ranking.scored_query_indices[order],
+            positions=ranking.positions[order],
+            sort=sort,
+        )
+
     def load_hits(
         self, ranking: Ranking, first: int, last: int, *, highlight_count: int | None = None
     ) -> tuple[Hit, ...]:
@@ -456,9 +496,11 @@ class Engine:
             )
             for number, scored_query in enumerate(ranking.scored_queries)
         ]
-        columns = zip(fragments, scores, scored_query_indices, positions, notes, created, strict=True)
+        has_dates = ranking.sort or any(scored_query.periods for scored_query in ranking.scored_queries)
+        dates = format_dates(dates_of_rows(self.snapshot)[rows]) if has_dates else [""] * len(rows)
+        columns = zip(fragments, scores, scored_query_indices, positions, notes, created, dates, strict=True)
         hits: list[Hit] = []
-        for fragment, score, number, position, note, created_date in columns:
+        for fragment, score, number, position, note, created_date, day in columns:
             scored_query = ranking.scored_queries[number]
             is_marked = highlight_count is None or len(hits) < highlight_count
             confidence = scored_query.confidences.label_at(position) if scored_query.confidences else None
@@ -472,7 +514,7 @@ class Engine:
                 if is_marked
                 else ()
             )
-            hits.append(Hit(fragment, score, next(signals[number]), spans, confidence, named, created_date))
+            hits.append(Hit(fragment, score, next(signals[number]), spans, confidence, named, created_date, day))
         return tuple(hits)
 
 

@@ -19,7 +19,9 @@ from excerpt.search import filters
 from excerpt.search.bm25 import NO_ROWS, ExpandedWord, Rows, TermTier, WordIndex, WordMatches, merge_rows, sum_scores
 from excerpt.search.proximity import find_word_sequence
 from excerpt.search.query import Query
+from excerpt.search.time_signal import find_query_periods, score_time
 from excerpt.settings import Settings
+from excerpt.text.periods import NamedPeriod
 from excerpt.text.words import QueryWord, fold, is_function_word, query_terms, terms_of
 
 # --- highest rows -----------------------------------------------------------------------------------------------------
@@ -158,6 +160,10 @@ class WordScores:
             )
         rows = self._select_possible_rows(size) if self._is_allowed is None else None
         return top_k(self.all_scores, size, 0.0) if rows is None else rows[top_k(self.scores_at(rows), size, 0.0)]
+
+    def top_rows_among(self, is_among: Flags, size: int) -> Rows:
+        """Return those rows of the flagged ones with the `size` highest positive scores, ascending."""
+        return top_k(np.where(is_among, self.all_scores, 0), size, 0.0)
 
     def flag_matching_rows(self) -> Flags:
         """Return a flag for each row: whether it has a word of the query. Filters are ignored."""
@@ -308,6 +314,8 @@ class Evidence:
     `has_exact_words` flags the rows that have all phrases and exact words (such as codes) of the query as typed; None
     if the query has none.
     `corpus_size`: the number of fragments in the vault; there are fewer rows if not all are loaded.
+    `periods`: the periods that the query names. `time`: how near each row's date is to them, 0 to 1; None if
+    none is.
     """
 
     words: tuple[ExpandedWord, ...]
@@ -322,6 +330,8 @@ class Evidence:
     is_match: Flags
     has_exact_words: Flags | None
     corpus_size: int
+    periods: tuple[NamedPeriod, ...]
+    time: Floats | None
 
 
 def gather_evidence(query: Query, snapshot: Corpus, index: WordIndex, settings: Settings, today: date) -> Evidence:
@@ -337,6 +347,7 @@ def gather_evidence(query: Query, snapshot: Corpus, index: WordIndex, settings: 
     meaning_factor = 1.0 if settings.embedding.multilingual else compute_meaning_factor(query.words, snapshot.languages)
     named_rows = _find_named_rows(query.words, snapshot) if query_words else NO_ROWS
     is_allowed = filters.flag_allowed_rows(query, snapshot, lambda text: analyze_text(text, snapshot), today)
+    periods = find_query_periods(query, today)
     scores = WordScores(matches, snapshot.lexical.doc_count, is_allowed, snapshot.is_note_row)
     is_match = scores.flag_matching_rows()
     is_match[named_rows] = True
@@ -358,6 +369,8 @@ def gather_evidence(query: Query, snapshot: Corpus, index: WordIndex, settings: 
         is_match=is_match,
         has_exact_words=_flag_rows_with_exact_words(query, snapshot, is_allowed),
         corpus_size=snapshot.lexical.corpus_size,
+        periods=periods,
+        time=score_time(snapshot, periods),
     )
 
 

@@ -108,7 +108,7 @@ class WordContribution:
 class Explanation:
     """The explanation of a hit.
 
-    `rank` counts from 1. `share` is the score of the hit divided by the score of the first hit, 0 to 1. `words` has
+    `rank` counts from 1. `share` is the score of the hit divided by the highest score, 0 to 1. `words` has
     what each word of the query contributes.
     """
 
@@ -148,7 +148,7 @@ def explain_hits(engine: Engine, result: Result, first: int = 0, last: int | Non
     `last` is exclusive (None: all hits). The explanations have no words if the engine's snapshot has another generation
     (number of a committed state) than the result.
     """
-    top = result.hits[0].score if result.hits else 0.0
+    top = max((hit.score for hit in result.hits), default=0.0)
     hits = result.hits[first:last]
     explainers: dict[str, WordExplainer] = {}
     if hits and result.generation == engine.snapshot.generation:
@@ -173,7 +173,7 @@ def _explainers_by_fragment(engine: Engine, result: Result) -> dict[str, WordExp
 def explain_hit(explainer: WordExplainer | None, hit: Hit, rank: int, top: float) -> Explanation:
     """Return the explanation of a hit with its `rank`, counted from 1.
 
-    `top` is the score of the first hit. Without an `explainer`, the explanation has no words.
+    `top` is the highest score of all hits. Without an `explainer`, the explanation has no words.
     """
     words = explainer.explain_words(hit) if explainer is not None else ()
     return Explanation(hit, rank, hit.score / top if top > 0 else 0.0, words)

@@ -37,8 +37,8 @@ _EPOCH = date(1970, 1, 1)
 def flag_allowed_rows(query: Query, snapshot: Corpus, analyze_words: AnalyzeWords, today: date) -> Flags | None:
     """Return a flag for each row: whether it passes all filters, phrases and exclusions of a query.
 
-    Return None if the query has none of these. `analyze_words` splits a text into words with their stems; relative
-    dates count from `today`, the local day.
+    Return None if the query has words and none of these. `analyze_words` splits a text into words with their stems;
+    relative dates count from `today`, the local day.
     """
     is_possible_result = snapshot.is_possible_result
     rows = np.ones(snapshot.lexical.doc_count, np.bool_) if is_possible_result is None else is_possible_result.copy()
@@ -61,7 +61,8 @@ def flag_allowed_rows(query: Query, snapshot: Corpus, analyze_words: AnalyzeWord
         rows &= flag_allowed_notes(query.filters, snapshot.facets, len(snapshot.table.paths), today)[
             snapshot.table.notes
         ]
-    return rows if query.filters or query.phrases or query.excluded or query.excluded_phrases else None
+    has_conditions = query.filters or query.phrases or query.excluded or query.excluded_phrases
+    return rows if has_conditions or query.is_filter_only else None
 
 
 def flag_allowed_notes(filters: Iterable[Filter], facets: Facets, count: int, today: date) -> Flags:
@@ -179,6 +180,8 @@ def _match_notes(filter_: Filter, facets: Facets, today: date) -> Ints | Flags:
         FilterKind.SOURCE: lambda: _match_sources(facets.paths, value, is_prefix=is_prefix),
         # Every memory passes here: which memories are stale only appears when their sources are read.
         FilterKind.IS: lambda: np.ones(len(facets.paths), np.bool_),
+        # It is an order, not a filter.
+        FilterKind.SORT: lambda: np.ones(len(facets.paths), np.bool_),
     }
     return lookups[filter_.kind]()
 
@@ -333,11 +336,15 @@ def midnight_ns(day: date) -> int:
 
 
 def _match_dates(facets: Facets, period: Period | None) -> Flags:
-    """Return a flag for each note: whether its property `date`, else its last change, is in a period."""
-    inside = _match_times(facets.modified, period)
-    dates = facets.properties.get("date", {})
-    inside[_match_values(dates, lambda value: parse_date(value) is not None)] = False
-    inside[_match_values(dates, lambda value: period is not None and _is_day_in(value, period))] = True
+    """Return a flag for each note: whether its date or that of a heading is in a period.
+
+    For a note without any date, the last change of its file counts.
+    """
+    headings = facets.heading_dates
+    is_dated = facets.dates != UNKNOWN_DAY
+    is_dated[headings.notes] = True
+    inside = np.where(is_dated, _match_days(facets.dates, period), _match_times(facets.modified, period))
+    inside[headings.notes[_match_days(headings.days, period)]] = True
     return inside
 
 

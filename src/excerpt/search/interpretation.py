@@ -22,10 +22,13 @@ from excerpt.search.query import (
     KnownNames,
     Query,
     QueryCondition,
+    blank_conditions,
     find_conditions,
     find_unpaired_quotation_mark,
     suggest_filters,
 )
+from excerpt.search.time_signal import find_notes_in_periods
+from excerpt.text.periods import NamedPeriod, find_periods
 from excerpt.text.words import fold
 
 
@@ -43,10 +46,14 @@ class QueryWarning:
 
 @dataclass(frozen=True, slots=True)
 class QueryInterpretation:
-    """The filters and exclusions of a query text, and warnings about its parts without effect, in order."""
+    """The filters and exclusions of a query text, warnings about its parts without effect, and its periods, in order.
+
+    `periods` are those that the words name: "in May 2025".
+    """
 
     conditions: tuple[QueryCondition, ...] = ()
     warnings: tuple[QueryWarning, ...] = ()
+    periods: tuple[NamedPeriod, ...] = ()
 
 
 def interpret_query(snapshot: Corpus, text: str, today: date, *, with_warnings: bool) -> QueryInterpretation:
@@ -57,14 +64,20 @@ def interpret_query(snapshot: Corpus, text: str, today: date, *, with_warnings: 
     """
     facets = snapshot.facets
     query_conditions = find_conditions(text, facets.properties, facets.tags)
+    periods = find_periods(blank_conditions(text, facets.properties, facets.tags), today)
     if not with_warnings:
-        return QueryInterpretation(query_conditions)
+        return QueryInterpretation(query_conditions, (), periods)
     warnings = (
         *_sign_warnings(snapshot, text),
         *_word_warnings(snapshot, text, query_conditions),
         *_filter_warnings(snapshot, text, query_conditions, today),
+        *(
+            QueryWarning(period.start, period.end, "no note has a date in this time")
+            for period in periods
+            if not len(find_notes_in_periods(snapshot, [period]))
+        ),
     )
-    return QueryInterpretation(query_conditions, tuple(sorted(warnings, key=lambda warning: warning.start)))
+    return QueryInterpretation(query_conditions, tuple(sorted(warnings, key=lambda warning: warning.start)), periods)
 
 
 _STRATEGY_PREFIX = re.compile(r"\s*(![a-z])(?=\s)", re.IGNORECASE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import date
 
 import numpy as np
@@ -13,6 +14,7 @@ from excerpt.search.bm25 import ExpandedWord, WordIndex
 from excerpt.search.evidence import analyze_text, compute_meaning_factor
 from excerpt.search.filters import FILTER_FIELDS, flag_allowed_notes
 from excerpt.search.query import Filter, FilterKind, Query, page_range
+from excerpt.search.time_signal import find_notes_in_periods, find_query_periods, sort_by_date
 from excerpt.settings import Settings
 from excerpt.text.words import QueryWord, fold
 
@@ -44,6 +46,11 @@ def build_candidate_query(
     if note_filters:
         allowed = flag_allowed_notes(note_filters, corpus.facets, len(corpus.table.paths), today)
         notes = np.flatnonzero(allowed).astype(np.int32)
+    limit = max(int(POOL_FACTOR * pool), by_words)
+    if query.sort and not query_words:
+        listed = np.arange(len(corpus.table.paths)) if notes is None else notes
+        first = sort_by_date(corpus.facets.dates[listed], query.sort)[:limit]
+        notes = np.sort(listed[first]).astype(np.int32)
     return CandidateQuery(
         terms=_selective_terms(words, corpus),
         vector=corpus.embedder.embed([query.words])[0] if query_words and meaning_factor else None,
@@ -52,9 +59,24 @@ def build_candidate_query(
         must=_required_terms(query, corpus),
         must_not=_excluded_terms(query, corpus),
         whole_notes=corpus.notes_named(query.words) if query_words else (),
-        limit=max(int(POOL_FACTOR * pool), by_words),
+        limit=limit,
         vector_limit=int(POOL_FACTOR * pool),
     )
+
+
+def build_period_query(
+    query: Query, candidate_query: CandidateQuery, corpus: Corpus, today: date
+) -> CandidateQuery | None:
+    """Return which fragments must be loaded to find the best ones by words in the periods that a query names.
+
+    `candidate_query` is that of all candidates. Return None if the query names no period.
+    """
+    if not candidate_query.terms or not (periods := find_query_periods(query, today)):
+        return None
+    notes = find_notes_in_periods(corpus, periods)
+    if candidate_query.notes is not None:
+        notes = np.intersect1d(notes, candidate_query.notes)
+    return replace(candidate_query, notes=notes, vector=None, vector_limit=0, whole_notes=())
 
 
 def build_note_query(corpus: Corpus, paths: Collection[str], limit: int = 0) -> CandidateQuery:

@@ -38,12 +38,15 @@ class FilterKind(StrEnum):
     FROM = "from"
     KIND = "kind"
     PAGE = "page"
+    SORT = "sort"
     SOURCE = "source"
     IS = "is"
 
 
 DATE_KINDS = frozenset({FilterKind.MODIFIED, FilterKind.CREATED, FilterKind.DATE})
 """The kinds of filters whose value is a period, such as `7d` or `2025-03`."""
+SORT_VALUES = ("date", "-date")
+"""The values of `sort:`, which chooses the order of the hits: by date, oldest or newest first."""
 STALE_VALUE = "stale"
 """The only value of the filter `is:`, for memories whose sources have changed."""
 
@@ -69,7 +72,7 @@ FILTER_KINDS: Mapping[str, FilterKind] = {
 }
 """The kind of filter by operator, the folded word before the colon."""
 MEMORY_FILTER_KINDS: Mapping[str, FilterKind] = {
-    **{name: kind for name, kind in FILTER_KINDS.items() if kind not in ATTACHMENT_FILTERS},
+    **{name: kind for name, kind in FILTER_KINDS.items() if kind not in (*ATTACHMENT_FILTERS, FilterKind.SORT)},
     **{str(kind): kind for kind in _MEMORY_FILTERS},
     # The day of a memory is the day on which it was saved.
     **{name: FilterKind.CREATED for name, kind in FILTER_KINDS.items() if kind is FilterKind.DATE},
@@ -220,11 +223,11 @@ def _parse_filter(text: str, at: int, known: KnownNames) -> QueryPiece | None:
     is_quoted = not is_open and text.startswith('"', match.end())
     if kind in ATTACHMENT_FILTERS and name in known.properties:
         kind = None
-    if kind and is_complete(kind, value, operator, is_quoted=is_quoted):
+    if kind and is_complete(kind, value, operator, is_quoted=is_quoted) and not (kind is FilterKind.SORT and match[1]):
         found = Filter(kind, _COMPARISON_SIGNS.get(operator, "") + value, negated=bool(match[1]), open=is_open)
-    # An invalid time may still be a value of a property called `date`: `date:*`.
+    # Any other value may still be one of a property called `date` or `sort`: `date:*`.
     elif (
-        (kind is None or kind in DATE_KINDS)
+        (kind is None or kind in DATE_KINDS or kind is FilterKind.SORT)
         and name in known.properties
         and _is_property_value(value, is_quoted=is_quoted)
     ):
@@ -258,12 +261,12 @@ def is_complete(kind: FilterKind, value: str, operator: str = "", *, is_quoted: 
     if kind in DATE_KINDS:
         sign = _COMPARISON_SIGNS.get(operator, "")
         return is_period(sign + value) and not (sign and value[:1] in _VALUE_SIGNS)
-    if kind in (FilterKind.PATH, FilterKind.FILE):
-        return bool(value.strip("*"))
-    if kind is FilterKind.FOLDER:
-        return bool(value.strip("*/"))
-    if kind in (FilterKind.IS, FilterKind.PAGE):
-        return fold(value) == STALE_VALUE if kind is FilterKind.IS else page_range(value) is not None
+    if kind in (FilterKind.PATH, FilterKind.FILE, FilterKind.FOLDER):
+        return bool(value.strip("*/" if kind is FilterKind.FOLDER else "*"))
+    if kind in (FilterKind.IS, FilterKind.SORT):
+        return fold(value) in ((STALE_VALUE,) if kind is FilterKind.IS else SORT_VALUES)
+    if kind is FilterKind.PAGE:
+        return page_range(value) is not None
     if kind is FilterKind.TAG and is_quoted:
         return bool(value.strip("#/"))
     return any(c.isalnum() for c in value)
@@ -357,7 +360,8 @@ class Query:
     `words` is the text of all words and phrases, without quotation marks, filters and exclusions. A hit must have each
     of `phrases`, none of the `excluded` words and `excluded_phrases`, and pass all `filters`. If `open_word` is true,
     the last word may be unfinished, so that its completions match too; a space or a closing quotation mark ends the
-    word. `strategy` is chosen by a leading `!a`, `!p`, `!s` or `!h`; None without such a prefix.
+    word. `strategy` is chosen by a leading `!a`, `!p`, `!s` or `!h`; None without such a prefix. `sort` is one of
+    SORT_VALUES, or "" for the best first.
     """
 
     words: str
@@ -367,11 +371,12 @@ class Query:
     excluded: tuple[str, ...] = ()
     excluded_phrases: tuple[str, ...] = ()
     filters: tuple[Filter, ...] = ()
+    sort: str = ""
 
     @property
     def is_filter_only(self) -> bool:
-        """Whether the query has filters but no words."""
-        return not self.words.strip() and bool(self.excluded or self.excluded_phrases or self.filters)
+        """Whether the query has filters, or an order, but no words."""
+        return not self.words.strip() and bool(self.excluded or self.excluded_phrases or self.filters or self.sort)
 
 
 def parse_alternatives(
@@ -485,6 +490,29 @@ def find_conditions(
     )
 
 
+def blank_conditions(
+    text: str,
+    properties: Collection[str] = frozenset(),
+    tags: Collection[str] | None = None,
+    kinds: Mapping[str, FilterKind] = FILTER_KINDS,
+) -> str:
+    """Return a query text of the same length with spaces in place of all but its words.
+
+    `properties`, `tags` and `kinds` are as in `parse_alternatives`.
+    """
+    _, rest = _split_strategy_prefix(text)
+    before = len(text) - len(rest)
+    words = " " * len(text)
+    pieces = list(iterate_pieces(rest, KnownNames(properties, tags, kinds)))
+    for group in _group_by_alternative(pieces):
+        is_prose = _count_plain_words(group) > MAX_KEYWORDS
+        for piece in _restore_words(rest, group):
+            if _is_plain(piece) or (piece.kind is QueryPieceKind.PHRASE and is_prose):
+                start, end = before + piece.start, before + piece.end
+                words = words[:start] + text[start:end] + words[end:]
+    return words
+
+
 def _end_without_spaces(text: str, piece: QueryPiece) -> int:
     """Return the end of a piece without the trailing spaces that a value with an unclosed quotation mark has."""
     return piece.start + len(text[piece.start : piece.end].rstrip())
@@ -563,6 +591,7 @@ def _build_query(text: str, pieces: Sequence[QueryPiece], strategy: Strategy | N
     is_prose = _count_plain_words(pieces) > MAX_KEYWORDS
     words = _cut_pieces(text, pieces, removed)
     last = pieces[-1] if pieces else None
+    filters = list(dict.fromkeys(piece.filter for piece in pieces if piece.filter))
     return Query(
         words=words,
         phrases=() if is_prose else _drop_duplicates(p.value for p in phrases if not p.has_minus),
@@ -570,7 +599,8 @@ def _build_query(text: str, pieces: Sequence[QueryPiece], strategy: Strategy | N
         open_word=bool(last and last not in removed and last.end == len(text) and words[-1:].isalnum()),
         excluded=_drop_duplicates(p.value for p in pieces if p.has_minus and p.kind is QueryPieceKind.WORD),
         excluded_phrases=_drop_duplicates(p.value for p in phrases if p.has_minus),
-        filters=tuple(dict.fromkeys(piece.filter for piece in pieces if piece.filter)),
+        filters=tuple(filter_ for filter_ in filters if filter_.kind is not FilterKind.SORT),
+        sort=next((fold(filter_.value) for filter_ in reversed(filters) if filter_.kind is FilterKind.SORT), ""),
     )
 
 

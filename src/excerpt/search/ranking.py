@@ -328,10 +328,11 @@ def add_name_signal(scored: ScoredFragments, is_named: npt.NDArray[np.bool_], no
     return scored.with_signal("name", values, NAME_WEIGHT)
 
 
-BOOST_WEIGHTS: Mapping[str, float] = {"links": 0.04, "recency": 0.02, "use": 0.05}
+BOOST_WEIGHTS: Mapping[str, float] = {"links": 0.04, "recency": 0.02, "use": 0.05, "time": 0.7}
 """Weight of each boost.
 
-The other signals can add up to 3, so a boost only decides between nearly equal scores.
+The other signals can add up to 3, so a boost only decides between nearly equal scores. Only `time` may do more: the
+query asks for it.
 """
 
 

@@ -31,6 +31,7 @@ _GAP_REASONS: Mapping[str, str] = {
     "coherence": "the text next to {who} is nearer in meaning",
     "links": "more of the matching notes link to {who}",
     "recency": "{who} {was} changed later",
+    "time": "{who} {is_} dated nearer to the time that you named",
     "listed": "{who} {was} changed later",
     "use": "you used {who} more",
     "name": "{who} {has} the name that you typed",

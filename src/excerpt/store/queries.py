@@ -201,6 +201,13 @@ class StoreQueries:
         )
         return [(key, place) for key, place in place_rows]
 
+    def year_headings(self) -> list[tuple[int, str, int, int]]:
+        heading_rows = self.rows(
+            "SELECT note, heading, line_start, line_end FROM sections WHERE heading ~ '[12][0-9]{3}'"
+            " ORDER BY note, ordinal"
+        )
+        return [(note, heading, line_start, line_end) for note, heading, line_start, line_end in heading_rows]
+
     def names(self) -> list[tuple[str, int]]:
         return [(name, note) for name, note in self.rows("SELECT name, note FROM names")]
 

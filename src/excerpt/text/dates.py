@@ -13,19 +13,19 @@ _DAY = timedelta(days=1)
 
 # --- a date in a note -------------------------------------------------------------------------------------------------
 
-_MONTHS = {
+MONTHS = {
     name: number
     for number, names in enumerate(
         (
-            "jan january januar janvier enero gennaio janeiro januari",
+            "jan january januar janvier enero gennaio janeiro januari jänner",
             "feb february februar février fevrier febrero febbraio fevereiro februari",
-            "mar march märz marz mrz mars marzo março marco maart",
+            "mar march märz marz maerz mrz mars marzo março marco maart marts",
             "apr april avril abril aprile",
             "may mai mayo maggio maio mei maj",
             "jun june juni juin junio giugno junho",
             "jul july juli juillet julio luglio julho",
             "aug august août aout agosto augustus augusti",
-            "sep sept september septembre septiembre settembre setembro",
+            "sep sept september septembre septiembre setiembre settembre setembro",
             "oct october okt oktober octobre octubre ottobre outubro",
             "nov november novembre noviembre novembro",
             "dec december dez dezember décembre decembre diciembre dicembre dezembro",
@@ -34,6 +34,7 @@ _MONTHS = {
     )
     for name in names.split()
 }
+"""The number of each month's name or abbreviation, in ten languages."""
 _NUMERIC_DATES = (
     re.compile(r"(?<!\d)(?P<y>\d{4})([-/._])(?P<m>\d{1,2})\2(?P<d>\d{1,2})(?!\d)"),
     re.compile(r"(?<!\d)(?P<y>\d{4})[年년]\s?(?P<m>\d{1,2})[月월](?:\s?(?P<d>\d{1,2})[日일])?"),
@@ -78,11 +79,59 @@ def _date_from_match(match: re.Match[str]) -> date | None:
     parts = match.groupdict()
     year, day = int(parts["y"]), int(parts.get("d") or 1)
     if "name" in parts:
-        return _date_or_none(year, _MONTHS.get(parts["name"].lower(), 0), day)
+        return _date_or_none(year, MONTHS.get(parts["name"].lower(), 0), day)
     month = int(parts["m"])
     parsed = _date_or_none(year, month, day)
     # Day and month may be in either order if the year is last, but not if it is first.
     return _date_or_none(year, day, month) if parsed is None and match.start("y") > match.start("m") else parsed
+
+
+# The tokens of Moment's date formats, which Obsidian writes. Possessive, so that no format can make a search slow.
+_FORMAT_TOKENS = {
+    "YYYY": r"(?P<y>\d{4})",
+    "YY": r"(?P<yy>\d\d)",
+    **dict.fromkeys(("MMMM", "MMM"), r"(?P<name>[^\W\d_]++)\.?+"),
+    **dict.fromkeys(("MM", "M"), r"(?P<m>\d{1,2}+)"),
+    **dict.fromkeys(("DD", "D"), r"(?P<d>\d{1,2}+)"),
+    "Do": r"(?P<d>\d{1,2}+)(?:st|nd|rd|th|\.|er|º|ª)?+",
+    **dict.fromkeys(("dddd", "ddd", "dd"), r"[^\W\d_]++\.?+"),
+    **dict.fromkeys(("ww", "WW", "w", "W", "Q"), r"\d{1,2}+"),
+    **dict.fromkeys(("gggg", "GGGG"), r"\d{4}"),
+}
+_FORMAT_PART = re.compile(r"\[(?P<literal>[^\]]*)\]|(?P<token>Do|([A-Za-z])\3*)|(?P<sign>.)", re.DOTALL)
+_MAX_FORMAT_CHARS = 200
+
+
+@lru_cache(maxsize=16)
+def compile_date_format(date_format: str) -> re.Pattern[str] | None:
+    """Return a pattern of the texts that a date format such as `YYYY/MM-DD` writes; None if it is not of a day."""
+    if len(date_format) > _MAX_FORMAT_CHARS:
+        return None
+    parts: list[str] = []
+    for match in _FORMAT_PART.finditer(date_format):
+        if (token := match["token"]) is None:
+            parts.append(re.escape(match["literal"] or match["sign"] or ""))
+        elif (part := _FORMAT_TOKENS.get(token)) is None:
+            return None
+        else:
+            # A token may come twice, for folders and file; its first value counts.
+            group = re.match(r"\(\?P<\w+>", part)
+            is_repeated = group is not None and any(group[0] in before for before in parts)
+            parts.append(part.replace(group[0], "(?:") if group and is_repeated else part)
+    pattern = re.compile("".join(parts), re.IGNORECASE)
+    named = pattern.groupindex.keys()
+    return pattern if "d" in named and named & {"m", "name"} and named & {"y", "yy"} else None
+
+
+def parse_formatted_date(text: str, date_format: str) -> date | None:
+    """Return the date in `text`, which a date format wrote; None if it did not."""
+    pattern = compile_date_format(date_format)
+    match = pattern.fullmatch(text) if pattern else None
+    if match is None:
+        return None
+    parts = match.groupdict()
+    month = int(parts["m"]) if parts.get("m") else MONTHS.get((parts.get("name") or "").lower(), 0)
+    return _date_or_none(int(parts["y"]) if parts.get("y") else 2000 + int(parts["yy"]), month, int(parts["d"]))
 
 
 def _date_or_none(year: int, month: int, day: int) -> date | None:
@@ -171,10 +220,11 @@ def _calendar_period(year: int, month: int, day: int) -> Period | None:
     first = _date_or_none(year, month, day or 1)
     if first is None:
         return None
-    return first, first if day else _month_end(first)
+    return first, first if day else month_end(first)
 
 
-def _month_end(day: date) -> date:
+def month_end(day: date) -> date:
+    """Return the last day of the month of `day`."""
     return date(day.year, 12, 31) if day.month == 12 else date(day.year, day.month + 1, 1) - _DAY
 
 
@@ -186,7 +236,7 @@ def _date_before(count: int, unit: str, today: date) -> date:
     if months < 12:
         return date.min
     first = date(months // 12, months % 12 + 1, 1)
-    return first.replace(day=min(today.day, _month_end(first).day))
+    return first.replace(day=min(today.day, month_end(first).day))
 
 
 def _named_period(is_last: bool, unit: str, today: date) -> Period:
@@ -196,6 +246,6 @@ def _named_period(is_last: bool, unit: str, today: date) -> Period:
     if unit == "month":
         first = today.replace(day=1)
         first = (first - _DAY).replace(day=1) if is_last else first
-        return first, _month_end(first)
+        return first, month_end(first)
     year = today.year - (1 if is_last else 0)
     return date(year, 1, 1), date(year, 12, 31)

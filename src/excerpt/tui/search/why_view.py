@@ -58,6 +58,7 @@ SIGNAL_LEGEND: Mapping[str, str] = {
     "links": "many of the matching notes link to its note",
     "recency": "its note was changed recently",
     "use": "you opened or copied its note",
+    "time": "its date is in or near the time that you named",
     "name": "your query is its note's title, file name or alias",
     "listed": "it passes the filters; the newest come first",
 }

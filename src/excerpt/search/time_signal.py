@@ -1,0 +1,103 @@
+"""The signal `time`: how near the date of a fragment is to the periods that the query names.
+
+A fragment has the date of the nearest heading above it that has one, or else the date of its note. The times of files
+are never used: they say when a file was copied, not what a note is about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from functools import reduce
+
+import numpy as np
+import numpy.typing as npt
+
+from excerpt.corpus.facets import EPOCH_ORDINAL, UNKNOWN_DAY, Ints, Times
+from excerpt.corpus.interface import Corpus
+from excerpt.search.query import Query
+from excerpt.text.periods import NamedPeriod, find_periods
+
+Floats = npt.NDArray[np.float32]
+
+_NEAR_VALUE = 0.5
+"""The value on the day before or after a period; inside it is 1."""
+_HALF_DISTANCE_SHARE = 0.25
+"""The distance at which the value is half of that, as a share of the period's length."""
+_OPEN_PERIOD_DAYS = 120
+"""The length of a period without a first or last day, such as "since May"."""
+
+
+def find_query_periods(query: Query, today: date) -> tuple[NamedPeriod, ...]:
+    """Return the periods that the words of a query name, phrases excepted; `start` and `end` are in `query.words`."""
+    return tuple(
+        period
+        for period in find_periods(query.words, today)
+        if not any(query.words[period.start : period.end] in phrase for phrase in query.phrases)
+    )
+
+
+def score_time(corpus: Corpus, periods: Sequence[NamedPeriod]) -> Floats | None:
+    """Return how near each row's date is to the nearest of some periods: 1 inside, 0 for a row without a date.
+
+    Return None without a period, or if no row is near one.
+    """
+    if not periods:
+        return None
+    values = _score_nearest(dates_of_rows(corpus), periods)
+    return values if values.any() else None
+
+
+def find_notes_in_periods(corpus: Corpus, periods: Sequence[NamedPeriod]) -> Ints:
+    """Return the numbers of the notes with a date of their own, or under a heading, in one of some periods."""
+    headings = corpus.facets.heading_dates
+    own = np.flatnonzero(_score_nearest(corpus.facets.dates, periods) == 1)
+    return np.union1d(own, headings.notes[_score_nearest(headings.days, periods) == 1]).astype(np.int32)
+
+
+def _score_nearest(days: Times, periods: Sequence[NamedPeriod]) -> Floats:
+    return reduce(np.maximum, [_score_nearness(days, period) for period in periods])
+
+
+def sort_by_date(days: Times, sort: str) -> npt.NDArray[np.intp]:
+    """Return the positions of `days` in the order `sort` (SORT_VALUES): those of unknown days last, ties as given."""
+    is_unknown = days == UNKNOWN_DAY
+    known = np.where(is_unknown, 0, days)
+    return np.lexsort((-known if sort.startswith("-") else known, is_unknown))
+
+
+def dates_of_rows(corpus: Corpus) -> Times:
+    """Return the day of each row, in days since 1970, or UNKNOWN_DAY."""
+    table, headings = corpus.table, corpus.facets.heading_dates
+    days: Times = corpus.facets.dates[table.notes]
+    if len(headings.days):
+        order = np.lexsort((table.lines, table.notes))
+        places = _line_numbers(table.notes, table.lines)[order]
+        begins = np.searchsorted(places, _line_numbers(headings.notes, headings.first_lines)).tolist()
+        ends = np.searchsorted(places, _line_numbers(headings.notes, headings.last_lines), side="right").tolist()
+        # An inner section comes after the section around it, and its day replaces that one's.
+        for begin, end, day in zip(begins, ends, headings.days.tolist(), strict=True):
+            days[order[begin:end]] = day
+    return days
+
+
+def _line_numbers(notes: Ints, lines: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+    """Return numbers that order lines by note, then by line."""
+    return (notes.astype(np.int64) << 32) + lines
+
+
+def format_dates(days: Times) -> list[str]:
+    """Return days since 1970 as ISO 8601; "" for unknown ones."""
+    return ["" if day == UNKNOWN_DAY else date.fromordinal(day + EPOCH_ORDINAL).isoformat() for day in days.tolist()]
+
+
+def _score_nearness(days: Times, period: NamedPeriod) -> Floats:
+    first, last = period.first.toordinal() - EPOCH_ORDINAL, period.last.toordinal() - EPOCH_ORDINAL
+    is_open = date.min == period.first or date.max == period.last
+    length = _OPEN_PERIOD_DAYS if is_open else last - first + 1
+    # As floats: the difference to UNKNOWN_DAY would need more than 64 bits.
+    distance = np.maximum(np.maximum(first - days.astype(np.float64), days - np.float64(last)), 0)
+    near = _NEAR_VALUE * np.exp2(-(distance - 1) / max(1.0, _HALF_DISTANCE_SHARE * length))
+    values = np.where(distance == 0, 1.0, near)
+    values[days == UNKNOWN_DAY] = 0
+    return np.round(values, 6).astype(np.float32)

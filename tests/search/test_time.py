@@ -1,0 +1,209 @@
+"""Tests of the periods in queries: which notes they raise, and the order by date."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from excerpt.corpus.facets import UNKNOWN_DAY
+from excerpt.index.snapshot import Snapshot
+from excerpt.model import Result
+from excerpt.search.engine import Engine
+from excerpt.search.explain_note import explain_note
+from excerpt.search.interpretation import interpret_query
+from excerpt.settings import Settings
+from tests.search.library import TODAY, notes_allowed, open_vault
+
+LEASE = "The landlord sent the lease for the office. We agreed to wait.\n"
+NOTES = {
+    "Daily/2024-05-03.md": LEASE,
+    "Daily/2024-06-09.md": LEASE,
+    "Journal/2024/11/07.md": LEASE,
+    "Meetings/Lease.md": f"---\ndate: 2025-02-11\n---\n{LEASE}",
+    "Meetings/Office.md": f"# Office 5 March 2025\n\n{LEASE}",
+    "Log.md": f"# Log\n\n## 2023-01-04\n\n{LEASE}\n### Rent\n\nThe rent is due.\n\n## 2023-08-20\n\n{LEASE}",
+    "Undated.md": LEASE,
+    "Gardens.md": "---\ndate: 2024-05-20\n---\nBeans climb.\n",
+}
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
+    snapshot = open_vault(tmp_path_factory.mktemp("time"), NOTES)
+    yield snapshot
+    snapshot.close()
+
+
+@pytest.fixture
+def engine(library: Snapshot) -> Engine:
+    return Engine(library, Settings(), today=lambda: TODAY)
+
+
+def found(result: Result) -> list[str]:
+    return [f"{hit.fragment.path}:{hit.fragment.line_start}" for hit in result.hits]
+
+
+def time_values(result: Result) -> Mapping[str, float]:
+    return {hit.fragment.path: signal.value for hit in result.hits for signal in hit.signals if signal.name == "time"}
+
+
+def days(snapshot: Snapshot) -> dict[str, str]:
+    known = zip(snapshot.table.paths, snapshot.facets.dates.tolist(), strict=True)
+    return {path: str(np.datetime64(day, "D")) if day != UNKNOWN_DAY else "" for path, day in known if path != "Log.md"}
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("lease in May 2024", "Daily/2024-05-03.md:1"),
+        ("what did we agree about the lease on 7 November 2024", "Journal/2024/11/07.md:1"),
+        ("lease last month", "Meetings/Lease.md:4"),
+        ("lease this week or 2025-03-05", "Meetings/Office.md:3"),
+        ("lease in January 2023", "Log.md:5"),
+        ("lease in August 2023", "Log.md:13"),
+    ],
+)
+def test_a_note_of_the_period_comes_first(engine: Engine, query: str, first: str) -> None:
+    assert found(engine.search(query))[0] == first
+
+
+def test_the_signal_is_full_inside_falls_near_by_and_is_none_without_a_date(engine: Engine) -> None:
+    values = time_values(engine.search("lease in May 2024"))
+    assert values["Daily/2024-05-03.md"] == 1
+    assert 1 > values["Daily/2024-06-09.md"] > values["Journal/2024/11/07.md"]
+    assert values["Undated.md"] == 0
+
+
+def test_a_note_of_the_period_that_does_not_match_is_not_listed(engine: Engine) -> None:
+    plain, timed = engine.search('"lease"'), engine.search('"lease" in May 2024')
+    assert "Gardens.md:4" not in found(timed)
+    assert sorted(found(timed)) == sorted(found(plain))
+
+
+@pytest.mark.parametrize("query", ["lease", "lease may be", '"in May 2024"', "lease date:2024-05"])
+def test_without_a_period_there_is_no_signal(engine: Engine, query: str) -> None:
+    result = engine.search(query)
+    assert (result.periods, time_values(result)) == ((), {})
+
+
+def test_a_period_without_a_dated_note_changes_nothing(tmp_path: Path) -> None:
+    snapshot = open_vault(tmp_path, {"A.md": LEASE, "B.md": "A lease of life.\n"})
+    result = Engine(snapshot, Settings(), today=lambda: TODAY).search("lease in May 2024")
+    assert time_values(result) == {}
+    assert [period.text for period in result.periods] == ["in May 2024"]
+    snapshot.close()
+
+
+def test_the_confidence_of_a_hit_does_not_look_at_its_date(library: Snapshot) -> None:
+    labels = []
+    for today in (date(2024, 6, 2), date(2024, 12, 2), date(1999, 1, 1)):
+        result = Engine(library, Settings(), today=lambda today=today: today).search("landlord lease last month")  # type: ignore[misc]
+        labels.append({hit.fragment.id: hit.confidence for hit in result.hits})
+    assert labels[0] == labels[1] == labels[2]
+
+
+def test_a_result_names_its_periods_and_the_filter_for_each(engine: Engine) -> None:
+    periods = [(one.text, one.first, one.last, one.filter) for one in engine.search("lease since May 2024").periods]
+    assert periods == [("since May 2024", "2024-05-01", None, "date:>=2024-05-01")]
+
+
+def test_why_names_the_time(engine: Engine) -> None:
+    explanation = explain_note(engine, "lease in May 2024", "2024-06-09", Settings().search.strategy)
+    assert explanation.reason.endswith("the first hit is dated nearer to the time that you named.")
+
+
+def test_the_filter_of_a_period_finds_its_notes(library: Snapshot) -> None:
+    assert notes_allowed(library, "date:2023-08 ") == ["Log"]
+    assert set(notes_allowed(library, "date:2024 ")) == {"2024-05-03", "2024-06-09", "07", "Gardens"}
+
+
+# --- dates of notes ---------------------------------------------------------------------------------------------------
+
+
+def test_the_date_of_a_note_is_a_propertys_or_the_paths(library: Snapshot) -> None:
+    assert days(library) == {
+        "Daily/2024-05-03.md": "2024-05-03",
+        "Daily/2024-06-09.md": "2024-06-09",
+        "Journal/2024/11/07.md": "2024-11-07",
+        "Meetings/Lease.md": "2025-02-11",
+        "Meetings/Office.md": "",  # its heading has one
+        "Undated.md": "",
+        "Gardens.md": "2024-05-20",
+    }
+
+
+@pytest.mark.parametrize(
+    ("settings", "path"),
+    [
+        ({"folder": "Diary", "format": "DD-MM-YYYY"}, "Diary/05-03-2024.md"),
+        ({"folder": "/Diary/", "format": "YYYY/MM MMMM/[Day] D"}, "Diary/2024/03 March/Day 5.md"),
+        ({"format": "YYMMDD dddd"}, "240305 Tuesday.md"),
+        ({"format": "MMMM Do, YYYY"}, "March 5th, 2024.md"),
+    ],
+)
+def test_a_daily_note_is_read_as_obsidian_names_it(tmp_path: Path, settings: dict[str, str], path: str) -> None:
+    (tmp_path / "vault/.obsidian").mkdir(parents=True)
+    (tmp_path / "vault/.obsidian/daily-notes.json").write_text(json.dumps(settings), encoding="utf-8")
+    snapshot = open_vault(tmp_path, {path: "Rain.\n"})
+    assert days(snapshot) == {path: "2024-03-05"}
+    snapshot.close()
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", '{"format": 3}', '{"format": "HH:mm"}', '{"format": "\\ud800"}', "[" * 9999]
+)
+def test_settings_that_are_no_format_of_a_day_are_ignored(tmp_path: Path, content: str) -> None:
+    (tmp_path / "vault/.obsidian").mkdir(parents=True)
+    (tmp_path / "vault/.obsidian/daily-notes.json").write_text(content, encoding="utf-8")
+    snapshot = open_vault(tmp_path, {"05-03-2024.md": "Rain.\n"})
+    assert days(snapshot) == {"05-03-2024.md": "2024-05-03"}
+    snapshot.close()
+
+
+# --- order ------------------------------------------------------------------------------------------------------------
+
+
+def test_hits_are_ordered_by_date_those_without_one_last(engine: Engine) -> None:
+    oldest = engine.search("lease landlord sort:date")
+    assert [hit.date for hit in oldest.hits if hit.date] == sorted(hit.date for hit in oldest.hits if hit.date)
+    assert found(oldest)[0] == "Log.md:5"
+    assert found(oldest)[-1] == "Undated.md:1"
+    newest = engine.search("lease landlord sort:-date")
+    assert found(newest)[0] == "Meetings/Office.md:3"
+    assert set(found(newest)) == set(found(oldest)) == set(found(engine.search("lease landlord")))
+
+
+def test_the_best_hits_are_ordered_and_their_confidence_is_that_of_the_search(engine: Engine) -> None:
+    plain, ordered = engine.search("lease landlord", limit=3), engine.search("lease landlord sort:-date", limit=3)
+    assert set(found(ordered)) == set(found(plain))
+    assert ordered.confidence == plain.confidence
+
+
+def test_an_order_alone_lists_all_notes_and_with_a_filter_those_that_pass(engine: Engine) -> None:
+    assert found(engine.search("sort:-date"))[:2] == ["Meetings/Office.md:3", "Meetings/Lease.md:4"]
+    assert found(engine.search("path:Daily/ sort:date")) == ["Daily/2024-05-03.md:1", "Daily/2024-06-09.md:1"]
+
+
+@pytest.mark.parametrize("typed", ["sort:size", "-sort:date", "sort:"])
+def test_any_other_order_is_text(engine: Engine, typed: str) -> None:
+    (query,) = engine.parse(f"lease {typed}")
+    assert (query.sort, query.words.split()) == ("", ["lease", typed])
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_period_is_read_where_it_stands_in_the_text(library: Snapshot) -> None:
+    text = '!p tag:none "in May 2023" lease in May 2024 | rent since 2023'
+    periods = interpret_query(library, text, TODAY, with_warnings=False).periods
+    assert [text[one.start : one.end] for one in periods] == ["in May 2024", "since 2023"]
+
+
+def test_a_period_in_which_no_note_is_dated_is_said(library: Snapshot) -> None:
+    warnings = interpret_query(library, "lease in May 2019", TODAY, with_warnings=True).warnings
+    assert [warning.message for warning in warnings] == ["no note has a date in this time"]
