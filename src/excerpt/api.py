@@ -244,9 +244,8 @@ class Vault:
 
     def _create_engine(self, snapshot: Corpus) -> Engine:
         from excerpt.search.engine import Engine
-        from excerpt.search.usage import UseLog
 
-        return Engine(snapshot, self.settings, UseLog(self._paths.use_file(self.folder)))
+        return Engine(snapshot, self.settings)
 
     def _open_corpus(self) -> Corpus:
         """Open the index, after an update if the vault was opened with `refresh`."""

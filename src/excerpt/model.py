@@ -177,12 +177,27 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
+class PastUse:
+    """A past use of a hit's note by the user for similar words.
+
+    `kind` is "opened", "marked" or "copied", `query` the query of that time, `time` in seconds since 1970, `fragment`
+    the id of the fragment used.
+    """
+
+    kind: str
+    query: str
+    time: float
+    fragment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """A search hit: a fragment with its score, the signals that add up to it, and the matched spans.
 
     `spans` are the matches in the fragment's text. `named` holds one tuple of matches for the note's title, then one
     for each heading of the heading path. `confidence` is None for a query of filters alone. `modified` is when the
-    note's file was last changed, in seconds since 1970, 0 if unknown.
+    note's file was last changed, in seconds since 1970, 0 if unknown. `past_uses` are the user's uses of
+    the note for similar words (signal `reopened`), newest first.
     """
 
     fragment: Fragment
@@ -192,6 +207,7 @@ class Hit:
     confidence: Confidence | None = None
     named: tuple[tuple[Span, ...], ...] = ()
     modified: int = 0
+    past_uses: tuple[PastUse, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object that `excerpt search` writes for a hit, with fields of its fragment."""

@@ -56,7 +56,7 @@ SIGNAL_LEGEND: Mapping[str, str] = {
     "coherence": "the text next to it is about what your query is about",
     "links": "many of the matching notes link to its note",
     "recency": "its note was changed recently",
-    "use": "you opened or copied its note",
+    "reopened": "you opened, marked or copied it for similar words",
     "name": "your query is its note's title, file name or alias",
     "listed": "it passes the filters; the newest come first",
 }
