@@ -139,3 +139,22 @@ async def test_a_log_that_cannot_be_written_is_told_once_and_stops_nothing(
         told = [toast for toast in app._notifications if "cannot be saved" in toast.message]
     assert len(told) == 1
     assert told[0].severity == "information"
+
+
+async def test_forget_this_takes_back_what_the_selected_hit_gained(
+    editor_arguments: Path, app: ExcerptApp, log: UseLog
+) -> None:
+    async with app.run_test() as pilot:
+        await search(pilot, "conflict")
+        before = hit_list_of(app).hits
+        await pilot.press("enter")
+        await until(pilot, lambda: bool(log.events()), "the event")
+        await pilot.press("ctrl+u")
+        await search(pilot, "lentil", "ctrl+u")
+        await search(pilot, "conflict")
+        selected = hit_list_of(app).selected
+        assert selected is not None
+        assert [use.query for use in selected.past_uses] == ["conflict"]
+        await pilot.press("unbound-forget-uses")
+        await until(pilot, lambda: hit_list_of(app).hits == before, "the list of before")
+    assert log.events() == ()

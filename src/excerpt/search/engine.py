@@ -265,6 +265,10 @@ class Engine:
         )
         return result
 
+    def forget_uses(self, uses: Collection[PastUse]) -> int:
+        """Delete the past uses of a hit from the log; return their number. Raises OSError."""
+        return self._use_log.forget_uses(uses) if self._use_log is not None else 0
+
     def highlight_all(self, result: Result) -> Result:
         """Return `result` with spans to highlight in every hit; unchanged unless the last search returned it."""
         if self._partly_highlighted is None or self._partly_highlighted[0] is not result:

@@ -891,6 +891,22 @@ class SearchPane(Vertical):
             fragment = hit.fragment
             self.post_message(ObsidianRequested(fragment.path, fragment.heading_path, self._find_used_hit(hit)))
 
+    def action_forget_uses(self) -> None:
+        """Forget that the selected hit was opened, marked or copied for similar words, and search again."""
+        hit = self._target_hit
+        if hit is None or not hit.past_uses:
+            self.notify("Nothing to forget: this hit was not opened, marked or copied for these words before.")
+            return
+        from excerpt.tui.questions import AskForgetUses
+
+        self._engine.ask(AskForgetUses(hit.past_uses), self._handle_forgotten)
+
+    def _handle_forgotten(self, problem: str) -> None:
+        if problem:
+            self.notify(f"Nothing was forgotten: {problem}.", severity="warning", markup=False)
+        else:
+            self.search()
+
     def _find_used_hit(self, hit: Hit) -> UsedHit | None:
         """Return `hit` as what the user uses for the query; None if it is not in the list, such as a memory."""
         from excerpt.search.usage import find_used_hit
