@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from excerpt.index.snapshot import Snapshot
+from excerpt.insight.topic import find_topic
 from excerpt.model import Hit, Result
 from excerpt.search.engine import Engine
 from excerpt.search.explain_note import explain_fragment
@@ -198,6 +199,16 @@ def test_of_a_fragment_that_has_changed_the_best_one_of_its_note_is_raised(learn
     learning.search("something else")
     raised = [hit for hit in learning.search("water").hits if value_of(hit)]
     assert [hit.fragment.path for hit in raised] == ["Cooking/Bread.md"]
+
+
+def test_an_overview_depends_on_the_notes_alone(snapshot: Snapshot, learning: Engine, log: UseLog) -> None:
+    first = learning.search("water")
+    use(log, first, first.hits[-1])
+    topic = find_topic(Engine(snapshot, Settings(), UseLog(log.file)), "water")
+    plain = find_topic(Engine(snapshot, Settings()), "water")
+    assert topic.best.tolist() == plain.best.tolist()
+    assert topic.scores.tolist() == plain.scores.tolist()
+    assert topic.answers == plain.answers
 
 
 # --- the reason -------------------------------------------------------------------------------------------------------

@@ -152,12 +152,6 @@ def test_what_another_process_adds_is_seen(log: UseLog) -> None:
     assert other.events() == ()
 
 
-def test_an_earlier_entry_stays_known_while_others_are_added(log: UseLog) -> None:
-    for number in range(3):
-        open_note(log, f"{number}.md")
-        assert [event.path for event in log.events()] == [f"{n}.md" for n in range(number + 1)]
-
-
 def test_forgetting_all_deletes_the_file_and_says_how_much(log: UseLog) -> None:
     log.record(UseKind.MARKED, [used("A.md"), used("B.md")], NOW)
     assert log.forget() == 2

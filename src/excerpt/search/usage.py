@@ -108,12 +108,12 @@ class UseLog:
         self._query_events: tuple[str, tuple[UseEvent, ...]] | None = None
 
     def events(self) -> tuple[UseEvent, ...]:
-        """Return all events, oldest first. Of a file that has grown, only the new lines are read."""
+        """Return all events, oldest first. The file is only read again if it has changed."""
         try:
             with self.file.open("rb") as opened:
                 stamp = _file_stamp(opened)
                 if self._read_events is None or self._read_events[0] != stamp:
-                    self._read_events = (stamp, self._read_from(opened, stamp))
+                    self._read_events = (stamp, tuple(_parse_events(_read_tail(opened, stamp[0]))))
         except OSError:
             return ()
         return self._read_events[1]
@@ -176,15 +176,6 @@ class UseLog:
         """Delete the events of a hit's past uses; return their number."""
         forgotten = {(use.time, use.kind, use.fragment) for use in uses}
         return self.forget(lambda event: (event.time, event.kind.value, event.fragment) in forgotten)
-
-    def _read_from(self, opened: BinaryIO, stamp: tuple[int, int, int]) -> tuple[UseEvent, ...]:
-        """Return the events of an open log file; those read before are kept if the file has only grown."""
-        if self._read_events is not None:
-            (size, _, inode), events = self._read_events
-            if inode == stamp[2] and size < stamp[0]:
-                opened.seek(size)
-                return (*events, *_parse_events(opened.read()))
-        return tuple(_parse_events(_read_tail(opened, stamp[0])))
 
     def _compact(self) -> None:
         lines = [_encode_event(event) for event in self.events()][-MAX_EVENTS:]
