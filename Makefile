@@ -7,7 +7,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help run setup test suite lint matrix clients team-test team-soak stories pictures properties fuzz bench soak million quality packs agents messy screenshots keys settings docs breaks model clean
+.PHONY: help run setup test suite lint matrix clients team-test team-soak stories pictures properties fuzz bench soak million quality learning packs agents messy screenshots keys settings docs breaks model clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -74,6 +74,9 @@ soak: $(READY) ## 10,000 queries, 500 edits, 50 reopenings: does memory or the n
 
 quality: $(READY) ## measure ranking, and what each of its parts is worth (DATA=../shared)
 	$(BIN)/python -m benchmarks.quality --write $(if $(DATA),--data $(DATA))
+
+learning: $(READY) ## simulate users who search again: what learning from opened hits is worth (DATA=../shared)
+	$(BIN)/python -m benchmarks.learning --write $(if $(DATA),--data $(DATA))
 
 packs: $(READY) ## measure what packs hold, save and cost (DATA=../shared)
 	$(BIN)/python -m benchmarks.packs --write $(if $(DATA),--data $(DATA))

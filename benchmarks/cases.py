@@ -115,7 +115,11 @@ def summaries(every: Sequence[Cases], variant: Variant) -> dict[str, Summary]:
 
 def ranked(cases: Cases, case: Case, variant: Variant) -> list[Place]:
     """Return the locations of a question's first LIMIT hits under a variant."""
-    scored = score(case, variant)
+    return listed(cases, case, score(case, variant), variant)
+
+
+def listed(cases: Cases, case: Case, scored: ScoredFragments, variant: Variant) -> list[Place]:
+    """Return the locations of the first LIMIT of a question's scored candidates, as the engine lists them."""
     scores = scored.scores
     places = np.searchsorted(case.rows, scored.rows)
     order = np.lexsort((case.tied[places], -scores))

@@ -84,7 +84,7 @@ def test_every_kind_of_value_is_read(file: Path) -> None:
         ('[search]\nfusion = "rff"\n', "search.fusion is not valid: invalid enum value 'rff'. Did you mean \"rrf\"?"),
         ("[search]\nper_note = -1\n", "search.per_note is not valid"),
         ("[search.boosts]\nlink = true\n", "unknown key search.boosts.link. Did you mean search.boosts.links?"),
-        ('[search.boosts]\nuse = "yes"\n', "search.boosts.use is not valid"),
+        ('[search]\nlearn = "yes"\n', "search.learn is not valid"),
         ('[vault]\nlanguage = "german"\n', "vault.language is not valid: 'german' is not a supported language. Did"),
         ('[vault]\nlanguage = "Germn"\n', 'Did you mean "de"?'),
         ('[vault]\nlanguage = "en-GB"\n', 'Did you mean "en"?'),

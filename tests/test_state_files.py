@@ -129,12 +129,13 @@ def test_the_session_of_before_is_read(file: Path) -> None:
 
 def test_the_log_of_use_of_before_is_read(file: Path) -> None:
     file.write_bytes(
-        b'{"time": "2026-01-01T00:00:00.500Z", "kind": "open", "path": "\xc3\xbc\\udce9.md", "fragment": "aa", '
-        b'"share": 0.5}\n{"time": "2026-01-01T00:00:01.000Z", "kind": "pack", "path": "b.md"}\n'
+        b'{"time": "2026-01-01T00:00:00.500Z", "kind": "opened", "query": "sync", "path": "\xc3\xbc\\udce9.md", '
+        b'"fragment": "aa", "rank": 2, "share": 0.5, "above": ["a.md"]}\n'
+        b'{"time": "2026-01-01T00:00:01.000Z", "kind": "marked", "query": "sync", "path": "b.md"}\n'
     )
     assert UseLog(file).events() == (
-        UseEvent(1767225600.5, UseKind.OPEN, "ü\udce9.md", "aa", 0.5),
-        UseEvent(1767225601.0, UseKind.PACK, "b.md"),
+        UseEvent(1767225600.5, UseKind.OPENED, "sync", "ü\udce9.md", "aa", 2, 0.5, ("a.md",)),
+        UseEvent(1767225601.0, UseKind.MARKED, "sync", "b.md"),
     )
 
 

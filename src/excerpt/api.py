@@ -266,9 +266,8 @@ class Vault:
 
     def _create_engine(self, snapshot: Corpus, settings: Settings | None = None) -> Engine:
         from excerpt.search.engine import Engine
-        from excerpt.search.usage import UseLog
 
-        return Engine(snapshot, settings or self.settings, UseLog(self._paths.use_file(self.folder)))
+        return Engine(snapshot, settings or self.settings)
 
     def _open_corpus(self) -> Corpus:
         """Open the index, after an update if the vault was opened with `refresh`."""

@@ -180,6 +180,20 @@ class Span:
     end: int
 
 
+@dataclass(frozen=True, slots=True)
+class PastUse:
+    """A past use of a hit's note by the user for similar words.
+
+    `kind` is "opened", "marked" or "copied", `query` the query of that time, `time` in seconds since 1970, `fragment`
+    the id of the fragment used.
+    """
+
+    kind: str
+    query: str
+    time: float
+    fragment: str = ""
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Hit:
     """A search hit: a fragment with its score, the signals that add up to it, and the matched spans.
@@ -188,6 +202,7 @@ class Hit:
     for each heading of the heading path. `confidence` is None for a query of filters alone. `created` is the day
     that the note itself gives as its date, in a property or its file name; None if it gives none. `date` is the day
     that the fragment is about, ISO 8601, "" if it has none, or if the query neither names a period nor has `sort:`.
+    `past_uses` are the user's uses of the note for similar words (signal `reopened`), newest first.
     """
 
     fragment: Fragment
@@ -198,6 +213,7 @@ class Hit:
     named: tuple[tuple[Span, ...], ...] = ()
     created: date | None = None
     date: str = ""
+    past_uses: tuple[PastUse, ...] = ()
 
     def __repr__(self) -> str:
         return f"Hit({self.fragment!r}, score {self.score:.3f}, {self.confidence or 'not ranked'})"

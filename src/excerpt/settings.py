@@ -54,7 +54,7 @@ Language = Annotated[str, msgspec.Meta(extra_json_schema={"enum": ["", *LANGUAGE
 MAX_SETTINGS_BYTES = 1_000_000
 """Maximum size in bytes of a settings or theme file: one written by hand has some kB."""
 
-_RETIRED_KEYS = frozenset({"screen.context", "screen.density"})
+_RETIRED_KEYS = frozenset({"screen.context", "screen.density", "search.boosts.use"})
 """Keys of older versions: files that still have them are valid."""
 
 
@@ -119,7 +119,6 @@ class BoostSettings:
 
     links: bool = setting(True, "Raise notes that many matching notes link to.")
     recency: bool = setting(False, "Raise notes that changed recently.")
-    use: bool = setting(True, "Raise notes that you opened or copied; if off, that is not recorded.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +129,7 @@ class SearchSettings:
     limit: Positive = setting(50, "Hits of a search; the screen loads as many more at the end.")
     fuzzy_threshold: Share = setting(0.8, "Similarity from which a word counts as misspelt, 0 to 1.")
     fusion: Fusion = setting(Fusion.WEIGHTED, "How signals become a score: weighted adds them up, rrf counts ranks.")
+    learn: bool = setting(True, "Raise what you opened, marked or copied for similar words; if off, none is recorded.")
     per_note: Count = setting(3, "Most fragments of a note among the first ten hits, twice that in fifty; 0: no limit.")
     boosts: BoostSettings = field(default_factory=BoostSettings)
 
@@ -243,7 +243,7 @@ class Paths:
         return self.state / "savings" / f"{vault_slug(vault)}.json"
 
     def use_file(self, vault: Path) -> Path:
-        """Return the log of notes that the user opened and packed; it may be deleted at any time."""
+        """Return the log of hits that the user opened, marked or copied; it may be deleted at any time."""
         return self.state / "use" / f"{vault_slug(vault)}.jsonl"
 
     def history_file(self, vault: Path) -> Path:

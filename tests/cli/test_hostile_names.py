@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from excerpt.cli.main import run
-from excerpt.search.usage import UseKind, UseLog
+from excerpt.search.usage import UsedHit, UseKind, UseLog
 from excerpt.settings import user_paths
 from tests.cli.conftest import Excerpt
 
@@ -151,7 +151,9 @@ def test_no_name_forges_a_line_of_the_output_through_a_pipe(
 ) -> None:
     notes = sorted(file.name for file in forging.iterdir())
     excerpt("remember", "--source", f"{notes[0]}:9", "--tag", notes[1], "--vault", forging)
-    UseLog(user_paths().use_file(forging.resolve())).record(UseKind.OPEN, [(notes[0], "")], time.time())
+    UseLog(user_paths().use_file(forging.resolve())).record(
+        UseKind.OPENED, [UsedHit(f"sync\n{FORGED}", notes[0], "", 1)], time.time()
+    )
     answer = excerpt(*(part.format(notes[0][9:]) for part in command), "--vault", forging)
     assert answer.code in (0, 1)
     assert answer.out

@@ -19,7 +19,7 @@ import pytest
 
 from excerpt.cli.main import COMMANDS, program, run
 from excerpt.search.saved_queries import change_saved
-from excerpt.search.usage import UseKind, UseLog
+from excerpt.search.usage import UsedHit, UseKind, UseLog
 from excerpt.settings import user_paths
 from tests.cli.json_forms import form, paths, printed_paths, wrong
 from tests.commands import parameters_of
@@ -101,7 +101,7 @@ def _printed(vault: Path, root: Path) -> Iterator[tuple[str, Any]]:
     yield "check", ask("check", answer, "--pack", pack, "--uncited")  # whose source has changed since
     yield "status", ask("status")
     yield "doctor", ask("doctor", "--quick")
-    UseLog(user_paths().use_file(vault)).record(UseKind.OPEN, [("Bees/Swarms.md", "")], time.time())
+    UseLog(user_paths().use_file(vault)).record(UseKind.OPENED, [UsedHit("hive", "Bees/Swarms.md", "", 1)], time.time())
     yield "learned", ask("learned")
     yield from _of_gold(vault, root, ask)
     yield "commands", asked

@@ -1,4 +1,4 @@
-"""Tests of `excerpt learned`: showing and forgetting what was learned from opened and packed notes."""
+"""Tests of `excerpt learned`: showing and forgetting what was learned from opened, marked and copied hits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.search.usage import UseKind, UseLog
+from excerpt.search.usage import UsedHit, UseKind, UseLog
 from excerpt.settings import user_paths
 from tests.cli.conftest import Excerpt
 
@@ -20,71 +20,84 @@ def log(home: Path, vault: Path) -> UseLog:
 @pytest.fixture
 def used(log: UseLog) -> UseLog:
     now = time.time()
-    log.record(UseKind.OPEN, [("Sync.md", "")], now)
-    log.record(UseKind.PACK, [("Sync.md", ""), ("Colour.md", "")], now)
+    log.record(UseKind.OPENED, [UsedHit("Sync conflict", "Sync.md", "", 1)], now - 1)
+    log.record(UseKind.MARKED, [UsedHit("sync conflict", "Sync.md", "", 1)], now)
+    log.record(UseKind.COPIED, [UsedHit("theme", "Colour.md", "", 1)], now - 2)
     return log
 
 
 def test_nothing_learned_is_told_and_exit_code_1(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("learned", "--vault", vault)
     assert (answer.code, answer.out) == (1, "")
-    assert "opened or copied" in answer.err
+    assert "opened, marked or copied" in answer.err
 
 
-def test_notes_are_listed_the_most_used_first(excerpt: Excerpt, vault: Path, used: UseLog) -> None:
+def test_queries_are_listed_with_their_notes_the_last_used_first(excerpt: Excerpt, vault: Path, used: UseLog) -> None:
     answer = excerpt("learned", "--vault", vault)
     assert answer.code == 0
     first, second = answer.out.splitlines()
-    assert first.startswith("0.60 ")
-    assert "1 open, 1 pack" in first
-    assert first.endswith("Sync.md")
-    assert second.endswith("Colour.md")
+    assert "opened 1×, marked 1×" in first
+    assert first.endswith("sync conflict  Sync.md")
+    assert second.endswith("theme  Colour.md")
     assert str(used.file) in answer.err
 
 
-def test_json_holds_file_counts_times_and_scores(excerpt: Excerpt, vault: Path, used: UseLog) -> None:
+def test_json_holds_file_counts_and_times(excerpt: Excerpt, vault: Path, used: UseLog) -> None:
     answer = excerpt("learned", "--vault", vault, "--json").json
     assert (answer["vault"], answer["file"], answer["events"]) == (str(vault), str(used.file), 3)
-    sync = answer["notes"][0]
-    assert (sync["path"], sync["opens"], sync["packs"], sync["score"]) == ("Sync.md", 1, 1, 0.6)
+    sync = answer["learned"][0]
+    assert (sync["query"], sync["path"]) == ("sync conflict", "Sync.md")
+    assert (sync["opened"], sync["marked"], sync["copied"]) == (1, 1, 0)
     assert sync["last"].endswith("Z")
 
 
-def test_clear_forgets_everything(excerpt: Excerpt, vault: Path, used: UseLog) -> None:
-    assert "3 events" in excerpt("learned", "--vault", vault, "--clear").out
-    assert excerpt("learned", "--vault", vault, "--json").json["notes"] == []
-    assert excerpt("learned", "--vault", vault, "--clear", "--json").json == {"forgotten": 0}
+def test_one_query_is_listed_alone_in_any_case(excerpt: Excerpt, vault: Path, used: UseLog) -> None:
+    assert len(excerpt("learned", "SYNC conflict", "--vault", vault).out.splitlines()) == 1
+    assert excerpt("learned", "bread", "--vault", vault).code == 1
 
 
-def test_clear_forgets_one_vault_only(excerpt: Excerpt, vault: Path, tmp_path: Path, used: UseLog) -> None:
+def test_one_query_is_forgotten_alone(excerpt: Excerpt, vault: Path, used: UseLog) -> None:
+    assert "2 events" in excerpt("learned", "SYNC conflict", "--clear", "--vault", vault).out
+    assert [event.query for event in used.events()] == ["theme"]
+
+
+def test_everything_is_forgotten(excerpt: Excerpt, vault: Path, used: UseLog) -> None:
+    assert "3 events" in excerpt("learned", "--vault", vault, "--clear", "--all").out
+    assert excerpt("learned", "--vault", vault, "--json").json["learned"] == []
+    assert excerpt("learned", "--vault", vault, "--clear", "--all", "--json").json == {"forgotten": 0}
+
+
+@pytest.mark.parametrize("options", [("--clear",), ("--all",), ("theme", "--clear", "--all")])
+def test_what_to_forget_is_never_guessed(excerpt: Excerpt, vault: Path, used: UseLog, options: tuple[str, ...]) -> None:
+    assert excerpt("learned", *options, "--vault", vault).code == 2
+    assert len(used.events()) == 3
+
+
+def test_one_vault_only_is_forgotten(excerpt: Excerpt, vault: Path, tmp_path: Path, used: UseLog) -> None:
     other = tmp_path / "other"
     other.mkdir()
-    excerpt("learned", "--vault", other, "--clear")
+    excerpt("learned", "--vault", other, "--clear", "--all")
     assert used.events()
 
 
 def test_a_log_that_cannot_be_removed_is_told(excerpt: Excerpt, vault: Path, log: UseLog) -> None:
     log.file.mkdir(parents=True)
-    answer = excerpt("learned", "--vault", vault, "--clear")
+    answer = excerpt("learned", "--vault", vault, "--clear", "--all")
     assert answer.code == 3
     assert str(log.file) in answer.err
 
 
-def test_packing_on_the_command_line_teaches_nothing(excerpt: Excerpt, vault: Path, log: UseLog) -> None:
+def test_commands_neither_learn_nor_rank_by_what_was_learned(excerpt: Excerpt, vault: Path, used: UseLog) -> None:
+    before = used.file.read_bytes()
     assert excerpt("pack", "sync conflict", "--vault", vault).code == 0
-    assert log.events() == ()
+    hits = excerpt("search", "sync conflict", "--vault", vault, "--json").json["hits"]
+    assert all("reopened" not in hit["signals"] for hit in hits)
+    assert used.file.read_bytes() == before
 
 
 def test_a_renamed_note_keeps_what_was_learned_of_it(excerpt: Excerpt, vault: Path, used: UseLog) -> None:
-    def signals() -> dict[str, float]:
-        hits = excerpt("search", "sync", "--vault", vault, "--json").json["hits"]
-        return {hit["path"]: hit["signals"]["use"]["value"] for hit in hits}
-
-    before = signals()["Sync.md"]
-    assert before > 0
+    excerpt("index", "--vault", vault)
     (vault / "Sync.md").rename(vault / "Synchronising.md")
-    assert signals()["Synchronising.md"] == before
-    assert [note["path"] for note in excerpt("learned", "--vault", vault, "--json").json["notes"]] == [
-        "Synchronising.md",
-        "Colour.md",
-    ]
+    excerpt("index", "--vault", vault)
+    learned = excerpt("learned", "--vault", vault, "--json").json["learned"]
+    assert [one["path"] for one in learned] == ["Synchronising.md", "Colour.md"]

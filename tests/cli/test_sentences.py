@@ -25,7 +25,7 @@ from excerpt.index.writer import LOCK_FILE
 from excerpt.known_vaults import add_recent_vault
 from excerpt.pack.selection import MarkedFragment, PackOverrides, SavedMarks, write_marks
 from excerpt.search.saved_queries import change_saved
-from excerpt.search.usage import UseKind, UseLog
+from excerpt.search.usage import UsedHit, UseKind, UseLog
 from excerpt.settings import user_paths
 from tests.cli.conftest import Excerpt
 from tests.cli.test_unwritable import ReadOnlyLock
@@ -400,12 +400,16 @@ def news(stage: Stage) -> None:
 def learned(stage: Stage) -> None:
     stage.say("learned")
     log = UseLog(user_paths().use_file(stage.vault))
-    log.record(UseKind.OPEN, [("Sync.md", "")], time.time())
+    log.record(UseKind.OPENED, [UsedHit("conflict", "Sync.md", "", 1)], time.time())
     stage.say("learned")
-    stage.say("learned", "--clear", out=True)
+    stage.say("learned", "bread")
+    stage.say("learned", "--clear")
+    stage.say("learned", "--all")
+    stage.say("learned", "bread", "--clear", out=True)
+    stage.say("learned", "--clear", "--all", out=True)
     log.file.unlink(missing_ok=True)
     log.file.mkdir(parents=True)
-    stage.say("learned", "--clear")
+    stage.say("learned", "--clear", "--all")
 
 
 def index_and_status(stage: Stage) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import product
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +11,6 @@ from hypothesis import strategies as st
 from excerpt.index.snapshot import Snapshot
 from excerpt.model import Result
 from excerpt.search.engine import Engine
-from excerpt.search.usage import UseKind, UseLog
 from excerpt.settings import BoostSettings, Fusion, SearchSettings, Settings
 from tests.conftest import few
 from tests.search.conftest import NOTES
@@ -62,37 +60,13 @@ def test_quoting_what_stands_in_a_fragment_never_finds_nothing(
         assert engine.search(f'"{quoted}"').hits
 
 
-@pytest.fixture
-def log(tmp_path: Path) -> UseLog:
-    """Return a log in which three of the notes were opened once."""
-    log = UseLog(tmp_path / "use.jsonl")
-    log.record(UseKind.OPEN, [(path, "") for path in sorted(NOTES)[:3]], now=0.0)
-    return log
-
-
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_a_boost_never_changes_which_fragments_match(snapshot: Snapshot, log: UseLog, question: str) -> None:
+def test_a_boost_never_changes_which_fragments_match(snapshot: Snapshot, question: str) -> None:
     found = set()
-    for links, recency, use in product((True, False), repeat=3):
-        chosen = SearchSettings(boosts=BoostSettings(links=links, recency=recency, use=use))
-        found.add(frozenset(ids(Engine(snapshot, Settings(search=chosen), log).search(question, limit=ALL))))
+    for links, recency in product((True, False), repeat=2):
+        chosen = SearchSettings(boosts=BoostSettings(links=links, recency=recency))
+        found.add(frozenset(ids(Engine(snapshot, Settings(search=chosen)).search(question, limit=ALL))))
     assert len(found) == 1
-
-
-def test_what_was_opened_stands_higher_among_equals_and_the_signal_says_so(snapshot: Snapshot, log: UseLog) -> None:
-    hits = Engine(snapshot, Settings(), log).search("water").hits
-    used = {hit.fragment.path: next(s for s in hit.signals if s.name == "use") for hit in hits}
-    assert used["Cooking/Bread.md"].part > 0
-    assert used["Garden/Tomatoes.md"].part == 0
-
-
-@pytest.mark.parametrize("question", QUESTIONS)
-def test_clearing_what_was_used_brings_back_the_list_of_before(snapshot: Snapshot, log: UseLog, question: str) -> None:
-    engine = Engine(snapshot, Settings(), log)
-    untouched = Engine(snapshot, Settings(), UseLog(log.file.with_name("none.jsonl"))).search(question)
-    engine.search(question)
-    log.clear()
-    assert engine.search(question).hits == untouched.hits
 
 
 @pytest.mark.parametrize("question", QUESTIONS)

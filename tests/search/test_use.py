@@ -1,28 +1,30 @@
-"""Tests of the usage log: a crash-safe file of opened and packed notes, weighted by age."""
+"""Tests of the usage log: a private, crash-safe file of opened, marked and copied hits."""
 
 from __future__ import annotations
 
 import json
 import multiprocessing
+import stat
+import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from excerpt.model import Fragment, Hit, PastUse
 from excerpt.search import usage
 from excerpt.search.usage import (
-    HALF_LIFE_DAYS,
+    MAX_NOTES_ABOVE,
+    MAX_QUERY_CHARS,
+    UsedHit,
     UseEvent,
     UseKind,
     UseLog,
-    latest_time,
-    score_notes,
-    summarize_by_note,
+    find_used_hit,
+    summarize_by_query,
     update_paths,
 )
-from excerpt.state_files import encode_line
 
 NOW = 1_700_000_000.0
 DAY = 86_400.0
@@ -33,50 +35,64 @@ def log(tmp_path: Path) -> UseLog:
     return UseLog(tmp_path / "use" / "vault.jsonl")
 
 
-def opened(path: str, days_ago: float = 0.0, share: float = 1.0) -> UseEvent:
-    return UseEvent(NOW - days_ago * DAY, UseKind.OPEN, path, "", share)
+def used(path: str, query: str = "sync", *, rank: int = 1, above: tuple[str, ...] = ()) -> UsedHit:
+    return UsedHit(query, path, "4be1", rank, above)
+
+
+def open_note(log: UseLog, path: str, query: str = "sync", now: float = NOW) -> None:
+    log.record(UseKind.OPENED, [used(path, query)], now)
 
 
 # --- the log ----------------------------------------------------------------------------------------------------------
 
 
 def test_what_is_recorded_is_read_back(log: UseLog) -> None:
-    log.record(UseKind.OPEN, [("Guides/Übung.md", "4be1")], NOW)
-    log.record(UseKind.PACK, [("A.md", "1"), ("B.md", "2")], NOW + 1)
+    log.record(UseKind.OPENED, [UsedHit("häuser", "Guides/Übung.md", "4be1", 3, ("A.md", "B.md"))], NOW)
+    log.record(UseKind.MARKED, [used("A.md"), used("B.md")], NOW + 1)
     assert log.events() == (
-        UseEvent(NOW, UseKind.OPEN, "Guides/Übung.md", "4be1", 1.0),
-        UseEvent(NOW + 1, UseKind.PACK, "A.md", "1", 0.5),
-        UseEvent(NOW + 1, UseKind.PACK, "B.md", "2", 0.5),
+        UseEvent(NOW, UseKind.OPENED, "häuser", "Guides/Übung.md", "4be1", 3, 1.0, ("A.md", "B.md")),
+        UseEvent(NOW + 1, UseKind.MARKED, "sync", "A.md", "4be1", 1, 0.5),
+        UseEvent(NOW + 1, UseKind.MARKED, "sync", "B.md", "4be1", 1, 0.5),
     )
 
 
 def test_a_line_is_json_with_a_time_that_people_read(log: UseLog) -> None:
-    log.record(UseKind.OPEN, [("A.md", "4be1")], NOW)
+    log.record(UseKind.OPENED, [used("A.md", rank=2, above=("B.md",))], NOW)
     assert json.loads(log.file.read_text(encoding="utf-8")) == {
         "time": "2023-11-14T22:13:20.000Z",
-        "kind": "open",
+        "kind": "opened",
+        "query": "sync",
         "path": "A.md",
         "fragment": "4be1",
+        "rank": 2,
         "share": 1.0,
+        "above": ["B.md"],
     }
 
 
-def test_several_fragments_of_a_note_in_one_pack_count_as_one(log: UseLog) -> None:
-    log.record(UseKind.PACK, [("A.md", "1"), ("A.md", "2"), ("B.md", "3")], NOW)
-    assert [(event.path, event.fragment, event.share) for event in log.events()] == [
-        ("A.md", "1", 0.5),
-        ("B.md", "3", 0.5),
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such permissions")
+def test_only_the_owner_can_read_the_log(log: UseLog) -> None:
+    open_note(log, "A.md")
+    assert stat.S_IMODE(log.file.stat().st_mode) == 0o600
+
+
+def test_marks_of_one_pack_are_one_act_in_which_none_is_passed_over(log: UseLog) -> None:
+    hits = [used("A.md"), used("A.md", rank=2), used("B.md", rank=4, above=("A.md", "C.md"))]
+    log.record(UseKind.MARKED, hits, NOW)
+    assert [(event.path, event.rank, event.share, event.above) for event in log.events()] == [
+        ("A.md", 1, 0.5, ()),
+        ("B.md", 4, 0.5, ("C.md",)),
     ]
 
 
-def test_an_act_with_no_note_leaves_no_file(log: UseLog) -> None:
-    log.record(UseKind.PACK, [], NOW)
+def test_an_act_with_no_hit_leaves_no_file(log: UseLog) -> None:
+    log.record(UseKind.MARKED, [], NOW)
     assert not log.file.exists()
 
 
 @pytest.mark.parametrize("path", ["a\nb.md", 'quo"te.md', "笔记.md", "not utf-8 \udce9.md", "line\u2028end.md"])
 def test_any_file_name_is_kept(log: UseLog, path: str) -> None:
-    log.record(UseKind.OPEN, [(path, "")], NOW)
+    open_note(log, path)
     assert [event.path for event in log.events()] == [path]
 
 
@@ -94,29 +110,30 @@ def test_a_missing_file_holds_nothing(log: UseLog) -> None:
         b'"text"',
         b"\xff\xfe\x00",
         b'{"path": "B.md"}',
-        b'{"time": "yesterday", "kind": "open", "path": "B.md"}',
-        b'{"time": "2025-03-01T09:30:00", "kind": "open", "path": "B.md"}',
+        b'{"time": "2025-03-01T09:30:00Z", "kind": "opened", "path": "B.md"}',
+        b'{"time": "yesterday", "kind": "opened", "query": "sync", "path": "B.md"}',
+        b'{"time": "2025-03-01T09:30:00", "kind": "opened", "query": "sync", "path": "B.md"}',
         b'{"time": "2025-03-01T09:30:00Z", "kind": "dream", "path": "B.md"}',
-        b'{"time": "2025-03-01T09:30:00Z", "kind": "open", "path": 3}',
-        b'{"time": "2025-03-01T09:30:00Z", "kind": "open", "path": "B.md", "share": NaN}',
-        b'{"time": "2025-03-01T09:30:00Z", "kind": "open", "path": "B.md", "share": 1e9}',
-        b'{"time": "0001-01-01T00:00:00+14:00", "kind": "open", "path": "B.md"}',
+        b'{"time": "2025-03-01T09:30:00Z", "kind": "opened", "query": "sync", "path": 3}',
+        b'{"time": "2025-03-01T09:30:00Z", "kind": "opened", "query": "sync", "path": "B.md", "share": NaN}',
+        b'{"time": "2025-03-01T09:30:00Z", "kind": "opened", "query": "sync", "path": "B.md", "share": 1e9}',
+        b'{"time": "0001-01-01T00:00:00+14:00", "kind": "opened", "query": "sync", "path": "B.md"}',
         b"[" * 100_000,
     ],
 )
 def test_a_broken_line_is_passed_over(log: UseLog, line: bytes) -> None:
-    log.record(UseKind.OPEN, [("A.md", "")], NOW)
+    open_note(log, "A.md")
     with log.file.open("ab") as file:
         file.write(line + b"\n")
-    log.record(UseKind.OPEN, [("C.md", "")], NOW)
+    open_note(log, "C.md")
     assert [event.path for event in log.events()] == ["A.md", "C.md"]
 
 
 def test_after_a_line_cut_short_the_next_is_whole(log: UseLog) -> None:
-    log.record(UseKind.OPEN, [("A.md", "")], NOW)
+    open_note(log, "A.md")
     with log.file.open("ab") as file:
         file.write(b'{"time": "2025-03-01T09:3')
-    log.record(UseKind.OPEN, [("B.md", "")], NOW)
+    open_note(log, "B.md")
     assert [event.path for event in log.events()] == ["A.md", "B.md"]
 
 
@@ -127,28 +144,44 @@ def test_reading_never_fails(data: bytes) -> None:
 
 def test_what_another_process_adds_is_seen(log: UseLog) -> None:
     other = UseLog(log.file)
-    log.record(UseKind.OPEN, [("A.md", "")], NOW)
+    open_note(log, "A.md")
     assert len(other.events()) == 1
-    log.record(UseKind.OPEN, [("B.md", "")], NOW)
+    open_note(log, "B.md")
     assert len(other.events()) == 2
-    log.clear()
+    log.forget()
     assert other.events() == ()
 
 
-def test_clearing_forgets_all_and_says_how_much(log: UseLog) -> None:
-    log.record(UseKind.PACK, [("A.md", ""), ("B.md", "")], NOW)
-    assert log.clear() == 2
+def test_forgetting_all_deletes_the_file_and_says_how_much(log: UseLog) -> None:
+    log.record(UseKind.MARKED, [used("A.md"), used("B.md")], NOW)
+    assert log.forget() == 2
     assert not log.file.exists()
     assert log.events() == ()
-    assert log.clear() == 0
+    assert log.forget() == 0
 
 
-def test_a_large_log_is_compacted_to_the_newest_events_of_a_year(log: UseLog, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forgetting_some_keeps_the_others(log: UseLog) -> None:
+    open_note(log, "A.md", "sync")
+    open_note(log, "B.md", "bread")
+    assert log.forget(lambda event: event.query == "sync") == 1
+    assert [event.path for event in log.events()] == ["B.md"]
+
+
+def test_the_uses_that_raised_a_hit_can_be_forgotten(log: UseLog) -> None:
+    open_note(log, "A.md", now=NOW)
+    open_note(log, "A.md", now=NOW + 1)
+    assert log.forget_uses([PastUse("opened", "sync", NOW, "4be1")]) == 1
+    assert [event.time for event in log.events()] == [NOW + 1]
+
+
+def test_a_large_log_is_compacted_to_the_newest_events_however_old(
+    log: UseLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(usage, "COMPACT_BYTES", 20_000)
     monkeypatch.setattr(usage, "MAX_EVENTS", 50)
-    log.record(UseKind.OPEN, [("Old.md", "")], NOW - 400 * DAY)
+    open_note(log, "Old.md", now=NOW - 4000 * DAY)
     while log.events()[0].path == "Old.md":
-        log.record(UseKind.OPEN, [(f"{len(log.events())}.md", "")], NOW)
+        open_note(log, f"{len(log.events())}.md", now=NOW - 4000 * DAY)
     assert len(log.events()) == 50
     last = int(log.events()[-1].path.removesuffix(".md"))
     assert [event.path for event in log.events()] == [f"{number}.md" for number in range(last - 49, last + 1)]
@@ -157,7 +190,7 @@ def test_a_large_log_is_compacted_to_the_newest_events_of_a_year(log: UseLog, mo
 def test_a_log_of_long_names_stays_small_too(log: UseLog, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(usage, "COMPACT_BYTES", 20_000)
     for number in range(40):
-        log.record(UseKind.OPEN, [(f"{'x' * 4000}{number}.md", "")], NOW)
+        open_note(log, f"{'x' * 4000}{number}.md")
         assert log.file.stat().st_size <= 20_000
     assert log.events()[-1].path.endswith("39.md")
 
@@ -165,13 +198,13 @@ def test_a_log_of_long_names_stays_small_too(log: UseLog, monkeypatch: pytest.Mo
 def test_of_a_log_that_something_else_has_filled_the_end_is_read(log: UseLog, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(usage, "COMPACT_BYTES", 1_000)
     log.file.parent.mkdir()
-    log.file.write_bytes(b"x" * 50_000 + b"\n" + encode_line(usage._event_to_json(opened("A.md"))))
+    log.file.write_bytes(b"x" * 50_000 + b"\n" + usage._encode_event(UseEvent(NOW, UseKind.OPENED, "sync", "A.md")))
     assert [event.path for event in log.events()] == ["A.md"]
 
 
 def append_many(file: Path, name: str, count: int) -> None:
     for number in range(count):
-        UseLog(file).record(UseKind.OPEN, [(f"{name}{number}.md", "")], NOW)
+        open_note(UseLog(file), f"{name}{number}.md")
 
 
 def test_processes_that_append_at_once_lose_nothing(log: UseLog) -> None:
@@ -187,60 +220,76 @@ def test_processes_that_append_at_once_lose_nothing(log: UseLog) -> None:
     assert len(log.events()) == 120
 
 
-# --- weights ----------------------------------------------------------------------------------------------------------
+# --- what is used -----------------------------------------------------------------------------------------------------
 
 
-def test_a_note_that_was_opened_stands_above_one_that_was_not() -> None:
-    assert score_notes([opened("B.md")], ["A.md", "B.md"], NOW).tolist() == [0, 0.5]
+def hit(path: str, fragment: str) -> Hit:
+    return Hit(Fragment(fragment, path, "", (), 0, 0, 1, 1, "text of a note", 3, ""), 1.0)
 
 
-def test_use_counts_half_after_a_half_life() -> None:
-    once = [opened("A.md")]
-    twice_long_ago = [opened("A.md", HALF_LIFE_DAYS)] * 2
-    assert score_notes(once, ["A.md"], NOW) == pytest.approx(score_notes(twice_long_ago, ["A.md"], NOW))
+HITS = (hit("A.md", "a1"), hit("B.md", "b1"), hit("A.md", "a2"), hit("C.md", "c1"))
 
 
-def test_each_further_use_adds_less_and_none_reaches_one() -> None:
-    few, more, many = (float(score_notes([opened("A.md")] * count, ["A.md"], NOW)[0]) for count in (1, 2, 1000))
-    assert few < more < many < 1
-    assert more - few < few
+def test_a_hit_that_is_used_is_known_with_its_rank_and_the_notes_above() -> None:
+    assert find_used_hit(" sync ", HITS, "c1") == UsedHit("sync", "C.md", "c1", 4, ("A.md", "B.md"))
 
 
-def test_a_note_in_a_large_pack_gains_less_than_one_opened() -> None:
-    alone, shared = score_notes([opened("A.md"), opened("B.md", share=0.125)], ["A.md", "B.md"], NOW)
-    assert alone > shared > 0
+def test_a_note_listed_below_the_best_fragment_of_the_note_is_not_passed_over() -> None:
+    assert find_used_hit("sync", HITS, "a2") == UsedHit("sync", "A.md", "a2", 3, ())
 
 
-def test_use_of_notes_that_are_gone_says_nothing() -> None:
-    assert not score_notes([opened("Gone.md")], ["A.md"], NOW).any()
-    assert score_notes([], ["A.md"], NOW).dtype == np.float32
-    assert len(score_notes([opened("A.md")], [], NOW)) == 0
+def test_what_is_not_in_the_list_is_no_answer_to_its_query() -> None:
+    assert find_used_hit("sync", HITS, "d1") is None
 
 
-def test_an_event_of_a_clock_that_was_fast_counts_as_now() -> None:
-    assert score_notes([opened("A.md", -900)], ["A.md"], NOW).tolist() == [0.5]
+@pytest.mark.parametrize("query", ["", "  ", "x" * (MAX_QUERY_CHARS + 1)])
+def test_an_empty_query_and_a_pasted_text_are_not_recorded(query: str) -> None:
+    assert find_used_hit(query, HITS, "c1") is None
 
 
-def test_ages_count_from_the_newest_event() -> None:
-    assert latest_time([opened("A.md", 3), opened("B.md", 1), opened("C.md", 2)]) == NOW - DAY
-    assert latest_time([]) == 0
+def test_of_a_long_list_the_first_notes_above_are_recorded() -> None:
+    found = find_used_hit("sync", [hit(f"{number}.md", str(number)) for number in range(40)], "30")
+    assert found is not None
+    assert found.above == tuple(f"{number}.md" for number in range(MAX_NOTES_ABOVE))
 
 
-def test_what_was_learned_is_told_by_note_the_most_used_first() -> None:
-    pack = UseEvent(NOW, UseKind.PACK, "B.md", "", 0.5)
-    first, second = summarize_by_note([opened("A.md", 40), pack, opened("B.md", 1)])
-    assert (first.path, first.opens, first.packs, first.last) == ("B.md", 1, 1, NOW)
-    assert (second.path, second.opens, second.packs) == ("A.md", 1, 0)
-    assert first.score > second.score
+def test_what_was_learned_is_listed_by_query_and_note_the_last_used_first() -> None:
+    events = (
+        UseEvent(NOW, UseKind.OPENED, "Sync  conflict", "A.md"),
+        UseEvent(NOW + 1, UseKind.COPIED, "bread", "B.md"),
+        UseEvent(NOW + 2, UseKind.MARKED, "sync conflict", "A.md"),
+    )
+    first, second = summarize_by_query(events)
+    assert (first.query, first.path, first.opened, first.marked, first.copied) == ("sync conflict", "A.md", 1, 1, 0)
+    assert first.last == NOW + 2
+    assert (second.query, second.path, second.copied) == ("bread", "B.md", 1)
+
+
+# --- a list that is shown ---------------------------------------------------------------------------------------------
+
+
+def test_a_query_that_is_repeated_keeps_the_events_of_the_moment_when_it_was_asked(log: UseLog) -> None:
+    assert log.events_at_query("sync") == ()
+    open_note(log, "A.md")
+    assert log.events_at_query("sync") == log.events_at_last_query() == ()
+    assert len(log.events_at_query("bread")) == 1
+    assert len(log.events_at_query("sync")) == 1
+
+
+def test_what_is_forgotten_is_forgotten_in_the_list_that_is_shown_too(log: UseLog) -> None:
+    open_note(log, "A.md")
+    assert len(log.events_at_query("sync")) == 1
+    log.forget()
+    assert log.events_at_query("sync") == ()
 
 
 # --- moved notes ------------------------------------------------------------------------------------------------------
 
 
 def test_events_of_a_moved_note_count_for_the_path_that_it_has_today() -> None:
-    events = (opened("old.md"), opened("new.md", days_ago=30), opened("here.md"), opened("gone.md"))
+    paths = ("old.md", "new.md", "here.md", "gone.md")
+    events = tuple(UseEvent(NOW, UseKind.OPENED, "sync", path, above=("old.md",)) for path in paths)
     moves = {"old.md": "new.md", "here.md": "elsewhere.md"}
-    here = update_paths(events, {"new.md", "here.md"}, moves.get)
-    assert [event.path for event in here] == ["new.md", "new.md", "here.md", "gone.md"]
-    assert [event.time for event in here] == [event.time for event in events]
-    assert {note.path: note.opens for note in summarize_by_note(here)} == {"new.md": 2, "here.md": 1, "gone.md": 1}
+    moved = update_paths(events, {"new.md", "here.md"}, moves.get)
+    assert [event.path for event in moved] == ["new.md", "new.md", "here.md", "gone.md"]
+    assert {event.above for event in moved} == {("new.md",)}

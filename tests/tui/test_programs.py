@@ -124,7 +124,7 @@ async def test_an_attachment_that_nothing_here_shows_is_told_by_its_path_and_the
     app = ExcerptApp(vault, Settings(), user_paths, {"SSH_TTY": "/dev/pts/1"})
     async with app.run_test() as pilot:
         await until(pilot, lambda: pane_of(app).is_mounted, "the screen")
-        screen_of(app).post_message(EditRequested("paper.pdf", 1, "", place="page=3"))
+        screen_of(app).post_message(EditRequested("paper.pdf", 1, "page=3"))
         await until(pilot, lambda: bool(viewer_notices(app)), "the message")
         await pilot.pause()
         await app.workers.wait_for_complete([worker for worker in app.workers if worker.group == "copy"])

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.search.usage import UseEvent, UseLog
-from excerpt.settings import BoostSettings, Paths, Settings
+from excerpt.search.usage import UsedHit, UseEvent, UseLog
+from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.messages import CopyRequested, EditRequested
-from excerpt.tui.pack.bar import PackBar
 from tests.tui.driver import AppPilot, hit_list_of, screen_of, search, until, until_answered
 
 
@@ -20,40 +19,66 @@ def log(vault: Path, user_paths: Paths) -> UseLog:
     return UseLog(user_paths.use_file(vault))
 
 
-def acts(events: tuple[UseEvent, ...]) -> list[tuple[str, str]]:
-    return [(event.kind.value, event.path) for event in events]
+def acts(events: tuple[UseEvent, ...]) -> list[tuple[str, str, str]]:
+    return [(event.kind.value, event.query, event.path) for event in events]
 
 
 async def until_copied(pilot: AppPilot, user_paths: Paths, count: int) -> None:
     await until(pilot, lambda: len(list(user_paths.copies_folder().glob("*.md"))) == count, "the copy")
 
 
-async def test_opening_a_note_is_kept_with_the_fragment_it_was_opened_at(
+async def test_opening_a_hit_is_kept_with_its_query_and_the_notes_above(
     editor_arguments: Path, app: ExcerptApp, log: UseLog
 ) -> None:
     async with app.run_test() as pilot:
-        await search(pilot, "sync conflict")
-        hit = hit_list_of(app).selected
+        await search(pilot, "conflict")
+        await pilot.press("down", "down")
+        hit, hits = hit_list_of(app).selected, hit_list_of(app).hits
         assert hit is not None
         await pilot.press("enter")
         await until(pilot, lambda: bool(log.events()), "the event")
-    assert acts(log.events()) == [("open", hit.fragment.path)]
-    assert log.events()[0].fragment == hit.fragment.id
+    (event,) = log.events()
+    assert acts((event,)) == [("opened", "conflict", hit.fragment.path)]
+    assert (event.fragment, event.rank) == (hit.fragment.id, hits.index(hit) + 1)
+    assert event.above == tuple(dict.fromkeys(one.fragment.path for one in hits))[:1]
 
 
-async def test_copying_a_pack_is_one_act_shared_by_its_notes(
-    app: ExcerptApp, log: UseLog, quiet_clipboard: None
+async def test_copying_a_pack_of_the_best_hits_teaches_nothing(
+    app: ExcerptApp, user_paths: Paths, log: UseLog, quiet_clipboard: None
 ) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "conflict")
-        bar = screen_of(app).query_one(PackBar)
         await until_answered(pilot)
-        assert bar.pack is not None
-        notes = {one.path for one in bar.pack.packs}
+        await pilot.press("ctrl+y")
+        await until_copied(pilot, user_paths, 1)
+    assert log.events() == ()
+
+
+async def test_copying_marked_hits_is_one_act_for_the_queries_of_their_marks(
+    app: ExcerptApp, log: UseLog, quiet_clipboard: None
+) -> None:
+    async with app.run_test() as pilot:
+        await search(pilot, "lentil", "tab", "ctrl+u")
+        await search(pilot, "conflict", "tab")
+        await until_answered(pilot)
+        assert log.events() == ()
         await pilot.press("ctrl+y")
         await until(pilot, lambda: bool(log.events()), "the events")
-    assert {path for _, path in acts(log.events())} == notes
-    assert sum(event.share for event in log.events()) == pytest.approx(1, abs=0.001)
+    events = log.events()
+    assert [(event.kind.value, event.query) for event in events] == [("marked", "lentil"), ("marked", "conflict")]
+    assert sum(event.share for event in events) == pytest.approx(1)
+
+
+async def test_a_mark_that_was_removed_teaches_nothing(
+    app: ExcerptApp, user_paths: Paths, log: UseLog, quiet_clipboard: None
+) -> None:
+    async with app.run_test() as pilot:
+        await search(pilot, "lentil")
+        await pilot.press("tab", "up", "tab")
+        await until_answered(pilot)
+        await pilot.press("ctrl+y")
+        await until_copied(pilot, user_paths, 1)
+    assert log.events() == ()
 
 
 async def test_copying_a_fragment_is_kept(app: ExcerptApp, log: UseLog, quiet_clipboard: None) -> None:
@@ -61,7 +86,7 @@ async def test_copying_a_fragment_is_kept(app: ExcerptApp, log: UseLog, quiet_cl
         await search(pilot, "lentil")
         await pilot.press("unbound-copy-fragment")
         await until(pilot, lambda: bool(log.events()), "the event")
-    assert acts(log.events()) == [("pack", "Cooking/Lentil soup.md")]
+    assert acts(log.events()) == [("copied", "lentil", "Cooking/Lentil soup.md")]
 
 
 async def test_copying_a_memory_teaches_nothing(
@@ -73,23 +98,25 @@ async def test_copying_a_memory_teaches_nothing(
     assert log.events() == ()
 
 
-async def test_opening_a_file_to_mend_it_teaches_nothing(editor_arguments: Path, app: ExcerptApp, log: UseLog) -> None:
+async def test_opening_a_file_that_is_no_hit_teaches_nothing(
+    editor_arguments: Path, app: ExcerptApp, log: UseLog
+) -> None:
     async with app.run_test() as pilot:
-        screen_of(app).post_message(EditRequested("Sync.md", 1, counts_as_use=False))
+        screen_of(app).post_message(EditRequested("Sync.md", 1))
         await until(pilot, editor_arguments.exists, "the editor")
     assert log.events() == ()
 
 
 async def test_a_note_that_cannot_be_opened_is_not_kept(app: ExcerptApp, log: UseLog) -> None:
     async with app.run_test() as pilot:
-        screen_of(app).post_message(EditRequested("Gone.md", 1))
+        screen_of(app).post_message(EditRequested("Gone.md", 1, used=UsedHit("gone", "Gone.md", "", 1)))
         await until(pilot, lambda: bool(app._notifications), "the toast")
     assert log.events() == ()
 
 
 async def test_switched_off_nothing_is_kept(vault: Path, user_paths: Paths, log: UseLog, quiet_clipboard: None) -> None:
     settings = Settings()
-    settings = replace(settings, search=replace(settings.search, boosts=BoostSettings(use=False)))
+    settings = replace(settings, search=replace(settings.search, learn=False))
     app = ExcerptApp(vault, settings, user_paths)
     async with app.run_test() as pilot:
         await search(pilot, "lentil")
@@ -112,3 +139,22 @@ async def test_a_log_that_cannot_be_written_is_told_once_and_stops_nothing(
         told = [toast for toast in app._notifications if "cannot be saved" in toast.message]
     assert len(told) == 1
     assert told[0].severity == "information"
+
+
+async def test_forget_this_takes_back_what_the_selected_hit_gained(
+    editor_arguments: Path, app: ExcerptApp, log: UseLog
+) -> None:
+    async with app.run_test() as pilot:
+        await search(pilot, "conflict")
+        before = hit_list_of(app).hits
+        await pilot.press("enter")
+        await until(pilot, lambda: bool(log.events()), "the event")
+        await pilot.press("ctrl+u")
+        await search(pilot, "lentil", "ctrl+u")
+        await search(pilot, "conflict")
+        selected = hit_list_of(app).selected
+        assert selected is not None
+        assert [use.query for use in selected.past_uses] == ["conflict"]
+        await pilot.press("unbound-forget-uses")
+        await until(pilot, lambda: hit_list_of(app).hits == before, "the list of before")
+    assert log.events() == ()

@@ -201,39 +201,53 @@ def _format_counts_by_kind(counts: Mapping[str, int]) -> str:
 
 @click.command()
 @vault_option
-@click.option("--clear", is_flag=True, help="Delete the record of opened and copied notes.")
+@click.argument("query", required=False)
+@click.option("--clear", is_flag=True, help="Forget what was learned for QUERY, or with --all for every query.")
+@click.option("--all", "clear_all", is_flag=True, help="With --clear: forget everything learned in this vault.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def learned_command(*, vault: Path | None, clear: bool, as_json: bool) -> int:
-    """Show the notes that you opened or copied in the app, and the bonus that each gets in the score of a search.
+def learned_command(*, vault: Path | None, query: str | None, clear: bool, clear_all: bool, as_json: bool) -> int:
+    """Show what you opened, marked or copied in the app, by query; for QUERY only, if given.
 
-    The most used notes come first. excerpt records only times and paths, in one file in its state folder.
+    The app raises these notes for similar words. The last used come first. excerpt records queries, paths and times in
+    one file in its state folder.
     """
-    from excerpt.search.usage import UseLog, format_time, summarize_by_note
+    from excerpt.search.usage import UseLog, format_time, normalize_query, summarize_by_query
 
+    if clear_all and not clear:
+        raise click.UsageError("--all belongs to --clear.")
+    if clear and clear_all == (query is not None):
+        raise click.UsageError("Name the query to forget, or add --all to forget every query.")
     chosen, paths = resolve_vault(vault), user_paths()
     log = UseLog(paths.use_file(chosen))
     if clear:
-        return _clear_use_log(log, as_json)
+        return _forget_uses(log, query, as_json)
     events = log.events()
-    notes = summarize_by_note(_update_event_paths(events, paths.index_folder(chosen)))
+    learned = summarize_by_query(_update_event_paths(events, paths.index_folder(chosen)))
+    if query is not None:
+        learned = [one for one in learned if normalize_query(one.query) == normalize_query(query)]
     if as_json:
-        rows = [{**to_json_value(note), "last": format_time(note.last)} for note in notes]
-        print_json({"vault": chosen, "file": log.file, "events": len(events), "notes": rows})
-    for note in () if as_json else notes:
+        rows = [{**to_json_value(one), "last": format_time(one.last)} for one in learned]
+        print_json({"vault": chosen, "file": log.file, "events": len(events), "learned": rows})
+    for one in () if as_json else learned:
         uses = ", ".join(
-            format_count(count, noun) for count, noun in ((note.opens, "open"), (note.packs, "pack")) if count
+            f"{kind} {count}×"
+            for kind, count in (("opened", one.opened), ("marked", one.marked), ("copied", one.copied))
+            if count
         )
-        print_line(visible_line(f"{note.score:.2f}  {format_time(note.last)[:10]}  {uses:<18}  {note.path}"))
-    print_message(
-        f"{format_count(len(notes), 'note')}, kept in {log.file}."
-        if notes
-        else "No note of this vault has been opened or copied in the app yet."
-    )
-    return 0 if notes else 1
+        print_line(visible_line(f"{format_time(one.last)[:10]}  {uses:<12}  {one.query}  {one.path}"))
+    if learned:
+        print_message(f"{format_count(len(learned), 'pair')} of query and note, kept in {log.file}.")
+    else:
+        print_message(
+            "Nothing was opened, marked or copied in the app for this query."
+            if query is not None
+            else "No note of this vault has been opened, marked or copied in the app for a query yet."
+        )
+    return 0 if learned else 1
 
 
 # --- learned ----------------------------------------------------------------------------------------------------------
-# `excerpt learned`: show or clear the record of the notes that the user opened or packed.
+# `excerpt learned`: show or clear the record of what the user opened, marked or copied.
 
 
 def _update_event_paths(events: Sequence[UseEvent], index_folder: Path) -> Sequence[UseEvent]:
@@ -254,13 +268,18 @@ def _update_event_paths(events: Sequence[UseEvent], index_folder: Path) -> Seque
         return events
 
 
-def _clear_use_log(log: UseLog, as_json: bool) -> int:
-    """Delete the record of used notes, print how many events it had, and return the exit code."""
+def _forget_uses(log: UseLog, query: str | None, as_json: bool) -> int:
+    """Delete the record of uses, or those for `query`, print how many events it had, and return the exit code."""
+    from excerpt.search.usage import normalize_query
+
+    def is_forgotten(event: UseEvent) -> bool:
+        return query is None or normalize_query(event.query) == normalize_query(query)
+
     try:
-        forgotten = log.clear()
+        forgotten = log.forget(is_forgotten)
     except OSError as error:
         raise ExcerptError(
-            f"{log.file} cannot be removed: {error.strerror or error}.", "Check the permissions of its folder."
+            f"{log.file} cannot be changed: {error.strerror or error}.", "Check the permissions of its folder."
         ) from error
     if as_json:
         print_json({"forgotten": forgotten})

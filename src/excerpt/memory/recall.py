@@ -279,13 +279,13 @@ class Recaller:
 def adapt_settings(settings: Settings) -> Settings:
     """Return `settings` changed for indexing and searching memories.
 
-    Every file that the store loads as a memory is indexed as a note. Boosts by links, age and use are off, so that only
+    Every file that the store loads as a memory is indexed as a note. Boosts by links and age are off, so that only
     the query decides the order.
     """
     return replace(
         settings,
         vault=VaultSettings(extensions=(".md",), exclude=("!*", f"/{TRASH}/"), language=settings.vault.language),
-        search=replace(settings.search, per_note=0, boosts=BoostSettings(links=False, recency=False, use=False)),
+        search=replace(settings.search, per_note=0, boosts=BoostSettings(links=False, recency=False)),
     )
 
 

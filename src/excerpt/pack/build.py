@@ -489,11 +489,12 @@ def _make_hashable(value: object) -> Hashable:
 
 
 def with_fill(settings: PackSettings, engine: Engine, queries: Sequence[str]) -> PackSettings:
-    """Return the settings for a pack of `queries`: of several queries or alternatives, the budget is filled.
+    """Return the settings for a pack of `queries`: of several queries, alternatives, or by date, the budget is filled.
 
-    Their scores do not compare, so a share of the first score would leave out whole questions.
+    Scores for several queries do not compare, so a share of the first score would leave out whole questions.
     """
-    if settings.fill is Fill.ENOUGH and sum(len(engine.parse(query)) for query in queries) > 1:
+    parsed = [each for query in queries for each in engine.parse(query)]
+    if settings.fill is Fill.ENOUGH and (len(parsed) > 1 or any(each.sort for each in parsed)):
         return replace(settings, fill=Fill.BUDGET)
     return settings
 

@@ -7,8 +7,8 @@ is the position of a note in `table.paths`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial, reduce
 from typing import cast
@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from excerpt.corpus.interface import CandidateQuery, Corpus
 from excerpt.kinds import Confidence, Strategy
-from excerpt.model import Hit, QueryPeriod, Result, Signal, Span
+from excerpt.model import Hit, PastUse, QueryPeriod, Result, Signal, Span
 from excerpt.search.bm25 import Rows, WordIndex
 from excerpt.search.candidates import CandidateGenerator, Candidates, OtherNoteNames
 from excerpt.search.confidence import JUDGED_HITS, ConfidenceTable, judge_confidence
@@ -51,6 +51,7 @@ from excerpt.search.ranking import (
     sum_weighted_signals,
     weights_for,
 )
+from excerpt.search.reopened import LearnedQueries, PastUses, add_reopened_signal
 from excerpt.search.time_signal import dates_of_rows, format_dates, sort_by_date
 from excerpt.search.usage import UseLog
 from excerpt.settings import Fusion, Settings
@@ -73,7 +74,9 @@ class ScoredQuery:
     A text such as `a | b` has several such queries, its alternatives. `strategy` is the one that scored the fragments:
     never `auto`, which scores as hybrid if candidates match by words and by meaning. `scored` has the fragments in the
     order of their rows. `confidences` tells how likely each fragment of `scored` answers the query; None if the query
-    has only filters. `periods` are those that the query names.
+    has only filters. `periods` are those that the query names. `past_uses` are the uses for similar words that raise
+    fragments, by their position in `scored`; `unlearned` are the fragments scored without them, None if they are the
+    same.
     """
 
     strategy: Strategy
@@ -82,6 +85,8 @@ class ScoredQuery:
     confidences: ConfidenceTable | None
     highlight_terms: HighlightTerms
     periods: tuple[QueryPeriod, ...] = ()
+    past_uses: Mapping[int, PastUses] = field(default_factory=dict)
+    unlearned: ScoredFragments | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +95,8 @@ class Ranking:
 
     The four arrays are parallel, one element for each fragment: its row; its score; the index, in `scored_queries`, of
     the alternative that scored it highest; and its position in that alternative's `scored`. `sort` is one of
-    SORT_VALUES if the first fragments are in order of date instead.
+    SORT_VALUES if the first fragments are in order of date instead. `unlearned` is the ranking without the signal
+    `reopened`, None if that is the same.
     """
 
     scored_queries: tuple[ScoredQuery, ...]
@@ -99,13 +105,14 @@ class Ranking:
     scored_query_indices: IndexArray
     positions: IndexArray
     sort: str = ""
+    unlearned: Ranking | None = None
 
 
 class Engine:
     """Search engine for one snapshot (state of a vault's index), for use from one thread at a time.
 
-    `use_log` lists which notes of this vault the user opened or packed; None gives no boost for use. `today` returns
-    the day from which relative dates such as `modified:7d` count.
+    `use_log` lists what the user opened, marked or copied in this vault; None gives no signal `reopened`. `today`
+    returns the day from which relative dates such as `modified:7d` count.
     """
 
     def __init__(
@@ -138,7 +145,9 @@ class Engine:
     def _use_generation(self, snapshot: Corpus) -> None:
         """Use a snapshot of another generation (number of a committed state), and drop what was cached."""
         self._names = OtherNoteNames(snapshot)
-        self._boosts = Boosts(snapshot, self._settings.search.boosts, self._use_log)
+        self._boosts = Boosts(snapshot, self._settings.search.boosts)
+        log = self._use_log if self._settings.search.learn else None
+        self._learned = LearnedQueries(snapshot, log) if log is not None else None
         self._set_view(snapshot)
 
     def _set_view(self, snapshot: Corpus) -> None:
@@ -203,7 +212,8 @@ class Engine:
     def _warm_steps_without_model(self) -> tuple[Callable[[], object], ...]:
         steps = (self._load_vectors, self.index.warm, self.snapshot.lexical.check, self._load_tables)
         links = (self._load_links,) if self._settings.search.boosts.links else ()
-        return *steps, *links
+        learned = (self._learned.load,) if self._learned is not None else ()
+        return *steps, *links, *learned
 
     def _load_vectors(self) -> None:
         _ = self.snapshot.vectors
@@ -233,6 +243,8 @@ class Engine:
         queries = self.parse(query)
         self._prefetched = frozenset()
         self.prefetch(queries, max(POOL_SIZE, limit or self._settings.search.limit))
+        if self._learned is not None:
+            self._learned.use_query(query)
         requested = queries[0].strategy or strategy or self._settings.search.strategy
         limit = self._settings.search.limit if limit is None else limit
         scored_queries = [
@@ -282,6 +294,10 @@ class Engine:
         self.prefetch(queries, pool)
         ranking = self.merge_ranking([self.score_query(alternative, strategy, pool) for alternative in queries])
         return self.load_hits(ranking, 0, limit, highlight_count=0)
+
+    def forget_uses(self, uses: Collection[PastUse]) -> int:
+        """Delete the past uses of a hit from the log; return their number. Raises OSError."""
+        return self._use_log.forget_uses(uses) if self._use_log is not None else 0
 
     def highlight_all(self, result: Result) -> Result:
         """Return `result` with spans to highlight in every hit; unchanged unless the last search returned it."""
@@ -399,14 +415,28 @@ class Engine:
             QueryPeriod(query.words[period.start : period.end], *period.bounds, f"date:{period.filter_value}")
             for period in evidence.periods
         )
-        return ScoredQuery(used, evidence, scored, confidences, select_highlight_terms(evidence), periods)
+        answer = ScoredQuery(used, evidence, scored, confidences, select_highlight_terms(evidence), periods)
+        return answer if self._uses_rrf(strategy) else self._add_learned(answer, query)
+
+    def _add_learned(self, answer: ScoredQuery, query: Query) -> ScoredQuery:
+        """Return the scored fragments with the signal `reopened`; unchanged if nothing was used for similar words."""
+        if self._learned is None:
+            return answer
+        past_uses = self._learned.find(query, answer.scored, self.snapshot.table)
+        if not past_uses:
+            return answer
+        scored = add_reopened_signal(answer.scored, past_uses)
+        return replace(answer, scored=scored, past_uses=past_uses, unlearned=answer.scored)
+
+    def _uses_rrf(self, strategy: Strategy) -> bool:
+        return self._settings.search.fusion is Fusion.RRF and strategy in (Strategy.AUTO, Strategy.HYBRID)
 
     def _score_rows(
         self, strategy: Strategy, primary: Strategy, candidates: Candidates, time: Floats | None
     ) -> ScoredFragments:
         """Score the candidates; `time` is the value of the signal `time` in each row, None without a period."""
         notes = self.snapshot.table.notes[candidates.rows]
-        if self._settings.search.fusion is Fusion.RRF and strategy in (Strategy.AUTO, Strategy.HYBRID):
+        if self._uses_rrf(strategy):
             return add_name_signal(
                 fuse_reciprocal_ranks(candidates.rows, candidates.signals), candidates.is_named, notes
             )
@@ -433,6 +463,13 @@ class Engine:
 
         A fragment of several alternatives keeps its highest score; ties go to the first alternative.
         """
+        ranking = self._merge(scored_queries)
+        if not any(scored_query.past_uses for scored_query in scored_queries):
+            return ranking
+        unlearned = [replace(one, scored=one.unlearned or one.scored, past_uses={}) for one in scored_queries]
+        return replace(ranking, unlearned=self._merge(unlearned))
+
+    def _merge(self, scored_queries: Sequence[ScoredQuery]) -> Ranking:
         rows = np.concatenate([scored_query.scored.rows for scored_query in scored_queries])
         scores = np.concatenate([scored_query.scored.scores for scored_query in scored_queries])
         scored_query_indices = np.repeat(
@@ -514,7 +551,10 @@ class Engine:
                 if is_marked
                 else ()
             )
-            hits.append(Hit(fragment, score, next(signals[number]), spans, confidence, named, created_date, day))
+            past_uses = _list_past_uses(scored_query.past_uses.get(position))
+            hits.append(
+                Hit(fragment, score, next(signals[number]), spans, confidence, named, created_date, day, past_uses)
+            )
         return tuple(hits)
 
 
@@ -545,11 +585,18 @@ def _flag_countable_rows(evidence: Evidence) -> Flags:
     return has_words if evidence.is_allowed is None else has_words & evidence.is_allowed
 
 
+def _list_past_uses(uses: PastUses | None) -> tuple[PastUse, ...]:
+    """Return past uses as a hit has them, newest first."""
+    events = reversed(uses.events) if uses is not None else ()
+    return tuple(PastUse(event.kind, event.query, event.time, event.fragment) for event in events)
+
+
 def highest_confidence(ranking: Ranking) -> Confidence | None:
     """Return the highest confidence among the first JUDGED_HITS fragments, None if they are listed by filters alone.
 
-    It is NOTHING for an empty ranking.
+    It is NOTHING for an empty ranking. What the user opened before changes the order, but not this.
     """
+    ranking = ranking.unlearned or ranking
     if not len(ranking.rows):
         return Confidence.NOTHING
     tables = [

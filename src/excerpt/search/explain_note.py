@@ -266,7 +266,10 @@ def _fuse_ranks(engine: Engine, alternative: _AlternativeCandidates) -> ScoredQu
     candidates = alternative.candidates
     scored = fuse_reciprocal_ranks(candidates.rows, candidates.signals)
     return replace(
-        answer, scored=add_name_signal(scored, candidates.is_named, engine.snapshot.table.notes[candidates.rows])
+        answer,
+        scored=add_name_signal(scored, candidates.is_named, engine.snapshot.table.notes[candidates.rows]),
+        past_uses={},
+        unlearned=None,
     )
 
 

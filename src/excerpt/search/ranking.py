@@ -1,4 +1,4 @@
-"""Computation of scores from signals, choice of the strategy, and boosts by links, recency and use.
+"""Computation of scores from signals, choice of the strategy, and boosts by links and recency.
 
 A signal is a number, mostly 0 to 1, that says how well a fragment fits in one respect. A row is the position of a
 fragment in the arrays of a snapshot; a note number is the position of a note in `table.paths`.
@@ -14,9 +14,7 @@ import numpy.typing as npt
 
 from excerpt.corpus.interface import Corpus
 from excerpt.kinds import Strategy
-from excerpt.search import usage
 from excerpt.search.bm25 import Rows
-from excerpt.search.usage import UseEvent, UseLog
 from excerpt.settings import BoostSettings
 
 # --- links and recency ------------------------------------------------------------------------------------------------
@@ -328,7 +326,7 @@ def add_name_signal(scored: ScoredFragments, is_named: npt.NDArray[np.bool_], no
     return scored.with_signal("name", values, NAME_WEIGHT)
 
 
-BOOST_WEIGHTS: Mapping[str, float] = {"links": 0.04, "recency": 0.02, "use": 0.05, "time": 0.7}
+BOOST_WEIGHTS: Mapping[str, float] = {"links": 0.04, "recency": 0.02, "time": 0.7}
 """Weight of each boost.
 
 The other signals can add up to 3, so a boost only decides between nearly equal scores. Only `time` may do more: the
@@ -349,24 +347,20 @@ def add_attachment_signal(
 
 
 # --- boosts -----------------------------------------------------------------------------------------------------------
-# The signals for links, recency and use, which are added to matching fragments. Each can be switched off in the
-# settings.
+# The signals for links and recency, which are added to matching fragments. Each can be switched off in the settings.
 
 
 class Boosts:
-    """The boosts of the notes in one snapshot: small additions to scores for links, recency and use.
+    """The boosts of the notes in one snapshot: small additions to scores for links and recency.
 
-    Recency and use are cached, because they do not depend on the query.
+    Recency is cached, because it does not depend on the query.
     """
 
-    def __init__(self, snapshot: Corpus, switches: BoostSettings, use_log: UseLog | None) -> None:
-        """Create the boosts that `switches` enables; without a `use_log` there is no boost for use."""
+    def __init__(self, snapshot: Corpus, switches: BoostSettings) -> None:
+        """Create the boosts that `switches` enables."""
         self._snapshot = snapshot
         self._switches = switches
-        self._use_log = use_log
         self._recency: Floats | None = None
-        self._events: tuple[UseEvent, ...] = ()
-        self._used: Floats | None = None
 
     def add_signals(self, scored: ScoredFragments, notes: Rows) -> ScoredFragments:
         """Return `scored` with one more signal for each enabled boost.
@@ -380,8 +374,6 @@ class Boosts:
             scored = _add_boost(scored, "links", backlink_scores[notes])
         if self._switches.recency:
             scored = _add_boost(scored, "recency", self._load_recency()[notes])
-        if self._switches.use and self._use_log is not None:
-            scored = _add_boost(scored, "use", self._load_use(self._use_log)[notes])
         return scored
 
     def _load_recency(self) -> Floats:
@@ -390,15 +382,6 @@ class Boosts:
             # Relative to the newest note, not to the clock: the same index gives the same list tomorrow.
             self._recency = score_recency(modified, int(modified.max(initial=0)))
         return self._recency
-
-    def _load_use(self, use_log: UseLog) -> Floats:
-        events = use_log.events()
-        if self._used is None or events is not self._events:
-            self._events = events
-            paths = self._snapshot.table.paths
-            current_events = usage.update_paths(events, frozenset(paths), self._snapshot.current_path)
-            self._used = usage.score_notes(current_events, paths, usage.latest_time(events))
-        return self._used
 
 
 def _add_boost(scored: ScoredFragments, name: str, values: Floats) -> ScoredFragments:

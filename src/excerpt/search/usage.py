@@ -1,69 +1,98 @@
-"""Log of the notes that the user opened or packed, which are ranked a little higher.
+"""Log of the notes that the user opened, marked or copied in the app, with the query that led to them.
 
 One file per vault in the state folder, one JSON object per line, newest last:
 
-    {"time": "2025-03-01T09:30:00Z", "kind": "open", "path": "Guides/Sync.md", "fragment": "4be1…", "share": 1.0}
+    {"time": "2025-03-01T09:30:00Z", "kind": "opened", "query": "sync conflict", "path": "Guides/Sync.md",
+     "fragment": "4be1…", "rank": 3, "share": 1.0, "above": ["Sync.md", "Plugins.md"]}
 
-The file contains paths, but no text and no query, and may be deleted. An event before a note was renamed has the old
-path, which `update_paths` replaces by the present path.
+The file contains queries and paths, but no text of a note, and may be deleted. Only the app writes to it: commands and
+agents teach nothing. An event before a note was renamed has the old path, which `update_paths` replaces by the present
+path.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 
 from excerpt.state_files import append_lines, encode_line, exclusive_lock, parse_lines, replace_file
 
-Floats = npt.NDArray[np.float32]
+if TYPE_CHECKING:
+    from excerpt.model import Hit, PastUse
 
-HALF_LIFE_DAYS = 30.0
-"""Days after which a use counts half: the exponential decay that Mozilla chose for the address bar's frecency."""
-HALF_SCORE_USES = 1.0
-"""Number of uses today that give a note half of the maximum score; each further use adds less."""
-MAX_EVENTS = 5_000
-"""Maximum number of events that remain after a compaction of the log."""
-MAX_AGE_DAYS = 365.0
-"""Age in days above which a compaction of the log removes events: twelve half-lives."""
-COMPACT_BYTES = 2_000_000
-"""Size of the log in bytes at which it is compacted: some 12,000 events.
+MAX_EVENTS = 2_000
+"""Maximum number of events that remain after a compaction of the log: their queries are analyzed in 0.3 s at start."""
+COMPACT_BYTES = 1_500_000
+"""Size of the log in bytes at which it is compacted: some 3,000 events.
 
 Of a much larger log, only the end is read.
 """
-
-_DAY_SECONDS = 86_400.0
+MAX_QUERY_CHARS = 200
+"""Maximum length of a query that is recorded: a longer one may be text pasted from a note."""
+MAX_NOTES_ABOVE = 10
+"""Maximum number of notes above a hit that are recorded with it."""
 
 
 class UseKind(StrEnum):
-    """What the user did with a note: opened it, or copied it in a pack."""
+    """What the user did with a hit: opened it, copied a pack of hits with its mark, or copied it alone."""
 
-    OPEN = "open"
-    PACK = "pack"
+    OPENED = "opened"
+    MARKED = "marked"
+    COPIED = "copied"
+
+
+@dataclass(frozen=True, slots=True)
+class UsedHit:
+    """A hit that the user used: its note and fragment, the query, its rank from 1, and the notes of the hits above."""
+
+    query: str
+    path: str
+    fragment: str
+    rank: int
+    above: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class UseEvent:
-    """One use of one note, at `time` (seconds since 1970, UTC).
+    """One use of one hit, at `time` (seconds since 1970, UTC); the other fields are those of UsedHit.
 
-    `share` is the note's share of an action, 0 to 1: a pack of four notes is one action, with a quarter for each note.
-    `fragment` is the id of the fragment used, "" if unknown.
+    `share` is the note's share of an action, 0 to 1: a pack of four marked notes is one action, with a quarter for each
+    note.
     """
 
     time: float
     kind: UseKind
+    query: str
     path: str
     fragment: str = ""
+    rank: Annotated[int, msgspec.Meta(ge=1)] = 1
     share: Annotated[float, msgspec.Meta(ge=0, le=1)] = 1.0
+    above: tuple[str, ...] = ()
+
+
+def find_used_hit(query: str, hits: Sequence[Hit], fragment: str) -> UsedHit | None:
+    """Return the hit whose fragment has the id `fragment`, as what the user used.
+
+    The notes above are those with a better best hit: the list shows the hits of a note together. Return None if it is
+    not among the `hits` of `query`, or if the query is empty or too long to be recorded.
+    """
+    query = query.strip()
+    if not 0 < len(query) <= MAX_QUERY_CHARS:
+        return None
+    paths = list(dict.fromkeys(hit.fragment.path for hit in hits))
+    for row, hit in enumerate(hits):
+        if hit.fragment.id == fragment:
+            path = hit.fragment.path
+            return UsedHit(query, path, fragment, row + 1, tuple(paths[: paths.index(path)][:MAX_NOTES_ABOVE]))
+    return None
 
 
 class UseLog:
@@ -76,6 +105,7 @@ class UseLog:
     def __init__(self, file: Path) -> None:
         self.file = file
         self._read_events: tuple[tuple[int, int, int], tuple[UseEvent, ...]] | None = None
+        self._query_events: tuple[str, tuple[UseEvent, ...]] | None = None
 
     def events(self) -> tuple[UseEvent, ...]:
         """Return all events, oldest first. The file is only read again if it has changed."""
@@ -88,35 +118,73 @@ class UseLog:
             return ()
         return self._read_events[1]
 
-    def record(self, kind: UseKind, notes: Iterable[tuple[str, str]], now: float) -> None:
+    def events_at_query(self, query: str) -> tuple[UseEvent, ...]:
+        """Return the events of the moment when `query` was asked, however often it is repeated without another between.
+
+        A list is searched again when the index changes or more hits are loaded: what the user opens in it must not move
+        its rows.
+        """
+        if self._query_events is None or self._query_events[0] != query:
+            self._query_events = (query, self.events())
+        return self._query_events[1]
+
+    def events_at_last_query(self) -> tuple[UseEvent, ...]:
+        """Return the events of the moment when the last query was asked; all events if none was."""
+        return self._query_events[1] if self._query_events is not None else self.events()
+
+    def record(self, kind: UseKind, hits: Iterable[UsedHit], now: float) -> None:
         """Append one action of the user at the time `now` (seconds since 1970).
 
-        `notes` are pairs of a note's path and the id of the fragment used ("" if unknown).
-
-        A note that occurs several times counts once.
+        Of several hits of a note, the first counts.
         """
-        fragments = dict(reversed(list(notes)))  # the first of several fragments of a note
-        paths = list(reversed(fragments))
-        events = [UseEvent(now, kind, path, fragments[path], round(1 / len(paths), 4)) for path in paths]
-        if not events:
+        by_path: dict[str, UsedHit] = {}
+        for hit in hits:
+            by_path.setdefault(hit.path, hit)
+        if not by_path:
             return
+        share = round(1 / len(by_path), 4)
+        events = [
+            UseEvent(
+                now,
+                kind,
+                hit.query,
+                hit.path,
+                hit.fragment,
+                hit.rank,
+                share,
+                above=tuple(path for path in hit.above if path not in by_path),  # not passed over, if used too
+            )
+            for hit in by_path.values()
+        ]
         with exclusive_lock(self.file):
             if append_lines(self.file, map(_event_to_json, events)) > COMPACT_BYTES:
-                self._compact(now)
+                self._compact()
 
-    def clear(self) -> int:
-        """Delete all events; return their number."""
+    def forget(self, is_forgotten: Callable[[UseEvent], bool] = lambda _event: True) -> int:
+        """Delete the events for which `is_forgotten` is true, by default all; return their number."""
         with exclusive_lock(self.file):
-            count = len(self.events())
-            self.file.unlink(missing_ok=True)
-        return count
+            known = self.events()
+            remaining = [event for event in known if not is_forgotten(event)]
+            if remaining:
+                replace_file(self.file, b"".join(_encode_event(event) for event in remaining))
+            else:
+                self.file.unlink(missing_ok=True)
+            self._query_events = None
+        return len(known) - len(remaining)
 
-    def _compact(self, now: float) -> None:
-        oldest = now - MAX_AGE_DAYS * _DAY_SECONDS
-        lines = [encode_line(_event_to_json(event)) for event in self.events() if event.time >= oldest][-MAX_EVENTS:]
-        sizes = np.cumsum([len(line) for line in reversed(lines)])
-        recent = lines[len(lines) - int(np.searchsorted(sizes, COMPACT_BYTES // 2, side="right")) :]
-        replace_file(self.file, b"".join(recent))
+    def forget_uses(self, uses: Collection[PastUse]) -> int:
+        """Delete the events of a hit's past uses; return their number."""
+        forgotten = {(use.time, use.kind, use.fragment) for use in uses}
+        return self.forget(lambda event: (event.time, event.kind.value, event.fragment) in forgotten)
+
+    def _compact(self) -> None:
+        lines = [_encode_event(event) for event in self.events()][-MAX_EVENTS:]
+        size = 0
+        first = len(lines)
+        while first and size + len(lines[first - 1]) <= COMPACT_BYTES // 2:
+            first -= 1
+            size += len(lines[first])
+        replace_file(self.file, b"".join(lines[first:]))
 
 
 def update_paths(
@@ -127,67 +195,53 @@ def update_paths(
     `paths` are the paths of existing notes. `find_new_path` returns the present path of a note that was moved from the
     given path, None if unknown.
     """
-    now = {path: find_new_path(path) or path for path in {event.path for event in events} if path not in paths}
-    return tuple(replace(event, path=now[event.path]) if event.path in now else event for event in events)
-
-
-def score_notes(events: Sequence[UseEvent], paths: Sequence[str], now: float) -> Floats:
-    """Return how much each of the notes at `paths` is used, from 0 to 1.
-
-    An event counts with its share, halved for each half-life of its age at `now` (seconds since 1970); this is J.
-    Ruderman's frecency by exponential decay, proposed for Firefox. The sum s becomes s / (s + HALF_SCORE_USES). Events
-    after `now` have age 0.
-    """
-    number = {path: position for position, path in enumerate(paths)}
-    known = [event for event in events if event.path in number]
-    if not known:
-        return np.zeros(len(paths), np.float32)
-    age = np.maximum(now - np.array([event.time for event in known]), 0) / (HALF_LIFE_DAYS * _DAY_SECONDS)
-    share = np.array([event.share for event in known])
-    used = np.bincount([number[event.path] for event in known], share * np.exp2(-age), len(paths))
-    return (used / (used + HALF_SCORE_USES)).astype(np.float32)
+    gone = {path for event in events for path in (event.path, *event.above) if path not in paths}
+    now = {path: find_new_path(path) or path for path in gone}
+    return tuple(
+        replace(event, path=now.get(event.path, event.path), above=tuple(now.get(path, path) for path in event.above))
+        if not now.keys().isdisjoint((event.path, *event.above))
+        else event
+        for event in events
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class NoteUse:
-    """The use of one note: how often it was opened and packed, the time of its last use, and its score.
+class LearnedNote:
+    """What the user did with one note for one query: how often it was opened, marked and copied, and when last.
 
-    `last` is in seconds since 1970; `score` is the result of `score_notes`, 0 to 1.
+    `last` is in seconds since 1970.
     """
 
+    query: str
     path: str
-    opens: int
-    packs: int
+    opened: int
+    marked: int
+    copied: int
     last: float
-    score: float
 
 
-def latest_time(events: Sequence[UseEvent]) -> float:
-    """Return the time of the newest event (seconds since 1970), 0 without events.
-
-    Ages count from this time. If ages counted from the present time, the same query would list hits in another order
-    from day to day.
-    """
-    return max((event.time for event in events), default=0.0)
-
-
-def summarize_by_note(events: Sequence[UseEvent]) -> list[NoteUse]:
-    """Return the use of each note in `events`, most used first, ties by path."""
-    events_by_path: dict[str, list[UseEvent]] = {}
+def summarize_by_query(events: Sequence[UseEvent]) -> list[LearnedNote]:
+    """Return what was done with each note for each query, the last used first, ties by query and path."""
+    groups: dict[tuple[str, str], list[UseEvent]] = {}
     for event in events:
-        events_by_path.setdefault(event.path, []).append(event)
-    paths = sorted(events_by_path)
+        groups.setdefault((normalize_query(event.query), event.path), []).append(event)
     notes = [
-        NoteUse(
+        LearnedNote(
+            query=group[-1].query,
             path=path,
-            opens=sum(event.kind is UseKind.OPEN for event in events_by_path[path]),
-            packs=sum(event.kind is UseKind.PACK for event in events_by_path[path]),
-            last=max(event.time for event in events_by_path[path]),
-            score=round(float(score), 4),
+            opened=sum(event.kind is UseKind.OPENED for event in group),
+            marked=sum(event.kind is UseKind.MARKED for event in group),
+            copied=sum(event.kind is UseKind.COPIED for event in group),
+            last=max(event.time for event in group),
         )
-        for path, score in zip(paths, score_notes(events, paths, latest_time(events)), strict=True)
+        for (_, path), group in groups.items()
     ]
-    return sorted(notes, key=lambda note: (-note.score, note.path))
+    return sorted(notes, key=lambda note: (-note.last, note.query, note.path))
+
+
+def normalize_query(query: str) -> str:
+    """Return the query in lower case with single spaces, by which two queries are the same."""
+    return " ".join(query.casefold().split())
 
 
 def format_time(time: float) -> str:
@@ -200,6 +254,10 @@ def format_time(time: float) -> str:
 
 def _event_to_json(event: UseEvent) -> dict[str, Any]:
     return asdict(event) | {"time": format_time(event.time)}
+
+
+def _encode_event(event: UseEvent) -> bytes:
+    return encode_line(_event_to_json(event))
 
 
 def _parse_events(data: bytes) -> Iterator[UseEvent]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
+from excerpt.model import Hit, PastUse
 from excerpt.search.explain import Explanation, SignalGap, WordContribution
 
 MIN_TERM_WEIGHT = 0.5
 """The weight (`WordContribution.term_weight`, 0 to 1) from which a word is named: "how" has .35, "undo" .94."""
 _MIN_DIFFERENCE = 0.0005
 """A difference in score below which two scores count as equal."""
+_MAX_NAMED_QUERIES = 3
+"""Maximum number of past queries that are named."""
 _MAX_NAMED_WORDS = 3
 """Maximum number of present, or missing, words that are named; of more words, the number is given."""
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -33,7 +37,7 @@ _GAP_REASONS: Mapping[str, str] = {
     "recency": "{who} {was} changed later",
     "time": "{who} {is_} dated nearer to the time that you named",
     "listed": "{who} {was} changed later",
-    "use": "you used {who} more",
+    "reopened": "you opened, marked or copied {who} for similar words",
     "name": "{who} {has} the name that you typed",
 }
 """The reason to give for each signal in which the hits above are ahead.
@@ -56,9 +60,35 @@ def describe_rank(explanation: Explanation, gaps: Sequence[SignalGap], compared:
     `gaps` are the differences from the `compared` first hits above the fragment, largest first.
     """
     statement = f"{format_ordinal(explanation.rank)}: {_describe_words(explanation)}"
-    return (
-        f"{statement}; {gap_reason}." if (gap_reason := _describe_gap(explanation, gaps, compared)) else f"{statement}."
-    )
+    gap_reason = _describe_gap(explanation, gaps, compared)
+    sentences = (f"{statement}; {gap_reason}." if gap_reason else f"{statement}.", describe_past_uses(explanation.hit))
+    return " ".join(filter(None, sentences))
+
+
+def describe_past_uses(hit: Hit) -> str:
+    """Return a sentence on what the user did with the hit for similar words, with queries and days; "" for nothing.
+
+    The last query comes first; at most _MAX_NAMED_QUERIES are named.
+    """
+    groups: dict[tuple[str, str], list[PastUse]] = {}
+    for use in hit.past_uses:
+        groups.setdefault((use.kind, use.query), []).append(use)
+    clauses: list[str] = []
+    for (kind, query), uses in list(groups.items())[:_MAX_NAMED_QUERIES]:
+        days = list(dict.fromkeys(datetime.fromtimestamp(use.time).date().isoformat() for use in uses))
+        named = " and ".join([", ".join(days[:-1]), days[-1]] if len(days) > 1 else days)
+        clauses.append(f"{kind} it for “{query}” on {named}")
+    return f"You {', '.join(clauses)}." if clauses else ""
+
+
+def count_past_uses(hit: Hit) -> str:
+    """Return a phrase on how often the user used the hit for similar words: "opened for this twice"; "" for never."""
+    if not hit.past_uses:
+        return ""
+    kinds = {use.kind for use in hit.past_uses}
+    count = len(hit.past_uses)
+    times = {1: "once", 2: "twice"}.get(count, f"{count} times")
+    return f"{kinds.pop() if len(kinds) == 1 else 'used'} for this {times}"
 
 
 def _describe_words(explanation: Explanation) -> str:

@@ -219,6 +219,7 @@ HIT_KEYS: Sequence[KeyBinding] = with_priority(
         "Why not this note: why it is missing or not higher",
         opens_dialog=True,
     ),
+    KeyBinding("forget-uses", "", "forget_uses", "forget this", "Forget this: what the hit gained by being opened"),
     KeyBinding(
         "compare", "", "compare", "compare", "Compare strategies: differences for this query", opens_dialog=True
     ),

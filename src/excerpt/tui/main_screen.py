@@ -72,6 +72,7 @@ from excerpt.tui.textual_patches import FRAME_SECONDS, LowLatencyScreen
 if TYPE_CHECKING:
     from excerpt.indexing_process import Command
     from excerpt.model import Result
+    from excerpt.search.usage import UsedHit
     from excerpt.tui.index.dialog import IndexDialog
     from excerpt.tui.insight.overview_pane import OverviewPane
     from excerpt.tui.memory.pane import MemoryPane
@@ -155,7 +156,6 @@ class MainScreen(LowLatencyScreen):
         self._use_recorder = UsageRecorder(
             user_paths.use_file(vault),
             self._make_failure_notifier("The log of opened notes cannot be saved"),
-            is_enabled=settings.search.boosts.use,
         )
         self._marks_file = StateFile(
             user_paths.marks_file(vault),
@@ -352,7 +352,7 @@ class MainScreen(LowLatencyScreen):
                 self._user_paths.index_folder(self.vault),
                 self.index.state,
                 send_command=self._run_index_command,
-                open_file=lambda path: self.post_message(EditRequested(path, 1, counts_as_use=False)),
+                open_file=lambda path: self.post_message(EditRequested(path, 1)),
                 enable_ocr=lambda: self.run_worker(self._enable_ocr(), group="settings"),
                 store=self.store,
             )
@@ -643,8 +643,8 @@ class MainScreen(LowLatencyScreen):
     @on(EditRequested)
     def _handle_edit_request(self, message: EditRequested) -> None:
         file = self._find_note_file(message.path)
-        if file is not None and self._open_file(file, message) and message.counts_as_use:
-            self.run_worker(self._record_opened(message.path, message.fragment), group="use")
+        if file is not None and self._open_file(file, message) and message.used is not None:
+            self.run_worker(self._record_use("opened", (message.used,)), group="use")
 
     def _find_note_file(self, path: str) -> Path | None:
         """Return the file of the note at `path`; show a notice and return None if there is no file."""
@@ -688,14 +688,16 @@ class MainScreen(LowLatencyScreen):
             self.run_worker(self._open_in_obsidian(file, message), group="obsidian")
 
     async def _open_in_obsidian(self, file: Path, message: ObsidianRequested) -> None:
-        if await self._programs.open_in_obsidian(file, message.headings, self._copy_link):
-            await self._record_opened(message.path, message.fragment)
+        is_opened = await self._programs.open_in_obsidian(file, message.headings, self._copy_link)
+        if is_opened and message.used is not None:
+            await self._record_use("opened", (message.used,))
 
     def _copy_link(self, link: str) -> None:
-        self.post_message(CopyRequested(link, "No program opens Obsidian links. Link", None, ()))
+        self.post_message(CopyRequested(link, "No program opens Obsidian links. Link", None))
 
-    async def _record_opened(self, path: str, fragment: str) -> None:
-        await self._use_recorder.record("open", ((path, fragment),))
+    async def _record_use(self, kind: str, hits: tuple[UsedHit, ...]) -> None:
+        if self.settings.search.learn:
+            await self._use_recorder.record(kind, hits)
 
     @on(CopyRequested)
     def _handle_copy_request(self, message: CopyRequested) -> None:
@@ -707,7 +709,7 @@ class MainScreen(LowLatencyScreen):
         copier = Copier(self.vault, self._user_paths, self._environment, self._send_escape)
         report = await copier.copy(message)
         self.notify(report.message, severity="information" if report.is_copied else "warning", markup=False)
-        await self._use_recorder.record("pack", message.notes)
+        await self._record_use("marked" if message.pack is not None else "copied", message.used)
 
     def _send_escape(self, sequence: str) -> None:
         """Write an escape sequence to the terminal between two frames.

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from excerpt.model import BuildReport, Hit, Memory, PackResult, Progress, Source, Span, Status
     from excerpt.pack.selection import SavedMarks
+    from excerpt.search.usage import UsedHit
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,24 +125,23 @@ class PaneLeft(Message):
 class EditRequested(Message):
     """Request to open a note in the user's editor at `line`, or an attachment in its viewer at `place`.
 
-    `place` is the location in an attachment, such as a page. `fragment` is the id of the fragment that the user opens,
-    if any. `counts_as_use`: it is logged as a use of the note, which is not wanted for a file opened to be repaired.
+    `place` is the location in an attachment, such as a page. `used` is the hit of the query that the user opens, if it
+    is one.
     """
 
     path: str
     line: int
-    fragment: str = ""
-    counts_as_use: bool = True
     place: str = ""
+    used: UsedHit | None = None
 
 
 @dataclass
 class ObsidianRequested(Message):
-    """Request to open a note in Obsidian at the section under `headings`. `fragment` is the selected fragment's id."""
+    """Request to open a note in Obsidian at the section under `headings`. `used` is as in EditRequested."""
 
     path: str
     headings: tuple[str, ...]
-    fragment: str
+    used: UsedHit | None = None
 
 
 @dataclass
@@ -149,14 +149,14 @@ class CopyRequested(Message):
     """Request to copy `text` to the clipboard and to a file.
 
     `what` names the text in the notice, such as "Passage". `tokens` is its number of tokens, None if not counted.
-    `notes` are the parts of notes in the text, as pairs of path and fragment id. `pack` is the pack whose text this is,
-    if any. `suffix` is that of the file. With `to_file` the text is written to a file only.
+    `used` are the hits that the user chose for the text: the one copied, or the marked ones of a pack. `pack` is the
+    pack whose text this is, if any. `suffix` is that of the file. With `to_file` the text is written to a file only.
     """
 
     text: str
     what: str
     tokens: int | None
-    notes: tuple[tuple[str, str], ...] = ()
+    used: tuple[UsedHit, ...] = ()
     pack: PackResult | None = None
     suffix: str = ".md"
     to_file: bool = False

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from excerpt.insight.facet_map import VaultMap
     from excerpt.insight.related import RelatedNotes
     from excerpt.insight.suggest import Completion, Suggestion
-    from excerpt.model import Result
+    from excerpt.model import PastUse, Result
     from excerpt.search.engine import Engine
     from excerpt.search.highlight import HighlightTerms
     from excerpt.search.interpretation import QueryInterpretation
@@ -63,6 +63,22 @@ class AskHighlights:
 
     def answer(self, engine: Engine) -> Result:
         return engine.highlight_all(self.result)
+
+
+@dataclass(frozen=True, slots=True)
+class AskForgetUses:
+    """Request to forget the past uses that raise a hit; the answer is why this failed, "" for nothing."""
+
+    kind: ClassVar[str] = "forget"
+    priority: ClassVar[Priority] = Priority.HITS
+    uses: tuple[PastUse, ...]
+
+    def answer(self, engine: Engine) -> str:
+        try:
+            engine.forget_uses(self.uses)
+        except OSError as error:
+            return error.strerror or str(error)
+        return ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from excerpt.tui.common.split import DEFAULT_LIST_SHARE
 
 if TYPE_CHECKING:
     from excerpt.model import Hit
+    from excerpt.search.usage import UsedHit
 
 Value = TypeVar("Value")
 
@@ -220,33 +221,29 @@ class SessionController:
 
 
 class UsageRecorder:
-    """Writes which notes the user opens and packs to the usage log `file`; does nothing unless `is_enabled`.
+    """Writes which hits the user opens, marks and copies to the usage log `file`.
 
     `on_failure` is called with the reason at the first failure to write.
     """
 
-    def __init__(self, file: Path, on_failure: Callable[[str], None], *, is_enabled: bool) -> None:
+    def __init__(self, file: Path, on_failure: Callable[[str], None]) -> None:
         self._file = file
         self._on_failure = on_failure
-        self._is_enabled = is_enabled
         self._has_reported_failure = False
 
-    async def record(self, kind: str, notes: Sequence[tuple[str, str]]) -> None:
-        """Log that the user opened or packed `notes`, which are pairs of path and fragment id.
-
-        `kind` is a value of `search.usage.UseKind`.
-        """
-        if not self._is_enabled or not notes:
+    async def record(self, kind: str, hits: Sequence[UsedHit]) -> None:
+        """Log what the user did with `hits` in one action; `kind` is a value of `search.usage.UseKind`."""
+        if not hits:
             return
         try:
-            await asyncio.to_thread(_append_to_log, self._file, kind, notes, time.time())
+            await asyncio.to_thread(_append_to_log, self._file, kind, hits, time.time())
         except OSError as error:
             if not self._has_reported_failure:
                 self._has_reported_failure = True
                 self._on_failure(error.strerror or str(error))
 
 
-def _append_to_log(file: Path, kind: str, notes: Sequence[tuple[str, str]], seconds: float) -> None:
+def _append_to_log(file: Path, kind: str, hits: Sequence[UsedHit], seconds: float) -> None:
     from excerpt.search.usage import UseKind, UseLog
 
-    UseLog(file).record(UseKind(kind), notes, seconds)
+    UseLog(file).record(UseKind(kind), hits, seconds)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
@@ -303,7 +302,7 @@ class OverviewPane(Vertical):
     def action_edit(self) -> None:
         place = self._selected_location
         if place is not None:
-            self.post_message(EditRequested(place.path, place.line_start, place.fragment_id, place=place.place))
+            self.post_message(EditRequested(place.path, place.line_start, place.place))
 
     def action_search(self) -> None:
         """Search in the Search tab for the item of the selected line."""
@@ -327,22 +326,21 @@ class OverviewPane(Vertical):
         if self.overview is None or not self.overview.found:
             self.notify("No overview to copy. Type a topic that the vault has notes about.", severity="warning")
         else:
-            self._engine.ask(AskMarkdown(self.overview), partial(self._copy_text, self.overview))
+            self._engine.ask(AskMarkdown(self.overview), self._copy_text)
 
-    def _copy_text(self, overview: Overview, markdown: tuple[str, int]) -> None:
+    def _copy_text(self, markdown: tuple[str, int]) -> None:
         text, tokens = markdown
         if not text:
             self.notify("The overview exceeds its token budget. Nothing was copied.", severity="warning")
             return
-        notes = tuple((one.place.path, one.place.fragment_id) for one in overview.passages)
-        self.post_message(CopyRequested(text, "Overview", tokens, notes))
+        self.post_message(CopyRequested(text, "Overview", tokens))
 
     def action_copy_passage(self) -> None:
         """Copy the passage of the selected line, as soon as it is loaded."""
         self._run_with_passage(self._copy_passage)
 
     def _copy_passage(self, fragment: Fragment) -> None:
-        self.post_message(CopyRequested(fragment.text, "Passage", fragment.tokens, ((fragment.path, fragment.id),)))
+        self.post_message(CopyRequested(fragment.text, "Passage", fragment.tokens))
 
     def action_remember(self) -> None:
         """Open the form that keeps the passage of the selected line as a memory, as soon as it is loaded."""

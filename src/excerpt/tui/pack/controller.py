@@ -20,6 +20,7 @@ from excerpt.tui.messages import CopyRequested, Failure
 if TYPE_CHECKING:
     from excerpt.model import Hit, Memory, Pack, PackResult, Result
     from excerpt.pack.memories import MovedFragments
+    from excerpt.search.usage import UsedHit
     from excerpt.tui.pack.packer import BuiltPack, LeftOutRow, MarkCost, Packer, PackRequest
 
 BUDGETS = (250, 500, 1_000, 1_500, 2_000, 3_000, 4_000, 6_000, 8_000, 12_000, 16_000, 24_000, 32_000, 64_000, 128_000)
@@ -578,8 +579,11 @@ class PackController:
 
     # --- copying ------------------------------------------------------------------------------------------------------
 
-    def copy_request(self, *, to_file: bool) -> CopyRequested | None:
-        """Return the message that requests to copy the pack, or to write it to a file; None if the pack is empty."""
+    def copy_request(self, *, to_file: bool, used: tuple[UsedHit, ...] = ()) -> CopyRequested | None:
+        """Return the message that requests to copy the pack, or to write it to a file; None if the pack is empty.
+
+        `used` are the hits that are marked. A pack of the top hits has none: the user did not choose them.
+        """
         packed = self.newest_pack
         if packed is None or not packed.result.packs:
             return None
@@ -588,7 +592,7 @@ class PackController:
             text=packed.text,
             what=f"Pack of {format_count(len(packs), 'passage')}",
             tokens=packed.tokens,
-            notes=tuple((pack.path, pack.entry.fragment_id) for pack in packs),
+            used=used if self._is_built_from_marks else (),
             pack=packed.result,
             suffix=_SUFFIXES.get(packed.result.format, ".txt"),
             to_file=to_file,

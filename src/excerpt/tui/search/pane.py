@@ -48,6 +48,7 @@ from excerpt.tui.search.query_history import QueryStore
 
 if TYPE_CHECKING:
     from excerpt.model import Hit, Memory, Result
+    from excerpt.search.usage import UsedHit
     from excerpt.tui.memory.worker import FoundMemories, MemoryWorker
     from excerpt.tui.pack.dialogs import BudgetDialogResult
     from excerpt.tui.pack.packer import Packer
@@ -176,6 +177,8 @@ class SearchPane(Vertical):
         self._corrected_query = ""
         self._pending_copy_to_file: bool | None = None
         """Whether the copy of the pack that waits for an answer goes to a file; None if no copy waits."""
+        self._marked_hits: dict[str, UsedHit] = {}
+        """Hits that were marked, with their queries of that time, by the ids of their fragments."""
         self._last_state = SearchState()
 
     def compose(self) -> ComposeResult:
@@ -699,15 +702,20 @@ class SearchPane(Vertical):
     def _toggle_mark_and_move(self, rows: int) -> None:
         hit = self.selected
         if hit is not None:
-            self._apply_decision(self.pack.toggle_mark(mark_hit(hit)))
+            self._toggle_mark(hit)
             self._hits.move(rows)
+
+    def _toggle_mark(self, hit: Hit) -> None:
+        if (used := self._find_used_hit(hit)) is not None:
+            self._marked_hits[hit.fragment.id] = used
+        self._apply_decision(self.pack.toggle_mark(mark_hit(hit)))
 
     def action_mark(self) -> None:
         """Toggle the mark of the selected hit or the side panel's passage; in a list, select the next row."""
         if not self.side.has_focus_within:
             self._toggle_mark_and_move(1)
         elif (hit := self.side.passage) is not None:
-            self._apply_decision(self.pack.toggle_mark(mark_hit(hit)))
+            self._toggle_mark(hit)
             if self.side.view == "related":
                 self.side.move(1)
 
@@ -790,7 +798,8 @@ class SearchPane(Vertical):
         self._pending_copy_to_file = None if self.is_up_to_date else to_file
         if self._pending_copy_to_file is not None:
             return
-        request = self.pack.copy_request(to_file=to_file)
+        marks = (self._marked_hits.get(mark.fragment_id) for mark in self.pack.choices.marks)
+        request = self.pack.copy_request(to_file=to_file, used=tuple(hit for hit in marks if hit is not None))
         if request is None:
             reason = empty_pack_reason("copy", has_no_answer=self.pack.has_no_answer)
             self.notify(reason, severity="warning", markup=False)
@@ -953,11 +962,12 @@ class SearchPane(Vertical):
         lines = self.side.pop_picked_lines() if self.side.has_focus_within else None
         if lines is not None and hit is not None:
             label = format_lines(lines.line_start, lines.line_end, "–").capitalize()
-            self.post_message(CopyRequested(lines.text, label, None, ((lines.path, hit.fragment.id),)))
+            used = self._find_used_hit(hit) if lines.path == hit.fragment.path else None
+            self.post_message(CopyRequested(lines.text, label, None, () if used is None else (used,)))
         elif hit is not None:
-            fragment = hit.fragment
-            notes = () if is_memory(hit) else ((fragment.path, fragment.id),)
-            self.post_message(CopyRequested(fragment.text, "Passage", fragment.tokens, notes))
+            fragment, used = hit.fragment, self._find_used_hit(hit)
+            used_hits = () if used is None else (used,)
+            self.post_message(CopyRequested(fragment.text, "Passage", fragment.tokens, used_hits))
 
     def action_edit(self) -> None:
         """Handle enter: pass it to the focused panel, else open the note in the editor.
@@ -980,7 +990,8 @@ class SearchPane(Vertical):
         elif hit is not None:
             picked_lines = self.side.preview.picked_lines if self.side.has_focus_within else None
             line = picked_lines.first if picked_lines is not None else hit.fragment.line_start
-            self.post_message(EditRequested(hit.fragment.path, line, hit.fragment.id, place=hit.fragment.place))
+            used = self._find_used_hit(hit)
+            self.post_message(EditRequested(hit.fragment.path, line, hit.fragment.place, used))
         elif self._corrected_query:
             self._bar.set_query(self._corrected_query)
 
@@ -1002,7 +1013,30 @@ class SearchPane(Vertical):
         hit = self._target_hit
         if hit is not None:
             fragment = hit.fragment
-            self.post_message(ObsidianRequested(fragment.path, fragment.heading_path, fragment.id))
+            self.post_message(ObsidianRequested(fragment.path, fragment.heading_path, self._find_used_hit(hit)))
+
+    def action_forget_uses(self) -> None:
+        """Forget that the selected hit was opened, marked or copied for similar words, and search again."""
+        hit = self._target_hit
+        if hit is None or not hit.past_uses:
+            self.notify("Nothing to forget: this hit was not opened, marked or copied for these words before.")
+            return
+        from excerpt.tui.questions import AskForgetUses
+
+        self._engine.ask(AskForgetUses(hit.past_uses), self._handle_forgotten)
+
+    def _handle_forgotten(self, problem: str) -> None:
+        if problem:
+            self.notify(f"Nothing was forgotten: {problem}.", severity="warning", markup=False)
+        else:
+            self.search()
+
+    def _find_used_hit(self, hit: Hit) -> UsedHit | None:
+        """Return `hit` as what the user uses for the query; None if it is not in the list, such as a memory."""
+        from excerpt.search.usage import find_used_hit
+
+        result = self.result
+        return find_used_hit(result.query, result.hits, hit.fragment.id) if result is not None else None
 
     def action_remember(self) -> None:
         """Store the focused passage as a memory: of the pack panel, the picked lines, the side panel or the list.

@@ -1,0 +1,250 @@
+"""Tests of the signal `reopened`: what the user opened for similar words comes first the next time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from excerpt.index.snapshot import Snapshot
+from excerpt.insight.topic import find_topic
+from excerpt.model import Hit, Result
+from excerpt.search.engine import Engine
+from excerpt.search.explain_note import explain_fragment
+from excerpt.search.reopened import HALF_LIFE_DAYS, REOPENED_WEIGHT, LearnedUses, select_words
+from excerpt.search.usage import UsedHit, UseEvent, UseKind, UseLog, find_used_hit
+from excerpt.search.verdict import count_past_uses, describe_past_uses
+from excerpt.settings import Fusion, SearchSettings, Settings
+
+NOW = 1_700_000_000.0
+DAY = 86_400.0
+
+
+def opened(path: str, query: str = "sync conflict", *, days_ago: float = 0, above: tuple[str, ...] = ()) -> UseEvent:
+    return UseEvent(NOW - days_ago * DAY, UseKind.OPENED, query, path, above=above)
+
+
+def values(events: list[UseEvent], query: str = "sync conflict") -> dict[str, float]:
+    """Return the value of each note for a query whose words are those between spaces."""
+    learned = LearnedUses(events, lambda text: frozenset(text.split())).find(frozenset(query.split()))
+    return {path: uses.value for path, uses in learned.items()}
+
+
+# --- the value --------------------------------------------------------------------------------------------------------
+
+
+def test_a_note_opened_once_for_the_same_words_has_half_of_the_highest_value() -> None:
+    assert values([opened("A.md")]) == {"A.md": 0.5}
+
+
+def test_each_further_use_adds_less_and_none_reaches_one() -> None:
+    once, twice, often = (values([opened("A.md")] * count)["A.md"] for count in (1, 2, 1000))
+    assert once < twice < often < 1
+    assert twice - once < once
+
+
+def test_similar_words_count_by_what_they_have_in_common() -> None:
+    similar = values([opened("A.md", "sync conflict phone")])["A.md"]
+    assert 0 < similar < 0.5
+    assert values([opened("A.md", "sync bread")]) == {}
+
+
+def test_a_use_counts_half_after_a_half_life() -> None:
+    old = values([opened("A.md", days_ago=HALF_LIFE_DAYS), opened("B.md", "bread")])
+    assert old["A.md"] == pytest.approx(0.5 / 1.5)
+
+
+def test_a_pause_erases_nothing() -> None:
+    assert values([opened("A.md", days_ago=2000)]) == {"A.md": 0.5}
+
+
+def test_marks_of_one_pack_share_one_act() -> None:
+    marked = [UseEvent(NOW, UseKind.MARKED, "sync", path, share=0.25) for path in ("A.md", "B.md")]
+    assert values(marked, "sync") == {"A.md": 0.2, "B.md": 0.2}
+
+
+def test_a_note_passed_over_for_one_below_loses_what_was_learned() -> None:
+    wrong, right = opened("A.md"), opened("B.md", above=("A.md", "C.md"))
+    assert values([wrong, right]) == {"B.md": 0.5}
+    assert values([wrong, wrong, right])["A.md"] == 0.5
+
+
+def test_passing_over_a_note_for_other_words_costs_it_nothing() -> None:
+    assert values([opened("A.md"), opened("B.md", "bread", above=("A.md",))]) == {"A.md": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("language", "first", "second"),
+    [
+        ("en", "how do I settle conflicts", "settling a conflict"),
+        ("de", "wie ist das Wetter", "Wetter"),
+        ("de", "Übung", "ubungen"),
+    ],
+)
+def test_inflections_and_function_words_make_no_difference(language: str, first: str, second: str) -> None:
+    assert select_words(first, (language,)) == select_words(second, (language,))
+
+
+def test_questions_with_the_same_beginning_are_not_similar() -> None:
+    first, second = (select_words(f"how do I {verb} a note", ("en",)) for verb in ("publish", "delete"))
+    assert len(first & second) / len(first | second) < 0.5
+
+
+# --- the list ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> UseLog:
+    return UseLog(tmp_path / "use.jsonl")
+
+
+@pytest.fixture
+def learning(snapshot: Snapshot, log: UseLog) -> Engine:
+    return Engine(snapshot, Settings(), log)
+
+
+def use(log: UseLog, result: Result, hit: Hit, kind: UseKind = UseKind.OPENED) -> None:
+    found = find_used_hit(result.query, result.hits, hit.fragment.id)
+    assert found is not None
+    log.record(kind, [found], NOW)
+
+
+def rank_of(result: Result, hit: Hit) -> int:
+    return [each.fragment.id for each in result.hits].index(hit.fragment.id)
+
+
+def value_of(hit: Hit) -> float:
+    return next((signal.value for signal in hit.signals if signal.name == "reopened"), 0.0)
+
+
+def test_the_fragment_that_was_opened_stands_higher_the_next_time(learning: Engine, log: UseLog) -> None:
+    first = learning.search("water")
+    chosen = first.hits[-1]
+    for _ in range(3):
+        use(log, first, chosen)
+    learning.search("something else")
+    again = learning.search("water")
+    assert rank_of(again, chosen) < rank_of(first, chosen)
+    raised = again.hits[rank_of(again, chosen)]
+    assert value_of(raised) == pytest.approx(0.75)
+    assert raised.score == pytest.approx(chosen.score + 0.75 * REOPENED_WEIGHT)
+    assert [value_of(hit) for hit in again.hits if hit.fragment.id != chosen.fragment.id] == [0] * (len(again.hits) - 1)
+
+
+def test_a_list_that_is_shown_does_not_move(snapshot: Snapshot, learning: Engine, log: UseLog) -> None:
+    first = learning.search("water")
+    use(log, first, first.hits[-1])
+    assert learning.search("water").hits == first.hits
+    assert Engine(snapshot, Settings(), log).search("water").hits == first.hits
+
+
+def test_what_is_opened_never_stands_above_a_note_with_the_query_as_its_name(learning: Engine, log: UseLog) -> None:
+    first = learning.search("conflicts")
+    assert first.hits[0].fragment.path == "Sync/Conflicts.md"
+    for _ in range(50):
+        use(log, first, first.hits[1])
+    learning.search("something else")
+    again = learning.search("conflicts")
+    assert again.hits[0].fragment == first.hits[0].fragment
+    assert again.hits[0].score == first.hits[0].score
+
+
+@pytest.mark.parametrize("query", ["water", "conflicts", "salt | sync", "how is bread made", "qqxx vvbb"])
+def test_learning_changes_neither_which_fragments_are_found_nor_the_confidence(
+    snapshot: Snapshot, learning: Engine, log: UseLog, query: str
+) -> None:
+    first = learning.search(query)
+    for hit in first.hits[-3:]:
+        use(log, first, hit)
+    again = Engine(snapshot, Settings(), UseLog(log.file)).search(query)
+    assert {hit.fragment.id: hit.confidence for hit in again.hits} == {
+        hit.fragment.id: hit.confidence for hit in first.hits
+    }
+    assert again.confidence is first.confidence
+    assert again.matched == first.matched
+
+
+def test_without_a_similar_query_the_list_is_the_same(snapshot: Snapshot, learning: Engine, log: UseLog) -> None:
+    result = learning.search("bread")
+    use(log, result, result.hits[0])
+    assert learning.search("sync conflict").hits == Engine(snapshot, Settings()).search("sync conflict").hits
+
+
+def test_what_is_forgotten_brings_back_the_list_of_before(learning: Engine, log: UseLog) -> None:
+    first = learning.search("water")
+    use(log, first, first.hits[-1])
+    learning.search("something else")
+    assert learning.search("water").hits != first.hits
+    raised = next(hit for hit in learning.search("water").hits if hit.past_uses)
+    log.forget_uses(raised.past_uses)
+    assert learning.search("water").hits == first.hits
+
+
+def test_switched_off_nothing_is_raised(snapshot: Snapshot, learning: Engine, log: UseLog) -> None:
+    first = learning.search("water")
+    use(log, first, first.hits[-1])
+    settings = Settings(search=SearchSettings(learn=False))
+    assert Engine(snapshot, settings, UseLog(log.file)).search("water").hits == first.hits
+
+
+def test_reciprocal_rank_fusion_does_not_learn(snapshot: Snapshot, log: UseLog) -> None:
+    settings = Settings(search=SearchSettings(fusion=Fusion.RRF))
+    first = Engine(snapshot, settings, log).search("water")
+    use(log, first, first.hits[-1])
+    assert Engine(snapshot, settings, UseLog(log.file)).search("water").hits == first.hits
+
+
+def test_of_a_fragment_that_has_changed_the_best_one_of_its_note_is_raised(learning: Engine, log: UseLog) -> None:
+    log.record(UseKind.OPENED, [UsedHit("water", "Cooking/Bread.md", "an id of before", 1)], NOW)
+    learning.search("something else")
+    raised = [hit for hit in learning.search("water").hits if value_of(hit)]
+    assert [hit.fragment.path for hit in raised] == ["Cooking/Bread.md"]
+
+
+def test_an_overview_depends_on_the_notes_alone(snapshot: Snapshot, learning: Engine, log: UseLog) -> None:
+    first = learning.search("water")
+    use(log, first, first.hits[-1])
+    topic = find_topic(Engine(snapshot, Settings(), UseLog(log.file)), "water")
+    plain = find_topic(Engine(snapshot, Settings()), "water")
+    assert topic.best.tolist() == plain.best.tolist()
+    assert topic.scores.tolist() == plain.scores.tolist()
+    assert topic.answers == plain.answers
+
+
+# --- the reason -------------------------------------------------------------------------------------------------------
+
+
+def test_a_raised_hit_says_how_often_for_which_words_and_when(learning: Engine, log: UseLog) -> None:
+    first = learning.search("water")
+    chosen = first.hits[-1]
+    use(log, first, chosen)
+    use(log, first, chosen)
+    learning.search("something else")
+    again = learning.search("waters")
+    hit = next(hit for hit in again.hits if hit.past_uses)
+    assert hit.fragment.id == chosen.fragment.id
+    assert count_past_uses(hit) == "opened for this twice"
+    assert describe_past_uses(hit).startswith("You opened it for “water” on 2023-11-1")
+    use(log, again, hit, UseKind.COPIED)
+    learning.search("something else")
+    hit = next(hit for hit in learning.search("water").hits if hit.past_uses)
+    assert count_past_uses(hit) == "used for this 3 times"
+
+
+def test_why_tells_what_the_user_did_and_the_parts_add_up(learning: Engine, log: UseLog) -> None:
+    first = learning.search("water")
+    use(log, first, first.hits[-1])
+    learning.search("something else")
+    result = learning.search("water")
+    explanation = explain_fragment(learning, "water", first.hits[-1].fragment, result.requested_strategy)
+    assert "You opened it for “water”" in explanation.reason
+    assert explanation.explanation is not None
+    hit = explanation.explanation.hit
+    assert sum(signal.part for signal in hit.signals) == pytest.approx(hit.score, abs=1e-6)
+    other = explain_fragment(learning, "water", first.hits[0].fragment, result.requested_strategy)
+    assert "You opened" not in other.reason
+
+
+def test_a_hit_that_was_never_used_has_no_words_about_it(learning: Engine) -> None:
+    hit = learning.search("water").hits[0]
+    assert count_past_uses(hit) == describe_past_uses(hit) == ""
