@@ -75,6 +75,7 @@ _OBEYED = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m|\r\x1b\[K")
 _SCREEN = re.compile(
     r"\x1b\[[<=>?]?[0-9;]*[A-Za-z~]|\x1b\[\?[0-9;]*\$p|\x1b[=>78HM]|\x1b[()][A-Z0-9]|\x1b\]22;[a-z-]*\x07"
+    r"|\x1b\]11;\?\x1b\\"
 )
 
 

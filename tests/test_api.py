@@ -54,7 +54,7 @@ def test_a_hit_and_a_result_print_in_a_line(opened: excerpt.Vault) -> None:
     result = opened.search("notes")
     hit = result.hits[0]
     assert (hit.path, hit.text) == (hit.fragment.path, hit.fragment.text)
-    assert re.fullmatch(r"Hit\(Fragment\('.*\.md', lines \d+-\d+, \d+ tokens\), score \d\.\d+, \w+\)", repr(hit))
+    assert re.fullmatch(r"Hit\(Fragment\('.*\.md', lines \d+-\d+, tokens \d+\), score \d\.\d+, \w+\)", repr(hit))
     assert repr(result).startswith("Result('notes', ")
 
 

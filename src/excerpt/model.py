@@ -125,7 +125,7 @@ class Fragment:
     place: str = ""
 
     def __repr__(self) -> str:
-        return f"Fragment({self.path!r}, lines {self.line_start}-{self.line_end}, {self.tokens} tokens)"
+        return f"Fragment({self.path!r}, lines {self.line_start}-{self.line_end}, tokens {self.tokens})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON types."""
@@ -300,7 +300,7 @@ class Result:
     sort: str = ""
 
     def __repr__(self) -> str:
-        return f"Result({self.query!r}, {len(self.hits)} hits, {self.confidence or 'not ranked'})"
+        return f"Result({self.query!r}, hits {len(self.hits)}, {self.confidence or 'not ranked'})"
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)

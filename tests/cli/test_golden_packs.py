@@ -104,7 +104,7 @@ def built(form: str, asked: Asked) -> str:
         snapshot,
         [],
         query=QUESTION,
-        strategy=Strategy.PROXIMITY,
+        strategy=Strategy.HYBRID,
         settings=settings,
         tokenizer=open_tokenizer(settings.tokenizer),
         renderer=renderer_for(settings, [QUESTION], links, asked.vault),
@@ -127,7 +127,7 @@ def piped(form: str, asked: Asked) -> str:
 def from_marks(form: str, asked: Asked) -> str:
     marks = tuple(MarkedFragment(fragment, "") for fragment in asked.ids)
     write_marks(user_paths().marks_file(asked.vault), SavedMarks(QUESTION, marks))
-    return asked.excerpt(*asked.argv(form), "--from-marks", "--strategy", "proximity").out
+    return asked.excerpt(*asked.argv(form), "--from-marks", "--strategy", "hybrid").out
 
 
 def to_a_file(form: str, asked: Asked, file: Path) -> str:

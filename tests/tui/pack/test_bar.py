@@ -147,7 +147,7 @@ async def test_what_nothing_answers_is_not_packed_until_a_key_packs_the_nearest_
         assert text_of(bar).startswith("0 passages · nothing answers")
         await pilot.press("ctrl+y")
         await until(pilot, lambda: bool(notices_of(scripted)), "the reason")
-        assert notices_of(scripted) == ["Nothing to copy: no hit answers. In the list, p packs the 3 nearest."]
+        assert notices_of(scripted) == ["Nothing to copy: no hit answers. Pack the nearest hits by p in the list."]
         await pilot.press("escape", "p")
         await settle(pilot)
         assert bar.mark_count == min(3, len(hit_list_of(scripted).hits))
@@ -162,14 +162,14 @@ async def test_the_key_that_packs_the_nearest_hits_is_offered_only_if_nothing_an
     async with scripted.run_test(size=(140, 45)) as pilot:
         await show_results(pilot)
         await pilot.press("escape")
-        assert "pack 3 nearest" not in drawn_lines(screen_of(scripted).query_one("KeyBar"))[0]
+        assert "3 nearest" not in drawn_lines(screen_of(scripted).query_one("KeyBar"))[0]
         screen_of(scripted).query_one("#query", Input).value = ""
         await pilot.press("slash")
         await show_unanswered(pilot)
-        assert "pack 3 nearest" not in drawn_lines(screen_of(scripted).query_one("KeyBar"))[0]
+        assert "3 nearest" not in drawn_lines(screen_of(scripted).query_one("KeyBar"))[0]
         await pilot.press("escape")
         await settle(pilot)
-        assert "p pack 3 nearest" in drawn_lines(screen_of(scripted).query_one("KeyBar"))[0]
+        assert "p 3 nearest" in drawn_lines(screen_of(scripted).query_one("KeyBar"))[0]
 
 
 async def test_the_pack_stops_when_it_has_enough_or_fills_the_budget(scripted: ScriptedApp) -> None:

@@ -38,7 +38,7 @@ DROPPED = PackPanelSelection(2, 2, 3, is_dropped=True)
         (
             "copy_pack",
             SearchState(has_query=True, has_no_answer=True),
-            "Nothing to copy: no hit answers. In the list, p packs the 3 nearest.",
+            "Nothing to copy: no hit answers. Pack the nearest hits by p in the list.",
         ),
     ],
 )

@@ -208,7 +208,7 @@ async def test_the_terminal_is_asked_for_its_background_after_the_first_frame(tm
     app = AskedApp(tmp_path, Settings())
     async with app.run_test(size=app.size_now, headless=False) as pilot:
         await until(pilot, lambda: BACKGROUND_QUESTION in app.written, "the question")
-        assert "quit" in app.written.partition(BACKGROUND_QUESTION)[0]
+        assert " more" in app.written.partition(BACKGROUND_QUESTION)[0]
 
 
 @pytest.mark.parametrize(

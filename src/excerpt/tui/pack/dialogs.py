@@ -73,12 +73,13 @@ class ScopeDialog(Dialog[Scope]):
         if not self.is_attached:
             return
         options = self.query_one(OptionList)
-        cells = max(len(f"{result.tokens:,}") for result in results.values())
+        tokens = {scope: format_count(result.tokens, "token") for scope, result in results.items()}
+        cells = max(map(len, tokens.values()))
         for index, scope in enumerate(_SCOPES):
             result = results[scope]
             passages = format_count(len(result.packs), "passage")
             full = " · full" if result.stopped is StopReason.BUDGET else ""
-            label = f"{scope_label(scope):<{_LABEL_CELLS}}  {result.tokens:>{cells},} tokens · {passages}{full}"
+            label = f"{scope_label(scope):<{_LABEL_CELLS}}  {tokens[scope]:>{cells}} · {passages}{full}"
             options.replace_option_prompt_at_index(index, label)
 
     def action_move(self, steps: int) -> None:

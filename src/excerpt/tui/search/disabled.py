@@ -104,5 +104,5 @@ def search_disabled_reason(action: str, state: SearchState, parameters: tuple[ob
 def empty_pack_reason(verb: str, *, has_no_answer: bool) -> str:
     """Return why the pack cannot be copied, written or remembered (`verb`), and what to do, as one line."""
     if has_no_answer:
-        return f"Nothing to {verb}: no hit answers. In the list, {key_sign('mark-nearest')} packs the 3 nearest."
+        return f"Nothing to {verb}: no hit answers. Pack the nearest hits by {key_sign('mark-nearest')} in the list."
     return f"Nothing to {verb}: the pack is empty."

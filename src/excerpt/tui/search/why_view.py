@@ -58,7 +58,6 @@ SIGNAL_LEGEND: Mapping[str, str] = {
     "links": "many of the matching notes link to its note",
     "recency": "its note was changed recently",
     "reopened": "you opened, marked or copied it for similar words",
-    "use": "you opened or copied its note",
     "time": "its date is in or near the time that you named",
     "name": "your query is its note's title, file name or alias",
     "listed": "it passes the filters; the newest come first",
