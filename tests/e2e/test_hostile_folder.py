@@ -49,6 +49,8 @@ WORDS: Mapping[str, Sequence[str]] = {
     "edit": ["nothing", "--text", "x"],
     "forget": ["nothing"],
     "learned": [],
+    "gold": ["list"],
+    "news": [],
     "index": [],
     "watch": ["--progress"],
     "push": [".", "--to", "postgresql://127.0.0.1:1/none"],
@@ -58,8 +60,8 @@ WORDS: Mapping[str, Sequence[str]] = {
     "doctor": [],
 }
 """The arguments that each command is called with."""
-CODES = {"edit": 3, "forget": 3, "learned": 1, "push": 3}
-"""Exit codes without such a memory, learned notes or a server; 0 for the other commands."""
+CODES = {"edit": 3, "forget": 3, "gold": 1, "learned": 1, "news": 1, "push": 3}
+"""Exit codes without such a memory, questions, learned notes, saved queries or a server; 0 for the other commands."""
 
 
 @dataclass(frozen=True, slots=True)

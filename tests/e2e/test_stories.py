@@ -150,7 +150,7 @@ def search(app: Terminal, query: str, first: str) -> None:
     app.type(query)
     app.wait_for(f"❯ {query}", " hit", " tokens ")
     app.wait_until(lambda: first_hit(app) == first, f"to have {first} first")
-    app.wait_until(lambda: "pack: 0" not in app.text, "to build the pack")
+    app.wait_until(lambda: " 0 passages" not in app.text, "to build the pack")
 
 
 def first_hit(app: Terminal) -> str:
@@ -253,7 +253,7 @@ def test_someone_finds_passages_and_copies_them_for_a_prompt(
             press(app, "⇥ mark")
             app.wait_for(f"{marked} marked", f"▌ {rank} ")
         copied = next_copy(app, "^y copy")
-        app.wait_for("Pack of", "sent to")
+        app.wait_for("Pack of", "copied (if your terminal allows it)")
     assert WORMS in copied
     assert [text for _, text in passages(copied)] == [in_note(place) for place, _ in passages(copied)]
     (file,) = (home / "state" / "copies").iterdir()
@@ -274,7 +274,7 @@ def test_someone_copies_a_thousand_tokens_by_five_keys_behind_the_query(
         app.press("1", "k")
         app.wait_for(" 1k ")
         copied = copied_by(app, lambda: app.press("ctrl+y"))
-        app.wait_for(" of 1,000 tokens")
+        app.wait_for("/1,000 tokens")
         command = ("pack", "when to sow peas", "--vault", str(almanac), "--budget", "1000")
         assert copied == printed(shell, *command)
         assert 800 < json.loads(printed(shell, *command, "--json"))["tokens"] <= 1000
@@ -298,7 +298,7 @@ def test_someone_refines_a_search_with_filters_and_takes_one_off(shell: Mapping[
         press(app, "⇥ take")
         app.wait_for("❯ compost heap tag:guide✕", " 4 hits", "Tomatoes › Blight")
         copied = next_copy(app, "^y copy")
-    assert set(sources(copied)) == {"Compost.md", "Tomatoes.md"}
+    assert set(sources(copied)) == {"Compost.md"}
 
 
 def test_someone_packs_to_a_budget_and_sees_what_is_left_out(shell: Mapping[str, str], garden: Path) -> None:

@@ -12,8 +12,8 @@ def test_all_of_the_screen_is_there_again_after_a_suspension_and_when_asked_for(
     with Terminal([*EXCERPT, "demo"], shell) as app:
         app.wait_for("Search", " notes")
         app.type("token budget")
-        app.wait_for("▌ 1 ", " hits", "pack: ")
-        shown = ("Search", "❯ token budget", "▌ 1 ", "Token budget.md", "pack: ", "F1 more")
+        app.wait_for("▌ 1 ", " hits", "/4,000 tokens")
+        shown = ("Search", "❯ token budget", "▌ 1 ", "Token budget.md", "/4,000 tokens", "F1 more")
         for kill in (app.suspend, lambda: app.press("ctrl+z")):
             kill()
             app.wait_stopped()

@@ -52,6 +52,15 @@ def codes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         yield Engine(snapshot, Settings())
 
 
+def test_a_question_word_that_the_vault_lacks_asks_nothing_of_a_passage(tmp_path: Path) -> None:
+    plants = ("peas", "spinach", "carrots", "lettuce")
+    weeks = "\n\n".join(f"## Week {week}\n\nSow {plant} in rows." for week, plant in enumerate(plants))
+    with closing(open_vault(tmp_path, {f"Month {month}.md": weeks for month in range(12)})) as snapshot:
+        engine = Engine(snapshot, Settings())
+        assert engine.search("when to sow peas").confidence is not Confidence.NOTHING
+        assert engine.search("tax to sow peas").confidence is Confidence.NOTHING
+
+
 SHARES = st.floats(0, 1, width=32)
 ORDER = list(Confidence)
 

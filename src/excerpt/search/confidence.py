@@ -84,9 +84,9 @@ def judge_confidence(evidence: Evidence, candidates: Candidates, rows: Rows, not
 def compute_features(evidence: Evidence, candidates: Candidates, rows: Rows, notes: Rows) -> Floats:
     """Return the features of the likelihood (rows x FEATURES) of `rows`; `notes` are the notes of the candidates.
 
-    They are the share of the query that the fragment has, by rarity; ln(1 + the idf of the words it has, in units of
-    the idf of a word in one fragment); how well the best of title and headings fits; ln(1 + the number of words in the
-    query); and the lead (`_leads`).
+    They are the share of the query that the fragment has, by rarity and without stop words that the vault lacks;
+    ln(1 + the idf of the words it has, in units of the idf of a word in one fragment); how well the best of title and
+    headings fits; ln(1 + the number of words in the query); and the lead (`_leads`).
     """
     at = np.searchsorted(candidates.rows, rows)
     coverage = candidates.signals[at, SIGNALS.index("coverage")]
@@ -94,7 +94,7 @@ def compute_features(evidence: Evidence, candidates: Candidates, rows: Rows, not
     rarest = np.log1p((evidence.corpus_size - 0.5) / 1.5)
     total_idf = sum(match.idf for match in evidence.matches) / max(float(rarest), 1e-9)
     columns = (
-        coverage,
+        np.minimum(coverage / np.float32(max(1 - evidence.absent_stop_share, 1e-9)), 1),
         np.log1p(coverage * np.float32(total_idf)),
         np.maximum.reduce(names),
         np.full(len(rows), np.log1p(evidence.word_count)),

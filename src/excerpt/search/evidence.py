@@ -22,7 +22,7 @@ from excerpt.search.query import Query
 from excerpt.search.time_signal import find_query_periods, score_time
 from excerpt.settings import Settings
 from excerpt.text.periods import NamedPeriod
-from excerpt.text.words import QueryWord, fold, is_function_word, query_terms, terms_of
+from excerpt.text.words import QueryWord, fold, is_function_word, query_terms, select_stop_words, terms_of
 
 # --- highest rows -----------------------------------------------------------------------------------------------------
 # Selection of the rows with the highest values, which become candidates.
@@ -314,6 +314,7 @@ class Evidence:
     `has_exact_words` flags the rows that have all phrases and exact words (such as codes) of the query as typed; None
     if the query has none.
     `corpus_size`: the number of fragments in the vault; there are fewer rows if not all are loaded.
+    `absent_stop_share`: the share of the words' idf that belongs to stop words which the vault lacks.
     `periods`: the periods that the query names. `time`: how near each row's date is to them, 0 to 1; None if
     none is.
     """
@@ -330,8 +331,25 @@ class Evidence:
     is_match: Flags
     has_exact_words: Flags | None
     corpus_size: int
+    absent_stop_share: float
     periods: tuple[NamedPeriod, ...]
     time: Floats | None
+
+
+def _absent_stop_share(
+    words: Sequence[ExpandedWord], matches: Sequence[WordMatches], languages: Sequence[str]
+) -> float:
+    """Return the share of the idf of all words that belongs to stop words which no fragment has.
+
+    A word that the vault lacks counts as the rarest, but a missing "when" or "how" says nothing about a passage.
+    """
+    absent = {fold(word.surface) for word, match in zip(words, matches, strict=True) if not match.count}
+    if not absent:
+        return 0.0
+    stop_words = select_stop_words({fold(word.surface) for word in words}, ("en", *languages[:MAX_LANGUAGES]))
+    idf_by_word = [(fold(word.surface), match.idf) for word, match in zip(words, matches, strict=True)]
+    total = sum(idf for _, idf in idf_by_word)
+    return sum(idf for word, idf in idf_by_word if word in absent & stop_words) / total if total else 0.0
 
 
 def gather_evidence(query: Query, snapshot: Corpus, index: WordIndex, settings: Settings, today: date) -> Evidence:
@@ -369,6 +387,7 @@ def gather_evidence(query: Query, snapshot: Corpus, index: WordIndex, settings: 
         is_match=is_match,
         has_exact_words=_flag_rows_with_exact_words(query, snapshot, is_allowed),
         corpus_size=snapshot.lexical.corpus_size,
+        absent_stop_share=_absent_stop_share(words, matches, snapshot.languages),
         periods=periods,
         time=score_time(snapshot, periods),
     )
