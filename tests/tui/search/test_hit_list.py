@@ -200,6 +200,16 @@ async def show_result(pilot: Pilot[None], result: Result) -> HitList:
     return hit_list_of(pilot.app)
 
 
+async def test_the_pack_is_of_the_first_hits_in_the_list(
+    scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        packed: list[Result] = []
+        monkeypatch.setattr(pane_of(scripted).pack, "ask_pack", lambda result, _strategy: packed.append(result))
+        await show_result(pilot, dated_result())
+        assert [each.fragment.title for each in packed[-1].hits] == ["c", "e", "a", "b", "d"]
+
+
 async def test_days_are_lines_of_their_own_which_the_cursor_skips(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         rows = await show_result(pilot, dated_result())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -631,7 +632,10 @@ class SearchPane(Vertical):
     # --- the pack -----------------------------------------------------------------------------------------------------
 
     def _ask_pack(self) -> None:
-        self.pack.ask_pack(self.result, self.strategy)
+        """Request the pack of the marks, else of the first hits in the order of the list."""
+        result = self.result
+        listed = replace(result, hits=arrange_hits(result)) if result is not None and result.sort else result
+        self.pack.ask_pack(listed, self.strategy)
         self._show_earlier_count()
 
     def _apply_decision(self, is_changed: bool) -> None:
