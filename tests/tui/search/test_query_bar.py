@@ -12,7 +12,7 @@ from excerpt.kinds import Strategy
 from excerpt.search.saved_queries import change_saved, read_saved
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.search import query_controller
-from excerpt.tui.search.query_bar import QueryBar, QueryMenu, QueryStatus
+from excerpt.tui.search.query_bar import AnswerStatus, QueryBar, QueryMenu, QueryStatus
 from excerpt.tui.search.query_history import add_query, read_history
 from excerpt.tui.search.query_word import use_next_order
 from tests.tui.driver import (
@@ -268,6 +268,14 @@ async def test_a_long_query_leaves_the_status_its_room(scripted: ScriptedApp) ->
     async with scripted.run_test(size=(80, 24)) as pilot:
         await type_query(pilot, "sync " + "a question that is much longer than its field " * 2)
         assert drawn_lines(screen_of(scripted).query_one(QueryStatus))[0].strip().startswith("auto: hybrid · ")
+
+
+@pytest.mark.parametrize(("sort", "label"), [("", "newest first"), ("date", "oldest first"), ("-date", "newest first")])
+async def test_where_nothing_ranks_the_status_names_the_order(scripted: ScriptedApp, sort: str, label: str) -> None:
+    async with scripted.run_test(size=(80, 24)):
+        status = bar_of(scripted).status
+        status.answer = AnswerStatus(Strategy.AUTO, None, 4, sort=sort)
+        assert status.render().plain == f"{label} · 4 hits"
 
 
 def status_offset(app: ExcerptApp, text: str) -> tuple[int, int]:

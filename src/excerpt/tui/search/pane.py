@@ -521,6 +521,7 @@ class SearchPane(Vertical):
             result.confidence,
             is_lower_bound=not self._has_files,
             offers=list_offers(result),
+            sort=result.sort,
         )
         if not result.hits:
             notice.empty_state = no_hits_notice(result, self.progress, self._corrected_query)

@@ -191,7 +191,8 @@ class QueryMenu(RowList, can_focus=False):
 class AnswerStatus:
     """The status of the newest search shown.
 
-    `strategy` is the strategy that ranked the hits, or None for a query of filters alone, which is not ranked.
+    `strategy` is the strategy that ranked the hits, or None for a query of filters alone, which is not ranked; `sort`
+    is the value of its `sort:`.
     `match_count` is the number of matching fragments. A `confidence` of None is not shown. With `is_lower_bound` more
     fragments may match, because not all fragments of a store are examined. `offers` are the names of actions that may
     help with these hits: keys of `OFFERS`.
@@ -203,6 +204,7 @@ class AnswerStatus:
     confidence: Confidence | None = None
     is_lower_bound: bool = False
     offers: tuple[str, ...] = ()
+    sort: str = ""
 
 
 _STATUS_CELLS = 48
@@ -303,7 +305,7 @@ class QueryStatus(Widget):
         """Return what ranks the hits: `auto: hybrid`, or `semantic` if that was chosen and found something."""
         answer, label = self.answer, str(self.strategy)
         if answer is not None:
-            label = str(answer.strategy or "newest first")
+            label = str(answer.strategy or ("oldest first" if answer.sort == "date" else "newest first"))
             if answer.strategy not in (None, answer.requested_strategy):
                 label = f"{answer.requested_strategy}: {answer.strategy}"
         return _clickable(label, "strategy")
