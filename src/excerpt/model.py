@@ -299,6 +299,12 @@ class Result:
     periods: tuple[QueryPeriod, ...] = ()
     sort: str = ""
 
+    @property
+    def best_first(self) -> tuple[Hit, ...]:
+        """The hits in order of score, also where the query orders them by date."""
+        is_by_date = self.sort and self.confidence is not None
+        return tuple(sorted(self.hits, key=lambda hit: -hit.score)) if is_by_date else self.hits
+
     def __repr__(self) -> str:
         return f"Result({self.query!r}, hits {len(self.hits)}, {self.confidence or 'not ranked'})"
 

@@ -91,6 +91,12 @@ def test_without_a_period_there_is_no_signal(engine: Engine, query: str) -> None
     assert (result.periods, time_values(result)) == ((), {})
 
 
+def test_an_ignored_period_raises_no_note_and_its_words_still_count(engine: Engine) -> None:
+    ignored = engine.search(r"lease \in May 2024")
+    assert (ignored.periods, time_values(ignored)) == ((), {})
+    assert found(engine.search(r"\March 2025"))[0] == "Meetings/Office.md:3"
+
+
 def test_a_period_without_a_dated_note_changes_nothing(tmp_path: Path) -> None:
     snapshot = open_vault(tmp_path, {"A.md": LEASE, "B.md": "A lease of life.\n"})
     result = Engine(snapshot, Settings(), today=lambda: TODAY).search("lease in May 2024")
@@ -110,6 +116,18 @@ def test_the_confidence_of_a_hit_does_not_look_at_its_date(library: Snapshot) ->
 def test_a_result_names_its_periods_and_the_filter_for_each(engine: Engine) -> None:
     periods = [(one.text, one.first, one.last, one.filter) for one in engine.search("lease since May 2024").periods]
     assert periods == [("since May 2024", "2024-05-01", None, "date:>=2024-05-01")]
+
+
+def test_best_first_is_the_order_of_the_scores_whatever_the_order_of_the_hits(engine: Engine) -> None:
+    result = engine.search("landlord lease office sort:date")
+    scores = [hit.score for hit in result.best_first]
+    assert scores == sorted(scores, reverse=True)
+    assert [hit.score for hit in result.hits] != scores
+
+
+def test_best_first_is_the_order_by_date_where_nothing_is_ranked(engine: Engine) -> None:
+    result = engine.search("date:2024 sort:-date")
+    assert result.best_first == result.hits
 
 
 def test_why_names_the_time(engine: Engine) -> None:

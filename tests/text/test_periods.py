@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from excerpt.text.dates import parse_period
-from excerpt.text.periods import MAX_TEXT_CHARS, find_periods
+from excerpt.text.periods import MAX_TEXT_CHARS, find_periods, remove_plain_marks
 
 TODAY = date(2025, 3, 14)  # a Friday
 
@@ -151,6 +151,22 @@ TRAPS = {
 def test_nothing_else_is_a_period(text: str) -> None:
     assert named(text) == []
     assert named(text.capitalize()) == []
+
+
+@pytest.mark.parametrize(
+    "text", [r"the lease \last week", r"\3 March 2025", r"plans \from May 2024 to July 2024", r"决定\去年"]
+)
+def test_after_a_backslash_a_period_is_plain_words(text: str) -> None:
+    assert named(text) == []
+    assert remove_plain_marks(text, TODAY) == text.replace("\\", "")
+
+
+def test_a_backslash_before_a_period_leaves_the_others() -> None:
+    assert named(r"\last week or in May 2024") == [("in May 2024", "2024-05")]
+
+
+def test_a_backslash_before_other_words_stays() -> None:
+    assert remove_plain_marks(r"\alpha in May 2024", TODAY) == r"\alpha in May 2024"
 
 
 def test_a_pasted_text_names_none() -> None:

@@ -11,6 +11,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import partial
 from pathlib import Path
 from queue import Queue
@@ -36,8 +37,9 @@ from excerpt.search.engine import Engine
 from excerpt.search.explain_note import Absence, AbsenceKind, NoteExplanation
 from excerpt.search.interpretation import QueryInterpretation, QueryWarning
 from excerpt.search.news import QueryNews
-from excerpt.search.query import find_conditions, find_unpaired_quotation_mark
+from excerpt.search.query import blank_conditions, find_conditions, find_unpaired_quotation_mark
 from excerpt.settings import Paths, Settings
+from excerpt.text.periods import find_periods
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.main_screen import MainScreen
@@ -369,7 +371,8 @@ class ScriptedEngine(EngineWorker):
             case AskInterpretation(query=query, is_thorough=is_thorough):
                 at = find_unpaired_quotation_mark(query) if is_thorough else -1
                 warnings = (QueryWarning(at, at + 1, "a quotation mark is not closed"),) if at >= 0 else ()
-                return QueryInterpretation(find_conditions(query), warnings)
+                periods = find_periods(blank_conditions(query), date.today())
+                return QueryInterpretation(find_conditions(query), warnings, periods)
             case AskCompletions(operator=operator, value=value):
                 tags = [tag for tag in TAGS if operator in ("#", "tag") and tag.startswith(value)]
                 mark = "#" if operator == "#" else "tag:"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
 
@@ -21,7 +21,7 @@ from excerpt.search.proximity import find_word_sequence
 from excerpt.search.query import Query
 from excerpt.search.time_signal import find_query_periods, score_time
 from excerpt.settings import Settings
-from excerpt.text.periods import NamedPeriod
+from excerpt.text.periods import NamedPeriod, remove_plain_marks
 from excerpt.text.words import QueryWord, fold, is_function_word, query_terms, select_stop_words, terms_of
 
 # --- highest rows -----------------------------------------------------------------------------------------------------
@@ -357,6 +357,8 @@ def gather_evidence(query: Query, snapshot: Corpus, index: WordIndex, settings: 
 
     Its relative dates, such as `7d`, count from `today`.
     """
+    periods = find_query_periods(query, today)
+    query = replace(query, words=remove_plain_marks(query.words, today))
     query_words = analyze_text(query.words, snapshot)
     words = index.expand(query_words, open_word=query.open_word, fuzzy_threshold=settings.search.fuzzy_threshold)
     shares = _language_weights(words, snapshot)
@@ -365,7 +367,6 @@ def gather_evidence(query: Query, snapshot: Corpus, index: WordIndex, settings: 
     meaning_factor = 1.0 if settings.embedding.multilingual else compute_meaning_factor(query.words, snapshot.languages)
     named_rows = _find_named_rows(query.words, snapshot) if query_words else NO_ROWS
     is_allowed = filters.flag_allowed_rows(query, snapshot, lambda text: analyze_text(text, snapshot), today)
-    periods = find_query_periods(query, today)
     scores = WordScores(matches, snapshot.lexical.doc_count, is_allowed, snapshot.is_note_row)
     is_match = scores.flag_matching_rows()
     is_match[named_rows] = True

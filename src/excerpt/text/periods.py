@@ -17,6 +17,8 @@ from functools import lru_cache
 from excerpt.text.dates import MONTHS, Period, month_end, parse_period
 from excerpt.text.words import WIDE_CHARACTERS, is_function_word
 
+PLAIN_MARK = "\\"
+"""Before a period it makes its words plain words: `\\last week`."""
 MAX_TEXT_CHARS = 500
 """Length of the longest text in which periods are looked for: a longer one was pasted, not asked."""
 
@@ -54,9 +56,26 @@ class NamedPeriod:
         return f"{first}" if first == last else f"{first}..{last}"
 
 
-@lru_cache(maxsize=1_000)
 def find_periods(text: str, today: date) -> tuple[NamedPeriod, ...]:
-    """Return the periods that `text` names on the day `today`, in order. They do not overlap."""
+    """Return the periods that `text` names on the day `today`, in order, without those after a PLAIN_MARK."""
+    return tuple(found for found in _find_all_periods(text, today) if not _is_plain(text, found))
+
+
+def remove_plain_marks(text: str, today: date) -> str:
+    """Return `text` without the PLAIN_MARK before each period."""
+    for found in reversed(_find_all_periods(text, today)):
+        if _is_plain(text, found):
+            text = f"{text[: found.start - 1]}{text[found.start :]}"
+    return text
+
+
+def _is_plain(text: str, found: NamedPeriod) -> bool:
+    return text[: found.start].endswith(PLAIN_MARK)
+
+
+@lru_cache(maxsize=1_000)
+def _find_all_periods(text: str, today: date) -> tuple[NamedPeriod, ...]:
+    """Return the periods in `text`, in order. They do not overlap."""
     plain = _plain(text) if len(text) <= MAX_TEXT_CHARS else ""
     if not _has_time_word(plain):
         return ()

@@ -236,6 +236,9 @@ HIT_KEYS: Sequence[KeyBinding] = with_priority(
 
 QUERY_KEYS: Sequence[KeyBinding] = with_priority(
     KeyBinding("complete", "ctrl+space,ctrl+@", "complete", "complete", "Complete the word"),
+    KeyBinding("sort", "d", "sort", "by date", "Sort by date: newest, oldest or best first"),
+    KeyBinding("filter-time", "", "filter_time", "time", "Time: only notes of the time in the query (date:…)"),
+    KeyBinding("ignore-time", "", "ignore_time", "no time", "Time: ignore the time in the query, its words stay words"),
     KeyBinding(
         "suggest",
         "",

@@ -102,7 +102,7 @@ async def test_the_tokens_of_the_rows_add_up_to_those_of_bar_and_copy(app: Excer
         await press(pilot, "ctrl+y")
         await until(pilot, lambda: bool(app._notifications), "the toast")
         (toast,) = app._notifications
-        assert toast.message.startswith(f"Pack of {len(packs_of(app))} passages: {whole:,} tokens, ")
+        assert toast.message.startswith(f"{len(packs_of(app))} passages: {whole:,} tokens, ")
 
 
 async def test_a_marked_passage_says_so(app: ExcerptApp) -> None:

@@ -20,6 +20,7 @@ from excerpt.tui.common.split import Split
 from excerpt.tui.questions import AskSearch
 from excerpt.tui.search.hit_list import (
     HitList,
+    arrange_hits,
     distinguishing_folders,
     find_successor,
     make_rows,
@@ -116,6 +117,54 @@ def test_stop_words_are_those_of_the_notes_language_too() -> None:
     assert matched_stop_words("die Geräte", [matching(text, "die", "Geräte")]) == {"die"}
 
 
+# --- hits in order of date --------------------------------------------------------------------------------------------
+
+
+def dated_result() -> Result:
+    """Return a result in order of date, newest first, whose best hits are c, e, a and then d, b."""
+    days = {"a": "2026-03-02", "b": "2026-03-02", "c": "2026-03-01", "d": "2025-12-31", "e": ""}
+    scores = {"c": 0.9, "e": 0.8, "a": 0.7, "d": 0.4, "b": 0.2}
+    hits = tuple(replace(hit(f"{name}.md", score=scores[name]), date=day) for name, day in days.items())
+    made = Result("sort:-date x", Strategy.AUTO, Strategy.AUTO, hits, 5, 1.0, 1)
+    return replace(made, confidence=Confidence.LIKELY, sort="-date")
+
+
+def test_the_three_best_stand_above_the_days_at_their_ranks() -> None:
+    result = dated_result()
+    rows = make_rows(arrange_hits(result), result.best_first)
+    assert [(row.heading, row.rank, row.hit.fragment.title) for row in rows] == [
+        *(("best", 1, "c"), ("", 2, "e"), ("", 3, "a")),
+        ("2026-03-02 Monday", 5, "b"),
+        ("2025-12-31 Wednesday", 4, "d"),
+    ]
+
+
+def test_hits_that_are_not_ranked_stand_below_their_days_alone() -> None:
+    result = dated_result()
+    unranked = tuple(replace(each, confidence=None) for each in result.hits)
+    result = replace(result, hits=unranked, confidence=None)
+    rows = make_rows(arrange_hits(result), result.best_first)
+    assert [(row.heading, row.rank) for row in rows] == [
+        *(("2026-03-02 Monday", 1), ("", 2)),
+        *(("2026-03-01 Sunday", 3), ("2025-12-31 Wednesday", 4), ("no date", 5)),
+    ]
+
+
+def test_a_memory_stands_below_the_heading_of_the_hit_above_it() -> None:
+    result = dated_result()
+    first, *others = arrange_hits(result)
+    rows = make_rows([first, memory(), *others], result.best_first)
+    assert [(row.heading, row.rank) for row in rows[:3]] == [("best", 1), ("", 0), ("", 2)]
+
+
+def test_below_a_heading_a_row_names_its_note() -> None:
+    result = dated_result()
+    hits = tuple(replace(each, fragment=replace(each.fragment, path="a.md")) for each in result.hits)
+    result = replace(result, hits=hits)
+    rows = make_rows(arrange_hits(result), result.best_first)
+    assert [row.repeats_note for row in rows] == [False, True, True, False, False]
+
+
 # --- the selection when the vault has changed and the query is repeated -----------------------------------------------
 
 
@@ -139,11 +188,59 @@ def test_where_its_note_is_gone_nothing_is_followed() -> None:
 
 async def show(pilot: Pilot[None], hits: Sequence[Hit], matched: int = 0) -> HitList:
     """Show these hits as the result of a query."""
+    result = Result("x", Strategy.AUTO, Strategy.AUTO, tuple(hits), max(matched, len(hits)), 1.0, 1)
+    return await show_result(pilot, result)
+
+
+async def show_result(pilot: Pilot[None], result: Result) -> HitList:
     await pilot.press("s")
     await pilot.pause()
-    pane_of(pilot.app).result = Result("x", Strategy.AUTO, Strategy.AUTO, tuple(hits), max(matched, len(hits)), 1.0, 1)
+    pane_of(pilot.app).result = result
     await pilot.pause()
     return hit_list_of(pilot.app)
+
+
+async def test_the_pack_is_of_the_first_hits_in_the_list(
+    scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        packed: list[Result] = []
+        monkeypatch.setattr(pane_of(scripted).pack, "ask_pack", lambda result, _strategy: packed.append(result))
+        await show_result(pilot, dated_result())
+        assert [each.fragment.title for each in packed[-1].hits] == ["c", "e", "a", "b", "d"]
+
+
+async def test_days_are_lines_of_their_own_which_the_cursor_skips(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        rows = await show_result(pilot, dated_result())
+        assert [line.split()[:3] for line in drawn_lines(rows)[:4]] == [
+            ["best"],
+            *(["▌", "1", "c"], ["2", "e", "›"], ["3", "a", "›"]),
+        ]
+        await pilot.press("down", "down", "down")
+        assert rows.selected is not None
+        assert rows.selected.fragment.title == "b"
+        assert [line.split()[:3] for line in drawn_lines(rows)[4:6]] == [["2026-03-02", "Monday"], ["▌", "5", "b"]]
+
+
+@pytest.mark.parametrize(("size", "lines"), [((80, 24), [0, 2, 3, 4, 6, 8]), ((80, 40), [0, 3, 5, 7, 10, 13])])
+async def test_a_day_makes_its_first_row_a_line_higher(
+    scripted: ScriptedApp, size: tuple[int, int], lines: list[int]
+) -> None:
+    async with scripted.run_test(size=size) as pilot:
+        rows = await show_result(pilot, dated_result())
+        assert [rows.first_line_of(row) for row in range(6)] == lines
+        assert [rows.row_at_line(line) for line in lines] == [0, 1, 2, 3, 4, 5]
+        assert rows.row_at_line(lines[3] - 1) == 2
+
+
+async def test_a_click_on_a_day_selects_and_marks_nothing(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        rows = await show_result(pilot, dated_result())
+        await pilot.click(HitList, offset=(2, 4))
+        assert (rows.cursor, rows.marked_ids) == (0, frozenset())
+        await pilot.click(HitList, offset=(12, 5))
+        assert rows.cursor == 3
 
 
 async def test_a_row_has_rank_sign_names_score_tokens_and_age(scripted: ScriptedApp) -> None:

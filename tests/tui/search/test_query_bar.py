@@ -12,8 +12,9 @@ from excerpt.kinds import Strategy
 from excerpt.search.saved_queries import change_saved, read_saved
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.search import query_controller
-from excerpt.tui.search.query_bar import QueryBar, QueryMenu, QueryStatus
+from excerpt.tui.search.query_bar import AnswerStatus, QueryBar, QueryMenu, QueryStatus
 from excerpt.tui.search.query_history import add_query, read_history
+from excerpt.tui.search.query_word import use_next_order
 from tests.tui.driver import (
     ScriptedApp,
     ScriptedEngine,
@@ -144,6 +145,97 @@ async def test_a_filter_goes_as_a_whole_by_ctrl_w_and_the_last_one_by_backspace_
         assert bar_of(scripted).field.value == "merge "
 
 
+# --- periods ----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_period_is_a_chip_of_another_colour_than_a_filter(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(120, 24)) as pilot:
+        await type_text(pilot, "tag:howto merge in May 2025 ")
+        assert drawn(scripted) == "tag:howto✕merge in May 2025✕"
+        strip = bar_of(scripted).field.render_line(0)
+        colours = [strip.crop(at, at + 1)._segments[0].style for at in (0, 10, 16)]
+        assert all(colours)
+        tag, word, period = [style and (style.color, style.bgcolor) for style in colours]
+        assert tag and word and period
+        assert tag[1] == period[1] != word[1]
+        assert tag[0] != period[0]
+
+
+async def test_a_click_on_the_cross_of_a_period_makes_its_words_plain(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(100, 24)) as pilot:
+        await type_text(pilot, "merge in May 2025 ")
+        await pilot.click("#query", offset=(17, 0))
+        await settle(pilot)
+        assert bar_of(scripted).field.value == r"merge \in May 2025 "
+        assert not bar_of(scripted).field.chips
+
+
+async def test_ctrl_w_deletes_a_word_of_a_period_and_not_the_period(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await type_text(pilot, "merge in May 2025")
+        await pilot.press("ctrl+w")
+        assert bar_of(scripted).field.value == "merge in May "
+
+
+async def test_completion_at_a_period_offers_its_filter_and_to_ignore_it(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await type_text(pilot, "merge in May 2025")
+        await pilot.press("ctrl+@")
+        choices = bar_of(scripted).menu.choices
+        assert [(choice.query, choice.detail) for choice in choices] == [
+            ("merge date:2025-05 ", "date:2025-05"),
+            (r"merge \in May 2025", r"\in May 2025"),
+        ]
+        await pilot.press("tab")
+        assert bar_of(scripted).field.value == "merge date:2025-05 "
+
+
+async def test_a_command_puts_the_filter_in_place_of_the_first_period(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await type_text(pilot, "what changed in May 2025 about merging?")
+        pane_of(scripted).action_filter_time()
+        assert bar_of(scripted).field.value == "what changed date:2025-05 about merging?"
+
+
+async def test_a_command_ignores_the_first_period(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await type_text(pilot, "what changed in May 2025 about merging?")
+        pane_of(scripted).action_ignore_time()
+        assert bar_of(scripted).field.value == r"what changed \in May 2025 about merging?"
+
+
+async def test_commands_for_a_period_say_when_there_is_none(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await type_text(pilot, "merge")
+        for action in ("filter_time", "ignore_time"):
+            assert pane_of(scripted).disabled_reason(action, ()) == "The query names no time, such as “last week”."
+
+
+# --- order ------------------------------------------------------------------------------------------------------------
+
+
+async def test_d_in_the_list_goes_through_the_orders(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await type_query(pilot, "merge tag:howto ")
+        await press(pilot, "escape")
+        queries = []
+        for _ in range(3):
+            await press(pilot, "d")
+            await settle(pilot)
+            queries.append(bar_of(scripted).text)
+        assert queries == ["sort:-date merge tag:howto ", "sort:date merge tag:howto ", "merge tag:howto "]
+        assert notices_of(scripted)[-1] == "Sorted: best first."
+
+
+async def test_an_order_in_all_alternatives_is_one_order() -> None:
+    query, order = use_next_order("a sort:-date | b")
+    assert (query, order) == ("sort:date a | sort:date b", "oldest first")
+
+
+async def test_without_words_the_order_lists_all_notes() -> None:
+    assert use_next_order("") == ("sort:-date ", "newest first")
+
+
 async def test_control_characters_in_a_query_are_shown_and_not_sent(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         bar_of(scripted).set_query("a\x1b[31m\u202eb tag:x ")
@@ -176,6 +268,14 @@ async def test_a_long_query_leaves_the_status_its_room(scripted: ScriptedApp) ->
     async with scripted.run_test(size=(80, 24)) as pilot:
         await type_query(pilot, "sync " + "a question that is much longer than its field " * 2)
         assert drawn_lines(screen_of(scripted).query_one(QueryStatus))[0].strip().startswith("auto: hybrid · ")
+
+
+@pytest.mark.parametrize(("sort", "label"), [("", "newest first"), ("date", "oldest first"), ("-date", "newest first")])
+async def test_where_nothing_ranks_the_status_names_the_order(scripted: ScriptedApp, sort: str, label: str) -> None:
+    async with scripted.run_test(size=(80, 24)):
+        status = bar_of(scripted).status
+        status.answer = AnswerStatus(Strategy.AUTO, None, 4, sort=sort)
+        assert status.render().plain == f"{label} · 4 hits"
 
 
 def status_offset(app: ExcerptApp, text: str) -> tuple[int, int]:

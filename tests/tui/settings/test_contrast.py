@@ -122,13 +122,17 @@ async def show_everything(pilot: Pilot[None], looker: Looker) -> None:
 
 
 async def look_at_query(pilot: Pilot[None], looker: Looker) -> None:
-    """Show a chip, a warning and the menu."""
+    """Show the chips of a filter and of a period, a warning and the menu."""
     bar = pilot.app.screen.query_one(QueryBar)
     query = bar.field.value
-    bar.set_query("tag:sync conflict")
+    bar.set_query("tag:sync conflict in 2024")
     await pilot.press("unbound-suggest")
     await until(pilot, lambda: bar.menu.is_open, "the menu")
-    bar.field.query_spans = (QuerySpan(0, 8, "tag:sync"), QuerySpan(9, 17, "conflict", is_warning=True))
+    bar.field.query_spans = (
+        QuerySpan(0, 8, "tag:sync"),
+        QuerySpan(9, 17, "conflict", is_warning=True),
+        QuerySpan(18, 25, "in 2024", filter="date:2024"),
+    )
     bar.query_one(QueryStatus).warning = "doubted"
     await pilot.pause()
     looker.look()

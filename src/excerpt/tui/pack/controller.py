@@ -590,7 +590,7 @@ class PackController:
         packs = packed.result.packs
         return CopyRequested(
             text=packed.text,
-            what=f"Pack of {format_count(len(packs), 'passage')}",
+            what=format_count(len(packs), "passage"),
             tokens=packed.tokens,
             used=used if self._is_built_from_marks else (),
             pack=packed.result,

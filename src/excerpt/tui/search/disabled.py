@@ -25,16 +25,17 @@ class SelectedRowKind(Enum):
 class SearchState:
     """The state of the Search tab that decides which actions are enabled.
 
-    `has_query`: the query is not empty. `has_result`: a result is shown. `is_side_visible`: the side panel is visible.
-    `is_on_name`: the side panel has the focus, and the name of a note is selected there instead of a passage.
-    `row_kind`: kind of the hit that keys apply to. `has_marks`: a fragment is marked for the pack. `has_pack`: there is
-    a pack to copy, or one is being built. `can_undo` and `can_redo`: a choice for the pack can be undone or redone.
-    `has_earlier_marks`: there are marks of fragments that are not listed. `has_no_answer`: the pack is empty because
-    no hit is likely to answer. `is_in_panel`: the pack panel has the focus and has rows. `is_on_start_row`: the start
-    list has the focus.
+    `has_query`: the query is not empty. `has_period`: the query names a period. `has_result`: a result is shown.
+    `is_side_visible`: the side panel is visible. `is_on_name`: the side panel has the focus, and the name of a note is
+    selected there instead of a passage. `row_kind`: kind of the hit that keys apply to. `has_marks`: a fragment is
+    marked for the pack. `has_pack`: there is a pack to copy, or one is being built. `can_undo` and `can_redo`: a choice
+    for the pack can be undone or redone. `has_earlier_marks`: there are marks of fragments that are not listed.
+    `has_no_answer`: the pack is empty because no hit is likely to answer. `is_in_panel`: the pack panel has the focus
+    and has rows. `is_on_start_row`: the start list has the focus.
     """
 
     has_query: bool = False
+    has_period: bool = False
     has_result: bool = False
     is_side_visible: bool = False
     is_on_name: bool = False
@@ -82,6 +83,8 @@ def search_disabled_reason(action: str, state: SearchState, parameters: tuple[ob
     is_enabled, reason = {
         "scroll_view": (state.is_side_visible, "The side panel is hidden: there is nothing to scroll."),
         "compare": (state.has_result, "Type a query first, to compare strategies by their hits."),
+        "filter_time": (state.has_period, "The query names no time, such as “last week”."),
+        "ignore_time": (state.has_period, "The query names no time, such as “last week”."),
         "add_to_gold": (state.has_query, "Type a query first: the question that the passage answers."),
         "why_not": (state.has_result, "Type a query first, to compare a note with its hits."),
         "copy_pack": (state.has_pack, empty_pack_reason("copy", has_no_answer=state.has_no_answer)),

@@ -1,12 +1,13 @@
-"""The ranked list of hits, best first, with memories among the hits."""
+"""The ranked list of hits, with memories among them: best first, or the three best before days in order of date."""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from itertools import takewhile
+from itertools import accumulate, takewhile
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.style import Style
@@ -31,7 +32,7 @@ from excerpt.tui.common.strips import StyledPart, fit, horizontal_bar, line, par
 from excerpt.tui.memory.controller import is_memory
 
 if TYPE_CHECKING:
-    from excerpt.model import Fragment, Hit, Span
+    from excerpt.model import Fragment, Hit, Result, Span
 
 _INDENT = 6
 """Cells before the title: the bar of the selected row, the rank and a sign."""
@@ -39,6 +40,8 @@ _SAME_NOTE_INDENT = 2
 """Extra indent, in cells, of the headings of a row that leaves out the title of its note."""
 _MIN_CELLS_FOR_FACTS = 56
 """Minimum width in cells of a row that shows the folder and age of its note, and the tokens of its fragment."""
+_BEST_COUNT = 3
+"""Number of hits that stand above those in order of date."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,26 +49,49 @@ class HitRow:
     """A row of the list: a hit with its rank, from 1; a memory has rank 0.
 
     `repeats_note`: the row above is of the same note. `folder` distinguishes the note from other listed notes of the
-    same title; "" if there are none.
+    same title; "" if there are none. `heading` is the line above the row, such as its day; "" for none.
     """
 
     hit: Hit
     rank: int
     repeats_note: bool = False
     folder: str = ""
+    heading: str = ""
 
 
-def make_rows(hits: Sequence[Hit]) -> tuple[HitRow, ...]:
-    """Return hits and memories as rows, in their order; the hits are counted as ranks."""
+def arrange_hits(result: Result) -> tuple[Hit, ...]:
+    """Return the hits of a result in the order of the list: with `sort:` the three best come first, then the others."""
+    best = [hit for hit in result.best_first[:_BEST_COUNT] if hit.confidence is not None] if result.sort else []
+    best_ids = {hit.fragment.id for hit in best}
+    return (*best, *(hit for hit in result.hits if hit.fragment.id not in best_ids))
+
+
+def make_rows(hits: Sequence[Hit], best_first: Sequence[Hit] | None = None) -> tuple[HitRow, ...]:
+    """Return hits and memories as rows, in their order, with the ranks of the hits.
+
+    For a list in order of date, `best_first` are its hits in order of rank; their rows have the days as headings. None
+    if the hits are in order of rank.
+    """
     folders = distinguishing_folders(hits)
+    by_rank = [hit for hit in hits if not is_memory(hit)] if best_first is None else best_first
+    ranks = {hit.fragment.id: rank for rank, hit in enumerate(by_rank, 1)}
     rows: list[HitRow] = []
-    rank, path_above = 0, ""
+    path_above = heading_above = ""
     for hit in hits:
-        path, memory = hit.fragment.path, is_memory(hit)
-        rank += not memory
-        rows.append(HitRow(hit, 0 if memory else rank, path == path_above, folders.get(path, "")))
-        path_above = path
+        path, rank = hit.fragment.path, ranks.get(hit.fragment.id, 0)
+        heading = _format_heading(hit, rank) if best_first is not None and rank else heading_above
+        starts_group = heading != heading_above
+        repeats_note = path == path_above and not starts_group
+        rows.append(HitRow(hit, rank, repeats_note, folders.get(path, ""), heading if starts_group else ""))
+        path_above, heading_above = path, heading
     return tuple(rows)
+
+
+def _format_heading(hit: Hit, rank: int) -> str:
+    """Return the heading of a hit in a list in order of date: its day, if it is not one of the best."""
+    if rank <= _BEST_COUNT and hit.confidence is not None:
+        return "best"
+    return f"{hit.date} {date.fromisoformat(hit.date):%A}" if hit.date else "no date"
 
 
 def distinguishing_folders(hits: Sequence[Hit]) -> Mapping[str, str]:
@@ -130,7 +156,7 @@ def find_successor(selected: Hit, hits: Sequence[Hit]) -> Hit | None:
 
 
 class HitList(RowList):
-    """The list of hits, best first, with memories among the hits."""
+    """The list of hits, best first or by day, with memories among the hits."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with the list focused")
 
@@ -142,6 +168,7 @@ class HitList(RowList):
         "hit--heading",
         "hit--score",
         "hit--memory",
+        "hit--day",
     }
 
     DEFAULT_CSS = """
@@ -153,6 +180,7 @@ class HitList(RowList):
         & > .hit--packed { color: $secondary; }
         & > .hit--score { color: $primary; }
         & > .hit--memory { color: $accent; }
+        & > .hit--day { color: $text-soft; text-style: bold; }
     }
     """
 
@@ -175,6 +203,8 @@ class HitList(RowList):
         super().__init__(id=id, classes=classes)
         self.hits: tuple[Hit, ...] = ()
         self.rows: tuple[HitRow, ...] = ()
+        self._headings_before: tuple[int, ...] = (0,)
+        """Number of headings above each row; the last is that of all headings."""
         self._top_score = 0.0
         """Score of the best hit; 0 if nothing is ranked, as for a query of filters alone."""
         self._has_dates = False
@@ -191,22 +221,31 @@ class HitList(RowList):
     def row_height(self) -> int:
         return 2 if self.has_snippets else 1
 
+    def first_line_of(self, row: int) -> int:
+        return row * self.row_height + self._headings_before[min(row, self.row_count)]
+
+    def row_at_line(self, line: int) -> int:
+        return bisect_right(range(1, self.row_count + 1), line, key=self.first_line_of)
+
     @property
     def selected(self) -> Hit | None:
         return self.rows[self.cursor].hit if self.rows else None
 
     # --- rows ---------------------------------------------------------------------------------------------------------
 
-    def show(self, hits: tuple[Hit, ...], query: str, *, is_repeat: bool) -> None:
+    def show(
+        self, hits: tuple[Hit, ...], query: str, *, is_repeat: bool, best_first: Sequence[Hit] | None = None
+    ) -> None:
         """List the hits of `query`. `is_repeat` says that the hits shown before answered the same query.
 
+        `best_first` are the hits in order of rank for a list in order of date, as in `make_rows`.
         If so, a hit that the user selected stays selected, at the same place on the screen. If that hit is gone, the
         nearest fragment of its note is selected, else the same row. In all other cases the best hit is selected.
         """
         self._has_user_moved = self._has_user_moved and is_repeat
         self._stop_words = matched_stop_words(query, hits)
         selected = self.selected
-        self.hits, rows = hits, make_rows(hits)
+        self.hits, rows = hits, make_rows(hits, best_first)
         if selected is not None and self._has_user_moved:
             successor = find_successor(selected, hits)
             self._list_rows(rows, next((at for at, hit in enumerate(hits) if hit is successor), self.cursor))
@@ -225,6 +264,7 @@ class HitList(RowList):
                 1 for _ in takewhile(lambda pair: _is_drawn_alike(*pair), zip(self.rows, rows, strict=False))
             )
         self.rows, self._top_score, self._has_dates = rows, top_score, has_dates
+        self._headings_before = tuple(accumulate((bool(row.heading) for row in rows), initial=0))
         self.redraw_rows(cursor, unchanged)
         if self._has_user_moved and self.first_line_of(self.cursor) - self.scroll_offset.y != in_view:
             self.scroll_to(y=self.first_line_of(self.cursor) - in_view, animate=False, force=True)
@@ -258,6 +298,11 @@ class HitList(RowList):
 
     def on_click(self, event: events.Click) -> None:
         """Select the clicked row. A click on the mark also toggles the mark, a double click opens the editor."""
+        clicked = event.y + self.scroll_offset.y
+        row = self.row_at_line(clicked)
+        if row < self.row_count and self.rows[row].heading and clicked == self.first_line_of(row):
+            event.prevent_default()  # Textual calls the method of the base class too
+            return
         super().on_click(event)
         if event.x < _INDENT and self.row_count:
             self.post_message(self.MarkClicked())
@@ -274,13 +319,15 @@ class HitList(RowList):
         left = [bar, *self._draw_rank(hit_row)]
         room = width - total_cells(left) - total_cells(right) - 1
         left += self._draw_names(hit_row, room, has_folder=width >= _MIN_CELLS_FOR_FACTS)
-        first = line(left, right, width, base)
+        lines = [line(left, right, width, base)]
+        if hit_row.heading:
+            lines.insert(0, line([(f" {hit_row.heading}", self.style_of("hit--day"))], (), width, self.base_style))
         if not self.has_snippets:
-            return (first,)
+            return lines
         text, matches = _cut_snippet(hit, self._spans_to_highlight(hit.fragment.text, hit.spans), width - _INDENT)
         second: list[StyledPart] = [bar, (" " * (_INDENT - 1), Style.null())]
         second.extend(parts_with_matches(text, matches, self.style_of("hit--heading"), self.style_of("row--match")))
-        return first, line(second, (), width, base)
+        return [*lines, line(second, (), width, base)]
 
     def _draw_rank(self, row: HitRow) -> list[StyledPart]:
         """Return the rank (for a memory its sign), then the sign for marked, in the pack, or source of a memory."""
@@ -339,7 +386,7 @@ class HitList(RowList):
 
 def _is_drawn_alike(old: HitRow, new: HitRow) -> bool:
     """Return whether two rows look the same; hits are compared by identity, because their texts are long."""
-    return old.hit is new.hit and (old.rank, old.repeats_note, old.folder) == (new.rank, new.repeats_note, new.folder)
+    return old.hit is new.hit and old == new
 
 
 def _format_age(created: date | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -41,7 +42,7 @@ from excerpt.tui.messages import (
 from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.pack.controller import PackController, mark_hit, next_budget
 from excerpt.tui.search.disabled import SearchState, SelectedRowKind, empty_pack_reason, search_disabled_reason
-from excerpt.tui.search.hit_list import HitList
+from excerpt.tui.search.hit_list import HitList, arrange_hits
 from excerpt.tui.search.notices import answer_warning, is_unanswered, list_offers, list_title, no_hits_notice
 from excerpt.tui.search.query_bar import AnswerStatus, QueryBar, QueryMenu, QueryStatus
 from excerpt.tui.search.query_history import QueryStore
@@ -520,6 +521,7 @@ class SearchPane(Vertical):
             result.confidence,
             is_lower_bound=not self._has_files,
             offers=list_offers(result),
+            sort=result.sort,
         )
         if not result.hits:
             notice.empty_state = no_hits_notice(result, self.progress, self._corrected_query)
@@ -556,12 +558,19 @@ class SearchPane(Vertical):
     def _result_hits(self) -> Sequence[Hit]:
         return self.result.hits if self.result is not None else ()
 
+    @property
+    def _best_hits(self) -> Sequence[Hit]:
+        """The hits in order of rank."""
+        return self.result.best_first if self.result is not None else ()
+
     def _show_rows(self, *, is_repeat: bool) -> None:
         """List the hits, with memories among them; `is_repeat` says that the same query was answered again."""
         if self.result is None:
             self.memories.clear_hits()
-        hits = self.memories.merge_rows(self._result_hits)
-        self._hits.show(hits, self._answered_query, is_repeat=is_repeat)
+        result = self.result
+        hits = self.memories.merge_rows(arrange_hits(result) if result is not None else ())
+        best_first = result.best_first if result is not None and result.sort else None
+        self._hits.show(hits, self._answered_query, is_repeat=is_repeat, best_first=best_first)
 
     # --- the selection ------------------------------------------------------------------------------------------------
 
@@ -624,7 +633,10 @@ class SearchPane(Vertical):
     # --- the pack -----------------------------------------------------------------------------------------------------
 
     def _ask_pack(self) -> None:
-        self.pack.ask_pack(self.result, self.strategy)
+        """Request the pack of the marks, else of the first hits in the order of the list."""
+        result = self.result
+        listed = replace(result, hits=arrange_hits(result)) if result is not None and result.sort else result
+        self.pack.ask_pack(listed, self.strategy)
         self._show_earlier_count()
 
     def _apply_decision(self, is_changed: bool) -> None:
@@ -675,7 +687,7 @@ class SearchPane(Vertical):
     def _fill_pack_panel(self) -> None:
         from excerpt.tui.pack.panel import PackPanelContents
 
-        pack, hits = self.pack, self.result.hits if self.result is not None else ()
+        pack, hits = self.pack, self._best_hits
         ranks = {hit.fragment.id: rank for rank, hit in enumerate(hits, start=1)}
         contents = (
             PackPanelContents(pack.newest_pack, pack.choices.marked_ids, ranks, pack.order)
@@ -721,7 +733,7 @@ class SearchPane(Vertical):
 
     def action_mark_nearest(self) -> None:
         """Mark the hits nearest to a query that nothing answers."""
-        marks = [mark_hit(hit) for hit in self._result_hits[:_NEAREST_HITS]]
+        marks = [mark_hit(hit) for hit in self._best_hits[:_NEAREST_HITS]]
         self._apply_decision(self.pack.replace_choices(self.pack.choices.with_marks(marks)))
 
     def action_clear_marks(self) -> None:
@@ -1036,7 +1048,7 @@ class SearchPane(Vertical):
         from excerpt.search.usage import find_used_hit
 
         result = self.result
-        return find_used_hit(result.query, result.hits, hit.fragment.id) if result is not None else None
+        return find_used_hit(result.query, result.best_first, hit.fragment.id) if result is not None else None
 
     def action_remember(self) -> None:
         """Store the focused passage as a memory: of the pack panel, the picked lines, the side panel or the list.
@@ -1091,9 +1103,9 @@ class SearchPane(Vertical):
         self.notify(f"The query sets the strategy {result.requested_strategy}. Remove the ! to choose another.")
 
     def action_explain_first(self) -> None:
-        """Select the first hit, whose confidence is that of the answer, and show why it is first."""
-        if self._result_hits:
-            self._hits.select_fragment(self._result_hits[0].fragment.id)
+        """Select the best hit, whose confidence is that of the answer, and show why it is the best."""
+        if self._best_hits:
+            self._hits.select_fragment(self._best_hits[0].fragment.id)
             if not (self.side.display and self.side.view == "why"):
                 self.action_show_view("why")
 
@@ -1139,6 +1151,15 @@ class SearchPane(Vertical):
             self._bar.set_query(self._corrected_query)
         else:
             self._bar.open_completions()
+
+    def action_sort(self) -> None:
+        self._bar.use_next_order()
+
+    def action_filter_time(self) -> None:
+        self._bar.filter_by_period()
+
+    def action_ignore_time(self) -> None:
+        self._bar.ignore_period()
 
     def action_suggest(self) -> None:
         self._bar.open_suggestions()
@@ -1237,6 +1258,7 @@ class SearchPane(Vertical):
             kind = SelectedRowKind.MEMORY if is_memory(hit) else SelectedRowKind.FRAGMENT
         return SearchState(
             has_query=typed,
+            has_period=bool(self._bar.field.periods),
             has_result=self.result is not None,
             has_files=self._has_files,
             is_side_visible=self.side.display,

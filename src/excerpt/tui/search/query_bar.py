@@ -34,7 +34,14 @@ from excerpt.tui.common.strips import StyledPart, click_style, line, parts_with_
 from excerpt.tui.engine_worker import QuestionQueue
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.search.query_controller import QueryController
-from excerpt.tui.search.query_word import apply_completion, remove_span, token_at
+from excerpt.tui.search.query_word import (
+    apply_completion,
+    filter_period,
+    ignore_period,
+    remove_span,
+    token_at,
+    use_next_order,
+)
 
 if TYPE_CHECKING:
     from excerpt.insight.suggest import Completion, Suggestion
@@ -96,7 +103,7 @@ class QueryMenu(RowList, can_focus=False):
         super().__init__()
         self.choices: tuple[MenuChoice, ...] = ()
         self.kind = ""
-        """What the menu lists: "history", "complete", "suggest" or "saved"."""
+        """What the menu lists: "history", "complete", "time", "suggest" or "saved"."""
         self._prefix_cells = 0
         """Cells of the widest prefix among the choices."""
         self._geometry: tuple[int, int, Offset] | None = None
@@ -184,7 +191,8 @@ class QueryMenu(RowList, can_focus=False):
 class AnswerStatus:
     """The status of the newest search shown.
 
-    `strategy` is the strategy that ranked the hits, or None for a query of filters alone, which is not ranked.
+    `strategy` is the strategy that ranked the hits, or None for a query of filters alone, which is not ranked; `sort`
+    is the value of its `sort:`.
     `match_count` is the number of matching fragments. A `confidence` of None is not shown. With `is_lower_bound` more
     fragments may match, because not all fragments of a store are examined. `offers` are the names of actions that may
     help with these hits: keys of `OFFERS`.
@@ -196,6 +204,7 @@ class AnswerStatus:
     confidence: Confidence | None = None
     is_lower_bound: bool = False
     offers: tuple[str, ...] = ()
+    sort: str = ""
 
 
 _STATUS_CELLS = 48
@@ -216,8 +225,9 @@ OFFERS = {"suggest": "narrow", "compare": "compare"}
 
 @dataclass(frozen=True, slots=True)
 class QuerySpan:
-    """A span of the query that is highlighted: a filter, or a part with a warning (`is_warning`).
+    """A span of the query that is highlighted: a filter, a period, or a part with a warning (`is_warning`).
 
+    `filter` is the filter for the same time as a period, "" for another span.
     `start` and `end` (exclusive) are characters of the query. `text` is the text between them when the engine read the
     query; a later change of the query may move or change that text.
     """
@@ -226,6 +236,7 @@ class QuerySpan:
     end: int
     text: str
     is_warning: bool = False
+    filter: str = ""
 
 
 class QueryStatus(Widget):
@@ -294,7 +305,7 @@ class QueryStatus(Widget):
         """Return what ranks the hits: `auto: hybrid`, or `semantic` if that was chosen and found something."""
         answer, label = self.answer, str(self.strategy)
         if answer is not None:
-            label = str(answer.strategy or "newest first")
+            label = str(answer.strategy or ("oldest first" if answer.sort == "date" else "newest first"))
             if answer.strategy not in (None, answer.requested_strategy):
                 label = f"{answer.requested_strategy}: {answer.strategy}"
         return _clickable(label, "strategy")
@@ -322,23 +333,27 @@ def _clickable(label: str, action: str, style: Style = Style.null()) -> Text:  #
 
 
 class QueryInput(Field):
-    """The input field of the query, in which filters are drawn as chips (shaded words with a cross to remove them)."""
+    """The input field of the query, with its filters and periods as chips: shaded words with a cross to drop them.
+
+    The words of a period have the colour of matches, because they rank and do not filter.
+    """
 
     query_spans: reactive[tuple[QuerySpan, ...]] = reactive(())
-    """Filters and warnings to highlight. A span is skipped if the query has another text there now."""
+    """Filters, periods and warnings to highlight. A span is skipped if the query has another text there now."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"query--filter", "query--cross", "query--doubtful"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"query--filter", "query--period", "query--cross", "query--doubtful"}
 
     DEFAULT_CSS = """
     QueryInput {
         & > .query--filter { background: $surface-active; color: $foreground; }
+        & > .query--period { background: $surface-active; color: $accent; }
         & > .query--cross { background: $surface-active; color: $text-soft; }
         & > .query--doubtful { color: $warning; text-style: underline; }
     }
     """
 
-    class FilterRemoved(Message):
-        """Sent when the cross of a filter is clicked, or the filter is deleted as a whole."""
+    class ChipDropped(Message):
+        """Sent when the cross of a chip is clicked, or a filter is deleted as a whole."""
 
         def __init__(self, query_span: QuerySpan) -> None:
             super().__init__()
@@ -350,8 +365,22 @@ class QueryInput(Field):
 
     @property
     def chips(self) -> list[QuerySpan]:
-        """The spans of the filters in the query, in order."""
+        """The spans of the filters and periods in the query."""
         return [span for span in self._current_spans if not span.is_warning]
+
+    @property
+    def filters(self) -> list[QuerySpan]:
+        """The spans of the filters in the query, in order."""
+        return [span for span in self.chips if not span.filter]
+
+    @property
+    def periods(self) -> list[QuerySpan]:
+        """The spans of the periods in the query, in order."""
+        return [span for span in self.chips if span.filter]
+
+    @property
+    def period_at_cursor(self) -> QuerySpan | None:
+        return next((span for span in self.periods if span.start <= self.cursor_position <= span.end), None)
 
     @property
     def _value(self) -> Text:
@@ -361,7 +390,8 @@ class QueryInput(Field):
                 chip_text = f"{chip_text[: chip.end]}✕{chip_text[chip.end + 1 :]}"
         text = Text(chip_text, no_wrap=True, overflow="ignore", end="")
         for chip in self.chips:
-            text.stylize(self.get_component_rich_style("query--filter", partial=True), chip.start, chip.end)
+            name = "query--period" if chip.filter else "query--filter"
+            text.stylize(self.get_component_rich_style(name, partial=True), chip.start, chip.end)
             if chip_text[chip.end : chip.end + 1] == "✕":
                 text.stylize(self.get_component_rich_style("query--cross", partial=True), chip.end, chip.end + 1)
         for span in self._current_spans:
@@ -375,21 +405,21 @@ class QueryInput(Field):
         if chip is not None:
             event.prevent_default()
             event.stop()
-            self.post_message(self.FilterRemoved(chip))
+            self.post_message(self.ChipDropped(chip))
 
     def action_delete_left(self) -> None:
         """Delete the character to the left; at the start of the query, remove its last filter instead."""
-        if self.cursor_at_start and self.selection.is_empty and (chips := self.chips):
-            self.post_message(self.FilterRemoved(chips[-1]))
+        if self.cursor_at_start and self.selection.is_empty and (filters := self.filters):
+            self.post_message(self.ChipDropped(filters[-1]))
         else:
             super().action_delete_left()
 
     def action_delete_left_word(self) -> None:
         """Delete the word to the left of the cursor; a filter there is removed as a whole."""
         end = len(self.value[: self.cursor_position].rstrip())
-        chip = next((span for span in self.chips if span.end == end), None)
+        chip = next((span for span in self.filters if span.end == end), None)
         if chip is not None and self.selection.is_empty:
-            self.post_message(self.FilterRemoved(chip))
+            self.post_message(self.ChipDropped(chip))
         else:
             super().action_delete_left_word()
 
@@ -474,7 +504,11 @@ class QueryBar(Horizontal):
             QuerySpan(warning.start, warning.end, query[warning.start : warning.end], is_warning=True)
             for warning in reading.warnings
         ]
-        self.field.query_spans = (*filters, *warnings)
+        periods = [
+            QuerySpan(each.start, each.end, query[each.start : each.end], filter=f"date:{each.filter_value}")
+            for each in reading.periods
+        ]
+        self.field.query_spans = (*filters, *periods, *warnings)
         self.status.warning = visible_line(reading.warnings[0].message) if reading.warnings else ""
 
     @property
@@ -573,8 +607,14 @@ class QueryBar(Horizontal):
     # --- completion ---------------------------------------------------------------------------------------------------
 
     def open_completions(self) -> None:
-        """Request completions of the word at the cursor and list them, even if the user has closed their menu."""
+        """Request completions of the word at the cursor and list them, even if the user has closed their menu.
+
+        At a period, list what can be done with it instead.
+        """
         self.field.focus()
+        if period := self.field.period_at_cursor:
+            self._show_period_choices(period)
+            return
         self.queries.ask_completions_at(self.field.cursor_position, partial(self._show_completions, by_key=True))
 
     def _update_menu_while_typing(self) -> None:
@@ -611,6 +651,37 @@ class QueryBar(Horizontal):
             else cursor_token.operator or "Words and filters"
         )
         self.menu.open("complete", visible_line(title), _menu_keys(), choices, self._menu_anchor(cursor_token.start))
+
+    # --- periods ------------------------------------------------------------------------------------------------------
+
+    def _show_period_choices(self, period: QuerySpan) -> None:
+        filtered = filter_period(self.text, period.start, period.end, period.filter)
+        ignored, end = ignore_period(self.text, period.start, period.end)
+        choices = [
+            MenuChoice("only notes of this time", *filtered, detail=period.filter),
+            MenuChoice("ignore the time", ignored, end, detail=visible_line(ignored[period.start : end])),
+        ]
+        self.menu.open("time", visible_line(period.text), _menu_keys(), choices, self._menu_anchor(period.start))
+
+    def filter_by_period(self) -> None:
+        """Replace the period at the cursor, else the first one of the query, by its filter."""
+        if period := self._target_period:
+            self.set_query(*filter_period(self.text, period.start, period.end, period.filter))
+
+    def ignore_period(self) -> None:
+        """Make the words of the period at the cursor, else of the first one of the query, plain words."""
+        if period := self._target_period:
+            self.set_query(*ignore_period(self.text, period.start, period.end))
+
+    @property
+    def _target_period(self) -> QuerySpan | None:
+        return self.field.period_at_cursor or next(iter(self.field.periods), None)
+
+    def use_next_order(self) -> None:
+        """Put the next order of hits into the query and name it, as its chip may be out of sight in a long query."""
+        query, order = use_next_order(self.text)
+        self.set_query(query)
+        self.notify(f"Sorted: {order}.")
 
     # --- suggestions and saved queries --------------------------------------------------------------------------------
 
@@ -748,12 +819,14 @@ class QueryBar(Horizontal):
     def _close_menu(self) -> None:
         self.menu.close()
 
-    @on(QueryInput.FilterRemoved)
-    def _remove_filter(self, event: QueryInput.FilterRemoved) -> None:
+    @on(QueryInput.ChipDropped)
+    def _drop_chip(self, event: QueryInput.ChipDropped) -> None:
+        """Remove a filter from the query, or make the words of a period plain words."""
         event.stop()
         span, value = event.query_span, self.field.value
         if value[span.start : span.end] == span.text:
-            self.set_query(*remove_span(value, span.start, span.end))
+            drop = ignore_period if span.filter else remove_span
+            self.set_query(*drop(value, span.start, span.end))
 
 
 def _menu_keys() -> str:

@@ -123,7 +123,7 @@ class WhyView(VerticalScroll):
         """Explain the rank of a hit of `result`, or of the note with a name."""
         is_repeat, self._hit_or_name = hit_or_name == self._hit_or_name, hit_or_name
         if isinstance(hit_or_name, Hit) and not is_repeat:
-            rank, top = result.hits.index(hit_or_name) + 1, result.hits[0].score
+            rank, top = result.best_first.index(hit_or_name) + 1, result.best_first[0].score
             heading = Text(f"{format_ordinal(rank)}.\n", "bold")
             self._show(
                 lambda colours: Group(
