@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -21,6 +22,7 @@ from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.row_list import (
     NAME_SEPARATOR,
     RowList,
+    format_place,
     list_names,
     name_parts,
     shorten_headings,
@@ -46,24 +48,28 @@ class HitRow:
     """A row of the list: a hit with its rank, from 1; a memory has rank 0.
 
     `repeats_note`: the row above is of the same note. `folder` distinguishes the note from other listed notes of the
-    same title; "" if there are none.
+    same title, `lines` the hit from other listed hits of the same section; "" if there are none.
     """
 
     hit: Hit
     rank: int
     repeats_note: bool = False
     folder: str = ""
+    lines: str = ""
 
 
 def make_rows(hits: Sequence[Hit]) -> tuple[HitRow, ...]:
     """Return hits and memories as rows, in their order; the hits are counted as ranks."""
     folders = distinguishing_folders(hits)
+    sections = Counter((hit.fragment.path, hit.fragment.heading_path) for hit in hits)
     rows: list[HitRow] = []
     rank, path_above = 0, ""
     for hit in hits:
-        path, memory = hit.fragment.path, is_memory(hit)
+        fragment, path, memory = hit.fragment, hit.fragment.path, is_memory(hit)
         rank += not memory
-        rows.append(HitRow(hit, 0 if memory else rank, path == path_above, folders.get(path, "")))
+        is_only_one = sections[path, fragment.heading_path] == 1
+        lines = "" if is_only_one else format_place(fragment.place, fragment.line_start, fragment.line_end)
+        rows.append(HitRow(hit, 0 if memory else rank, path == path_above, folders.get(path, ""), lines))
         path_above = path
     return tuple(rows)
 
@@ -297,21 +303,28 @@ class HitList(RowList):
         return [rank, sign, (" ", Style.null())]
 
     def _draw_names(self, row: HitRow, cells: int, *, has_folder: bool) -> list[StyledPart]:
-        """Return the title and headings of a hit, for an attachment after its kind; for a memory, title and source."""
+        """Return the title and headings of a hit, for an attachment after its kind; for a memory, title and source.
+
+        Rows of one section differ by their lines, or by their snippets.
+        """
         hit = row.hit
         title, soft, match = self.style_of("hit--title"), self.style_of("hit--heading"), self.style_of("row--match")
         if is_memory(hit):
             return [(visible_line(hit.fragment.title), title), (_format_memory_source(hit.fragment), soft)]
+        lines = (f" · {row.lines}" if row.lines and not self.has_snippets else "", soft)
+        cells -= total_cells([lines])
         names = [(text, self._spans_to_highlight(text, spans)) for text, spans in list_names(hit)]
         if row.repeats_note and len(names) > 1:
             headings = shorten_headings(names[1:], cells - _SAME_NOTE_INDENT)
-            return [(" " * _SAME_NOTE_INDENT, soft), *name_parts(headings, soft, soft, match)]
+            return [(" " * _SAME_NOTE_INDENT, soft), *name_parts(headings, soft, soft, match), lines]
         kind = f"{visible_line(hit.fragment.kind)} " if hit.fragment.kind else ""
         folder = f" in {fit(visible_line(row.folder), cells // 3)}" if row.folder and has_folder else ""
         before, after = (kind, self.style_of("hit--memory")), (folder, soft)
         first, *others = shorten_names(names, cells - total_cells([before, after]))
         parts = [before, *name_parts([first], title, soft, match), after]
-        return [*parts, (NAME_SEPARATOR, soft), *name_parts(others, soft, soft, match)] if others else parts
+        if others:
+            parts += [(NAME_SEPARATOR, soft), *name_parts(others, soft, soft, match)]
+        return [*parts, lines]
 
     def _draw_figures(self, row: HitRow, width: int) -> list[StyledPart]:
         """Return the score as a number and as a bar from 0 to the best score, the token count, and the note's age.
@@ -339,7 +352,7 @@ class HitList(RowList):
 
 def _is_drawn_alike(old: HitRow, new: HitRow) -> bool:
     """Return whether two rows look the same; hits are compared by identity, because their texts are long."""
-    return old.hit is new.hit and (old.rank, old.repeats_note, old.folder) == (new.rank, new.repeats_note, new.folder)
+    return old.hit is new.hit and old == new
 
 
 def _format_age(created: date | None) -> str:
