@@ -198,7 +198,7 @@ async def test_a_query_the_key_of_the_form_and_its_tags_in_one_read(app: Excerpt
 @pytest.mark.parametrize(
     ("command", "screen", "field", "value"),
     [
-        ("Remember the fragment", MemoryForm, "#tags", "12"),
+        ("Remember the passage", MemoryForm, "#tags", "12"),
         ("Type the token budget", BudgetDialog, "Input", "12"),
         ("Go to the Memory tab", MainScreen, "#filter", "12"),
     ],

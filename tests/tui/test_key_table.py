@@ -122,7 +122,7 @@ SAID_OTHERWISE: dict[str, set[str]] = {
     "y": {"copy one", "copy"},
     "m": {"remember", "new"},
     "s": {"scope", "its scope"},
-    "x": {"drop marks", "drop", "forget"},
+    "x": {"clear marks", "drop", "forget"},
     "shift+down": {"later", "pick"},
     "shift+up": {"earlier", "pick"},
 }
@@ -395,7 +395,7 @@ async def test_the_help_says_what_a_sign_means(scripted: ScriptedApp) -> None:
         top_screen(scripted).query_one("#keys-filter", Input).value = "◆"
         await pilot.pause()
         shown = scripted.export_screenshot().replace("&#160;", " ")
-        assert "A memory, or a fragment with a memory" in shown
+        assert "A memory, or a passage with a memory" in shown
         assert "undo" not in shown
 
 

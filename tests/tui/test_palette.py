@@ -26,7 +26,7 @@ async def test_every_action_of_the_tabs_is_there_once_those_of_the_focused_place
 
 async def test_movements_are_no_commands(scripted: ScriptedApp) -> None:
     moves = {key.what for place in CONTEXTS.values() for key in place if key.is_movement}
-    assert {"Next fragment", "A page down", "Next pane: query, list, panel, pack", "Delete a letter"} <= moves
+    assert {"Next passage", "A page down", "Next pane: query, list, panel, pack", "Delete a letter"} <= moves
     async with scripted.run_test(size=(80, 24)) as pilot:
         await until_tabs(pilot)
         assert not moves & {command.what for command in list_commands(scripted.screen)}
@@ -47,7 +47,7 @@ async def test_a_command_is_one_line_that_ends_with_its_keys(scripted: ScriptedA
         await pilot.pause()
         shown = [" ".join(line.split()) for line in drawn_lines(scripted.screen.query_one(OptionList))]
         first = shown.index("List the keys that work here F1")
-        assert shown[first + 1 : first + 3] == ["Next strategy ^s", "Remember the fragment ^r"]
+        assert shown[first + 1 : first + 3] == ["Next strategy ^s", "Remember the passage ^r"]
 
 
 async def test_a_dialogs_own_keys_are_in_its_palette(scripted: ScriptedApp) -> None:

@@ -24,7 +24,18 @@ from excerpt.tui.session import (
     read_session,
     write_session,
 )
-from tests.tui.driver import ScriptedApp, open_index, pane_of, post_keys, screen_of, until, until_result
+from tests.tui.driver import (
+    ScriptedApp,
+    hit_list_of,
+    open_index,
+    pane_of,
+    post_keys,
+    screen_of,
+    settle,
+    type_query,
+    until,
+    until_result,
+)
 from tests.tui.examples import make_hit
 
 KEPT = Session(
@@ -127,6 +138,25 @@ async def test_query_selection_tab_and_the_way_of_packing_are_there_again(tmp_pa
         assert pane.budget > Settings().pack.budget
         assert pane.pack_format is not Format.MARKDOWN
         assert pane.fill is Fill.BUDGET
+
+
+async def test_the_list_begins_with_the_best_hit_if_the_selection_of_last_time_has_room_too(
+    tmp_path: Path,
+) -> None:
+    app = ScriptedApp(tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await open_index(pilot)
+        await type_query(pilot, "litres")
+        await pilot.press("down", "down")
+        await settle(pilot)
+        app.exit()
+    again = ScriptedApp(tmp_path)
+    async with again.run_test(size=(80, 24)) as pilot:
+        await open_index(pilot)
+        await until_result(pilot, "litres")
+        await settle(pilot)
+        rows = hit_list_of(again)
+        assert (rows.cursor, rows.scroll_offset.y) == (2, 0)
 
 
 async def test_a_tab_that_was_gone_to_while_the_app_began_stays(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
@@ -49,8 +50,8 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[Seen]:
         if pane.query(HitList):
             note(pane)
 
-    def changed(rows: HitList, hits: tuple[Hit, ...], query: str, *, is_repeat: bool) -> None:
-        show_hits(rows, hits, query, is_repeat=is_repeat)
+    def changed(rows: HitList, hits: tuple[Hit, ...], query: str, **options: Any) -> None:
+        show_hits(rows, hits, query, **options)
         note(rows.query_ancestor(SearchPane))
 
     monkeypatch.setattr(SearchPane, "_show_result", shown)

@@ -11,7 +11,7 @@ from excerpt.search.usage import UsedHit, UseEvent, UseLog
 from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.messages import CopyRequested, EditRequested
-from tests.tui.driver import AppPilot, hit_list_of, screen_of, search, until, until_answered
+from tests.tui.driver import AppPilot, drawn_lines, hit_list_of, screen_of, search, until, until_answered
 
 
 @pytest.fixture
@@ -155,6 +155,7 @@ async def test_forget_this_takes_back_what_the_selected_hit_gained(
         selected = hit_list_of(app).selected
         assert selected is not None
         assert [use.query for use in selected.past_uses] == ["conflict"]
+        assert "opened for this once" in drawn_lines(hit_list_of(app))[0]
         await pilot.press("unbound-forget-uses")
         await until(pilot, lambda: hit_list_of(app).hits == before, "the list of before")
     assert log.events() == ()

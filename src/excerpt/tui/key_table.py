@@ -132,9 +132,9 @@ BUDGET_KEYS: Sequence[KeyBinding] = with_priority(
 )
 
 STRATEGY_KEYS: Sequence[KeyBinding] = with_priority(
-    KeyBinding("strategies-use", "enter", "choose", "use", "Use the strategy that ranks the fragment highest"),
-    KeyBinding("strategies-down", "down,j", "move(1)", "next", "Next fragment", is_movement=True),
-    KeyBinding("strategies-up", "up,k", "move(-1)", "previous", "Previous fragment", is_movement=True),
+    KeyBinding("strategies-use", "enter", "choose", "use", "Use the strategy that ranks the passage highest"),
+    KeyBinding("strategies-down", "down,j", "move(1)", "next", "Next passage", is_movement=True),
+    KeyBinding("strategies-up", "up,k", "move(-1)", "previous", "Previous passage", is_movement=True),
 )
 
 APP_KEYS: Sequence[KeyBinding] = (
@@ -180,23 +180,23 @@ MAIN_SCREEN_KEYS: Sequence[KeyBinding] = (
 )
 
 HIT_KEYS: Sequence[KeyBinding] = with_priority(
-    KeyBinding("mark", "space,tab", "mark", "mark", "Mark the fragment, and move on", acts_on_hit=True, footer_place=1),
+    KeyBinding("mark", "space,tab", "mark", "mark", "Mark the passage, and move on", acts_on_hit=True, footer_place=1),
     KeyBinding(
         "mark-nearest",
         "p",
         "mark_nearest",
-        "3 nearest",
+        "pack 3 nearest",
         "If nothing answers: mark the 3 nearest hits",
         footer_place=2,
     ),
     KeyBinding("copy-pack", "ctrl+y", "copy_pack", "copy", "Copy the pack", footer_place=2),
-    KeyBinding("down", "down,ctrl+n", "move(1)", "next", "Next fragment", is_movement=True),
-    KeyBinding("up", "up,ctrl+p", "move(-1)", "previous", "Previous fragment", is_movement=True),
+    KeyBinding("down", "down,ctrl+n", "move(1)", "next", "Next passage", is_movement=True),
+    KeyBinding("up", "up,ctrl+p", "move(-1)", "previous", "Previous passage", is_movement=True),
     KeyBinding("edit", "enter", "edit", "open", "Open the note in your editor", acts_on_hit=True, footer_place=3),
-    KeyBinding("copy-fragment", "y", "copy_fragment", "copy one", "Copy only the fragment", acts_on_hit=True),
+    KeyBinding("copy-fragment", "y", "copy_fragment", "copy one", "Copy only the passage", acts_on_hit=True),
     KeyBinding("strategy", "ctrl+s", "strategy", "strategy", "Next strategy"),
     KeyBinding(
-        "remember", "m,ctrl+r", "remember", "remember", "Remember the fragment", opens_dialog=True, footer_place=6
+        "remember", "m,ctrl+r", "remember", "remember", "Remember the passage", opens_dialog=True, footer_place=6
     ),
     KeyBinding("obsidian", "O", "obsidian", "Obsidian", "Open the note in Obsidian", acts_on_hit=True),
     KeyBinding("view", "v", "next_view", "view", "Next view: passage, why, related, map"),
@@ -208,7 +208,7 @@ HIT_KEYS: Sequence[KeyBinding] = with_priority(
         "ctrl+t",
         "show_view('why')",
         "why",
-        "Why the fragment has its rank, or back to the passage",
+        "Why the passage has its rank, or back to its text",
         footer_place=4,
     ),
     KeyBinding(
@@ -276,8 +276,8 @@ PACK_OPTION_KEYS: Sequence[KeyBinding] = with_priority(
     KeyBinding("fill", "", "fill", "fill", "Pack: fill the budget, or stop when enough"),
     KeyBinding("undo", "u", "undo", "undo", "Undo the last decision about the pack"),
     KeyBinding("redo", "U", "redo", "redo", "Redo the last decision about the pack"),
-    KeyBinding("show-earlier", "o", "show_earlier", "show marks", "Show earlier marks"),
-    KeyBinding("drop-earlier", "x", "drop_earlier", "drop marks", "Drop earlier marks"),
+    KeyBinding("show-earlier", "o", "show_earlier", "add marks", "Add earlier marks"),
+    KeyBinding("drop-earlier", "x", "drop_earlier", "clear marks", "Clear earlier marks"),
     KeyBinding("panel", "ctrl+o", "panel", "pack", "Show what is in the pack, or close it", footer_place=5),
     KeyBinding("order", "", "order", "order", "Order of the pack: by score, or as in the vault"),
     KeyBinding("clear-marks", "", "clear_marks", "unmark all", "Unmark all: remove all marks"),
@@ -288,7 +288,7 @@ PACK_OPTION_KEYS: Sequence[KeyBinding] = with_priority(
 )
 
 PANE_KEYS: Sequence[KeyBinding] = with_priority(
-    KeyBinding("related", "", "show_view('related')", "related", "Related notes of the fragment"),
+    KeyBinding("related", "", "show_view('related')", "related", "Related notes of the passage"),
     KeyBinding("map", "", "show_view('map')", "map", "The map: where the matches are"),
     KeyBinding("preview-down", "pagedown", "scroll_view(1)", "scroll", "Scroll the panel down", is_movement=True),
     KeyBinding("preview-up", "pageup", "scroll_view(-1)", "scroll", "Scroll the panel up", is_movement=True),
@@ -303,7 +303,7 @@ SEARCH_KEYS: Sequence[KeyBinding] = (*HIT_KEYS, *PACK_OPTION_KEYS, *QUERY_KEYS, 
 HIT_ACTIONS = frozenset(key.action for key in SEARCH_KEYS if key.acts_on_hit)
 """Actions of the Search tab that need the selected hit."""
 
-HIT_LIST_KEYS: Sequence[KeyBinding] = list_movement_keys("list", "fragment")
+HIT_LIST_KEYS: Sequence[KeyBinding] = list_movement_keys("list", "passage")
 
 START_LIST_KEYS: Sequence[KeyBinding] = list_movement_keys("start", "row")
 
@@ -351,7 +351,7 @@ RELATED_NOTES_KEYS: Sequence[KeyBinding] = (
         "",
         "whole_note",
         "whole note",
-        "Whole note: notes related to the whole note, or to the fragment",
+        "Whole note: notes related to the whole note, or to the passage",
     ),
     *list_movement_keys("related", "note"),
 )

@@ -112,7 +112,7 @@ async def test_following_takes_the_passage_view_along_and_one_can_return(app: Ex
         assert related_of(app).path == begun
         await until(pilot, lambda: preview.window is not None and preview.window.fragment.path == begun, "the passage")
         await press(pilot, "backspace")
-        assert notices_of(app) == ["There is no way back: this is the fragment that you started from."]
+        assert notices_of(app) == ["There is no way back: this is the passage that you started from."]
 
 
 async def test_it_is_asked_of_the_whole_note_or_of_the_fragment(app: ExcerptApp) -> None:

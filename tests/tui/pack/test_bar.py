@@ -12,6 +12,7 @@ from excerpt.settings import PackSettings
 from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.pack.dialogs import BudgetDialog, ScopeDialog
 from excerpt.tui.pack.labels import pack_summary, scope_label
+from excerpt.tui.pack.packer import MarkCost
 from tests.tui.driver import (
     AppPilot,
     ScriptedApp,
@@ -76,6 +77,16 @@ async def test_a_wide_bar_shows_all_and_a_narrow_one_the_size_of_the_pack(script
         await pilot.resize_terminal(30, 24)
         await pilot.pause()
         assert text_of(bar) == "2 passages · 280/4,000 toke…"
+
+
+async def test_the_bar_shows_the_same_options_whichever_row_is_selected(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await show_results(pilot)
+        bar = bar_of(pilot)
+        for cost in (MarkCost("a", 8, is_first_mark=False), MarkCost("a", 1_108, is_first_mark=True)):
+            bar.cost = cost
+            await pilot.pause()
+            assert " · paragraphs around" not in text_of(bar)
 
 
 async def test_a_click_on_the_budget_opens_its_dialog(scripted: ScriptedApp) -> None:
@@ -162,14 +173,14 @@ async def test_the_key_that_packs_the_nearest_hits_is_offered_only_if_nothing_an
     async with scripted.run_test(size=(140, 45)) as pilot:
         await show_results(pilot)
         await pilot.press("escape")
-        assert "3 nearest" not in drawn_lines(screen_of(scripted).query_one("KeyBar"))[0]
+        assert "pack 3 nearest" not in drawn_lines(screen_of(scripted).query_one("KeyBar"))[0]
         screen_of(scripted).query_one("#query", Input).value = ""
         await pilot.press("slash")
         await show_unanswered(pilot)
-        assert "3 nearest" not in drawn_lines(screen_of(scripted).query_one("KeyBar"))[0]
+        assert "pack 3 nearest" not in drawn_lines(screen_of(scripted).query_one("KeyBar"))[0]
         await pilot.press("escape")
         await settle(pilot)
-        assert "p 3 nearest" in drawn_lines(screen_of(scripted).query_one("KeyBar"))[0]
+        assert "p pack 3 nearest" in drawn_lines(screen_of(scripted).query_one("KeyBar"))[0]
 
 
 async def test_the_pack_stops_when_it_has_enough_or_fills_the_budget(scripted: ScriptedApp) -> None:

@@ -89,6 +89,12 @@ def test_what_tells_notes_of_one_title_apart_begins_where_they_differ() -> None:
     assert list(distinguishing_folders(topics).values()) == ["…web.sync.md", "…app.sync.md"]
 
 
+def test_hits_of_one_section_differ_by_their_lines() -> None:
+    other = replace(hit("a.md", 30), fragment=replace(hit("a.md", 30).fragment, heading_path=("Merging",)))
+    rows = make_rows([hit("a.md", 3), other, hit("b.md", 3), hit("a.md", 9)])
+    assert [row.lines for row in rows] == ["3", "", "", "9"]
+
+
 def test_fragments_of_one_note_are_not_told_apart_by_a_folder() -> None:
     assert distinguishing_folders([hit("guide/Sync.md", 1), hit("guide/Sync.md", 9)]) == {}
 
@@ -367,6 +373,17 @@ async def test_a_hit_below_one_of_its_note_has_only_its_headings_if_it_has_any(s
         lines = drawn_lines(await show(pilot, [hit("Sync.md", 1), hit("Sync.md", 5), bare]))
         assert lines[1].startswith("  2     Conflicts ")
         assert lines[2].startswith("  3   Sync ")
+
+
+async def test_rows_of_one_section_show_their_lines_where_they_have_no_snippet(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        rows = await show(pilot, [hit("Sync.md", 3), hit("Sync.md", 9)])
+        assert [line[:24].rstrip() for line in drawn_lines(rows)[:2]] == [
+            "▌ 1   Sync › Conflicts ·",
+            "  2     Conflicts · 9",
+        ]
+        await pilot.resize_terminal(80, 30)
+        assert " · " not in "".join(drawn_lines(rows)[:5])
 
 
 async def test_matched_words_are_bold_and_coloured_without_a_box(scripted: ScriptedApp) -> None:

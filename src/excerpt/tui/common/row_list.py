@@ -12,7 +12,8 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 
-from excerpt.text.display import headings_below, visible_line
+from excerpt.locations import format_location
+from excerpt.text.display import headings_below, line_range, visible_line
 from excerpt.tui.common.line_view import LineView
 from excerpt.tui.common.strips import StyledPart, fit, parts_with_matches, remove_unstable_characters, text_cells
 
@@ -142,6 +143,8 @@ class RowList(LineView):
             self.post_message(self.Moved(self, new))
 
     def _show_cursor(self) -> None:
+        if not self.size.height:
+            return  # any row would become the top one; `on_resize` follows
         top = self.first_line_of(self.cursor)
         region = Region(0, top, 1, self.first_line_of(self.cursor + 1) - top)
         self.scroll_to_region(region, animate=False, force=True, x_axis=False)
@@ -201,6 +204,11 @@ def list_names(hit: Hit) -> list[Name]:
 def join_headings(title: str, heading_path: Sequence[str]) -> str:
     """Return the headings joined on one line; a first heading that repeats the title is left out."""
     return NAME_SEPARATOR.join(visible_line(heading) for heading in headings_below(title, heading_path))
+
+
+def format_place(place: str, first: int, last: int) -> str:
+    """Return the line numbers of a passage, such as `8–10`, or its place in an attachment, such as a page."""
+    return visible_line(format_location(place, first, last, "–")) if place else line_range(first, last, "–")
 
 
 def shorten_names(names: Sequence[Name], cells: int) -> list[Name]:

@@ -15,15 +15,14 @@ from textual.containers import Vertical
 from textual.reactive import reactive, var
 from textual.strip import Strip
 
-from excerpt.locations import format_location
 from excerpt.model import Fragment, Span
-from excerpt.text.display import line_range, visible_line
+from excerpt.text.display import visible_line
 from excerpt.text.snippet import snippet
 from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.line_drawing import StyledRun, TextStyle, wrap
 from excerpt.tui.common.line_view import LineView
 from excerpt.tui.common.notice import EmptyState, Notice
-from excerpt.tui.common.row_list import RowList
+from excerpt.tui.common.row_list import RowList, format_place
 from excerpt.tui.common.strips import StyledPart, fit, horizontal_bar, line
 from excerpt.tui.insight.controller import InsightController
 from excerpt.tui.messages import Location
@@ -221,7 +220,7 @@ class RelatedPanel(Vertical):
         if action in ("follow", "reason") and self.reason is None:
             return "No related note is listed."
         return (
-            "There is no way back: this is the fragment that you started from."
+            "There is no way back: this is the passage that you started from."
             if action == "follow_back" and self._insight.trail_end is None
             else ""
         )
@@ -301,7 +300,7 @@ class RelatedPanel(Vertical):
         where = " · the whole note"
         if fragment is not None:
             heading = f" › {visible_line(fragment.heading_path[-1])}" if fragment.heading_path else ""
-            where = f"{heading} · {format_fragment_lines(fragment)}"
+            where = f"{heading} · {format_place(fragment.place, fragment.line_start, fragment.line_end)}"
         name = f"related to {visible_line(related.title)}{where}"
         return fit(name, max(10, self.size.width - 6)).replace("[", r"\[")
 
@@ -481,18 +480,11 @@ def _format_passage_heading(
 ) -> tuple[StyledPiece, ...]:
     """Return the heading of a passage, such as `there 8–10 · Heading · alike 0.83`, without an unknown similarity."""
     fragment = passage.fragment
-    lines = format_fragment_lines(fragment)
+    lines = format_place(fragment.place, fragment.line_start, fragment.line_end)
     alike = f" · alike {similarity:.2f}" if similarity is not None else ""
     heading = f" · {visible_line(fragment.heading_path[-1])}" if fragment.heading_path else ""
     room = width - cell_len(f"{name} {lines}{alike}")
     return ((f"{name} ", "label"), (lines, "label"), (fit(heading, room), "soft"), (alike, "label"))
-
-
-def format_fragment_lines(fragment: Fragment) -> str:
-    """Return the line numbers of a fragment, such as `8–10`, or its location in an attachment, such as a page."""
-    if fragment.place:
-        return visible_line(format_location(fragment.place, fragment.line_start, fragment.line_end, "–"))
-    return line_range(fragment.line_start, fragment.line_end, "–")
 
 
 def _wrap_passage(passage: MatchedFragment, width: int, max_rows: int) -> list[tuple[StyledPiece, ...]]:

@@ -516,7 +516,7 @@ def _no_memories_notice() -> EmptyState:
     return EmptyState(
         "No memories yet",
         "A memory is a finding you keep: a passage or a thought, with tags and why it matters.",
-        f"In the Search tab {key_sign('remember')} keeps the selected fragment; here {key_sign('memory-new')} "
+        f"In the Search tab {key_sign('remember')} keeps the selected passage; here {key_sign('memory-new')} "
         "writes a thought.",
     )
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 GAUGE_CELLS = 12
 """Width of the gauge in cells."""
-_PARTS = ("stop", "unit", "order", "needs", "cost", "scope", "gauge", "format")
-"""Parts of the bar besides passages and tokens, the most important first. Those that do not fit are left out."""
+_PARTS = ("stop", "unit", "order", "needs", "cost", "format", "scope", "gauge")
+"""Parts of the bar besides passages and tokens, the most important first. The first that does not fit ends the bar."""
 
 
 class PackBar(Widget):
@@ -84,8 +84,9 @@ class PackBar(Widget):
         shown: set[str] = set()
         for part in _PARTS if is_default_format else ("format", *_PARTS):
             left, right = self._render_parts({*shown, part})
-            if left.cell_len + right.cell_len + 2 * bool(right) <= width:
-                shown.add(part)
+            if left.cell_len + right.cell_len + 2 * bool(right) > width:
+                break  # a shorter part in its place would make the bar change with each row
+            shown.add(part)
         left, right = self._render_parts(shown)
         gap = " " * max(width - left.cell_len - right.cell_len, 0) if right else ""
         return Text.assemble(left, gap, right)

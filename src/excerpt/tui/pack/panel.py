@@ -14,12 +14,11 @@ from textual.reactive import reactive
 from textual.strip import Strip
 
 from excerpt.kinds import Scope
-from excerpt.locations import format_location
 from excerpt.model import Pack
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.text.display import format_count, line_range, visible_line
 from excerpt.tui.active_keys import bindings
-from excerpt.tui.common.row_list import RowList, join_headings
+from excerpt.tui.common.row_list import RowList, format_place, join_headings
 from excerpt.tui.common.strips import StyledPart, line
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.pack.controller import PackController
@@ -221,9 +220,7 @@ class PackPanel(RowList):
         if memory_id_of(pack.path) is not None:
             return "", "", self._pack_reason(pack)
         cut = " […]" if pack.cut_above or pack.cut_below else ""
-        lines = line_range(pack.line_start, pack.line_end, "–")
-        if pack.place:
-            lines = visible_line(format_location(pack.place, pack.line_start, pack.line_end, "–"))
+        lines = format_place(pack.place, pack.line_start, pack.line_end)
         return lines, scope_label(pack.scope) + cut, self._pack_reason(pack)
 
     def _column_widths(self, width: int) -> tuple[int, int, int]:

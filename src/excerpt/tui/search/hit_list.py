@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -22,6 +23,7 @@ from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.row_list import (
     NAME_SEPARATOR,
     RowList,
+    format_place,
     list_names,
     name_parts,
     shorten_headings,
@@ -49,7 +51,8 @@ class HitRow:
     """A row of the list: a hit with its rank, from 1; a memory has rank 0.
 
     `repeats_note`: the row above is of the same note. `folder` distinguishes the note from other listed notes of the
-    same title; "" if there are none. `heading` is the line above the row, such as its day; "" for none.
+    same title, `lines` the hit from other listed hits of the same section; "" if there are none. `heading` is the line
+    above the row, such as its day; "" for none.
     """
 
     hit: Hit
@@ -57,6 +60,7 @@ class HitRow:
     repeats_note: bool = False
     folder: str = ""
     heading: str = ""
+    lines: str = ""
 
 
 def arrange_hits(result: Result) -> tuple[Hit, ...]:
@@ -75,14 +79,17 @@ def make_rows(hits: Sequence[Hit], best_first: Sequence[Hit] | None = None) -> t
     folders = distinguishing_folders(hits)
     by_rank = [hit for hit in hits if not is_memory(hit)] if best_first is None else best_first
     ranks = {hit.fragment.id: rank for rank, hit in enumerate(by_rank, 1)}
+    sections = Counter((hit.fragment.path, hit.fragment.heading_path) for hit in hits)
     rows: list[HitRow] = []
     path_above = heading_above = ""
     for hit in hits:
-        path, rank = hit.fragment.path, ranks.get(hit.fragment.id, 0)
+        fragment, path, rank = hit.fragment, hit.fragment.path, ranks.get(hit.fragment.id, 0)
         heading = _format_heading(hit, rank) if best_first is not None and rank else heading_above
         starts_group = heading != heading_above
         repeats_note = path == path_above and not starts_group
-        rows.append(HitRow(hit, rank, repeats_note, folders.get(path, ""), heading if starts_group else ""))
+        is_only_one = sections[path, fragment.heading_path] == 1
+        lines = "" if is_only_one else format_place(fragment.place, fragment.line_start, fragment.line_end)
+        rows.append(HitRow(hit, rank, repeats_note, folders.get(path, ""), heading if starts_group else "", lines))
         path_above, heading_above = path, heading
     return tuple(rows)
 
@@ -318,7 +325,7 @@ class HitList(RowList):
         right = self._draw_figures(hit_row, width)
         left = [bar, *self._draw_rank(hit_row)]
         room = width - total_cells(left) - total_cells(right) - 1
-        left += self._draw_names(hit_row, room, has_folder=width >= _MIN_CELLS_FOR_FACTS)
+        left += self._draw_names(hit_row, room, has_facts=width >= _MIN_CELLS_FOR_FACTS)
         lines = [line(left, right, width, base)]
         if hit_row.heading:
             lines.insert(0, line([(f" {hit_row.heading}", self.style_of("hit--day"))], (), width, self.base_style))
@@ -343,22 +350,32 @@ class HitList(RowList):
         rank = (f"{row.rank:>2} ", self.style_of("hit--rank")) if row.rank else (f"{memory[0]:>2} ", memory[1])
         return [rank, sign, (" ", Style.null())]
 
-    def _draw_names(self, row: HitRow, cells: int, *, has_folder: bool) -> list[StyledPart]:
-        """Return the title and headings of a hit, for an attachment after its kind; for a memory, title and source."""
+    def _draw_names(self, row: HitRow, cells: int, *, has_facts: bool) -> list[StyledPart]:
+        """Return the title and headings of a hit, for an attachment after its kind; for a memory, title and source.
+
+        Rows of one section differ by their lines, or by their snippets. `has_facts` adds folder and past uses.
+        """
         hit = row.hit
         title, soft, match = self.style_of("hit--title"), self.style_of("hit--heading"), self.style_of("row--match")
         if is_memory(hit):
             return [(visible_line(hit.fragment.title), title), (_format_memory_source(hit.fragment), soft)]
+        suffix = [
+            (f" · {row.lines}" if row.lines and not self.has_snippets else "", soft),
+            (_format_past_uses(hit) if has_facts else "", self.style_of("hit--memory")),
+        ]
+        cells -= total_cells(suffix)
         names = [(text, self._spans_to_highlight(text, spans)) for text, spans in list_names(hit)]
         if row.repeats_note and len(names) > 1:
             headings = shorten_headings(names[1:], cells - _SAME_NOTE_INDENT)
-            return [(" " * _SAME_NOTE_INDENT, soft), *name_parts(headings, soft, soft, match)]
+            return [(" " * _SAME_NOTE_INDENT, soft), *name_parts(headings, soft, soft, match), *suffix]
         kind = f"{visible_line(hit.fragment.kind)} " if hit.fragment.kind else ""
-        folder = f" in {fit(visible_line(row.folder), cells // 3)}" if row.folder and has_folder else ""
+        folder = f" in {fit(visible_line(row.folder), cells // 3)}" if row.folder and has_facts else ""
         before, after = (kind, self.style_of("hit--memory")), (folder, soft)
         first, *others = shorten_names(names, cells - total_cells([before, after]))
         parts = [before, *name_parts([first], title, soft, match), after]
-        return [*parts, (NAME_SEPARATOR, soft), *name_parts(others, soft, soft, match)] if others else parts
+        if others:
+            parts += [(NAME_SEPARATOR, soft), *name_parts(others, soft, soft, match)]
+        return [*parts, *suffix]
 
     def _draw_figures(self, row: HitRow, width: int) -> list[StyledPart]:
         """Return the score as a number and as a bar from 0 to the best score, the token count, and the note's age.
@@ -393,6 +410,15 @@ def _format_age(created: date | None) -> str:
     """Return the age of a note, such as `3d`; "" for a note without a date, or with one that is still to come."""
     age = (date.today() - created).days if created is not None else -1
     return format_days(age) if age >= 0 else ""
+
+
+def _format_past_uses(hit: Hit) -> str:
+    """Return a phrase on the user's past uses of the hit, after a separator; "" for none."""
+    if not hit.past_uses:
+        return ""
+    from excerpt.search.verdict import count_past_uses
+
+    return f" · {count_past_uses(hit)}"
 
 
 def _format_memory_source(fragment: Fragment) -> str:

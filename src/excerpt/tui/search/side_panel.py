@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 _MAX_ADDRESS_CELLS = 80
 """Maximum width in cells of an address shown in a message."""
 
-_RELATED_TO_NOTHING = EmptyState("Nothing is selected", "Related notes of the selected fragment appear here.")
-_RELATED_TO_MEMORY = EmptyState("A memory is selected", "Select a fragment of a note to see what is related to it.")
-_WHY_OF_NOTHING = EmptyState("Nothing is selected", "The reasons for the rank of the selected fragment appear here.")
+_RELATED_TO_NOTHING = EmptyState("Nothing is selected", "Related notes of the selected passage appear here.")
+_RELATED_TO_MEMORY = EmptyState("A memory is selected", "Select a passage of a note to see what is related to it.")
+_WHY_OF_NOTHING = EmptyState("Nothing is selected", "The reasons for the rank of the selected passage appear here.")
 _WHY_OF_MEMORY = EmptyState("A memory is selected", "Memories are found separately and have no rank.")
 _LOADING_RELATED = EmptyState("Looking for related notes")
 _NOTE_MISSING = EmptyState("That note is no longer in the index")

@@ -163,7 +163,7 @@ class StrategiesScreen(Dialog[StrategyChoice]):
             box.border_title = Content(f"Where strategies differ · {fit(visible_line(self._query), 40)}")
             box.set_hints(
                 f"{key_sign('strategies-use')} use the strategy that ranks it highest",
-                f"{key_sign('strategies-up', 'strategies-down')} fragment",
+                f"{key_sign('strategies-up', 'strategies-down')} passage",
                 f"{key_sign('dialog-leave')} close",
             )
             yield Static("Running each strategy…", id="alike", markup=False)
