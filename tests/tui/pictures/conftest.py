@@ -1,4 +1,4 @@
-"""Pictures of the whole app at two sizes, compared with approved ones.
+"""Pictures of the whole app at two or three sizes, compared with approved ones.
 
 After a change, `make pictures` records them again; look at each changed picture before you commit it.
 """
