@@ -43,7 +43,7 @@ async def attachment(pilot: Pilot[None]) -> None:
     assert isinstance(engine, ScriptedEngine)
     engine.notes = Vault({**SYNC_NOTES, PAPER: PAPER_TEXT}, "o200k")
     pages = engine.notes.fragments_by_path[PAPER]
-    engine.notes.fragments_by_path[PAPER] = [replace(page, kind="pdf", place="page=3") for page in pages]
+    engine.notes.fragments_by_path[PAPER] = tuple(replace(page, kind="pdf", place="page=3") for page in pages)
     await type_query(pilot, "sync conflict merging")
 
 

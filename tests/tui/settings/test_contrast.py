@@ -50,7 +50,7 @@ def test_with_256_colours_the_selected_row_is_seen_and_can_be_read(name: str) ->
         return Color(*style.color.get_truecolor())
 
     assert drawn("surface-active") != drawn("background")
-    for text in ("foreground", "text-soft", "text-faint"):
+    for text in ("foreground", "text-soft", "text-faint", "primary", "secondary", "accent"):
         assert contrast(drawn(text), drawn("surface-active")) >= READABLE, text
 
 
