@@ -37,10 +37,10 @@ STORY: tuple[tuple[tuple[str, ...], float, str, str], ...] = (
     (("space", *"token", "space", *"budget"), 2.6, "", "passages, not files, by words, closeness and meaning"),
     (("down",), 1.2, "↓", "each one is shown where it stands in its note"),
     (("down",), 1.2, "↓", "each one is shown where it stands in its note"),
-    (("ctrl+t",), 3.2, "^t", "why it stands where it stands"),
+    (("ctrl+t",), 3.2, "^t", "why it has this rank"),
     (("ctrl+t", "tab"), 1.8, "⇥", "marks it for the pack, counted to the token"),
     (("tab",), 1.8, "⇥", "and the next one"),
-    (("escape", "s"), 2.6, "esc s", "grows the pack to whole sections, within the budget"),
+    (("escape", "s", "s", "enter"), 2.6, "esc s s ⏎", "grows the pack to whole sections, within the budget"),
     (("ctrl+y",), 3.6, "^y", "copies it, with its sources, for a prompt"),
 )
 """The keys pressed, the seconds the picture is shown, and its caption: keys, then words."""
