@@ -52,6 +52,12 @@ def codes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         yield Engine(snapshot, Settings())
 
 
+def test_words_of_a_period_ask_nothing_of_a_passage(tmp_path: Path) -> None:
+    notes = {"Daily/2026-03-05.md": "Watered the garden.", "Soup.md": "Lentils simmer slowly.", "Tea.md": "Green tea."}
+    with closing(open_vault(tmp_path, notes)) as snapshot:
+        assert Engine(snapshot, Settings()).search("garden in March 2026").confidence is not Confidence.NOTHING
+
+
 def test_a_question_word_that_the_vault_lacks_asks_nothing_of_a_passage(tmp_path: Path) -> None:
     plants = ("peas", "spinach", "carrots", "lettuce")
     weeks = "\n\n".join(f"## Week {week}\n\nSow {plant} in rows." for week, plant in enumerate(plants))

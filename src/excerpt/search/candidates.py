@@ -267,7 +267,7 @@ class CandidateGenerator:
             nearest = float(cosines.max(initial=mean))
         signals = {
             "words": words,
-            "coverage": weight @ anywhere,
+            "coverage": _weigh_asked_words(weight, evidence.is_period_word) @ anywhere,
             "title": names,
             "anchor": np.maximum(anchor_fits - names, 0),
             "heading": self._score_field_coverage(weight, heading, other_heading, rows, ("heading",)),
@@ -339,6 +339,13 @@ class CandidateGenerator:
         lexical = self._snapshot.lexical
         lines = [flatten_positions(lexical, FIELD_STARTS, self._index.best_terms(word), rows) for word, _ in plain]
         return score_closeness(lines, [idf for _, idf in plain], [word.position for word, _ in plain], len(rows))
+
+
+def _weigh_asked_words(weight: Floats, is_period_word: Flags) -> Floats:
+    """Return the weights of a query's words without those that name a period, which is a signal of its own."""
+    asked: Floats = weight * ~is_period_word
+    total = asked.sum()
+    return asked / total if is_period_word.any() and total > 0 else weight
 
 
 def _neighbour_rows(rows: Rows, count: int) -> tuple[Rows, Rows]:

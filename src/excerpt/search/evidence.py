@@ -316,7 +316,7 @@ class Evidence:
     `corpus_size`: the number of fragments in the vault; there are fewer rows if not all are loaded.
     `absent_stop_share`: the share of the words' idf that belongs to stop words which the vault lacks.
     `periods`: the periods that the query names. `time`: how near each row's date is to them, 0 to 1; None if
-    none is.
+    none is. `is_period_word` flags the words that name a period: their absence from a text says nothing.
     """
 
     words: tuple[ExpandedWord, ...]
@@ -334,6 +334,7 @@ class Evidence:
     absent_stop_share: float
     periods: tuple[NamedPeriod, ...]
     time: Floats | None
+    is_period_word: Flags
 
 
 def _absent_stop_share(
@@ -358,6 +359,11 @@ def gather_evidence(query: Query, snapshot: Corpus, index: WordIndex, settings: 
     Its relative dates, such as `7d`, count from `today`.
     """
     periods = find_query_periods(query, today)
+    period_words = {
+        fold(word.surface)
+        for period in periods
+        for word in analyze_text(query.words[period.start : period.end], snapshot)
+    }
     query = replace(query, words=remove_plain_marks(query.words, today))
     query_words = analyze_text(query.words, snapshot)
     words = index.expand(query_words, open_word=query.open_word, fuzzy_threshold=settings.search.fuzzy_threshold)
@@ -391,6 +397,7 @@ def gather_evidence(query: Query, snapshot: Corpus, index: WordIndex, settings: 
         absent_stop_share=_absent_stop_share(words, matches, snapshot.languages),
         periods=periods,
         time=score_time(snapshot, periods),
+        is_period_word=np.array([fold(word.surface) in period_words for word in words], np.bool_),
     )
 
 
