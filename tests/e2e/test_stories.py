@@ -386,7 +386,7 @@ def test_someone_follows_a_link_of_the_passage_and_comes_back(shell: Mapping[str
 def test_someone_asks_why_a_hit_stands_where_it_stands(shell: Mapping[str, str], garden: Path) -> None:
     with reading(shell, garden) as app:
         search(app, "compost heap", "Compost")
-        app.press(key_by_help(app, "Why the fragment").replace("^", "ctrl+"))
+        app.press(key_by_help(app, "Why the passage").replace("^", "ctrl+"))
         app.wait_for("[why]", "1st: it has both words, one of them in its title.", "words", "proximity")
         app.press("down")
         app.wait_for("▌ 2 ", "2nd: ")

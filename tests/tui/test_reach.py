@@ -43,7 +43,7 @@ REACHED = {
     "budget": Reached("b", ("token budget",), lambda pane, _: isinstance(pane.app.screen, BudgetDialog)),
     "format": Reached("f", ("format",), lambda pane, _: pane.pack_format is not Format.MARKDOWN),
     "Obsidian": Reached("O", ("obsidian",), lambda pane, files: [file.name for file in files] == [first_note(pane)]),
-    "copy one": Reached("y", ("copy fragment",), lambda _, files: [file.suffix for file in files] == [".md"]),
+    "copy one": Reached("y", ("copy only the passage",), lambda _, files: [file.suffix for file in files] == [".md"]),
 }
 
 
