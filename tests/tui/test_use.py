@@ -6,11 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from textual.widgets import Static
 
 from excerpt.search.usage import UsedHit, UseEvent, UseLog
 from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.messages import CopyRequested, EditRequested
+from excerpt.tui.search.why_view import WhyView
 from tests.tui.driver import AppPilot, drawn_lines, hit_list_of, screen_of, search, until, until_answered
 
 
@@ -159,3 +161,18 @@ async def test_forget_this_takes_back_what_the_selected_hit_gained(
         await pilot.press("unbound-forget-uses")
         await until(pilot, lambda: hit_list_of(app).hits == before, "the list of before")
     assert log.events() == ()
+
+
+async def test_a_click_in_why_forgets_too(editor_arguments: Path, app: ExcerptApp, log: UseLog) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        await search(pilot, "conflict")
+        await pilot.press("enter")
+        await until(pilot, lambda: bool(log.events()), "the event")
+        await pilot.press("ctrl+u")
+        await search(pilot, "lentil", "ctrl+u")
+        await search(pilot, "conflict", "ctrl+t")
+        view = screen_of(app).query_one(WhyView).query_one(Static)
+        await until(pilot, lambda: "Forget this" in "".join(drawn_lines(view)), "what can be forgotten")
+        line = next(at for at, text in enumerate(drawn_lines(view)) if "Forget this" in text)
+        await pilot.click(view, offset=(3, line))
+        await until(pilot, lambda: log.events() == (), "nothing")

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.measure import Measurement
+from rich.style import Style
 from rich.table import Table
 from rich.text import Text
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.message import Message
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
     from excerpt.search.engine import Engine
     from excerpt.search.explain import WordContribution
     from excerpt.search.explain_note import NoteExplanation, StrategyRank
+
+_FORGET_META = {"forget": True}
+"""The mark of the text that a click takes for "forget this"."""
 
 Colours = Mapping[str, str]
 """The colours of the theme, by the name of their variable."""
@@ -132,6 +136,11 @@ class WhyView(VerticalScroll):
             )
         self._send_request(AskWhy(result.query, result.requested_strategy, hit_or_name), self._handle_answer)
 
+    def on_click(self, event: events.Click) -> None:
+        """Forget the past uses of the hit if the text "Forget this" is clicked."""
+        if event.style.meta.items() >= _FORGET_META.items():
+            self.call_next(self.app.run_action, "forget_uses", self.query_ancestor("SearchPane"))
+
     def _handle_answer(self, answer: NoteExplanation) -> None:
         if self.is_attached and self._hit_or_name:
             self._show(lambda colours: render_explanation(answer, colours))
@@ -155,6 +164,8 @@ def render_explanation(answer: NoteExplanation, colours: Colours) -> RenderableT
     explanation = answer.explanation
     parts: list[RenderableType] = [Text(f"{visible_line(answer.reason)}\n", "bold")]
     if explanation is not None:
+        if explanation.hit.past_uses:
+            parts.append(Text("Forget this\n", Style(color=colours["accent"], underline=True, meta=_FORGET_META)))
         parts += render_hit(explanation.hit, explanation.share, colours)
         if explanation.words:
             parts += [Text(), _word_table(explanation.words, colours)]
