@@ -352,7 +352,7 @@ def test_someone_remembers_a_passage_and_recalls_it(shell: Mapping[str, str], ga
         app.wait_for("  for the talk")
         press(app, "⏎ or ^s keep")
         app.wait_for("The memory is kept under #soil.")
-        app.wait_for("◆", "Memory › Compost.md, line 10 · for the ta")
+        app.wait_for("◆", "Memory › Compost.md, line 10 · for the")
         (kept,) = (home / "data").rglob("*.md")
         assert all(part in kept.read_text(encoding="utf-8") for part in (WORMS, "for the talk", "soil"))
         app.press(key_by_help(app, "Go to the Memory tab").lower())
