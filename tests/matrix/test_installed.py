@@ -90,7 +90,7 @@ def test_a_vault_opens_and_the_next_start_opens_it_again(installed: Installed, v
 def _ask_mark_and_copy(app: Terminal, query: str) -> None:
     app.wait_for("Search", " notes")
     app.type(query)
-    app.wait_for(query, "/4,000 tokens")
+    app.wait_for(query, "mark: only this")
     app.press("tab")
     app.wait_for("1 marked")
     app.press("ctrl+y")
