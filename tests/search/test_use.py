@@ -276,6 +276,13 @@ def test_a_query_that_is_repeated_keeps_the_events_of_the_moment_when_it_was_ask
     assert len(log.events_at_query("sync")) == 1
 
 
+def test_a_query_that_is_asked_again_after_its_list_was_left_has_all_events(log: UseLog) -> None:
+    assert log.events_at_query("sync") == ()
+    open_note(log, "A.md")
+    log.end_list()
+    assert len(log.events_at_query("sync")) == 1
+
+
 def test_what_is_forgotten_is_forgotten_in_the_list_that_is_shown_too(log: UseLog) -> None:
     open_note(log, "A.md")
     assert len(log.events_at_query("sync")) == 1

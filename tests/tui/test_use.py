@@ -11,9 +11,23 @@ from textual.widgets import Static
 from excerpt.search.usage import UsedHit, UseEvent, UseLog
 from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
+from excerpt.tui.common.bars import KeyBar
 from excerpt.tui.messages import CopyRequested, EditRequested
+from excerpt.tui.palette import list_commands
 from excerpt.tui.search.why_view import WhyView
-from tests.tui.driver import AppPilot, drawn_lines, hit_list_of, screen_of, search, until, until_answered
+from tests.tui.driver import (
+    AppPilot,
+    drawn_lines,
+    hit_list_of,
+    pane_of,
+    screen_of,
+    search,
+    search_and_wait,
+    settle,
+    side_of,
+    until,
+    until_answered,
+)
 
 
 @pytest.fixture
@@ -176,3 +190,123 @@ async def test_a_click_in_why_forgets_too(editor_arguments: Path, app: ExcerptAp
         line = next(at for at, text in enumerate(drawn_lines(view)) if "Forget this" in text)
         await pilot.click(view, offset=(3, line))
         await until(pilot, lambda: log.events() == (), "nothing")
+
+
+# --- finding again, from start to end ---------------------------------------------------------------------------------
+
+
+async def open_selected(pilot: AppPilot, log: UseLog) -> str:
+    """Open the selected hit in the editor, wait for the event, and return the id of its fragment."""
+    hit, count = hit_list_of(pilot.app).selected, len(log.events())
+    assert hit is not None
+    await pilot.press("enter")
+    await until(pilot, lambda: len(log.events()) > count, "the event")
+    return hit.fragment.id
+
+
+async def find_again(pilot: AppPilot, log: UseLog) -> str:
+    """Open the second hit of a query, clear it, type it again, and return the id of that hit's fragment."""
+    await search_and_wait(pilot, "keep")
+    await pilot.press("down")
+    fragment = await open_selected(pilot, log)
+    await pilot.press("ctrl+u")
+    await until(pilot, lambda: pane_of(pilot.app).result is None, "the empty query")
+    await search(pilot, "keep")
+    await settle(pilot)
+    return fragment
+
+
+def first_fragment(app: ExcerptApp) -> str:
+    return hit_list_of(app).hits[0].fragment.id
+
+
+async def show_why(pilot: AppPilot) -> None:
+    """Show why the selected hit has its rank, and focus that view."""
+    await pilot.press("ctrl+t")
+    await until_answered(pilot)
+    side_of(pilot.app).why.focus()
+    await pilot.pause()
+
+
+async def test_a_list_keeps_its_order_and_its_cursor_after_a_hit_of_it_was_opened(
+    editor_arguments: Path, app: ExcerptApp, log: UseLog
+) -> None:
+    async with app.run_test() as pilot:
+        await search_and_wait(pilot, "keep")
+        await pilot.press("down")
+        hits, cursor = hit_list_of(app).hits, hit_list_of(app).cursor
+        await open_selected(pilot, log)
+        assert (hit_list_of(app).hits, hit_list_of(app).cursor) == (hits, cursor)
+        pane_of(app).repeat_requests()
+        await settle(pilot)
+        assert (hit_list_of(app).hits, hit_list_of(app).cursor) == (hits, cursor)
+
+
+async def test_what_was_opened_is_first_when_its_query_is_typed_again_and_why_says_so(
+    editor_arguments: Path, app: ExcerptApp, log: UseLog
+) -> None:
+    async with app.run_test(size=(140, 36)) as pilot:
+        opened = await find_again(pilot, log)
+        assert first_fragment(app) == opened
+        await show_why(pilot)
+        assert "You opened it for “keep” on" in " ".join(drawn_lines(why_text(app)))
+
+
+async def test_why_forgets_by_a_key_that_the_footer_names_and_shows_the_new_rank(
+    editor_arguments: Path, app: ExcerptApp, log: UseLog
+) -> None:
+    async with app.run_test(size=(140, 36)) as pilot:
+        opened = await find_again(pilot, log)
+        assert not names_forget(app)
+        await show_why(pilot)
+        assert names_forget(app)
+        await pilot.press("x")
+        await until(pilot, lambda: first_fragment(app) != opened, "the list without it")
+        await until_answered(pilot)
+        selected = hit_list_of(app).selected
+        assert selected is not None
+        assert selected.fragment.id == opened
+        assert not names_forget(app)
+        assert drawn_lines(why_text(app))[0].startswith("2nd:")
+    assert log.events() == ()
+
+
+async def test_a_click_on_forget_this_forgets(editor_arguments: Path, app: ExcerptApp, log: UseLog) -> None:
+    async with app.run_test(size=(140, 36)) as pilot:
+        opened = await find_again(pilot, log)
+        await pilot.press("ctrl+t")
+        await until_answered(pilot)
+        why = why_text(app)
+        lines = drawn_lines(why)
+        row = next(number for number, line in enumerate(lines) if "Forget this" in line)
+        await pilot.click(why, offset=(lines[row].index("Forget this") + 3, row))
+        await until(pilot, lambda: first_fragment(app) != opened, "the list without it")
+    assert log.events() == ()
+
+
+async def test_why_of_a_hit_that_was_never_opened_offers_nothing_to_forget(app: ExcerptApp) -> None:
+    async with app.run_test(size=(140, 36)) as pilot:
+        await search_and_wait(pilot, "conflict")
+        await show_why(pilot)
+        assert not names_forget(app)
+        assert "Forget this" not in " ".join(drawn_lines(why_text(app)))
+
+
+async def test_the_palette_offers_forget_this_once_wherever_the_focus_is(
+    editor_arguments: Path, app: ExcerptApp, log: UseLog
+) -> None:
+    async with app.run_test(size=(140, 36)) as pilot:
+        await find_again(pilot, log)
+        for focus_why in (False, True):
+            if focus_why:
+                await show_why(pilot)
+            offers = [each for each in list_commands(app.screen) if each.what.startswith("Forget this")]
+            assert [(each.is_active, each.is_enabled) for each in offers] == [(True, True)]
+
+
+def why_text(app: ExcerptApp) -> Static:
+    return side_of(app).why.query_one(Static)
+
+
+def names_forget(app: ExcerptApp) -> bool:
+    return "why-forget" in {each.id for each in screen_of(app).query_one(KeyBar).footer_keys}

@@ -295,6 +295,11 @@ class Engine:
         ranking = self.merge_ranking([self.score_query(alternative, strategy, pool) for alternative in queries])
         return self.load_hits(ranking, 0, limit, highlight_count=0)
 
+    def end_list(self) -> None:
+        """Let the next search use all past uses, even if it repeats the query: the list of before is not shown."""
+        if self._use_log is not None:
+            self._use_log.end_list()
+
     def forget_uses(self, uses: Collection[PastUse]) -> int:
         """Delete the past uses of a hit from the log; return their number. Raises OSError."""
         return self._use_log.forget_uses(uses) if self._use_log is not None else 0

@@ -119,7 +119,7 @@ class UseLog:
         return self._read_events[1]
 
     def events_at_query(self, query: str) -> tuple[UseEvent, ...]:
-        """Return the events of the moment when `query` was asked, however often it is repeated without another between.
+        """Return the events of the moment when `query` was asked, until another query or `end_list`.
 
         A list is searched again when the index changes or more hits are loaded: what the user opens in it must not move
         its rows.
@@ -127,6 +127,10 @@ class UseLog:
         if self._query_events is None or self._query_events[0] != query:
             self._query_events = (query, self.events())
         return self._query_events[1]
+
+    def end_list(self) -> None:
+        """Return all events at the next query, even if it repeats the last: no list of it is shown any more."""
+        self._query_events = None
 
     def events_at_last_query(self) -> tuple[UseEvent, ...]:
         """Return the events of the moment when the last query was asked; all events if none was."""

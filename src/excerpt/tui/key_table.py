@@ -179,6 +179,8 @@ MAIN_SCREEN_KEYS: Sequence[KeyBinding] = (
     ),
 )
 
+_FORGET_USES = "Forget this: the past uses of the hit"
+
 HIT_KEYS: Sequence[KeyBinding] = with_priority(
     KeyBinding("mark", "space,tab", "mark", "mark", "Mark the passage, and move on", acts_on_hit=True, footer_place=1),
     KeyBinding(
@@ -219,7 +221,7 @@ HIT_KEYS: Sequence[KeyBinding] = with_priority(
         "Why not this note: why it is missing or not higher",
         opens_dialog=True,
     ),
-    KeyBinding("forget-uses", "", "forget_uses", "forget this", "Forget this: what the hit gained by being opened"),
+    KeyBinding("forget-uses", "", "forget_uses", "forget this", _FORGET_USES),
     KeyBinding(
         "compare", "", "compare", "compare", "Compare strategies: differences for this query", opens_dialog=True
     ),
@@ -323,13 +325,15 @@ PASSAGE_KEYS: Sequence[KeyBinding] = (
     KeyBinding("context-heading", "", "heading(1)", "heading", "Go to the next heading"),
     KeyBinding("context-heading-before", "", "heading(-1)", "heading", "Go to the previous heading"),
     KeyBinding("whole-note", "", "read_whole", "whole note", "Show the whole note, or the passage"),
-    KeyBinding("context-pick", "shift+down", "pick(1)", "pick", "Pick one line more, to copy or remember"),
+    KeyBinding("context-pick", "shift+down", "pick(1)", "pick", "Pick one line more"),
     KeyBinding("context-pick-less", "shift+up", "pick(-1)", "pick", "Pick one line less"),
     KeyBinding("context-down", "j", "down", "down", "A line down", is_movement=True),
     KeyBinding("context-up", "k", "up", "up", "A line up", is_movement=True),
     KeyBinding("context-first", "g,home", "first", "first", "Go to the start of the note", is_movement=True),
     KeyBinding("context-last", "G,end", "last", "last", "Go to the end of the note", is_movement=True),
 )
+
+WHY_KEYS: Sequence[KeyBinding] = (KeyBinding("why-forget", "x", "forget", "forget this", _FORGET_USES, footer_place=5),)
 
 PACK_PANEL_KEYS: Sequence[KeyBinding] = (
     KeyBinding("pack-drop", "x", "drop", "drop", "Drop the passage, or put it back", footer_place=4),
@@ -371,7 +375,7 @@ MAP_KEYS: Sequence[KeyBinding] = (
         "right",
         "open_branch",
         "unfold",
-        "Unfold the branch, or go to the first branch in it",
+        "Unfold the branch, or go into it",
         footer_place=6,
     ),
     KeyBinding("map-shut", "left", "close_branch", "fold", "Fold the branch, or go to the branch above"),
@@ -501,6 +505,7 @@ CONTEXTS: Mapping[str, Sequence[KeyBinding]] = {  # bindings by the name of thei
     "Search, with the list focused": HIT_LIST_KEYS,
     "Search, with the start list focused": START_LIST_KEYS,
     "Search, with the passage focused": PASSAGE_KEYS,
+    "Search, with why focused": WHY_KEYS,
     "Search, with the pack focused": PACK_PANEL_KEYS,
     "Search, with related notes focused": RELATED_NOTES_KEYS,
     "Search, with the map focused": MAP_KEYS,

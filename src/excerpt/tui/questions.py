@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 class AskSearch:
     """Question for the hits of a query: at most `limit` of them, or as many as the settings say if that is None.
 
-    Only the first `visible_hits` hits get highlights (spans of matched words).
+    Only the first `visible_hits` hits get highlights (spans of matched words). `is_new_list`: no list is shown whose
+    order has to stay, so that what was opened just now counts too.
     """
 
     kind: ClassVar[str] = "search"
@@ -44,10 +45,13 @@ class AskSearch:
     strategy: Strategy
     limit: int | None
     visible_hits: int
+    is_new_list: bool = False
 
     def answer(self, engine: Engine) -> Result:
         from excerpt.search.query import remove_unfinished_filter
 
+        if self.is_new_list:
+            engine.end_list()
         return engine.search(
             remove_unfinished_filter(self.query), self.strategy, self.limit, highlight_count=self.visible_hits
         )

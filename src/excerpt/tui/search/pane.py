@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from excerpt.tui.search.side_panel import SidePanel
     from excerpt.tui.search.start_list import StartController, StartList
     from excerpt.tui.search.strategies import StrategyChoice
+    from excerpt.tui.search.why_view import WhyView
 
 _HIT_ACTIONS = HIT_ACTIONS | {"move", "remember", "show_view", "mark_nearest"}
 """Actions that apply to a hit. While a search is pending, they are delayed until its hits are listed."""
@@ -386,7 +387,7 @@ class SearchPane(Vertical):
         visible_rows = self.size.height // self._hits.row_height
         from excerpt.tui.questions import AskSearch
 
-        question = AskSearch(query, self.strategy, self._hit_limit, visible_rows)
+        question = AskSearch(query, self.strategy, self._hit_limit, visible_rows, is_new_list=self.result is None)
         self._engine.ask(
             question, partial(self._handle_result, visible_rows), self._handle_search_failure, is_interim=True
         )
@@ -1032,15 +1033,25 @@ class SearchPane(Vertical):
         hit = self._target_hit
         if hit is None or not hit.past_uses:
             self.notify("Nothing to forget: this hit was not opened, marked or copied for these words before.")
-            return
+        else:
+            self._forget_uses(hit)
+
+    def on_why_view_forget_requested(self, event: WhyView.ForgetRequested) -> None:
+        event.stop()
+        self._forget_uses(event.hit)
+
+    def _forget_uses(self, hit: Hit) -> None:
         from excerpt.tui.questions import AskForgetUses
 
-        self._engine.ask(AskForgetUses(hit.past_uses), self._handle_forgotten)
+        self._engine.ask(AskForgetUses(hit.past_uses), partial(self._handle_forgotten, hit))
 
-    def _handle_forgotten(self, problem: str) -> None:
+    def _handle_forgotten(self, hit: Hit, problem: str) -> None:
+        """Search again, with the selection on the hit wherever it is now; if forgetting failed, say so."""
         if problem:
             self.notify(f"Nothing was forgotten: {problem}.", severity="warning", markup=False)
         else:
+            self._pending_selection_id = hit.fragment.id
+            self.notify("Forgotten. The list is ranked without it.")
             self.search()
 
     def _find_used_hit(self, hit: Hit) -> UsedHit | None:
@@ -1228,6 +1239,8 @@ class SearchPane(Vertical):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return False for an action whose key belongs to the open query menu or not to the focused panel."""
+        if action == "forget_uses" and self.is_populated and self.side.why.has_focus:
+            return not self.side.why.check_action("forget", ())
         if action in _MENU_ACTIONS and any(menu.is_open for menu in self.query(QueryMenu)):
             return False
         if action in _LIST_ACTIONS and self.is_populated:

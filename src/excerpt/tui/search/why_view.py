@@ -15,8 +15,9 @@ from rich.measure import Measurement
 from rich.style import Style
 from rich.table import Table
 from rich.text import Text
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
+from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.message import Message
 from textual.widgets import Input, Static
@@ -27,9 +28,11 @@ from excerpt.model import Hit, Result, Signal
 from excerpt.search.verdict import format_ordinal
 from excerpt.text.columns import GAIN_CHARACTER, LOSS_CHARACTER
 from excerpt.text.display import format_count, format_percent, visible, visible_line
+from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.dialog import Dialog, DialogBox
 from excerpt.tui.common.field import Field
 from excerpt.tui.common.notice import EmptyState
+from excerpt.tui.common.strips import click_style
 from excerpt.tui.keymap import format_key, key_sign
 from excerpt.tui.request_thread import Priority
 from excerpt.tui.search.query_bar import CONFIDENCE_LABELS
@@ -38,9 +41,6 @@ if TYPE_CHECKING:
     from excerpt.search.engine import Engine
     from excerpt.search.explain import WordContribution
     from excerpt.search.explain_note import NoteExplanation, StrategyRank
-
-_FORGET_META = {"forget": True}
-"""The mark of the text that a click takes for "forget this"."""
 
 Colours = Mapping[str, str]
 """The colours of the theme, by the name of their variable."""
@@ -99,6 +99,8 @@ SendWhyRequest = Callable[[AskWhy, "Callable[[NoteExplanation], object]"], objec
 class WhyView(VerticalScroll):
     """A view that explains a rank: the signals of a hit at once, the full explanation when the engine has answered."""
 
+    BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with why focused")
+
     DEFAULT_CSS = "WhyView { padding: 0 1; & > Static { height: auto; } }"
 
     @dataclass
@@ -106,6 +108,12 @@ class WhyView(VerticalScroll):
         """Sent when the engine has answered and the explanation is shown."""
 
         answer: NoteExplanation
+
+    @dataclass
+    class ForgetRequested(Message):
+        """Sent when the user wants to forget the past uses that raise a hit."""
+
+        hit: Hit
 
     def __init__(self, send_request: SendWhyRequest, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(Static(), id=id, classes=classes)
@@ -119,13 +127,14 @@ class WhyView(VerticalScroll):
 
     def show_text(self, text: EmptyState) -> None:
         """Show a text in place of an explanation, because there is nothing to explain."""
-        self._hit_or_name = ""
+        self._set_subject("")
         lines = Text("\n\n".join(visible(line) for line in (text.title, text.sentence, text.hint) if line))
         self._show(lambda _: lines)
 
     def explain(self, result: Result, hit_or_name: Hit | str) -> None:
         """Explain the rank of a hit of `result`, or of the note with a name."""
-        is_repeat, self._hit_or_name = hit_or_name == self._hit_or_name, hit_or_name
+        is_repeat = hit_or_name == self._hit_or_name
+        self._set_subject(hit_or_name)
         if isinstance(hit_or_name, Hit) and not is_repeat:
             rank, top = result.best_first.index(hit_or_name) + 1, result.best_first[0].score
             heading = Text(f"{format_ordinal(rank)}.\n", "bold")
@@ -136,14 +145,14 @@ class WhyView(VerticalScroll):
             )
         self._send_request(AskWhy(result.query, result.requested_strategy, hit_or_name), self._handle_answer)
 
-    def on_click(self, event: events.Click) -> None:
-        """Forget the past uses of the hit if the text "Forget this" is clicked."""
-        if event.style.meta.items() >= _FORGET_META.items():
-            self.call_next(self.app.run_action, "forget_uses", self.query_ancestor("SearchPane"))
+    def _set_subject(self, hit_or_name: Hit | str) -> None:
+        self._hit_or_name = hit_or_name
+        self.refresh_bindings()
 
     def _handle_answer(self, answer: NoteExplanation) -> None:
         if self.is_attached and self._hit_or_name:
-            self._show(lambda colours: render_explanation(answer, colours))
+            can_forget = self._reopened_hit is not None
+            self._show(lambda colours: render_explanation(answer, colours, can_forget=can_forget))
             self.post_message(self.Answered(answer))
 
     def _show(self, draw_content: Callable[[Colours], RenderableType]) -> None:
@@ -155,17 +164,37 @@ class WhyView(VerticalScroll):
     def _draw(self) -> None:
         self.query_one(Static).update(self._draw_content(self.app.theme_variables))
 
+    @property
+    def _reopened_hit(self) -> Hit | None:
+        """The explained hit, if past uses raise it."""
+        hit = self._hit_or_name
+        return hit if isinstance(hit, Hit) and hit.past_uses else None
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return False for forgetting while there is nothing to forget, so that its key has another use."""
+        return self._reopened_hit is not None if action == "forget" else super().check_action(action, parameters)
+
+    def action_forget(self) -> None:
+        if (hit := self._reopened_hit) is not None:
+            self.post_message(self.ForgetRequested(hit))
+
 
 # --- tables and texts -------------------------------------------------------------------------------------------------
 
 
-def render_explanation(answer: NoteExplanation, colours: Colours) -> RenderableType:
-    """Return the explanation of a rank for the terminal: a sentence, then the tables of numbers behind it."""
+def render_explanation(answer: NoteExplanation, colours: Colours, *, can_forget: bool = False) -> RenderableType:
+    """Return the explanation of a rank for the terminal: a sentence, then the tables of numbers behind it.
+
+    `can_forget` adds a line to click that forgets the past uses, which the sentence names.
+    """
     explanation = answer.explanation
-    parts: list[RenderableType] = [Text(f"{visible_line(answer.reason)}\n", "bold")]
+    parts: list[RenderableType] = [Text(visible_line(answer.reason), "bold")]
+    if can_forget:
+        # A click gives the view the focus before it runs the action.
+        style = Style.parse(f"underline {colours['accent']}") + click_style("focused.forget")
+        parts.append(Text.assemble(("Forget this", style)))
+    parts.append(Text())
     if explanation is not None:
-        if explanation.hit.past_uses:
-            parts.append(Text("Forget this\n", Style(color=colours["accent"], underline=True, meta=_FORGET_META)))
         parts += render_hit(explanation.hit, explanation.share, colours)
         if explanation.words:
             parts += [Text(), _word_table(explanation.words, colours)]
