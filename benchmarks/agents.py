@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.grep import USUAL, WAYS, Files, files_of, found_by
-from benchmarks.judgements import Outside, Place, QualityError, QuerySet, Question
+from benchmarks.judgements import Place, QuerySet, Question, open_outside
 from benchmarks.measure import result, table, write_option
 from benchmarks.packs import SETS, TOKENIZER, Found, inside, questions_with_hits
 from benchmarks.targets import verdict
@@ -250,12 +249,7 @@ def main() -> None:
     args = parser.parse_args()
     if args.write and set(args.sets) != set(SETS):
         parser.error("--write keeps the tables of all sets")
-    outside = Outside(args.data.resolve())
-    try:
-        outside.check()
-    except QualityError as error:
-        raise SystemExit(str(error)) from error
-    os.environ.setdefault("EXCERPT_HOME", str((outside.work / "home").resolve()))
+    outside = open_outside(args.data)
     with result("agents", "What an agent spends", write=args.write):
         print(_METHOD)
         every = []

@@ -9,7 +9,6 @@ them is counted.
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.judgements import Outside, Place, QualityError, QuerySet
+from benchmarks.judgements import Place, QuerySet, open_outside
 from benchmarks.measure import result, table, write_option
 from benchmarks.packs import SETS, TOKENIZER, Found, inside, questions_with_hits
 from benchmarks.targets import verdict
@@ -157,12 +156,7 @@ def main() -> None:
     args = parser.parse_args()
     if args.write and args.sets:
         parser.error("--write keeps the tables of all sets")
-    outside = Outside(args.data.resolve())
-    try:
-        outside.check()
-    except QualityError as error:
-        raise SystemExit(str(error)) from error
-    os.environ.setdefault("EXCERPT_HOME", str((outside.work / "home").resolve()))
+    outside = open_outside(args.data)
     with result("fill", "Where packs end", write=args.write):
         sets = [measure_set(each) for each in outside.sets() if not args.sets or each.name in args.sets]
         _report(sets)

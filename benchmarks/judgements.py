@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import os
 import statistics
 import urllib.parse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -141,6 +142,17 @@ class Outside:
             if (folder / "qrels.tsv").exists()
         ]
         return sorted(judged + known, key=lambda s: (s.name.startswith("cpp-docs"), s.collection is None, s.name))
+
+
+def open_outside(folder: Path) -> Outside:
+    """Return the data in `folder`, with EXCERPT_HOME under its work folder; end the program if a part is missing."""
+    outside = Outside(folder.resolve())
+    try:
+        outside.check()
+    except QualityError as error:
+        raise SystemExit(str(error)) from error
+    os.environ.setdefault("EXCERPT_HOME", str((outside.work / "home").resolve()))
+    return outside
 
 
 def _vault_of(file_name: str) -> str:

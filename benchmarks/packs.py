@@ -11,7 +11,6 @@ an unknown part of it, any line of that note.
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import time
 from collections import Counter
@@ -19,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchmarks.judgements import Outside, Place, QualityError, QuerySet, Question
+from benchmarks.judgements import Outside, Place, QuerySet, Question, open_outside
 from benchmarks.measure import percentile, result, table, write_option
 from benchmarks.pack_promises import broken_promises, changed_by_rebuilding
 from benchmarks.targets import verdict
@@ -314,12 +313,7 @@ def main() -> None:
     args = parser.parse_args()
     if args.write and set(args.sets) != set(SETS):
         parser.error("--write keeps the tables of all sets")
-    outside = Outside(args.data.resolve())
-    try:
-        outside.check()
-    except QualityError as error:
-        raise SystemExit(str(error)) from error
-    os.environ.setdefault("EXCERPT_HOME", str((outside.work / "home").resolve()))
+    outside = open_outside(args.data)
     with result("packs", "Packs", write=args.write):
         _report_all(outside, args.sets, args.checked)
 

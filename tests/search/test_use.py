@@ -234,8 +234,8 @@ def test_a_hit_that_is_used_is_known_with_its_rank_and_the_notes_above() -> None
     assert find_used_hit(" sync ", HITS, "c1") == UsedHit("sync", "C.md", "c1", 4, ("A.md", "B.md"))
 
 
-def test_a_note_listed_below_the_best_fragment_of_the_note_is_not_passed_over() -> None:
-    assert find_used_hit("sync", HITS, "a2") == UsedHit("sync", "A.md", "a2", 3, ())
+def test_a_note_between_two_fragments_of_the_used_note_was_passed_over() -> None:
+    assert find_used_hit("sync", HITS, "a2") == UsedHit("sync", "A.md", "a2", 3, ("B.md",))
 
 
 def test_what_is_not_in_the_list_is_no_answer_to_its_query() -> None:

@@ -81,17 +81,17 @@ class UseEvent:
 def find_used_hit(query: str, hits: Sequence[Hit], fragment: str) -> UsedHit | None:
     """Return the hit whose fragment has the id `fragment`, as what the user used.
 
-    The notes above are those with a better best hit: the list shows the hits of a note together. Return None if it is
-    not among the `hits` of `query`, or if the query is empty or too long to be recorded.
+    The notes above are those of the hits above it, without its own. Return None if it is not among the `hits` of
+    `query`, or if the query is empty or too long to be recorded.
     """
     query = query.strip()
     if not 0 < len(query) <= MAX_QUERY_CHARS:
         return None
-    paths = list(dict.fromkeys(hit.fragment.path for hit in hits))
     for row, hit in enumerate(hits):
         if hit.fragment.id == fragment:
             path = hit.fragment.path
-            return UsedHit(query, path, fragment, row + 1, tuple(paths[: paths.index(path)][:MAX_NOTES_ABOVE]))
+            above = dict.fromkeys(each.fragment.path for each in hits[:row] if each.fragment.path != path)
+            return UsedHit(query, path, fragment, row + 1, tuple(above)[:MAX_NOTES_ABOVE])
     return None
 
 

@@ -41,6 +41,13 @@ class Location:
 
 
 @dataclass
+class PartClicked(Message):
+    """Sent by a bar when a part of it is clicked; `action` is an action of the Search tab."""
+
+    action: str
+
+
+@dataclass
 class IndexOpened(Message):
     """The engine has opened the generation (the committed state) of the index that `status` describes.
 

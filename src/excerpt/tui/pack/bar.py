@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from rich.style import Style
 from rich.text import Text
-from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
@@ -15,6 +14,7 @@ from excerpt.kinds import Format, StopReason
 from excerpt.settings import PackSettings
 from excerpt.text.display import format_count
 from excerpt.tui.common.strips import click_style
+from excerpt.tui.messages import PartClicked
 from excerpt.tui.pack.labels import needs_label, scope_label, stop_label
 
 if TYPE_CHECKING:
@@ -63,20 +63,13 @@ class PackBar(Widget):
     cost: reactive[MarkCost | None] = reactive(None)
     """Tokens that marking the selected fragment would add; None if that fragment is marked already."""
 
-    class Clicked(Message):
-        """Sent when an option is clicked; `action` is the action of the Search tab that changes it."""
-
-        def __init__(self, action: str) -> None:
-            super().__init__()
-            self.action = action
-
     @property
     def link_style(self) -> Style:
         """No style: options have the colour of the bar, which Textual's colour of links would replace."""
         return Style.null()
 
     def action_click(self, action: str) -> None:
-        self.post_message(self.Clicked(action))
+        self.post_message(PartClicked(action))
 
     def render(self) -> Text:
         width = self.scrollable_content_region.width

@@ -37,6 +37,7 @@ from excerpt.tui.messages import (
     MemoryEditRequested,
     MemoryShowRequested,
     ObsidianRequested,
+    PartClicked,
     RememberRequested,
 )
 from excerpt.tui.pack.bar import PackBar
@@ -44,7 +45,7 @@ from excerpt.tui.pack.controller import PackController, mark_hit, next_budget
 from excerpt.tui.search.disabled import SearchState, SelectedRowKind, empty_pack_reason, search_disabled_reason
 from excerpt.tui.search.hit_list import HitList, arrange_hits
 from excerpt.tui.search.notices import answer_warning, is_unanswered, list_offers, list_title, no_hits_notice
-from excerpt.tui.search.query_bar import AnswerStatus, QueryBar, QueryMenu, QueryStatus
+from excerpt.tui.search.query_bar import AnswerStatus, QueryBar, QueryMenu
 from excerpt.tui.search.query_history import QueryStore
 
 if TYPE_CHECKING:
@@ -1093,9 +1094,8 @@ class SearchPane(Vertical):
 
     # --- why, and other strategies ------------------------------------------------------------------------------------
 
-    @on(QueryStatus.Clicked)
-    @on(PackBar.Clicked)
-    async def _run_clicked_action(self, event: QueryStatus.Clicked | PackBar.Clicked) -> None:
+    @on(PartClicked)
+    async def _run_clicked_action(self, event: PartClicked) -> None:
         event.stop()
         await self.run_action(event.action)
 

@@ -33,6 +33,7 @@ from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.strips import StyledPart, click_style, line, parts_with_matches
 from excerpt.tui.engine_worker import QuestionQueue
 from excerpt.tui.keymap import key_sign
+from excerpt.tui.messages import PartClicked
 from excerpt.tui.search.query_controller import QueryController
 from excerpt.tui.search.query_word import (
     apply_completion,
@@ -270,20 +271,13 @@ class QueryStatus(Widget):
     warning: reactive[str] = reactive("")
     """A short warning that a part of the query has another effect than its spelling suggests; "" for none."""
 
-    class Clicked(Message):
-        """Sent when a part is clicked; `action` is an action of the Search tab."""
-
-        def __init__(self, action: str) -> None:
-            super().__init__()
-            self.action = action
-
     @property
     def link_style(self) -> Style:
         """No style: each part has a colour of its own, which Textual's colour of links would replace."""
         return Style.null()
 
     def action_click(self, action: str) -> None:
-        self.post_message(self.Clicked(action))
+        self.post_message(PartClicked(action))
 
     def render(self) -> Text:
         answer = self.answer
