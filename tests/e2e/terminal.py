@@ -89,7 +89,8 @@ class Terminal:
         if self.exit_code is None:
             os.kill(self._pid, signal.SIGKILL)
             os.waitpid(self._pid, 0)
-        os.close(self._terminal)
+        if self._terminal >= 0:
+            os.close(self._terminal)
 
     @property
     def lines(self) -> list[str]:
@@ -176,6 +177,18 @@ class Terminal:
             pass
         _, status = os.waitpid(self._pid, 0)
         self.exit_code = os.waitstatus_to_exitcode(status)
+        return self.exit_code
+
+    def hang_up(self) -> int:
+        """Close the terminal, as a lost connection does, wait until the program has ended, and return its exit code."""
+        os.close(self._terminal)
+        self._terminal = -1
+        deadline = time.monotonic() + PATIENCE
+        while not (ended := os.waitpid(self._pid, os.WNOHANG))[0]:
+            if time.monotonic() > deadline:
+                raise AssertionError("the program goes on without its terminal")
+            time.sleep(0.05)
+        self.exit_code = os.waitstatus_to_exitcode(ended[1])
         return self.exit_code
 
     def copied(self) -> list[str]:

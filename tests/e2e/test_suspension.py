@@ -1,7 +1,8 @@
-"""Tests of suspending and resuming the program, as by ctrl+z and fg in a shell."""
+"""Tests of suspending and resuming the program, as by ctrl+z and fg in a shell, and of losing the terminal."""
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping
 
 from tests.e2e.conftest import EXCERPT
@@ -24,3 +25,10 @@ def test_all_of_the_screen_is_there_again_after_a_suspension_and_when_asked_for(
         app.wait_for(*shown)
         app.press("ctrl+q")
         assert app.wait_exit() == 0
+
+
+def test_it_ends_with_its_terminal_also_where_its_parent_ignores_hanging_up(shell: Mapping[str, str]) -> None:
+    ignoring = ["sh", "-c", 'trap "" HUP; exec "$@"', "sh"]  # as nohup does
+    with Terminal([*ignoring, *EXCERPT, "demo"], shell) as app:
+        app.wait_for("Search", " notes")
+        assert app.hang_up() == -signal.SIGHUP

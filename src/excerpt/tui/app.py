@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import signal
 import sys
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -672,6 +673,9 @@ def run_app(
     ended the app.
     """
     check_terminal(os.environ)
+    if hasattr(signal, "SIGHUP"):
+        # A parent such as nohup ignores it, and without its terminal Textual reads nothing in an endless loop.
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
     app = ExcerptApp(vault, settings, user_paths, message=message, store=store)
     app.run()
     if app.fatal_exception is not None:
