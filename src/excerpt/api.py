@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from excerpt.errors import (
     IndexUnusableError,
+    MemoryUnusableError,
     NotFoundError,
     SettingsError,
     StoreUnusableError,
@@ -25,8 +26,20 @@ from excerpt.errors import (
     VaultError,
 )
 from excerpt.kinds import Fill, Format, Scope, Strategy
-from excerpt.known_vaults import detect_move, refuse_broad_folder, save_fingerprint
-from excerpt.model import BuildReport, Fragment, Hit, Memory, PackResult, Progress, Result, Source, Status, VaultHit
+from excerpt.known_vaults import VaultFolders, detect_move, refuse_broad_folder, save_fingerprint
+from excerpt.model import (
+    BuildReport,
+    FileProblem,
+    Fragment,
+    Hit,
+    Memory,
+    PackResult,
+    Progress,
+    Result,
+    Source,
+    Status,
+    VaultHit,
+)
 from excerpt.settings import (
     PackSettings,
     Paths,
@@ -74,7 +87,7 @@ Answer = TypeVar("Answer")
 
 
 def open(  # noqa: A001 - read as `excerpt.open`
-    path: str | Path,
+    path: str | Path | Sequence[str | Path],
     *,
     refresh: bool = True,
     on_progress: OnProgress | None = None,
@@ -85,16 +98,34 @@ def open(  # noqa: A001 - read as `excerpt.open`
 ) -> Vault:
     """Open the vault at `path` with the user's settings for it, or with `settings`.
 
-    `path` is a folder of Markdown notes, or the address of a store (postgresql://user@host/database?vault=name). The
-    index is opened on first use (`Vault.load`). With `refresh`, the index is updated before it is opened, and
+    `path` is a folder of Markdown notes, or the address of a store (postgresql://user@host/database?vault=name).
+    Several folders are opened as one, a `VaultUnion`, with the settings of the first. The index is opened on first use
+    (`Vault.load`). With `refresh`, the index is updated before it is opened, and
     `on_progress` gets the progress. `on_notice` gets sentences for the user, such as that a damaged index was rebuilt;
     by default they are logged as warnings of "excerpt". With `suggest_moves`, every call reports the memories of a
     vault that may have moved to `path`; otherwise only the first call for a vault does. `index` is the folder of the
     index, outside of the vault; by default one in the user's cache. A store has no such folder.
 
     Raises VaultError if there is no such folder, or the folder of the index is in it, SettingsError if the settings are
-    not valid, StoreUnusableError for an address with a password.
+    not valid, StoreUnusableError for an address with a password or among several vaults, ValueError for `index` with
+    several vaults.
     """
+    if not isinstance(path, str | Path):
+        if not path or index is not None:
+            raise ValueError("index is the folder of one index" if path else "no vault is given")
+        vaults = [
+            open(
+                each,
+                refresh=refresh,
+                on_progress=on_progress,
+                on_notice=on_notice,
+                suggest_moves=suggest_moves,
+                settings=settings,
+            )
+            for each in path
+        ]
+        by_folder = {each.folder: each for each in vaults}
+        return vaults[0] if len(by_folder) == 1 else VaultUnion(tuple(by_folder.values()))
     notice = on_notice or logging.getLogger("excerpt").warning
     if is_address(str(path)):
         return StoredVault(parse_address(str(path)), user_paths(), settings, on_notice=notice)
@@ -166,6 +197,11 @@ class Vault:
     def address(self) -> str:
         """Address of the store that holds the vault; "" for a folder."""
         return ""
+
+    @property
+    def folders(self) -> VaultFolders:
+        """The folder of this vault, or, by name, those of several that were opened as one."""
+        return VaultFolders.of([self.folder])
 
     def __enter__(self) -> Self:
         return self
@@ -529,11 +565,10 @@ class Vault:
         from excerpt.check.answer import parse_answer
         from excerpt.check.checker import check_answer
         from excerpt.check.lookup import LookupWithMemories
-        from excerpt.memory.store import MemoryStore
         from excerpt.pack.formats.registry import read_pack
 
         file = read_pack(pack)
-        memories = MemoryStore(self._paths.memory_folder(self.folder)).all().memories
+        memories = self.memories.all().memories
         return check_answer(parse_answer(answer), file, LookupWithMemories(self._snapshot, memories))
 
     def _build_pack(
@@ -556,7 +591,7 @@ class Vault:
         saved = self._read_marks() if marks else NO_MARKS
         source = self._with_memories(saved)
         all_queries = tuple(queries) or ((saved.query,) if saved.query else ())
-        links = PackLinks(self.folder)
+        links = PackLinks(self.folders)
         renderer = renderer_for(settings, all_queries, links, self._paths.config)
         tokenizer = open_tokenizer(settings.tokenizer)
         used_strategy, hits = strategy, _marked_hits(saved, source)
@@ -758,6 +793,96 @@ class StoredVault(Vault):
         return StoreSnapshot.open(self._address, self.settings)
 
 
+class VaultUnion(Vault):
+    """Several vaults as one, returned by `excerpt.open` for several folders.
+
+    Hits of all vaults are ranked together. The path of a note begins with the name of its vault (`work/Sync.md`), and
+    `folders` has the folder of each. The settings are those of the first vault, which also counts what packs save;
+    marks, saved queries and the gold set belong to single vaults, which `vaults` has by name.
+    """
+
+    def __init__(self, vaults: Sequence[Vault]) -> None:
+        """Join open vaults. Raises StoreUnusableError if one is in a store."""
+        for vault in vaults:
+            if vault.address:
+                raise StoreUnusableError(
+                    f"{vault.address} is a store, which cannot be opened together with other vaults.", "Open it alone."
+                )
+        first = vaults[0]
+        super().__init__(
+            first.folder,
+            first.settings,
+            first._paths,
+            first._index_folder,
+            refresh=False,
+            on_progress=None,
+            on_notice=first._notice,
+        )
+        self._folders = VaultFolders.of(vault.folder for vault in vaults)
+        by_folder = {vault.folder: vault for vault in vaults}
+        self.vaults: Mapping[str, Vault] = {name: by_folder[folder] for name, folder in self._folders.by_name.items()}
+
+    @property
+    def folders(self) -> VaultFolders:
+        """The folder of each vault, by name; finds the file of a path."""
+        return self._folders
+
+    def close(self) -> None:
+        """Close the indexes. The next query opens them again."""
+        self._engine = None
+        for vault in self.vaults.values():
+            vault.close()
+
+    def renew(self) -> bool:
+        """Switch to the newest generation of each index; return whether any is newer than the old one."""
+        is_newer = [vault.renew() for vault in self.vaults.values()]
+        if any(is_newer) or self._engine is None:
+            self._engine = self._create_engine(self._open_corpus())
+        return any(is_newer)
+
+    def refresh(self, on_progress: OnProgress | None = None) -> BuildReport:
+        """Bring the index of each vault up to date, and return the sums of the reports."""
+        reports = {name: vault.refresh(on_progress) for name, vault in self.vaults.items()}
+        self.renew()
+        return _sum_reports(reports, self.generation)
+
+    def news(self, *, seen: bool = False) -> tuple[QueryNews, ...]:  # noqa: ARG002 - as of a single vault
+        """Raise VaultError: saved queries belong to single vaults."""
+        raise self._single_vault_error("saved queries")
+
+    @property
+    def gold(self) -> Gold:
+        """Raise VaultError: a gold set belongs to a single vault."""
+        raise self._single_vault_error("gold set")
+
+    def run_gold(
+        self,
+        *,
+        strategy: Strategy | str | None = None,  # noqa: ARG002 - as of a single vault
+        settings: Mapping[str, object] | None = None,  # noqa: ARG002
+    ) -> GoldReport:
+        """Raise VaultError: a gold set belongs to a single vault."""
+        raise self._single_vault_error("gold set")
+
+    @property
+    def memories(self) -> UnionMemories:
+        """The memories of all vaults."""
+        return UnionMemories(self)
+
+    def _open_corpus(self) -> Corpus:
+        from excerpt.corpus.union import UnionCorpus
+
+        return UnionCorpus((name, vault._snapshot) for name, vault in self.vaults.items())
+
+    def _read_marks(self) -> SavedMarks:
+        raise self._single_vault_error("marks")
+
+    def _single_vault_error(self, what: str) -> VaultError:
+        return VaultError(
+            f"Several vaults are open, and each has its own {what}.", f"Open one of them: {', '.join(self.vaults)}."
+        )
+
+
 class Memories:
     """The memories of a vault, from `Vault.memories`.
 
@@ -955,6 +1080,151 @@ class Memories:
         return self._recaller
 
 
+class UnionMemories(Memories):
+    """The memories of several vaults, from `VaultUnion.memories`; each stays in the folder of its vault."""
+
+    def __init__(self, union: VaultUnion) -> None:
+        self._union = union
+        self._memories = {name: vault.memories for name, vault in union.vaults.items()}
+
+    def close(self) -> None:
+        """Close the indexes of the memories."""
+        for memories in self._memories.values():
+            memories.close()
+
+    @property
+    def trash(self) -> Path:
+        """Raise VaultError: each vault has its own folder of forgotten memories."""
+        raise self._union._single_vault_error("folder of forgotten memories")
+
+    def all(self) -> LoadedMemories:
+        """Return every memory of all vaults, newest first, and every unreadable file with the reason."""
+        from excerpt.memory.store import LoadedMemories
+
+        each = [memories.all() for memories in self._memories.values()]
+        every = [memory for loaded in each for memory in loaded.memories]
+        return LoadedMemories(
+            tuple(sorted(every, key=lambda memory: memory.created, reverse=True)),
+            tuple(file for loaded in each for file in loaded.unreadable),
+            tuple(copied for loaded in each for copied in loaded.copies),
+        )
+
+    def remember(
+        self,
+        text: str | None = None,
+        *,
+        tags: Sequence[str] = (),
+        why: str = "",
+        fragment: str | None = None,
+        source: str | None = None,
+        query: str = "",
+        into: str | None = None,
+    ) -> SavedMemory:
+        """Save `text` as a memory in the vault of its source or of the memory `into`, by default in the first vault."""
+        name = next(iter(self._memories))
+        if into is not None:
+            name = self._find(into)
+        elif fragment is not None and (found := self._union.fragment(fragment)) is not None:
+            name = self._union.folders.name_of(found.path)
+            fragment = found.id.partition("@")[0]
+        elif source is not None:
+            from excerpt.insight.notes import find_lines
+
+            name = self._union.folders.name_of(find_lines(self._union._snapshot, source).path)
+            source = source.removeprefix(f"{name}/")
+        return self._memories[name].remember(
+            text, tags=tags, why=why, fragment=fragment, source=source, query=query, into=into
+        )
+
+    def recall(
+        self,
+        words: str = "",
+        *,
+        tags: Sequence[str] = (),
+        source: str = "",
+        since: str = "",
+        limit: int | None = None,
+        check_sources: bool = False,
+        stale: bool | None = None,
+    ) -> tuple[RecalledMemory, ...]:
+        """Find memories of all vaults by words and meaning, best first; without words, return all, newest first.
+
+        Each result names its vault. `source` may begin with the name of a vault.
+        """
+        from excerpt.memory.recall import merge_recalled
+
+        name, _, own_source = source.partition("/")
+        chosen = {name: own_source} if name in self._memories else dict.fromkeys(self._memories, source)
+        recalled = {
+            each: self._memories[each].recall(
+                words,
+                tags=tags,
+                source=own,
+                since=since,
+                limit=limit,
+                check_sources=check_sources,
+                stale=stale,
+            )
+            for each, own in chosen.items()
+        }
+        return merge_recalled(recalled, limit or (self._union.settings.search.limit if words.strip() else None))
+
+    def get(self, memory_id: str) -> Memory:
+        """Return the memory of this id."""
+        return self._of(memory_id).get(memory_id)
+
+    def edit(
+        self,
+        memory_id: str,
+        *,
+        text: str | None = None,
+        tags: Sequence[str] = (),
+        untags: Sequence[str] = (),
+        why: str | None = None,
+        merge: str = "",
+    ) -> Memory:
+        """Change a memory as `Memories.edit` does; `merge` is a memory of the same vault."""
+        return self._of(memory_id).edit(memory_id, text=text, tags=tags, untags=untags, why=why, merge=merge)
+
+    def check_source(self, memory_id: str) -> SourceCheck:
+        """Compare the source of a memory with its vault: it may be unchanged, moved, changed or gone."""
+        return self._of(memory_id).check_source(memory_id)
+
+    def follow(self, memory_id: str) -> Memory:
+        """Update the source location of a memory whose source has moved, and return the memory."""
+        return self._of(memory_id).follow(memory_id)
+
+    def update(self, memory_id: str) -> Memory:
+        """Replace the text of a memory by the current text of its source, which has changed; return the memory."""
+        return self._of(memory_id).update(memory_id)
+
+    def keep(self, memory_id: str) -> Memory:
+        """Keep the text of a memory whose source has changed or is gone, and no longer report it as stale."""
+        return self._of(memory_id).keep(memory_id)
+
+    def forget(self, memory_id: str) -> Memory:
+        """Move a memory to the trash folder of its vault, and return it."""
+        return self._of(memory_id).forget(memory_id)
+
+    def restore(self, memory_id: str) -> Memory:
+        """Restore a forgotten memory in the first vault that has it in its trash folder, and return it."""
+        for memories in self._memories.values():
+            with suppress(MemoryUnusableError):
+                return memories.restore(memory_id)
+        return next(iter(self._memories.values())).restore(memory_id)
+
+    def _of(self, memory_id: str) -> Memories:
+        return self._memories[self._find(memory_id)]
+
+    def _find(self, memory_id: str) -> str:
+        """Return the name of the first vault that has a memory of this id; the first of all if none has."""
+        for name, memories in self._memories.items():
+            with suppress(MemoryUnusableError):
+                memories.get(memory_id)
+                return name
+        return next(iter(self._memories))
+
+
 class Gold:
     """The gold set of a vault, from `Vault.gold`: questions of the user with the places that answer them.
 
@@ -1002,6 +1272,33 @@ class Gold:
         read = parse_gold_set(self._snapshot(), text)
         add_questions(self._file, read.questions)
         return read
+
+
+def _sum_reports(reports: Mapping[str, BuildReport], generation: int) -> BuildReport:
+    """Return the sums of the reports of several vaults; the paths in them begin with the names of the vaults."""
+
+    def prefixed(problems: Callable[[BuildReport], tuple[FileProblem, ...]]) -> tuple[FileProblem, ...]:
+        return tuple(
+            replace(problem, path=f"{name}/{problem.path}")
+            for name, report in reports.items()
+            for problem in problems(report)
+        )
+
+    each = tuple(reports.values())
+    return BuildReport(
+        generation,
+        added=sum(report.added for report in each),
+        changed=sum(report.changed for report in each),
+        removed=sum(report.removed for report in each),
+        unchanged=sum(report.unchanged for report in each),
+        fragments=sum(report.fragments for report in each),
+        embedded=sum(report.embedded for report in each),
+        skipped=prefixed(lambda report: report.skipped),
+        warnings=prefixed(lambda report: report.warnings),
+        seconds=sum(report.seconds for report in each),
+        rebuilt=" ".join(f"{name}: {report.rebuilt}" for name, report in reports.items() if report.rebuilt),
+        attachments=sum(report.attachments for report in each),
+    )
 
 
 def _check_positive(name: str, value: int | None, least: int = 1) -> None:

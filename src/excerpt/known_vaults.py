@@ -101,19 +101,53 @@ def unique_names(vaults: Iterable[Path]) -> dict[Path, str]:
     return {vault: next((end for end in ends[vault] if counts[end.casefold()] == 1), str(vault)) for vault in each}
 
 
-def folder_names(vaults: Iterable[Path]) -> dict[Path, str]:
-    """Return a unique name for each vault that one folder can have: its name, after its parents' with hyphens if needed.
+@dataclass(frozen=True, slots=True)
+class VaultFolders:
+    """The folders of one or several open vaults, by name.
 
-    With these names, the paths of several vaults are told apart by their first folder.
+    A single vault has the name "". With several, the path of a note begins with the name of its vault, as if the vaults
+    were folders of one: so no name has a slash.
     """
-    names: dict[Path, str] = {}
-    taken: set[str] = set()
-    for vault, unique in unique_names(vaults).items():
-        text = os.fsencode(unique).decode("utf-8", "replace").replace("\\", "/").strip("/").replace("/", "-") or "-"
-        numbered = (f"{text} {number}" for number in count(2))
-        names[vault] = next(name for name in chain((text,), numbered) if name.casefold() not in taken)
-        taken.add(names[vault].casefold())
-    return names
+
+    named: tuple[tuple[str, Path], ...]
+
+    @classmethod
+    def of(cls, vaults: Iterable[Path]) -> VaultFolders:
+        """Name the vaults by their folders, after the names of the folders above where two would be equal."""
+        each = unique_names(vaults)
+        if len(each) == 1:
+            return cls((("", next(iter(each))),))
+        named: list[tuple[str, Path]] = []
+        taken: set[str] = set()
+        for vault, unique in each.items():
+            text = os.fsencode(unique).decode("utf-8", "replace").replace("\\", "/").strip("/").replace("/", "-") or "-"
+            numbered = (f"{text} {number}" for number in count(2))
+            name = next(name for name in chain((text,), numbered) if name.casefold() not in taken)
+            named.append((name, vault))
+            taken.add(name.casefold())
+        return cls(tuple(named))
+
+    @property
+    def by_name(self) -> Mapping[str, Path]:
+        """The folder of each vault, by name."""
+        return dict(self.named)
+
+    @property
+    def is_single(self) -> bool:
+        """Whether only one vault is open, whose paths have no name in front."""
+        return len(self.named) == 1
+
+    def name_of(self, path: str) -> str:
+        """Return the name of the vault that the path of a note begins with; "" for a single vault."""
+        return "" if self.is_single else path.partition("/")[0]
+
+    def locate(self, path: str) -> tuple[Path, str]:
+        """Return the folder of the vault that has the note at `path`, and the path in that folder.
+
+        Raises KeyError if no vault has that name.
+        """
+        name = self.name_of(path)
+        return self.by_name[name], path[len(name) + 1 :] if name else path
 
 
 def unique_name_among_recent(paths: Paths, vault: Path) -> str:
@@ -168,15 +202,15 @@ def known_vaults(paths: Paths, environment: Mapping[str, str]) -> tuple[Path, ..
     return tuple(vault for vault in every if not contains_home(vault))
 
 
-def find_vault_of_file(file: Path, vault: Path, paths: Paths, environment: Mapping[str, str]) -> Path | None:
+def find_vault_of_file(file: Path, vaults: Iterable[Path], paths: Paths, environment: Mapping[str, str]) -> Path | None:
     """Return the folder of the vault that contains `file`, a resolved path; None if no known vault contains it.
 
-    `vault` and all known vaults are considered. Paths that differ only in case may name one folder, so folders are
+    `vaults` and all known vaults are considered. Paths that differ only in case may name one folder, so folders are
     compared by inode.
     """
-    candidates = known_vaults(paths, environment)
+    candidates = (*vaults, *known_vaults(paths, environment))
     for folder in file.parents:
-        if any(_is_same_folder(folder, each) for each in (vault, *candidates)):
+        if any(_is_same_folder(folder, each) for each in candidates):
             return folder
         if paths.index_folder(folder).exists() and not contains_home(folder):
             return folder

@@ -121,9 +121,10 @@ class Packer:
 
     @cached_property
     def _links(self) -> PackLinks:
+        from excerpt.known_vaults import VaultFolders
         from excerpt.pack.formats.source_label import PackLinks
 
-        return PackLinks(self._vault)
+        return PackLinks(VaultFolders.of([self._vault]))
 
     def build_pack(self, source: NoteSourceWithMoves, request: PackRequest) -> BuiltPack:
         """Build the pack of a request from the notes in `source`.
