@@ -76,6 +76,8 @@ if TYPE_CHECKING:
 
 OnProgress = Callable[[Progress], None]
 OnNotice = Callable[[str], None]
+VaultPaths = str | Path | Sequence[str | Path]
+"""A folder of notes or the address of a store, or several folders."""
 Where = Mapping[str, str | Sequence[str]]
 """Filters by name: the value of each, or several values that must all match."""
 
@@ -87,7 +89,7 @@ Answer = TypeVar("Answer")
 
 
 def open(  # noqa: A001 - read as `excerpt.open`
-    path: str | Path | Sequence[str | Path],
+    path: VaultPaths,
     *,
     refresh: bool = True,
     on_progress: OnProgress | None = None,
@@ -820,6 +822,7 @@ class VaultUnion(Vault):
         )
         self._folders = VaultFolders.of(vault.folder for vault in vaults)
         by_folder = {vault.folder: vault for vault in vaults}
+        self._corpora: Mapping[str, Corpus] = {}
         self.vaults: Mapping[str, Vault] = {name: by_folder[folder] for name, folder in self._folders.by_name.items()}
 
     @property
@@ -829,21 +832,18 @@ class VaultUnion(Vault):
 
     def close(self) -> None:
         """Close the indexes. The next query opens them again."""
-        self._engine = None
+        self._engine, self._corpora = None, {}
         for vault in self.vaults.values():
             vault.close()
 
     def renew(self) -> bool:
         """Switch to the newest generation of each index; return whether any is newer than the old one."""
         is_newer = [vault.renew() for vault in self.vaults.values()]
-        if any(is_newer) or self._engine is None:
-            self._engine = self._create_engine(self._open_corpus())
         return any(is_newer)
 
     def refresh(self, on_progress: OnProgress | None = None) -> BuildReport:
         """Bring the index of each vault up to date, and return the sums of the reports."""
         reports = {name: vault.refresh(on_progress) for name, vault in self.vaults.items()}
-        self.renew()
         return _sum_reports(reports, self.generation)
 
     def news(self, *, seen: bool = False) -> tuple[QueryNews, ...]:  # noqa: ARG002 - as of a single vault
@@ -869,10 +869,13 @@ class VaultUnion(Vault):
         """The memories of all vaults."""
         return UnionMemories(self)
 
-    def _open_corpus(self) -> Corpus:
+    def _load_engine(self) -> Engine:
         from excerpt.corpus.union import UnionCorpus
 
-        return UnionCorpus((name, vault._snapshot) for name, vault in self.vaults.items())
+        corpora = {name: vault._snapshot for name, vault in self.vaults.items()}
+        if self._engine is None or corpora != self._corpora:  # a vault may have been renewed by itself
+            self._engine, self._corpora = self._create_engine(UnionCorpus(corpora.items())), corpora
+        return self._engine
 
     def _read_marks(self) -> SavedMarks:
         raise self._single_vault_error("marks")
