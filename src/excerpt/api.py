@@ -625,10 +625,11 @@ class Vault:
 
         return peek(self._snapshot, note, first_lines)
 
-    def related(self, note: str, *, limit: int | None = None) -> RelatedNotes:
+    def related(self, note: str, *, limit: int | None = None, unlinked: bool = False) -> RelatedNotes:
         """Find the notes most related to a note or to the passage at `NOTE:LINE` or `NOTE#Heading`, with reasons.
 
-        `note` may have one of these forms. Returns at most `limit` notes, by default ten.
+        `note` may have one of these forms. Returns at most `limit` notes, by default ten. `unlinked` leaves out notes
+        that link to the note or that it links to; the answer's `hidden` is their number.
         """
         from excerpt.insight.notes import find_lines, find_section
         from excerpt.insight.related import DEFAULT_LIMIT, related
@@ -637,7 +638,8 @@ class Vault:
         line = place.first if place.last is not None or place.first > 1 else None
         if place.heading:
             line = find_section(self._snapshot, place.path, place.heading).line_start
-        return related(self._load_engine(), place.path, line, DEFAULT_LIMIT if limit is None else limit)
+        max_notes = DEFAULT_LIMIT if limit is None else limit
+        return related(self._load_engine(), place.path, line, max_notes, unlinked=unlinked)
 
     def overview(self, topic: str, *, budget: int | None = None) -> Overview:
         """Return an overview of the notes about `topic`, which is parsed as a query.

@@ -345,9 +345,9 @@ class ScriptedEngine(EngineWorker):
                 return question.packer.cost_of_mark(self.notes, question.request, question.mark)
             case AskWindow():
                 return _window_of(question, self.notes)
-            case AskRelated(path=path, line=line):
+            case AskRelated(path=path, line=line, unlinked=unlinked):
                 near = [each for each in self.notes.fragments if each.path in SYNC_NOTES]
-                return make_related(near, path, line)
+                return make_related(near, path, line, unlinked)
             case AskMap(query=query):
                 return make_map(query)
             case AskNarrowedQuery(query=query, filter=condition):

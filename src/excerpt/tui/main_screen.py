@@ -210,6 +210,7 @@ class MainScreen(LowLatencyScreen):
         """Mount the other tabs, open the index and restore the session, all after the first frame."""
         await asyncio.to_thread(import_all, FIRST_QUERY_MODULES)
         await self._search_pane.mount_panels()
+        self._search_pane.side.insight.hides_linked = self._session.previous.unlinked
         self.is_populated = True
         await asyncio.to_thread(import_all, OTHER_MODULES)
         from excerpt.tui.insight.overview_pane import OverviewPane
@@ -538,6 +539,7 @@ class MainScreen(LowLatencyScreen):
             pane.pack_format,
             pane.share,
             pane.fill,
+            pane.side.insight.hides_linked,
         )
 
     @on(MarksChanged)
