@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import chain, count
 from pathlib import Path
 from typing import TypeVar
 
@@ -98,6 +99,21 @@ def unique_names(vaults: Iterable[Path]) -> dict[Path, str]:
     ends = {vault: [Path(*vault.parts[at:]).as_posix() for at in reversed(range(len(vault.parts)))] for vault in each}
     counts = Counter(end.casefold() for path_ends in ends.values() for end in path_ends)
     return {vault: next((end for end in ends[vault] if counts[end.casefold()] == 1), str(vault)) for vault in each}
+
+
+def folder_names(vaults: Iterable[Path]) -> dict[Path, str]:
+    """Return a unique name for each vault that one folder can have: its name, after its parents' with hyphens if needed.
+
+    With these names, the paths of several vaults are told apart by their first folder.
+    """
+    names: dict[Path, str] = {}
+    taken: set[str] = set()
+    for vault, unique in unique_names(vaults).items():
+        text = os.fsencode(unique).decode("utf-8", "replace").replace("\\", "/").strip("/").replace("/", "-") or "-"
+        numbered = (f"{text} {number}" for number in count(2))
+        names[vault] = next(name for name in chain((text,), numbered) if name.casefold() not in taken)
+        taken.add(names[vault].casefold())
+    return names
 
 
 def unique_name_among_recent(paths: Paths, vault: Path) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from excerpt.corpus.links import LinkResolver
-from excerpt.corpus.queries import TARGET_SEPARATOR, NoteQueries
+from excerpt.corpus.queries import TARGET_SEPARATOR, FacetQueries
 from excerpt.text.dates import parse_date, parse_formatted_date
 from excerpt.text.words import fold
 
@@ -121,14 +121,14 @@ class Facets:
     """What the notes of one snapshot are filtered by. Folded names are without case, accents and full-width forms."""
 
     def __init__(
-        self, queries: NoteQueries, notes: NumberedNotes, before: CachedLinks | None = None, daily_notes: str = ""
+        self, queries: FacetQueries, notes: NumberedNotes, before: CachedLinks | None = None, daily_notes: str = ""
     ) -> None:
         """Read nothing yet. If `before` has the links of an older generation, only links of changed notes are read.
 
         `daily_notes` is the date format of the paths of daily notes, without suffix; "" if the vault names none.
         """
         self._daily_notes = daily_notes
-        self._queries = queries
+        self.queries = queries
         self._notes = notes
         self._paths = notes.paths
         self._older_links = before
@@ -138,7 +138,7 @@ class Facets:
     def modified(self) -> Times:
         """Modification time of each note's file, in nanoseconds since 1970, by note number."""
         times = np.zeros(len(self._paths), np.int64)
-        for note, changed in self._queries.modified():
+        for note, changed in self.queries.modified():
             times[self._note_numbers[note]] = changed
         return times
 
@@ -175,7 +175,7 @@ class Facets:
         """The sections whose heading has a date, as in a log of many days; read on first use."""
         sections = [
             (self._note_numbers[note], first, last, day)
-            for note, heading, first, last in self._queries.year_headings()
+            for note, heading, first, last in self.queries.year_headings()
             if (day := _parse_day(heading)) != UNKNOWN_DAY
         ]
         columns = np.array(sections, np.int64).reshape(-1, 4).T
@@ -214,26 +214,26 @@ class Facets:
     def tags(self) -> Mapping[str, Ints]:
         """Note numbers of each folded tag; the notes of tag `a/b` are also listed under `a`. Read on first use."""
         # Not a method of this object: a reference cycle would keep it until the next garbage collection.
-        return LazyMapping(partial(_read_tags, self._queries, self._note_numbers))
+        return LazyMapping(partial(_read_tags, self.queries, self._note_numbers))
 
     @cached_property
     def properties(self) -> Mapping[str, Mapping[str, Ints]]:
         """Note numbers by property name (`property_name`) and folded value; values are read on first use."""
-        return Properties(self._queries, self._note_numbers)
+        return Properties(self.queries, self._note_numbers)
 
     @cached_property
     def kinds(self) -> Mapping[str, Ints]:
         """Note numbers of each kind: "note", or the kind of an attachment such as "pdf"."""
-        return _group_by_name([(kind or "note", self._note_numbers[note]) for note, kind in self._queries.kinds()])
+        return _group_by_name([(kind or "note", self._note_numbers[note]) for note, kind in self.queries.kinds()])
 
     def fragment_places(self) -> list[tuple[int, str]]:
         """Return the key and the location ("Page 3") of every fragment of an attachment that has a location."""
-        return self._queries.fragment_places()
+        return self.queries.fragment_places()
 
     @cached_property
     def names(self) -> Mapping[str, Ints]:
         """Note numbers of each folded title, file name and alias."""
-        return _group_by_name([(fold(name), self._note_numbers[note]) for name, note in self._queries.names()])
+        return _group_by_name([(fold(name), self._note_numbers[note]) for name, note in self.queries.names()])
 
     @cached_property
     def paths(self) -> tuple[str, ...]:
@@ -259,7 +259,7 @@ class Facets:
         before, self._older_links = self._older_links, None
         changed = self._notes.changed_since(before.notes) if before is not None else None
         if before is None or changed is None or len(changed) > len(self._paths) // 2:
-            return self._resolve_link_rows(self._queries.link_targets())
+            return self._resolve_link_rows(self.queries.link_targets())
         # No note was added or removed, so every other link still has the same target.
         sources, targets = before.links
         is_kept = ~np.isin(sources, changed)
@@ -293,7 +293,7 @@ class Facets:
         )
 
     def _link_targets(self, notes: Ints) -> list[tuple[int, str]]:
-        return self._queries.link_targets(self._notes.catalog_numbers[notes].tolist())
+        return self.queries.link_targets(self._notes.catalog_numbers[notes].tolist())
 
     def _resolve_link_rows(self, rows: Iterable[tuple[int, str]]) -> tuple[Ints, Ints]:
         """Return link rows (catalog number of a note, its joined targets) as arrays of source and target numbers.
@@ -342,9 +342,14 @@ class Facets:
 
     def written_links(self, notes: Ints) -> list[NoteLink]:
         """Return every link out of some notes as it is written, ordered by note and line."""
-        link_rows = self._queries.links(self._catalog_numbers(notes))
+        link_rows = self.queries.links(self._catalog_numbers(notes))
         links = [NoteLink(self._note_numbers[note], line, target, text or "") for note, line, target, text in link_rows]
         return sorted(links, key=lambda link: (link.note, link.line))
+
+    def find_targets(self, target: str) -> Ints:
+        """Return the number of the note that `target` means, looked up from the root of the vault, as an array."""
+        path = self.targets.resolve(target, "") if target else None
+        return np.array([] if path is None else [self.numbers[path]], np.int32)
 
     def resolve_target(self, target: str, note: int) -> int:
         """Return the number of the note that `target` means in the note number `note`; -1 if there is none."""
@@ -358,34 +363,34 @@ class Facets:
 
     def tags_and_properties(self, notes: Ints) -> list[Label]:
         """Return the tags and property values of some notes as they are written."""
-        label_rows = self._queries.labels(self._catalog_numbers(notes))
+        label_rows = self.queries.labels(self._catalog_numbers(notes))
         return [Label(self._note_numbers[note], kind == "tag", name, value) for note, kind, name, value in label_rows]
 
     def tags_as_written(self) -> list[tuple[str, int]]:
         """Return (tag, note number) for every tag of every note."""
-        return [(value, self._note_numbers[note]) for value, note in self._queries.tags()]
+        return [(value, self._note_numbers[note]) for value, note in self.queries.tags()]
 
     def properties_as_written(self) -> list[tuple[str, str, int]]:
         """Return (name, value, note number) for every property value of every note."""
-        return [(name, value, self._note_numbers[note]) for name, value, note in self._queries.properties()]
+        return [(name, value, self._note_numbers[note]) for name, value, note in self.queries.properties()]
 
     def values_as_written(self, name: str) -> list[tuple[str, int]]:
         """Return (value, note number) for every value of a property, `name` being a result of `property_name`."""
-        spellings = [spelling for spelling in self._queries.property_names() if property_name(spelling) == name]
-        value_rows = [row for spelling in spellings for row in self._queries.property_values(spelling)]
+        spellings = [spelling for spelling in self.queries.property_names() if property_name(spelling) == name]
+        value_rows = [row for spelling in spellings for row in self.queries.property_values(spelling)]
         return [(value, self._note_numbers[note]) for value, note in value_rows]
 
     def property_names_as_written(self) -> list[tuple[str, int]]:
         """Return every spelling of every property's name, each with the number of notes that use this spelling."""
-        return self._queries.property_counts()
+        return self.queries.property_counts()
 
     def titles_as_written(self) -> list[tuple[str, int]]:
         """Return (name, note number) for every title and alias of every note."""
-        return [(title, self._note_numbers[note]) for title, note in self._queries.titles()]
+        return [(title, self._note_numbers[note]) for title, note in self.queries.titles()]
 
     def headings_as_written(self) -> list[tuple[str, int]]:
         """Return every heading text, each with the number of sections that have it."""
-        return self._queries.heading_counts()
+        return self.queries.heading_counts()
 
     def _catalog_numbers(self, notes: Ints) -> list[int]:
         """Return the row ids in the catalog of some notes (by number), each once."""
@@ -397,14 +402,14 @@ class Facets:
 
         Only fragments with one of `keys` are searched; None searches all.
         """
-        return self._queries.texts_like(parts, keys)
+        return self.queries.texts_like(parts, keys)
 
     def texts_with(self, part: str, keys: Sequence[int] | None = None) -> list[tuple[int, str]]:
         """Return (key, text) of the fragments whose text contains the string `part`, case included.
 
         Only fragments with one of `keys` are searched; None searches all.
         """
-        return self._queries.texts_with(part, keys)
+        return self.queries.texts_with(part, keys)
 
     @cached_property
     def _note_numbers(self) -> Mapping[int, int]:
@@ -435,7 +440,7 @@ class LazyMapping(Mapping[str, Ints]):
 class Properties(Mapping[str, Mapping[str, Ints]]):
     """Mapping from property name to its values and their note numbers; names and values are loaded on first use."""
 
-    def __init__(self, queries: NoteQueries, numbers: Mapping[int, int]) -> None:
+    def __init__(self, queries: FacetQueries, numbers: Mapping[int, int]) -> None:
         self._queries = queries
         self._note_numbers = numbers
         self._values: dict[str, Mapping[str, Ints]] = {}
@@ -467,7 +472,7 @@ class Properties(Mapping[str, Mapping[str, Ints]]):
         return spellings
 
 
-def _read_tags(queries: NoteQueries, numbers: Mapping[int, int]) -> Mapping[str, Ints]:
+def _read_tags(queries: FacetQueries, numbers: Mapping[int, int]) -> Mapping[str, Ints]:
     """Return the note numbers of each folded tag and of its parents; `numbers` maps catalog rows to note numbers."""
     tag_pairs: list[tuple[str, int]] = []
     for value, note in queries.tags():

@@ -1,6 +1,7 @@
 """Protocols of a corpus: the fragments of a vault, their terms and vectors, and its notes.
 
-`index.Snapshot` implements the protocols for an index in a folder, and `store.StoreSnapshot` for a vault in PostgreSQL.
+`index.Snapshot` implements the protocols for an index in a folder, `store.StoreSnapshot` for a vault in PostgreSQL, and
+`corpus.union.UnionCorpus` for several indexes.
 Search, insight, packs and checks use only these protocols. A store loads fragments on demand, by `Corpus.prefetch`; an
 index always has all fragments.
 """
@@ -314,6 +315,11 @@ class Corpus(Notes, Protocol):
     @property
     def embedder(self) -> TextEmbedder:
         """The model that made the vectors. Raises ModelError if the settings name another model."""
+        ...
+
+    @property
+    def model_id(self) -> str:
+        """Identity of the embedding model that made the vectors."""
         ...
 
     @property

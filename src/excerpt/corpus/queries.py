@@ -29,14 +29,93 @@ class NoteRow:
     kind: str
 
 
-class NoteQueries(Protocol):
-    """Queries for the notes of one state of a vault.
+class FacetQueries(Protocol):
+    """Queries for what the notes of one state of a vault are filtered by, and for the texts of fragments.
 
     A parameter `notes`, and a note in a result, is the note's row id in the database. Results are in no particular
     order unless the method names one.
     """
 
-    # --- notes and fragments ------------------------------------------------------------------------------------------
+    def texts_like(self, parts: Sequence[str], keys: Sequence[int] | None) -> list[tuple[int, str]]:
+        """Return (key, text) of the fragments whose text contains every string of `parts`, ignoring ASCII case.
+
+        Only fragments with one of `keys` are searched; None searches all.
+        """
+        ...
+
+    def texts_with(self, part: str, keys: Sequence[int] | None) -> list[tuple[int, str]]:
+        """Return (key, text) of the fragments whose text contains the string `part`, case included.
+
+        Only fragments with one of `keys` are searched; None searches all.
+        """
+        ...
+
+    def modified(self) -> list[tuple[int, int]]:
+        """Return (note, modification time in ns since 1970) of every note."""
+        ...
+
+    def kinds(self) -> list[tuple[int, str]]:
+        """Return (note, kind) of every note; the kind is "" for a note and for example "pdf" for an attachment."""
+        ...
+
+    def fragment_places(self) -> list[tuple[int, str]]:
+        """Return (fragment key, location such as "Page 3") of every fragment that has a location."""
+        ...
+
+    def year_headings(self) -> list[tuple[int, str, int, int]]:
+        """Return (note, heading, first line, last line) of the sections whose heading may have a year, in order."""
+        ...
+
+    def names(self) -> list[tuple[str, int]]:
+        """Return (folded name, note) for every title, file name and alias."""
+        ...
+
+    def link_targets(self, notes: Sequence[int] | None = None) -> list[tuple[int, str]]:
+        """Return (note, its link targets joined by TARGET_SEPARATOR) of the `notes`; None means all notes."""
+        ...
+
+    def links(self, notes: Sequence[int]) -> list[tuple[int, int, str, str | None]]:
+        """Return (note, line, target, shown text) of the links in some notes, ordered by note and position."""
+        ...
+
+    def labels(self, notes: Sequence[int]) -> list[tuple[int, str, str, str]]:
+        """Return (note, "tag" or "property", name, value) of the tags and property values of some notes.
+
+        The result is ordered by note and position in the note; a tag has the name "".
+        """
+        ...
+
+    def tags(self) -> list[tuple[str, int]]:
+        """Return (tag, note) for every tag of every note."""
+        ...
+
+    def properties(self) -> list[tuple[str, str, int]]:
+        """Return (name, value, note) for every property value of every note."""
+        ...
+
+    def property_names(self) -> list[str]:
+        """Return the name of every property in the vault, each spelling once."""
+        ...
+
+    def property_values(self, name: str) -> list[tuple[str, int]]:
+        """Return (value, note) for every value of the property spelled exactly `name`."""
+        ...
+
+    def property_counts(self) -> list[tuple[str, int]]:
+        """Return (property name, number of notes that have the property), for each spelling of a name."""
+        ...
+
+    def titles(self) -> list[tuple[str, int]]:
+        """Return (name, note) for every title and alias."""
+        ...
+
+    def heading_counts(self) -> list[tuple[str, int]]:
+        """Return (heading text, number of sections that have it)."""
+        ...
+
+
+class NoteQueries(FacetQueries, Protocol):
+    """Queries for the notes of one state of a vault."""
 
     def fragments(self, keys: Sequence[int]) -> list[Fragment]:
         """Return the fragments with these keys, in no particular order; unknown keys are left out."""
@@ -88,85 +167,6 @@ class NoteQueries(Protocol):
         """
         ...
 
-    def texts_like(self, parts: Sequence[str], keys: Sequence[int] | None) -> list[tuple[int, str]]:
-        """Return (key, text) of the fragments whose text contains every string of `parts`, ignoring ASCII case.
-
-        Only fragments with one of `keys` are searched; None searches all.
-        """
-        ...
-
-    def texts_with(self, part: str, keys: Sequence[int] | None) -> list[tuple[int, str]]:
-        """Return (key, text) of the fragments whose text contains the string `part`, case included.
-
-        Only fragments with one of `keys` are searched; None searches all.
-        """
-        ...
-
-    # --- facets -------------------------------------------------------------------------------------------------------
-
-    def modified(self) -> list[tuple[int, int]]:
-        """Return (note, modification time in ns since 1970) of every note."""
-        ...
-
-    def kinds(self) -> list[tuple[int, str]]:
-        """Return (note, kind) of every note; the kind is "" for a note and for example "pdf" for an attachment."""
-        ...
-
-    def fragment_places(self) -> list[tuple[int, str]]:
-        """Return (fragment key, location such as "Page 3") of every fragment that has a location."""
-        ...
-
-    def year_headings(self) -> list[tuple[int, str, int, int]]:
-        """Return (note, heading, first line, last line) of the sections whose heading may have a year, in order."""
-        ...
-
-    def names(self) -> list[tuple[str, int]]:
-        """Return (folded name, note) for every title, file name and alias."""
-        ...
-
-    def link_targets(self, notes: Sequence[int] | None = None) -> list[tuple[int, str]]:
-        """Return (note, its link targets joined by TARGET_SEPARATOR) of the `notes`; None means all notes."""
-        ...
-
-    def links(self, notes: Sequence[int]) -> list[tuple[int, int, str, str | None]]:
-        """Return (note, line, target, shown text) of the links in some notes, ordered by note and position."""
-        ...
-
-    def labels(self, notes: Sequence[int]) -> list[tuple[int, str, str, str]]:
-        """Return (note, "tag" or "property", name, value) of the tags and property values of some notes.
-
-        The result is ordered by note and position in the note; a tag has the name "".
-        """
-        ...
-
     def aliases_and_tags(self, note: int) -> list[tuple[str, str]]:
         """Return ("alias", "tag" or "property"; value) of each alias, tag and property value of a note, in order."""
-        ...
-
-    def tags(self) -> list[tuple[str, int]]:
-        """Return (tag, note) for every tag of every note."""
-        ...
-
-    def properties(self) -> list[tuple[str, str, int]]:
-        """Return (name, value, note) for every property value of every note."""
-        ...
-
-    def property_names(self) -> list[str]:
-        """Return the name of every property in the vault, each spelling once."""
-        ...
-
-    def property_values(self, name: str) -> list[tuple[str, int]]:
-        """Return (value, note) for every value of the property spelled exactly `name`."""
-        ...
-
-    def property_counts(self) -> list[tuple[str, int]]:
-        """Return (property name, number of notes that have the property), for each spelling of a name."""
-        ...
-
-    def titles(self) -> list[tuple[str, int]]:
-        """Return (name, note) for every title and alias."""
-        ...
-
-    def heading_counts(self) -> list[tuple[str, int]]:
-        """Return (heading text, number of sections that have it)."""
         ...

@@ -57,7 +57,7 @@ class Snapshot(NoteReader):
             raise DamagedFileError("The catalog does not name its file of vectors.")
         # The matrix is opened now and read later: after two more commits, the file may be gone.
         self._matrix = MatrixSource(folder, files[0])
-        self._model = catalog.meta("model_id")
+        self.model_id = catalog.meta("model_id")
         self._last_move_number = renames.last_move_number(self._rows)
         self.is_unfinished = catalog.is_unfinished
         try:
@@ -170,7 +170,7 @@ class Snapshot(NoteReader):
     @cached_property
     def vectors(self) -> VectorMatrix:
         """The vectors of all fragments, read on first use (about 0.2 s for 100,000 fragments)."""
-        known = self._reusable.vectors if self._reusable.model == self._model else None
+        known = self._reusable.vectors if self._reusable.model == self.model_id else None
         with self._convert_errors():
             return VectorMatrix.read(self._matrix, self.lexical.keys, self._catalog.number("dimensions"), known)
 
@@ -185,7 +185,7 @@ class Snapshot(NoteReader):
         is_same_source = (
             self._catalog.meta("model_source") == f"{model_source(model)}/{EMBEDDED_TEXT_VERSION}"
         )  # saves its hash
-        if not is_same_source and self._model != f"{embedder.id}/{EMBEDDED_TEXT_VERSION}":
+        if not is_same_source and self.model_id != f"{embedder.id}/{EMBEDDED_TEXT_VERSION}":
             raise ModelError(
                 "The index was made with another embedding model.", "Run `excerpt index` to update the index."
             )
@@ -263,7 +263,9 @@ class Snapshot(NoteReader):
         """Return the data in memory that a snapshot of the next generation may reuse."""
         read, known = self.__dict__, self._reusable
         links = read["facets"].cached_links if "facets" in read else known.links
-        return _ReusableData(read["vectors"], self._model, links) if "vectors" in read else replace(known, links=links)
+        return (
+            _ReusableData(read["vectors"], self.model_id, links) if "vectors" in read else replace(known, links=links)
+        )
 
     # --- lost rows ----------------------------------------------------------------------------------------------------
 

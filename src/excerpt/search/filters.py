@@ -301,9 +301,9 @@ def _find_link_targets(facets: Facets, value: str, *, is_prefix: bool) -> Ints:
     target = value.strip()
     if target.startswith("[["):
         target = re.split(r"[|#\]]", target[2:], maxsplit=1)[0].strip()
-    path = facets.targets.resolve(target, "") if target else None
-    if path:
-        return np.array([facets.numbers[path]], np.int32)
+    notes = facets.find_targets(target)
+    if len(notes):
+        return notes
     return _match_names_exactly(facets.names, " ".join(fold(target).split()), is_prefix=is_prefix)
 
 

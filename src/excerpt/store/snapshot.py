@@ -247,6 +247,11 @@ class StoreSnapshot(NoteReader):
         return self._revision.number
 
     @property
+    def model_id(self) -> str:
+        """Identity of the embedding model that made the vectors."""
+        return str(self._revision.model_source)
+
+    @property
     def tokenizer(self) -> str:
         """Name of the tokenizer whose tokens are counted in the vault."""
         return str(self._revision.tokenizer)

@@ -1,0 +1,732 @@
+"""A corpus of several vaults: their indexes, joined without a copy, and read as one.
+
+The path of a note begins with the name of its vault, as if the vaults were folders of one (`work/Projects/a.md`), and
+the id of a fragment ends with it (`0f3a…@work`): a copy of a vault has the same ids. Rows, note numbers, keys and row
+ids of a vault follow those of the vault before, in the order of the paths. A link leads to a note of its own vault.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from excerpt.corpus.facets import Facets, Ints, NumberedNotes, Times
+from excerpt.corpus.interface import CandidateQuery, Corpus, Flags, Floats, Longs, Rows, TextEmbedder, Vectors
+from excerpt.corpus.links import LinkResolver
+from excerpt.corpus.names import NameTerms
+from excerpt.corpus.queries import FacetQueries
+from excerpt.corpus.tables import (
+    FIELDS,
+    FragmentTable,
+    NoteInfo,
+    Positions,
+    TermEntries,
+    TermOccurrences,
+    TermPostings,
+    run_offsets,
+)
+from excerpt.errors import ModelError, SettingsError, StoreUnusableError
+from excerpt.model import FileProblem, Fragment, FragmentInfo, Section, Status
+
+Value = TypeVar("Value")
+
+_ID_SEPARATOR = "@"
+"""Separates the id of a fragment in its vault, which has only hex digits, from the name of the vault."""
+
+
+@dataclass(frozen=True, slots=True)
+class VaultPart:
+    """A vault of a union: its name, its corpus, and what is added to its rows, note numbers, row ids and keys."""
+
+    name: str
+    corpus: Corpus
+    first_row: int = 0
+    first_note: int = 0
+    first_number: int = 0
+    first_key: int = 0
+
+    def path(self, path: str) -> str:
+        """Return the path in the union of a note of this vault."""
+        return f"{self.name}/{path}"
+
+    def fragment_id(self, fragment_id: str) -> str:
+        """Return the id in the union of a fragment of this vault."""
+        return f"{fragment_id}{_ID_SEPARATOR}{self.name}"
+
+    def fragment(self, fragment: Fragment) -> Fragment:
+        """Return a fragment of this vault with its id, path and key in the union."""
+        return replace(
+            fragment,
+            id=self.fragment_id(fragment.id),
+            path=self.path(fragment.path),
+            key=fragment.key + self.first_key,
+        )
+
+    def info(self, info: FragmentInfo) -> FragmentInfo:
+        """Return the data of a fragment of this vault with its id and key in the union."""
+        return replace(info, id=self.fragment_id(info.id), key=info.key + self.first_key)
+
+
+class UnionCorpus:
+    """Several indexes, each open at one state, as one corpus. Usable from one thread at a time.
+
+    Implements the protocols of `corpus.interface`.
+    """
+
+    is_possible_result: None = None
+    """Mask of the rows that may be in results; None for all."""
+    partial: None = None
+    """None: the indexes have all fragments."""
+    is_complete = True
+    """Whether all fragments of the vaults are loaded."""
+
+    def __init__(self, corpora: Iterable[tuple[str, Corpus]]) -> None:
+        """Join corpora, given with the names of their vaults, which differ and have no slash.
+
+        Raises StoreUnusableError for a vault in a store, ModelError if the vectors were made with different models, and
+        SettingsError if the tokens were counted by different tokenizers.
+        """
+        self.vaults = _place_parts(sorted(corpora, key=lambda each: f"{each[0]}/"))
+        self._part_by_name = {part.name: part for part in self.vaults}
+        self.generation = sum(part.corpus.generation for part in self.vaults)
+        self.is_unfinished = any(part.corpus.is_unfinished for part in self.vaults)
+
+    @property
+    def edition(self) -> tuple[object, ...]:
+        """A value that is equal for two unions of the same states of the same vaults."""
+        return tuple((part.name, part.corpus.edition) for part in self.vaults)
+
+    def split_path(self, path: str) -> tuple[VaultPart, str] | None:
+        """Return the vault that a path in the union names, and the path in that vault; None for an unknown vault."""
+        name, _, own_path = path.partition("/")
+        part = self._part_by_name.get(name)
+        return None if part is None or not own_path else (part, own_path)
+
+    # --- derived ------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def table(self) -> FragmentTable:
+        """The note, first line and key of the fragment in each row, and the data of each note."""
+        parts = [(part, part.corpus.table) for part in self.vaults]
+        return FragmentTable(
+            keys=np.concatenate([table.keys + part.first_key for part, table in parts]),
+            notes=np.concatenate([table.notes + np.int32(part.first_note) for part, table in parts]),
+            lines=np.concatenate([table.lines for _, table in parts]),
+            paths=tuple(part.path(path) for part, table in parts for path in table.paths),
+            languages=tuple(language for _, table in parts for language in table.languages),
+            numbers=np.concatenate([table.numbers + part.first_number for part, table in parts]),
+            first_keys=np.concatenate(
+                [np.where(table.first_keys < 0, -1, table.first_keys + part.first_key) for part, table in parts]
+            ),
+            is_attachment=np.concatenate([table.is_attachment for _, table in parts]),
+        )
+
+    @cached_property
+    def is_note_row(self) -> Flags | None:
+        """Mask of the rows that belong to notes, not attachments; None if all rows do, or none."""
+        attached = self.table.is_attachment
+        return ~attached[self.table.notes] if attached.any() and not attached.all() else None
+
+    @cached_property
+    def lexical(self) -> UnionTerms:
+        """Terms and postings of all fragments."""
+        return UnionTerms(self.vaults)
+
+    @cached_property
+    def vectors(self) -> UnionVectors:
+        """Vectors of all fragments."""
+        return UnionVectors(self.vaults)
+
+    @cached_property
+    def facets(self) -> UnionFacets:
+        """Tags, properties, dates, names and links of the notes, for filters."""
+        return UnionFacets(self.vaults, NumberedNotes(self.table.paths, self.table.numbers, self.table.first_keys))
+
+    @property
+    def embedder(self) -> TextEmbedder:
+        """The embedding model that made the vectors of all vaults. Raises ModelError if the settings name another."""
+        return self.vaults[0].corpus.embedder
+
+    @property
+    def model_id(self) -> str:
+        """Identity of the embedding model that made the vectors of all vaults."""
+        return self.vaults[0].corpus.model_id
+
+    @property
+    def tokenizer(self) -> str:
+        """Name of the tokenizer that counted the tokens of all fragments."""
+        return self.vaults[0].corpus.tokenizer
+
+    @cached_property
+    def languages(self) -> tuple[str, ...]:
+        """Language codes of the notes, the most frequent first."""
+        counts = Counter(language for language in self.table.languages if language)
+        return tuple(sorted(counts, key=lambda language: (-counts[language], language)))
+
+    def prefetch(self, _requests: Callable[[Corpus], Sequence[CandidateQuery]]) -> UnionCorpus:
+        """Return this corpus, which already has all fragments."""
+        return self
+
+    def reopen(self) -> UnionCorpus:
+        """Return this corpus: a newer state of an index needs a new union."""
+        return self
+
+    def read_transaction(self, answer: Callable[[], Value]) -> Value:
+        """Return the result of `answer()`, all of whose reads see one state of each vault."""
+        return answer()
+
+    def count_fragments(self, terms: Sequence[str]) -> int:
+        """Return the number of fragments that have at least one of `terms`."""
+        return sum(part.corpus.count_fragments(terms) for part in self.vaults)
+
+    def count_notes(self, terms: Sequence[str]) -> int:
+        """Return the number of notes that have a fragment with all of `terms`."""
+        return sum(part.corpus.count_notes(terms) for part in self.vaults)
+
+    def fragment_counts(self, notes: NDArray[np.integer]) -> Longs:
+        """Return the number of fragments of each of `notes`, given as indexes in `table.paths`."""
+        sizes: Longs = np.bincount(self.table.notes, minlength=len(self.table.paths))[notes]
+        return sizes
+
+    def status(self) -> Status:
+        """Return the counts of all vaults together; the time is that of the vault that was updated last."""
+        each = [part.corpus.status() for part in self.vaults]
+        attachments: Counter[str] = Counter()
+        for status in each:
+            attachments.update(status.attachments)
+        return replace(
+            each[0],
+            vault=", ".join(status.vault for status in each),
+            generation=self.generation,
+            notes=sum(status.notes for status in each),
+            fragments=sum(status.fragments for status in each),
+            skipped=self.skipped,
+            warnings=tuple(
+                _prefix_problem(part, problem)
+                for part, status in zip(self.vaults, each, strict=True)
+                for problem in status.warnings
+            ),
+            updated=max(status.updated for status in each),
+            attachments=dict(attachments),
+            unread=tuple(unread for status in each for unread in status.unread),
+        )
+
+    @property
+    def skipped(self) -> tuple[FileProblem, ...]:
+        """Files that could not be indexed, each with the reason."""
+        return tuple(_prefix_problem(part, problem) for part in self.vaults for problem in part.corpus.skipped)
+
+    def shrink_log(self) -> None:
+        """Shorten the write-ahead log of each index."""
+        for part in self.vaults:
+            part.corpus.shrink_log()
+
+    def close(self) -> None:
+        """Close every index."""
+        for part in self.vaults:
+            part.corpus.close()
+        for name in ("table", "is_note_row", "lexical", "vectors", "facets", "languages"):
+            self.__dict__.pop(name, None)
+
+    # --- notes --------------------------------------------------------------------------------------------------------
+
+    def fragments(self, keys: Sequence[int]) -> list[Fragment]:
+        """Return the fragments with these keys, in the order of `keys`. Raises KeyError for an unknown key."""
+        wanted_keys = [int(key) for key in keys]
+        by_key = {
+            fragment.key: fragment
+            for at, own_keys in _split_numbers([part.first_key for part in self.vaults], wanted_keys)
+            for fragment in map(self.vaults[at].fragment, self.vaults[at].corpus.fragments(own_keys))
+        }
+        return [by_key[key] for key in wanted_keys]
+
+    def fragment(self, fragment_id: str) -> Fragment | None:
+        """Return the fragment with this id; None if there is none. An id without a vault is looked up in each."""
+        own_id, _, name = fragment_id.partition(_ID_SEPARATOR)
+        for part in self.vaults:
+            if name in ("", part.name) and (fragment := part.corpus.fragment(own_id)) is not None:
+                return part.fragment(fragment)
+        return None
+
+    def note_fragments(self, path: str, first: int = 0, last: int | None = None) -> list[Fragment]:
+        """Return the fragments number `first` to `last` (None: to the end) of a note; [] for an unknown note."""
+        if (found := self.split_path(path)) is None:
+            return []
+        part, own_path = found
+        return [part.fragment(fragment) for fragment in part.corpus.note_fragments(own_path, first, last)]
+
+    def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[FragmentInfo]]:
+        """Return the fragments in each of `ranges`, without their texts, one list for each range."""
+        result: list[list[FragmentInfo]] = [[] for _ in ranges]
+        places = [(self.split_path(path), first, last) for path, first, last in ranges]
+        for part in self.vaults:
+            chosen = [at for at, (found, _, _) in enumerate(places) if found is not None and found[0] is part]
+            own_ranges = [(found[1], first, last) for at in chosen for found, first, last in (places[at],) if found]
+            for at, infos in zip(chosen, part.corpus.parts(own_ranges), strict=True):
+                result[at] = [part.info(info) for info in infos]
+        return result
+
+    def sections(self, path: str) -> list[Section]:
+        """Return the sections of a note in order, each without the blocks of its text."""
+        found = self.split_path(path)
+        return [] if found is None else found[0].corpus.sections(found[1])
+
+    def place(self, path: str, line_start: int, line_end: int) -> str:
+        """Return the location of a range of lines in an attachment ("Pages 3–4"); "" in a file without locations."""
+        found = self.split_path(path)
+        return "" if found is None else found[0].corpus.place(found[1], line_start, line_end)
+
+    def note_text(self, path: str) -> str:
+        """Return the text of a note as it was indexed, with LF line ends. Raises KeyError for an unknown note."""
+        part, own_path = self._find(path)
+        return part.corpus.note_text(own_path)
+
+    def note_tokens(self, path: str) -> int:
+        """Return the number of tokens in the whole note. Raises KeyError for an unknown note."""
+        part, own_path = self._find(path)
+        return part.corpus.note_tokens(own_path)
+
+    def note_modified(self, path: str) -> str:
+        """Return the day when the note's file was last changed, as YYYY-MM-DD in UTC. Raises KeyError if unknown."""
+        part, own_path = self._find(path)
+        return part.corpus.note_modified(own_path)
+
+    def note_info(self, path: str) -> NoteInfo:
+        """Return the title, aliases, tags and file data of a note. Raises KeyError for an unknown note."""
+        part, own_path = self._find(path)
+        return replace(part.corpus.note_info(own_path), path=path)
+
+    def note_paths(self) -> tuple[str, ...]:
+        """Return the paths of all notes, sorted."""
+        return tuple(part.path(path) for part in self.vaults for path in part.corpus.note_paths())
+
+    def current_path(self, path: str) -> str | None:
+        """Return the present path of a renamed note that once was at `path`; None if no rename is known."""
+        if (found := self.split_path(path)) is None:
+            return None
+        part, own_path = found
+        current = part.corpus.current_path(own_path)
+        return None if current is None else part.path(current)
+
+    def notes_named(self, name: str) -> tuple[int, ...]:
+        """Return the numbers of the notes whose title, file name or alias is `name`, ignoring case."""
+        return tuple(number + part.first_note for part in self.vaults for number in part.corpus.notes_named(name))
+
+    def name_terms(self, positions: Sequence[int]) -> list[NameTerms]:
+        """Return the tokenized names of some notes, which are given as indexes in `table.paths`."""
+        by_note = {
+            number + self.vaults[at].first_note: names
+            for at, own in _split_numbers([part.first_note for part in self.vaults], positions)
+            for number, names in zip(own, self.vaults[at].corpus.name_terms(own), strict=True)
+        }
+        return [by_note[int(note)] for note in positions]
+
+    def _find(self, path: str) -> tuple[VaultPart, str]:
+        """Return the vault and the path in it of the note at `path`. Raises KeyError for an unknown vault."""
+        if (found := self.split_path(path)) is None:
+            raise KeyError(path)
+        return found
+
+
+class UnionTerms:
+    """The terms of all vaults of a union, with their postings."""
+
+    def __init__(self, parts: Sequence[VaultPart]) -> None:
+        """Read nothing yet."""
+        self._parts = [(np.int32(part.first_row), part.corpus.lexical) for part in parts]
+        self._ends = np.cumsum([terms.doc_count for _, terms in self._parts])
+        self.keys: Longs = np.concatenate([part.corpus.lexical.keys + part.first_key for part in parts])
+        self._lengths: dict[str, Floats] = {}
+        self._lexicons: dict[str, list[str]] = {}
+
+    @property
+    def doc_count(self) -> int:
+        """Number of fragments."""
+        return len(self.keys)
+
+    @property
+    def corpus_size(self) -> int:
+        """Number of fragments; each has a row."""
+        return len(self.keys)
+
+    def prefetch_counts(self, _terms: Sequence[str]) -> None:
+        """Do nothing: every fragment has a row."""
+
+    def counts(self, _terms: Sequence[str]) -> None:
+        """Return None: every fragment has a row, so callers count the rows instead."""
+
+    def mean_length(self, _field: str) -> float | None:
+        """Return None: every fragment has a row, so callers compute the mean from the rows."""
+        return None
+
+    def lengths(self, field: str) -> Floats:
+        """Return the number of terms of each row in `field`, shape (doc_count,)."""
+        if field not in self._lengths:
+            self._lengths[field] = np.concatenate([terms.lengths(field) for _, terms in self._parts])
+        return self._lengths[field]
+
+    def entries(self, term: str) -> TermEntries:
+        """Return the postings of `term` in all fields, one item for each row and field."""
+        each = [(first_row, terms.entries(term)) for first_row, terms in self._parts]
+        return TermEntries(
+            np.concatenate([entries.rows + first_row for first_row, entries in each]),
+            np.concatenate([entries.fields for _, entries in each]),
+            np.concatenate([entries.tf for _, entries in each]),
+        )
+
+    def count(self, term: str) -> int:
+        """Return an upper bound of the number of fragments that have `term`, once for each field that has it."""
+        return sum(terms.count(term) for _, terms in self._parts)
+
+    def occurrences(self, term: str, rows: Rows) -> TermOccurrences:
+        """Return every occurrence of `term` in `rows`, which ascend."""
+        ends = np.searchsorted(rows, self._ends).tolist()
+        each = [
+            (begin, terms.occurrences(term, rows[begin:end] - first_row))
+            for (first_row, terms), begin, end in zip(self._parts, [0, *ends], ends, strict=False)
+        ]
+        return TermOccurrences(
+            np.concatenate([occurrences.row_indices + begin for begin, occurrences in each]),
+            np.concatenate([occurrences.fields for _, occurrences in each]),
+            np.concatenate([occurrences.positions for _, occurrences in each]),
+        )
+
+    def postings(self, field: str, term: str) -> TermPostings:
+        """Return the postings of `term` in `field`: rows and counts."""
+        entries = self.entries(term)
+        is_in_field = entries.fields == FIELDS.index(field)
+        return TermPostings(entries.rows[is_in_field], entries.tf[is_in_field].astype(np.float32))
+
+    def positions(self, field: str, term: str) -> Positions:
+        """Return the positions of `term` in `field`, for each row that `postings` returns, in the same order."""
+        each = [terms.positions(field, term) for _, terms in self._parts]
+        return Positions(
+            run_offsets(np.concatenate([np.diff(positions.offsets) for positions in each])),
+            np.concatenate([positions.values for positions in each]),
+        )
+
+    def completions(self, prefix: str, limit: int) -> list[str]:
+        """Return at most `limit` terms that start with `prefix`: the shortest first, then by alphabet."""
+        completions = {term for _, terms in self._parts for term in terms.completions(prefix, limit)}
+        return sorted(completions, key=lambda term: (len(term), term))[:limit]
+
+    def terms(self, field: str, prefix: str) -> list[str]:
+        """Return the distinct terms of `field` that start with `prefix`, sorted."""
+        return sorted({term for _, terms in self._parts for term in terms.terms(field, prefix)})
+
+    def lexicon(self, field: str) -> list[str]:
+        """Return every term of `field`, sorted; cached."""
+        if field not in self._lexicons:
+            self._lexicons[field] = sorted({term for _, terms in self._parts for term in terms.lexicon(field)})
+        return self._lexicons[field]
+
+    def check(self) -> None:
+        """Compare all postings with their checksums. Raises DamagedFileError."""
+        for _, terms in self._parts:
+            terms.check()
+
+
+class UnionVectors:
+    """The vectors of all vaults of a union; the matrices stay where they are."""
+
+    def __init__(self, parts: Sequence[VaultPart]) -> None:
+        """Load the vectors of all vaults."""
+        self._first_rows = [part.first_row for part in parts]
+        self._parts = [part.corpus.vectors for part in parts]
+        sizes = np.array([part.corpus.lexical.doc_count for part in parts], np.float64)
+        self._shares = sizes / max(float(sizes.sum()), 1.0)
+        means = [share * vectors.mean for share, vectors in zip(self._shares, self._parts, strict=True)]
+        self.mean: Floats = np.sum(means, axis=0).astype(np.float32)
+
+    def rows(self, numbers: NDArray[np.integer]) -> Floats:
+        """Return the vectors of the rows `numbers`, shape (len(numbers), dimensions)."""
+        result = np.empty((len(numbers), len(self.mean)), np.float32)
+        for vectors, chosen, own_numbers in self._split(numbers):
+            result[chosen] = vectors.rows(own_numbers)
+        return result
+
+    def similarities(self, query: Floats) -> Floats:
+        """Return the cosine of each row's vector with `query`, a vector of length 1; shape (rows,)."""
+        return np.concatenate([vectors.similarities(query) for vectors in self._parts])
+
+    def similarities_at(self, query: Floats, numbers: NDArray[np.integer]) -> Floats:
+        """Return the cosines of the rows `numbers` with `query`, equal to those of `similarities` to the last bit."""
+        result = np.empty(len(numbers), np.float32)
+        for vectors, chosen, own_numbers in self._split(numbers):
+            result[chosen] = vectors.similarities_at(query, own_numbers)
+        return result
+
+    def approximate_similarities(self, query: Floats) -> tuple[Floats, float]:
+        """Return approximate cosines of all rows with `query`, and the largest error that one of them may have."""
+        each = [vectors.approximate_similarities(query) for vectors in self._parts]
+        return np.concatenate([cosines for cosines, _ in each]), max(error for _, error in each)
+
+    def mean_similarity(self, query: Floats) -> float:
+        """Return the mean cosine of `query` with all fragments."""
+        means = [vectors.mean_similarity(query) for vectors in self._parts]
+        return float(sum(share * mean for share, mean in zip(self._shares.tolist(), means, strict=True)))
+
+    def _split(self, numbers: NDArray[np.integer]) -> Iterator[tuple[Vectors, NDArray[np.bool_], NDArray[np.integer]]]:
+        """Yield the vectors of each vault with the mask of its rows among `numbers`, and its own numbers of them."""
+        part_of_row = np.searchsorted(self._first_rows, numbers, side="right") - 1
+        for at, (first_row, vectors) in enumerate(zip(self._first_rows, self._parts, strict=True)):
+            chosen = part_of_row == at
+            if chosen.any():
+                yield vectors, chosen, numbers[chosen] - first_row
+
+
+class UnionFacets(Facets):
+    """What the notes of all vaults of a union are filtered by."""
+
+    def __init__(self, parts: Sequence[VaultPart], notes: NumberedNotes) -> None:
+        """Read nothing yet."""
+        super().__init__(_UnionQueries(parts), notes)
+        self._parts = parts
+
+    @cached_property
+    def created(self) -> Times:
+        """Day when each note was created, in days since 1970, or UNKNOWN_DAY, by note number."""
+        return np.concatenate([part.corpus.facets.created for part in self._parts])
+
+    @cached_property
+    def dates(self) -> Times:
+        """Day that each note is about, in days since 1970, or UNKNOWN_DAY, by note number.
+
+        A date in the name of a vault says nothing about its notes.
+        """
+        return np.concatenate([part.corpus.facets.dates for part in self._parts])
+
+    @cached_property
+    def targets(self) -> LinkResolver:
+        """Finds the note that the target of a link means, in the vault of the note that has the link."""
+        return _UnionLinkResolver(self._paths, self._parts)
+
+    def find_targets(self, target: str) -> Ints:
+        """Return the numbers of the notes that `target` means, looked up from the root of each vault."""
+        each = [part.corpus.facets.find_targets(target) + np.int32(part.first_note) for part in self._parts]
+        return np.concatenate(each) if any(map(len, each)) else super().find_targets(target)
+
+    @cached_property
+    def links(self) -> tuple[Ints, Ints]:
+        """Links between notes of one vault, as two arrays of note numbers: sources and targets."""
+        return self._join_links(part.corpus.facets.links for part in self._parts)
+
+    def links_from(self, notes: Ints) -> tuple[Ints, Ints]:
+        """Return the links out of some notes, or all links, as arrays of source and of target note numbers."""
+        ends = [*(part.first_note for part in self._parts[1:]), len(self._paths)]
+        return self._join_links(
+            part.corpus.facets.links_from(notes[(notes >= part.first_note) & (notes < end)] - np.int32(part.first_note))
+            for part, end in zip(self._parts, ends, strict=True)
+        )
+
+    def _join_links(self, links: Iterable[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
+        """Return the links of each vault as those of the union."""
+        each = [
+            (sources + np.int32(part.first_note), targets + np.int32(part.first_note))
+            for part, (sources, targets) in zip(self._parts, links, strict=True)
+        ]
+        return np.concatenate([sources for sources, _ in each]), np.concatenate([targets for _, targets in each])
+
+    def _resolve_in_folder(self, target: str, path: str, _folder: str) -> int:
+        """Return the number of the note that `target` means in the note at `path`; -1 if there is none."""
+        resolved_path = self.targets.resolve(target, path)
+        return -1 if resolved_path is None else self.numbers[resolved_path]
+
+
+class _UnionLinkResolver(LinkResolver):
+    """Finds the note that a link means: only in the vault of its note, and without a note in any vault."""
+
+    def __init__(self, paths: Sequence[str], parts: Sequence[VaultPart]) -> None:
+        super().__init__(paths)
+        self._part_by_name = {part.name: part for part in parts}
+
+    def resolve(self, target: str, source: str) -> str | None:
+        """Return the path of the note that `target` in the note `source` leads to; None if there is none.
+
+        With an empty `source`, `target` is looked up in all vaults, and may begin with the name of one.
+        """
+        name, _, own_source = source.partition("/")
+        part = self._part_by_name.get(name)
+        if part is None or not own_source:
+            return super().resolve(target, source)
+        path = part.corpus.facets.targets.resolve(target, own_source)
+        return None if path is None else part.path(path)
+
+
+class _UnionQueries:
+    """The queries for the facets of all vaults of a union; a row id of a note is that of its vault, moved."""
+
+    def __init__(self, parts: Sequence[VaultPart]) -> None:
+        self._parts = [(part, part.corpus.facets.queries) for part in parts]
+        self._first_numbers = [part.first_number for part in parts]
+        self._first_keys = [part.first_key for part in parts]
+
+    def texts_like(self, parts: Sequence[str], keys: Sequence[int] | None) -> list[tuple[int, str]]:
+        return self._select_texts(lambda queries, own_keys: queries.texts_like(parts, own_keys), keys)
+
+    def texts_with(self, part: str, keys: Sequence[int] | None) -> list[tuple[int, str]]:
+        return self._select_texts(lambda queries, own_keys: queries.texts_with(part, own_keys), keys)
+
+    def modified(self) -> list[tuple[int, int]]:
+        return [(note + part.first_number, at) for part, queries in self._parts for note, at in queries.modified()]
+
+    def kinds(self) -> list[tuple[int, str]]:
+        return [(note + part.first_number, kind) for part, queries in self._parts for note, kind in queries.kinds()]
+
+    def fragment_places(self) -> list[tuple[int, str]]:
+        return [
+            (key + part.first_key, place) for part, queries in self._parts for key, place in queries.fragment_places()
+        ]
+
+    def year_headings(self) -> list[tuple[int, str, int, int]]:
+        return [
+            (note + part.first_number, heading, first_line, last_line)
+            for part, queries in self._parts
+            for note, heading, first_line, last_line in queries.year_headings()
+        ]
+
+    def names(self) -> list[tuple[str, int]]:
+        return self._move_last(queries.names() for _, queries in self._parts)
+
+    def link_targets(self, notes: Sequence[int] | None = None) -> list[tuple[int, str]]:
+        return [
+            (note + part.first_number, targets)
+            for part, queries, own_notes in self._split_notes(notes)
+            for note, targets in queries.link_targets(own_notes)
+        ]
+
+    def links(self, notes: Sequence[int]) -> list[tuple[int, int, str, str | None]]:
+        return [
+            (note + part.first_number, line, target, text)
+            for part, queries, own_notes in self._split_notes(notes)
+            for note, line, target, text in queries.links(own_notes or [])
+        ]
+
+    def labels(self, notes: Sequence[int]) -> list[tuple[int, str, str, str]]:
+        return [
+            (note + part.first_number, kind, name, value)
+            for part, queries, own_notes in self._split_notes(notes)
+            for note, kind, name, value in queries.labels(own_notes or [])
+        ]
+
+    def tags(self) -> list[tuple[str, int]]:
+        return self._move_last(queries.tags() for _, queries in self._parts)
+
+    def properties(self) -> list[tuple[str, str, int]]:
+        return [
+            (name, value, note + part.first_number)
+            for part, queries in self._parts
+            for name, value, note in queries.properties()
+        ]
+
+    def property_names(self) -> list[str]:
+        return list(dict.fromkeys(name for _, queries in self._parts for name in queries.property_names()))
+
+    def property_values(self, name: str) -> list[tuple[str, int]]:
+        return self._move_last(queries.property_values(name) for _, queries in self._parts)
+
+    def property_counts(self) -> list[tuple[str, int]]:
+        return _sum_counts(queries.property_counts() for _, queries in self._parts)
+
+    def titles(self) -> list[tuple[str, int]]:
+        return self._move_last(queries.titles() for _, queries in self._parts)
+
+    def heading_counts(self) -> list[tuple[str, int]]:
+        return _sum_counts(queries.heading_counts() for _, queries in self._parts)
+
+    def _move_last(self, rows: Iterable[list[tuple[str, int]]]) -> list[tuple[str, int]]:
+        """Return (text, note) of all vaults; `rows` has those of each vault."""
+        return [
+            (text, note + part.first_number)
+            for (part, _), own_rows in zip(self._parts, rows, strict=True)
+            for text, note in own_rows
+        ]
+
+    def _split_notes(
+        self, notes: Sequence[int] | None
+    ) -> Iterator[tuple[VaultPart, FacetQueries, Sequence[int] | None]]:
+        """Yield each vault with the row ids in it of its notes among `notes`; None stands for all notes."""
+        if notes is None:
+            yield from ((part, queries, None) for part, queries in self._parts)
+        else:
+            for at, own_notes in _split_numbers(self._first_numbers, notes):
+                yield *self._parts[at], own_notes
+
+    def _select_texts(
+        self,
+        select: Callable[[FacetQueries, Sequence[int] | None], list[tuple[int, str]]],
+        keys: Sequence[int] | None,
+    ) -> list[tuple[int, str]]:
+        chosen: Iterable[tuple[int, Sequence[int] | None]] = (
+            [(at, None) for at in range(len(self._parts))] if keys is None else _split_numbers(self._first_keys, keys)
+        )
+        return [
+            (key + self._parts[at][0].first_key, text)
+            for at, own_keys in chosen
+            for key, text in select(self._parts[at][1], own_keys)
+        ]
+
+
+def _place_parts(corpora: Sequence[tuple[str, Corpus]]) -> tuple[VaultPart, ...]:
+    """Return the vaults with their offsets. Raises the errors of `UnionCorpus`."""
+    first_name, first = corpora[0]
+    for name, corpus in corpora:
+        if corpus.partial is not None:
+            raise StoreUnusableError(
+                f"{name} is in a store, which cannot be joined with other vaults.", "Search it alone."
+            )
+        if corpus.model_id != first.model_id:
+            raise ModelError(
+                f"The indexes of {first_name} and {name} were made with different embedding models.",
+                "Give both the same embedding.model in their settings, and run `excerpt index` for each.",
+            )
+        if corpus.tokenizer != first.tokenizer:
+            raise SettingsError(
+                f"The tokens of {first_name} and {name} were counted by different tokenizers.",
+                "Give both the same pack.tokenizer in their settings, and run `excerpt index` for each.",
+            )
+    tables = [corpus.table for _, corpus in corpora]
+    offsets = zip(
+        _starts(len(table.keys) for table in tables),
+        _starts(len(table.paths) for table in tables),
+        _starts(int(table.numbers.max(initial=0)) + 1 for table in tables),
+        _starts(int(table.keys.max(initial=0)) + 1 for table in tables),
+        strict=True,
+    )
+    return tuple(VaultPart(name, corpus, *starts) for (name, corpus), starts in zip(corpora, offsets, strict=True))
+
+
+def _starts(sizes: Iterable[int]) -> list[int]:
+    """Return where each run begins, for consecutive runs with these sizes."""
+    return [0, *accumulate(sizes)][:-1]
+
+
+def _split_numbers(starts: Sequence[int], numbers: Sequence[int]) -> list[tuple[int, list[int]]]:
+    """Return, for each vault that has some of `numbers`, its index and its own numbers of them, in the given order.
+
+    `starts` has what is added to the numbers of each vault, ascending.
+    """
+    own_numbers: dict[int, list[int]] = {}
+    for number in map(int, numbers):
+        at = bisect_right(starts, number) - 1
+        own_numbers.setdefault(at, []).append(number - starts[at])
+    return sorted(own_numbers.items())
+
+
+def _sum_counts(counts: Iterable[list[tuple[str, int]]]) -> list[tuple[str, int]]:
+    total: Counter[str] = Counter()
+    for own_counts in counts:
+        total.update(dict(own_counts))
+    return list(total.items())
+
+
+def _prefix_problem(part: VaultPart, problem: FileProblem) -> FileProblem:
+    return replace(problem, path=part.path(problem.path))
