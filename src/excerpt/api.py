@@ -25,7 +25,7 @@ from excerpt.errors import (
     VaultError,
 )
 from excerpt.kinds import Fill, Format, Scope, Strategy
-from excerpt.known_vaults import detect_move, refuse_broad_folder, save_fingerprint
+from excerpt.known_vaults import VaultFolders, detect_move, refuse_broad_folder, save_fingerprint
 from excerpt.model import BuildReport, Fragment, Hit, Memory, PackResult, Progress, Result, Source, Status, VaultHit
 from excerpt.settings import (
     PackSettings,
@@ -556,7 +556,7 @@ class Vault:
         saved = self._read_marks() if marks else NO_MARKS
         source = self._with_memories(saved)
         all_queries = tuple(queries) or ((saved.query,) if saved.query else ())
-        links = PackLinks(self.folder)
+        links = PackLinks(VaultFolders({"": self.folder}))
         renderer = renderer_for(settings, all_queries, links, self._paths.config)
         tokenizer = open_tokenizer(settings.tokenizer)
         used_strategy, hits = strategy, _marked_hits(saved, source)

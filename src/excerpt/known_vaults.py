@@ -101,19 +101,66 @@ def unique_names(vaults: Iterable[Path]) -> dict[Path, str]:
     return {vault: next((end for end in ends[vault] if counts[end.casefold()] == 1), str(vault)) for vault in each}
 
 
-def folder_names(vaults: Iterable[Path]) -> dict[Path, str]:
-    """Return a unique name for each vault that one folder can have: its name, after its parents' with hyphens if needed.
+@dataclass(frozen=True, slots=True)
+class VaultFolders:
+    """The folders of one or several open vaults, by name.
 
-    With these names, the paths of several vaults are told apart by their first folder.
+    A single vault has the name "". With several, the path of a note begins with the name of its vault, as if the vaults
+    were folders of one: so no name has a slash.
     """
-    names: dict[Path, str] = {}
-    taken: set[str] = set()
-    for vault, unique in unique_names(vaults).items():
-        text = os.fsencode(unique).decode("utf-8", "replace").replace("\\", "/").strip("/").replace("/", "-") or "-"
-        numbered = (f"{text} {number}" for number in count(2))
-        names[vault] = next(name for name in chain((text,), numbered) if name.casefold() not in taken)
-        taken.add(names[vault].casefold())
-    return names
+
+    by_name: Mapping[str, Path]
+
+    @classmethod
+    def of(cls, vaults: Iterable[Path]) -> VaultFolders:
+        """Name the vaults by their folders, after the names of the folders above where two would be equal."""
+        each = unique_names(vaults)
+        if len(each) == 1:
+            return cls({"": next(iter(each))})
+        by_name: dict[str, Path] = {}
+        taken: set[str] = set()
+        for vault, unique in each.items():
+            text = os.fsencode(unique).decode("utf-8", "replace").replace("\\", "/").strip("/").replace("/", "-") or "-"
+            numbered = (f"{text} {number}" for number in count(2))
+            name = next(name for name in chain((text,), numbered) if name.casefold() not in taken)
+            by_name[name] = vault
+            taken.add(name.casefold())
+        return cls(by_name)
+
+    @property
+    def first(self) -> Path:
+        """The vault whose settings are used, and that gets memories without a source."""
+        return next(iter(self.by_name.values()))
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether there are several vaults."""
+        return len(self.by_name) > 1
+
+    @property
+    def key(self) -> Path:
+        """Path that stands for the vaults in the names of the user's data files: of one vault, its folder.
+
+        Several vaults, in whatever order, have a path that no folder has.
+        """
+        return Path(f"/vaults:{':'.join(sorted(map(str, self.by_name.values())))}") if self.is_joined else self.first
+
+    @property
+    def title(self) -> str:
+        """The names of the vaults, such as `notes + work`."""
+        return " + ".join(self.by_name) if self.is_joined else self.first.name
+
+    def name_of(self, path: str) -> str:
+        """Return the name of the vault that the path of a note begins with; "" for a single vault."""
+        return "" if "" in self.by_name else path.partition("/")[0]
+
+    def locate(self, path: str) -> tuple[Path, str]:
+        """Return the folder of the vault that has the note at `path`, and the path in that folder.
+
+        Raises KeyError if no vault has that name.
+        """
+        name = self.name_of(path)
+        return self.by_name[name], path[len(name) + 1 :] if name else path
 
 
 def unique_name_among_recent(paths: Paths, vault: Path) -> str:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from excerpt.kinds import Scope, Strategy
+from excerpt.known_vaults import VaultFolders
 from excerpt.model import EntryHit, Pack, PackResult
 from excerpt.pack.formats.pack_format import PackFile, UnreadablePackError
 from excerpt.pack.formats.registry import FORMATS, load_format, read_pack
@@ -18,7 +19,7 @@ from excerpt.pack.formats.source_label import PackLinks
 from excerpt.text.display import visible_line
 from excerpt.text.fragments import digest_of_text
 
-LINKS = PackLinks(Path("/vault"))
+LINKS = PackLinks(VaultFolders.of([Path("/vault")]))
 
 
 def pack(text: str, path: str = "Guides/Sync.md", first: int = 12) -> Pack:

@@ -15,6 +15,7 @@ import pytest
 
 from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Format, Scope, Strategy
+from excerpt.known_vaults import VaultFolders
 from excerpt.pack.build import build_pack
 from excerpt.pack.formats.registry import render_output, renderer_for
 from excerpt.pack.formats.source_label import PackLinks
@@ -98,7 +99,7 @@ def built(form: str, asked: Asked) -> str:
     settings = PackSettings(
         budget=BUDGET, scope=Scope.NOTE, format=Format(form), question=True, template=str(asked.template)
     )
-    links = PackLinks(asked.vault)
+    links = PackLinks(VaultFolders.of([asked.vault]))
     snapshot = Snapshot.open(user_paths().index_folder(asked.vault), Settings())
     result = build_pack(
         snapshot,

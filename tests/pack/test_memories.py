@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from excerpt.kinds import Format, Scope, Strategy
+from excerpt.known_vaults import VaultFolders
 from excerpt.model import Memory, PackResult, Source
 from excerpt.pack.build import build_pack
 from excerpt.pack.formats.json_format import render_json
@@ -96,5 +97,5 @@ def test_a_pack_with_a_memory_is_read_again(vault: MovedVault) -> None:
 
 def test_no_link_into_the_vault_is_given_for_a_memory(vault: MovedVault) -> None:
     result = packed(vault, (MEMORY,), vault.fragments[0].id, memory_name(MEMORY.id))
-    data = json.loads(render_json(replace(result, format=Format.JSON), PackLinks(Path("/vault"))))
+    data = json.loads(render_json(replace(result, format=Format.JSON), PackLinks(VaultFolders.of([Path("/vault")]))))
     assert ["link" in each for each in data["packs"]] == [True, False]

@@ -11,6 +11,7 @@ from markdown_it import MarkdownIt
 
 from excerpt.check.source_state import SourceState, compare_source
 from excerpt.kinds import Scope, Strategy
+from excerpt.known_vaults import VaultFolders
 from excerpt.model import TOO_LARGE, Hit, PackResult
 from excerpt.pack.budget import VALUE_UNIT
 from excerpt.pack.build import DROPPED_REASON, MARKDOWN_RENDERER, OUT_OF_BUDGET_REASON, build_pack
@@ -42,7 +43,7 @@ RENDERERS: list[Renderer] = [
     MarkdownRenderer(("What is it?",)),
     PlainRenderer(),
     XmlRenderer(("What is it?",)),
-    TemplateRenderer("own.j2", OWN, PackLinks(Path("/My notes")), ("What is it?",)),
+    TemplateRenderer("own.j2", OWN, PackLinks(VaultFolders.of([Path("/My notes")])), ("What is it?",)),
 ]
 COPIES = ("same text as ", "near copy of ")
 

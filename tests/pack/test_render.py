@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from excerpt.kinds import Format, Scope, Strategy
+from excerpt.known_vaults import VaultFolders
 from excerpt.model import EntryHit, OmittedHit, Pack, PackResult
 from excerpt.pack.formats.json_format import render_json
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
@@ -41,7 +42,7 @@ PACK = Pack(
     modified="2025-03-01",
 )
 CUT = replace(PACK, line_end=12, text="a < b && c", cut_above=True, cut_below=True)
-LINKS = PackLinks(Path("/home/me/My notes"))
+LINKS = PackLinks(VaultFolders.of([Path("/home/me/My notes")]))
 
 
 # --- appearance -------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from excerpt.errors import SettingsError
 from excerpt.kinds import Format, Strategy
-from excerpt.known_vaults import DEMO
+from excerpt.known_vaults import DEMO, VaultFolders
 from excerpt.model import Hit
 from excerpt.pack.budget import TokenCosts
 from excerpt.pack.build import build_pack
@@ -295,4 +295,4 @@ def test_the_settings_choose_the_renderer(tmp_path: Path) -> None:
 
 def test_a_template_that_is_not_named_is_asked_for() -> None:
     with pytest.raises(SettingsError, match="needs a file"):
-        renderer_for(PackSettings(format=Format.TEMPLATE), [], PackLinks(Path("/v")), Path("/"))
+        renderer_for(PackSettings(format=Format.TEMPLATE), [], PackLinks(VaultFolders.of([Path("/v")])), Path("/"))

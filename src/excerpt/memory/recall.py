@@ -104,7 +104,8 @@ class RecalledMemory:
 
     `spans` are the character ranges of the matches in the memory's text. `confidence` is None for a query without
     words, and if memories were searched by words only. `answers` is false if no memory answers the query and this one
-    only has a word of it. `source_check` is set if sources were checked.
+    only has a word of it. `source_check` is set if sources were checked. `vault` is the name of its vault, "" if only
+    one is open.
     """
 
     memory: Memory
@@ -113,10 +114,12 @@ class RecalledMemory:
     spans: tuple[Span, ...] = ()
     answers: bool = True
     source_check: SourceCheck | None = None
+    vault: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form of `excerpt recall`: the fields of the memory and of the match."""
         return {
+            **({"vault": self.vault} if self.vault else {}),
             **self.memory.to_dict(),
             "score": round(self.score, 6),
             **attributes_to_json(self, "confidence", "answers"),
@@ -287,6 +290,19 @@ def adapt_settings(settings: Settings) -> Settings:
         vault=VaultSettings(extensions=(".md",), exclude=("!*", f"/{TRASH}/"), language=settings.vault.language),
         search=replace(settings.search, per_note=0, boosts=BoostSettings(links=False, recency=False)),
     )
+
+
+def merge_recalled(recalled: Mapping[str, Sequence[RecalledMemory]], limit: int | None) -> tuple[RecalledMemory, ...]:
+    """Return the best `limit` memories of several vaults, whose results of one query `recalled` has by vault name.
+
+    Memories without scores, those of a query without words, are in the order of their dates, newest first. If a memory
+    answers the query, memories that only have a word of it are left out.
+    """
+    every = [replace(each, vault=name) for name, results in recalled.items() for each in results]
+    every.sort(key=lambda each: each.memory.created, reverse=True)
+    every.sort(key=lambda each: -each.score)
+    answers = [each for each in every if each.answers] or every
+    return tuple(answers[:limit])
 
 
 # --- what is found ----------------------------------------------------------------------------------------------------

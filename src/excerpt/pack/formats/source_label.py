@@ -6,9 +6,9 @@ Headings and paths come from the vault, so control characters in them are made v
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from urllib.parse import quote
 
+from excerpt.known_vaults import VaultFolders
 from excerpt.locations import format_kind
 from excerpt.model import Pack, PackResult
 from excerpt.pack.memory_fragment import memory_id_of
@@ -48,9 +48,9 @@ def join_lines(question: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PackLinks:
-    """Formats links from packs to their notes; `folder` is the absolute path of the vault."""
+    """Formats links from packs to their notes; `folders` has the absolute paths of the vaults."""
 
-    folder: Path
+    folders: VaultFolders
 
     def format_obsidian_link(self, pack: Pack) -> str:
         """Return the `obsidian://` address of a pack's note; "" for a memory, which is not a note.
@@ -60,7 +60,8 @@ class PackLinks:
         if memory_id_of(pack.path) is not None:
             return ""
         at = _quote_for_url(f"#{pack.place}") if pack.place else ""
-        return f"obsidian://open?vault={_quote_for_url(self.folder.name)}&file={_quote_for_url(pack.path)}{at}"
+        folder, path = self.folders.locate(pack.path)
+        return f"obsidian://open?vault={_quote_for_url(folder.name)}&file={_quote_for_url(path)}{at}"
 
     def add_links(self, result: PackResult) -> PackResult:
         """Return the result with the `obsidian://` address of each pack's note in its field `link`."""
@@ -75,9 +76,10 @@ class PackLinks:
         """
         if memory_id_of(pack.path) is not None:
             return pack.path
+        folder, path = self.folders.locate(pack.path)
         if pack.kind:
-            return f"{self.folder / pack.path}{f'#{pack.place}' if pack.place else ''}"
-        return f"{self.folder / pack.path}:{pack.line_start}"
+            return f"{folder / path}{f'#{pack.place}' if pack.place else ''}"
+        return f"{folder / path}:{pack.line_start}"
 
 
 def _quote_for_url(text: str) -> str:
