@@ -165,7 +165,7 @@ async def index(pilot: Pilot[None]) -> None:
     await pilot.app.run_action("open_index", screen_of(pilot))
     dialog = pilot.app.screen
     assert isinstance(dialog, IndexDialog)
-    dialog.index_folder = Path("~/.cache/excerpt/index/notes-5d9a1c0e7b")
+    dialog.index_folders = [Path("~/.cache/excerpt/index/notes-5d9a1c0e7b")]
     dialog.mutate_reactive(IndexDialog.state)
 
 

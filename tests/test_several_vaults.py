@@ -65,7 +65,7 @@ def test_a_path_says_its_vault(folders: list[Path]) -> None:
 
 def test_the_paths_of_a_single_vault_are_its_own(folders: list[Path]) -> None:
     named = VaultFolders.of([folders[0], folders[0]])
-    assert named.is_single
+    assert not named.is_joined
     assert (named.name_of("home/a.md"), named.locate("home/a.md")) == ("", (folders[0], "home/a.md"))
 
 
@@ -159,7 +159,7 @@ def test_a_memory_is_kept_with_the_vault_of_its_source(union: excerpt.VaultUnion
     by_id = {each.memory.id: each for each in union.memories.recall(check_sources=True)}
     assert [by_id[memory.id].vault for memory in (one, two, three)] == ["home", "home", "work"]
     assert one.source is not None
-    assert one.source.path == "Garden.md"
+    assert one.source.path == "home/Garden.md"
     assert by_id[two.id].source_check == union.memories.check_source(two.id)
     assert [each.memory.id for each in union.memories.recall(source="home/Kitchen")] == [two.id]
     assert union.memories.edit(two.id, tags=["soup"]).tags == ("soup",)
@@ -185,7 +185,7 @@ def test_what_belongs_to_one_vault_is_refused_with_its_names(union: excerpt.Vaul
 
 def test_one_folder_named_twice_is_one_vault(home: Path, folders: list[Path]) -> None:
     with excerpt.open([folders[0], folders[0] / ".." / "work"]) as opened:
-        assert opened.folders.is_single
+        assert not opened.folders.is_joined
         assert {hit.path for hit in opened.search("soup")} == {"Soup.md"}
 
 

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from excerpt.errors import (
     IndexUnusableError,
-    MemoryUnusableError,
     NotFoundError,
     SettingsError,
     StoreUnusableError,
@@ -64,7 +63,8 @@ if TYPE_CHECKING:
     from excerpt.insight.notes import NoteLines, Peek
     from excerpt.insight.overview_parts import Overview
     from excerpt.insight.related import RelatedNotes
-    from excerpt.memory.recall import RecalledMemory, Recaller, SavedMemory
+    from excerpt.memory.joined_store import JoinedMemoryStore
+    from excerpt.memory.recall import RecalledMemory, Recaller, SavedMemory, SimilarMemory
     from excerpt.memory.stale import SourceCheck
     from excerpt.memory.store import LoadedMemories, MemoryStore
     from excerpt.pack.memories import NoteSourceWithMoves
@@ -662,10 +662,11 @@ class Vault:
 
         return peek(self._snapshot, note, first_lines)
 
-    def related(self, note: str, *, limit: int | None = None) -> RelatedNotes:
+    def related(self, note: str, *, limit: int | None = None, unlinked: bool = False) -> RelatedNotes:
         """Find the notes most related to a note or to the passage at `NOTE:LINE` or `NOTE#Heading`, with reasons.
 
-        `note` may have one of these forms. Returns at most `limit` notes, by default ten.
+        `note` may have one of these forms. Returns at most `limit` notes, by default ten. `unlinked` leaves out notes
+        that link to the note or that it links to; the answer's `hidden` is their number.
         """
         from excerpt.insight.notes import find_lines, find_section
         from excerpt.insight.related import DEFAULT_LIMIT, related
@@ -674,7 +675,8 @@ class Vault:
         line = place.first if place.last is not None or place.first > 1 else None
         if place.heading:
             line = find_section(self._snapshot, place.path, place.heading).line_start
-        return related(self._load_engine(), place.path, line, DEFAULT_LIMIT if limit is None else limit)
+        max_notes = DEFAULT_LIMIT if limit is None else limit
+        return related(self._load_engine(), place.path, line, max_notes, unlinked=unlinked)
 
     def overview(self, topic: str, *, budget: int | None = None) -> Overview:
         """Return an overview of the notes about `topic`, which is parsed as a query.
@@ -867,7 +869,7 @@ class VaultUnion(Vault):
     @property
     def memories(self) -> UnionMemories:
         """The memories of all vaults."""
-        return UnionMemories(self)
+        return UnionMemories({name: vault.memories for name, vault in self.vaults.items()}, self)
 
     def _load_engine(self) -> Engine:
         from excerpt.corpus.union import UnionCorpus
@@ -938,7 +940,7 @@ class Memories:
         `text`, the text of the source is saved. `why` says why it matters, `query` which search led to it. With `into`,
         no memory is added: the text is merged into the memory with this id.
         """
-        from excerpt.memory.recall import SavedMemory, find_similar_memories, merge_memory
+        from excerpt.memory.recall import SavedMemory, merge_memory
         from excerpt.memory.stale import source_from_fragment, source_from_lines
 
         origin: Source | None = None
@@ -951,12 +953,17 @@ class Memories:
             )
             text = source_text if text is None else text
         content = text or ""
-        recaller = self._open_recaller()
+        store = self._store
         if into is not None:
-            stored = recaller.store.change(into, lambda memory: merge_memory(memory, content, tags, why, origin))
-            return SavedMemory(stored)
-        similar = tuple(find_similar_memories(content, origin, recaller))
-        return SavedMemory(recaller.store.remember(content, tags, why, origin, query=query), similar)
+            return SavedMemory(store.change(into, lambda memory: merge_memory(memory, content, tags, why, origin)))
+        similar = self._find_similar(content, origin)
+        return SavedMemory(store.remember(content, tags, why, origin, query=query), similar)
+
+    def _find_similar(self, text: str, origin: Source | None) -> tuple[SimilarMemory, ...]:
+        """Return the memories that are nearly the same as `text`, or are about the same lines."""
+        from excerpt.memory.recall import find_similar_memories
+
+        return tuple(find_similar_memories(text, origin, self._open_recaller()))
 
     def recall(
         self,
@@ -980,18 +987,25 @@ class Memories:
 
         query, stale_in_query = split_stale_filter(words)
         stale = stale_in_query if stale is None else stale
-        recaller = self._open_recaller()
-        recalled = recaller.recall(query, tags, source, since, limit if stale is None else None)
-        for hint in recaller.hints:
-            self._notice(hint.message)
-        if recaller.unranked:
-            self._notice(f"Memories were searched by words only: {recaller.unranked}")
+        recalled = self._find(query, tags, source, since, limit if stale is None else None)
         if not (check_sources or stale is not None) or not recalled:
             return tuple(recalled)
         snapshot = self._snapshot()
         checks = [(each, check_source(each.memory, snapshot)) for each in recalled]
         matching = [replace(each, source_check=stands) for each, stands in checks if stale in (None, stands.is_stale)]
         return tuple(matching if stale is None else matching[:limit])
+
+    def _find(
+        self, query: str, tags: Sequence[str], source: str, since: str, limit: int | None
+    ) -> Sequence[RecalledMemory]:
+        """Return the memories that `recall` finds, without the status of their sources."""
+        recaller = self._open_recaller()
+        recalled = recaller.recall(query, tags, source, since, limit)
+        for hint in recaller.hints:
+            self._notice(hint.message)
+        if recaller.unranked:
+            self._notice(f"Memories were searched by words only: {recaller.unranked}")
+        return recalled
 
     def get(self, memory_id: str) -> Memory:
         """Return the memory of this id."""
@@ -1084,11 +1098,17 @@ class Memories:
 
 
 class UnionMemories(Memories):
-    """The memories of several vaults, from `VaultUnion.memories`; each stays in the folder of its vault."""
+    """The memories of several vaults, from `VaultUnion.memories`; each stays in the folder of its vault.
 
-    def __init__(self, union: VaultUnion) -> None:
-        self._union = union
-        self._memories = {name: vault.memories for name, vault in union.vaults.items()}
+    The source of a memory begins with the name of its vault. A new memory goes to the vault of its source, or else to
+    the first.
+    """
+
+    def __init__(self, memories: Mapping[str, Memories], union: VaultUnion) -> None:
+        """Use the memories of each vault, by its name."""
+        first = next(iter(memories.values()))
+        super().__init__(first._folder, first._cache, first._settings, lambda: union._snapshot, notice=first._notice)
+        self._memories = memories
 
     def close(self) -> None:
         """Close the indexes of the memories."""
@@ -1096,136 +1116,34 @@ class UnionMemories(Memories):
             memories.close()
 
     @property
-    def trash(self) -> Path:
-        """Raise VaultError: each vault has its own folder of forgotten memories."""
-        raise self._union._single_vault_error("folder of forgotten memories")
+    def _store(self) -> JoinedMemoryStore:
+        from excerpt.memory.joined_store import JoinedMemoryStore
 
-    def all(self) -> LoadedMemories:
-        """Return every memory of all vaults, newest first, and every unreadable file with the reason."""
-        from excerpt.memory.store import LoadedMemories
+        return JoinedMemoryStore({name: memories._store for name, memories in self._memories.items()})
 
-        each = [memories.all() for memories in self._memories.values()]
-        every = [memory for loaded in each for memory in loaded.memories]
-        return LoadedMemories(
-            tuple(sorted(every, key=lambda memory: memory.created, reverse=True)),
-            tuple(file for loaded in each for file in loaded.unreadable),
-            tuple(copied for loaded in each for copied in loaded.copies),
-        )
+    def _find_similar(self, text: str, origin: Source | None) -> tuple[SimilarMemory, ...]:
+        from excerpt.memory.joined_store import add_vault, own_source
 
-    def remember(
-        self,
-        text: str | None = None,
-        *,
-        tags: Sequence[str] = (),
-        why: str = "",
-        fragment: str | None = None,
-        source: str | None = None,
-        query: str = "",
-        into: str | None = None,
-    ) -> SavedMemory:
-        """Save `text` as a memory in the vault of its source or of the memory `into`, by default in the first vault."""
-        name = next(iter(self._memories))
-        if into is not None:
-            name = self._find(into)
-        elif fragment is not None and (found := self._union.fragment(fragment)) is not None:
-            name = self._union.folders.name_of(found.path)
-            fragment = found.id.partition("@")[0]
-        elif source is not None:
-            from excerpt.insight.notes import find_lines
+        name = self._store.vault_of(origin)
+        similar = self._memories[name]._find_similar(text, own_source(name, origin))
+        return tuple(replace(each, memory=add_vault(name, each.memory)) for each in similar)
 
-            name = self._union.folders.name_of(find_lines(self._union._snapshot, source).path)
-            source = source.removeprefix(f"{name}/")
-        return self._memories[name].remember(
-            text, tags=tags, why=why, fragment=fragment, source=source, query=query, into=into
-        )
-
-    def recall(
-        self,
-        words: str = "",
-        *,
-        tags: Sequence[str] = (),
-        source: str = "",
-        since: str = "",
-        limit: int | None = None,
-        check_sources: bool = False,
-        stale: bool | None = None,
-    ) -> tuple[RecalledMemory, ...]:
-        """Find memories of all vaults by words and meaning, best first; without words, return all, newest first.
-
-        Each result names its vault. `source` may begin with the name of a vault.
-        """
+    def _find(
+        self, query: str, tags: Sequence[str], source: str, since: str, limit: int | None
+    ) -> Sequence[RecalledMemory]:
+        from excerpt.memory.joined_store import add_vault
         from excerpt.memory.recall import merge_recalled
 
-        name, _, own_source = source.partition("/")
-        chosen = {name: own_source} if name in self._memories else dict.fromkeys(self._memories, source)
-        recalled = {
-            each: self._memories[each].recall(
-                words,
-                tags=tags,
-                source=own,
-                since=since,
-                limit=limit,
-                check_sources=check_sources,
-                stale=stale,
-            )
-            for each, own in chosen.items()
+        name, _, own_path = source.partition("/")
+        sources = {name: own_path} if name in self._memories else dict.fromkeys(self._memories, source)
+        found = {
+            name: self._memories[name]._find(query, tags, own_path, since, limit) for name, own_path in sources.items()
         }
-        return merge_recalled(recalled, limit or (self._union.settings.search.limit if words.strip() else None))
-
-    def get(self, memory_id: str) -> Memory:
-        """Return the memory of this id."""
-        return self._of(memory_id).get(memory_id)
-
-    def edit(
-        self,
-        memory_id: str,
-        *,
-        text: str | None = None,
-        tags: Sequence[str] = (),
-        untags: Sequence[str] = (),
-        why: str | None = None,
-        merge: str = "",
-    ) -> Memory:
-        """Change a memory as `Memories.edit` does; `merge` is a memory of the same vault."""
-        return self._of(memory_id).edit(memory_id, text=text, tags=tags, untags=untags, why=why, merge=merge)
-
-    def check_source(self, memory_id: str) -> SourceCheck:
-        """Compare the source of a memory with its vault: it may be unchanged, moved, changed or gone."""
-        return self._of(memory_id).check_source(memory_id)
-
-    def follow(self, memory_id: str) -> Memory:
-        """Update the source location of a memory whose source has moved, and return the memory."""
-        return self._of(memory_id).follow(memory_id)
-
-    def update(self, memory_id: str) -> Memory:
-        """Replace the text of a memory by the current text of its source, which has changed; return the memory."""
-        return self._of(memory_id).update(memory_id)
-
-    def keep(self, memory_id: str) -> Memory:
-        """Keep the text of a memory whose source has changed or is gone, and no longer report it as stale."""
-        return self._of(memory_id).keep(memory_id)
-
-    def forget(self, memory_id: str) -> Memory:
-        """Move a memory to the trash folder of its vault, and return it."""
-        return self._of(memory_id).forget(memory_id)
-
-    def restore(self, memory_id: str) -> Memory:
-        """Restore a forgotten memory in the first vault that has it in its trash folder, and return it."""
-        for memories in self._memories.values():
-            with suppress(MemoryUnusableError):
-                return memories.restore(memory_id)
-        return next(iter(self._memories.values())).restore(memory_id)
-
-    def _of(self, memory_id: str) -> Memories:
-        return self._memories[self._find(memory_id)]
-
-    def _find(self, memory_id: str) -> str:
-        """Return the name of the first vault that has a memory of this id; the first of all if none has."""
-        for name, memories in self._memories.items():
-            with suppress(MemoryUnusableError):
-                memories.get(memory_id)
-                return name
-        return next(iter(self._memories))
+        with_vault = {
+            name: [replace(each, memory=add_vault(name, each.memory)) for each in recalled]
+            for name, recalled in found.items()
+        }
+        return merge_recalled(with_vault, max(map(len, found.values())) if limit is None and query.strip() else limit)
 
 
 class Gold:

@@ -133,13 +133,35 @@ class VaultFolders:
         return dict(self.named)
 
     @property
-    def is_single(self) -> bool:
-        """Whether only one vault is open, whose paths have no name in front."""
-        return len(self.named) == 1
+    def first(self) -> Path:
+        """The vault whose settings are used, and that gets memories without a source."""
+        return self.named[0][1]
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether there are several vaults."""
+        return len(self.named) > 1
+
+    @property
+    def key(self) -> Path:
+        """Path that stands for the vaults in the names of the user's data files: of one vault, its folder.
+
+        Several vaults, in whatever order, have a path that no folder has.
+        """
+        return (
+            Path(f"/vaults:{':'.join(sorted(str(folder) for _, folder in self.named))}")
+            if self.is_joined
+            else self.first
+        )
+
+    @property
+    def title(self) -> str:
+        """The names of the vaults, such as `notes + work`."""
+        return " + ".join(name for name, _ in self.named) if self.is_joined else self.first.name
 
     def name_of(self, path: str) -> str:
         """Return the name of the vault that the path of a note begins with; "" for a single vault."""
-        return "" if self.is_single else path.partition("/")[0]
+        return path.partition("/")[0] if self.is_joined else ""
 
     def locate(self, path: str) -> tuple[Path, str]:
         """Return the folder of the vault that has the note at `path`, and the path in that folder.

@@ -20,8 +20,8 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Return a list that collects the vaults that the app is started with."""
     vaults: list[Path] = []
 
-    def note(path: Path, keep_as_last: bool = True, plain: bool = False, accept_all: bool = False) -> None:
-        vaults.append(path)
+    def note(*paths: Path, keep_as_last: bool = True, plain: bool = False, accept_all: bool = False) -> None:
+        vaults.extend(paths)
 
     monkeypatch.setattr(app, "start_app", note)
     return vaults
@@ -80,7 +80,7 @@ def test_the_app_opens_plainly_where_the_option_stands_before_or_after_the_vault
     excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch, argv: tuple[str, str]
 ) -> None:
     opened: list[bool] = []
-    monkeypatch.setattr("excerpt.tui.app.run_app", lambda _, settings, *__: opened.append(settings.screen.plain))
+    monkeypatch.setattr("excerpt.tui.app.run_app", lambda _, settings, *__, **___: opened.append(settings.screen.plain))
     assert excerpt(*(str(vault) if word == "VAULT" else word for word in argv)).code == 0
     assert opened == [True]
 
@@ -109,9 +109,29 @@ def test_a_folder_with_a_name_like_a_command_is_opened(
     assert opened == [Path("indexes")]
 
 
-def test_two_vaults_at_once_are_wrong_usage(excerpt: Excerpt, opened: list[Path], vault: Path) -> None:
-    assert excerpt(vault, vault).code == 2
-    assert opened == []
+def test_two_vaults_are_opened_together(excerpt: Excerpt, opened: list[Path], vault: Path, tmp_path: Path) -> None:
+    assert excerpt(vault, tmp_path).code == 0
+    assert opened == [vault, tmp_path]
+
+
+def test_a_missing_vault_among_several_is_a_notice(
+    excerpt: Excerpt, vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[tuple[Path, str, list[Path]]] = []
+    monkeypatch.setattr(
+        "excerpt.tui.app.run_app",
+        lambda first, _, __, message, *, others, **___: calls.append((first, message, others)),
+    )
+    missing = tmp_path / "gone"
+    assert excerpt(missing, vault).code == 0
+    assert calls == [(missing, f"There is no folder at {missing}. Name a folder of Markdown notes.", [vault])]
+    assert excerpt(missing, tmp_path / "away").code == 3
+
+
+def test_a_store_is_not_opened_with_other_vaults(excerpt: Excerpt, vault: Path) -> None:
+    answer = excerpt(vault, "postgresql://ada@db.example/notes?vault=wiki")
+    assert answer.code == 3
+    assert "cannot be opened with other vaults" in answer.err
 
 
 def test_nothing_opens_the_vault_of_the_environment(

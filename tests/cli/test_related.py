@@ -71,6 +71,15 @@ def test_the_limit_is_the_first_notes_of_the_longer_list(excerpt: Excerpt, vault
     assert [note["path"] for note in two] == [note["path"] for note in many[:2]]
 
 
+def test_unlinked_hides_linked_notes_and_says_how_many(excerpt: Excerpt, vault: Path) -> None:
+    answer = excerpt("related", "Tomatoes", "--unlinked", "--vault", vault)
+    assert "linked notes hidden" in answer.err
+    assert "     links  this links to it" not in answer.out
+    notes = excerpt("related", "Tomatoes", "--unlinked", "--vault", vault, "--json").json["notes"]
+    assert notes
+    assert {note["linked"] for note in notes} == {"no"}
+
+
 def test_an_unknown_note_is_exit_code_1_and_a_sentence(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("related", "Tomatos", "--vault", vault)
     assert (answer.code, answer.out) == (1, "")

@@ -127,6 +127,30 @@ def test_links_are_told_by_their_direction(engine: Engine) -> None:
     assert called(related(engine, "Garden/Basil.md"), "Garden/Rain barrel.md").linked is LinkDirection.BOTH
 
 
+def test_unlinked_leaves_out_links_of_either_direction_and_counts_them(engine: Engine) -> None:
+    every, unlinked = (related(engine, "Garden/Tomatoes.md", limit=50, unlinked=on) for on in (False, True))
+    assert unlinked.notes == tuple(note for note in every.notes if note.linked is LinkDirection.NO)
+    assert {"Garden/Rain barrel.md", "Garden/Index.md"} <= {*paths(every)} - {*paths(unlinked)}
+    assert (every.hidden, unlinked.hidden) == (0, len(every.notes) - len(unlinked.notes))
+
+
+def test_the_place_of_a_hidden_note_is_taken_by_the_next_one(engine: Engine) -> None:
+    every = [note for note in related(engine, "Garden/Tomatoes.md", limit=50).notes if note.linked is LinkDirection.NO]
+    two = related(engine, "Garden/Tomatoes.md", limit=2, unlinked=True)
+    assert paths(two) == [note.path for note in every[:2]]
+
+
+def test_a_link_that_shows_an_alias_is_a_link(tmp_path: Path) -> None:
+    notes = {
+        "Here.md": "# Here\n\nLate blight on tomatoes, see [[Potato|Erdapfel]].\n",
+        "Potato.md": "---\naliases: [Erdapfel]\n---\n# Potato\n\nLate blight on potatoes and tomatoes.\n",
+    }
+    opened = open_vault(tmp_path, notes)
+    found = related(Engine(opened, Settings()), "Here.md", unlinked=True)
+    opened.close()
+    assert (paths(found), found.hidden) == ([], 1)
+
+
 def test_notes_by_which_two_are_connected_are_told(engine: Engine) -> None:
     common = called(related(engine, "Garden/Tomatoes.md"), "Garden/Basil.md").common
     assert {(link.path, link.links_to_both) for link in common} == {

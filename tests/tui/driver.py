@@ -32,6 +32,7 @@ from excerpt.insight.overview_parts import Overview, SourceLocation
 from excerpt.insight.render import render_markdown
 from excerpt.insight.suggest import Completion, Direction, Suggestion
 from excerpt.kinds import Confidence, Strategy
+from excerpt.known_vaults import VaultFolders
 from excerpt.model import Hit, Result, Span, Status
 from excerpt.search.engine import Engine
 from excerpt.search.explain_note import Absence, AbsenceKind, NoteExplanation
@@ -290,7 +291,7 @@ class ScriptedEngine(EngineWorker):
     """An engine without an index: it finds the fragments with words of the query, those with most matches first."""
 
     def __init__(self, vault: Path, user_paths: Paths, loop: EventLoop) -> None:
-        super().__init__(vault, user_paths, Settings(), loop)
+        super().__init__(VaultFolders.of([vault]), user_paths, Settings(), loop)
         self._requests = SynchronousRequests("engine", loop)
         self.notes = Vault({**SYNC_NOTES, **GARDEN}, "o200k")
         self.newest_notes: tuple[DatedNote, ...] = ()
@@ -345,9 +346,9 @@ class ScriptedEngine(EngineWorker):
                 return question.packer.cost_of_mark(self.notes, question.request, question.mark)
             case AskWindow():
                 return _window_of(question, self.notes)
-            case AskRelated(path=path, line=line):
+            case AskRelated(path=path, line=line, unlinked=unlinked):
                 near = [each for each in self.notes.fragments if each.path in SYNC_NOTES]
-                return make_related(near, path, line)
+                return make_related(near, path, line, unlinked)
             case AskMap(query=query):
                 return make_map(query)
             case AskNarrowedQuery(query=query, filter=condition):
@@ -448,9 +449,11 @@ class ScriptedScreen(MainScreen):
         *,
         use_settings: Callable[[Settings], object],
     ) -> None:
-        super().__init__(vault, settings, user_paths, {}, session, use_settings=use_settings)
+        vaults = VaultFolders.of([vault])
+        super().__init__(vaults, settings, user_paths, {}, session, use_settings=use_settings)
         self.index.engine = ScriptedEngine(vault, user_paths, self)
-        self.memories.worker = MemoryWorker(vault, replace(user_paths, cache=user_paths.data / "cache"), settings, self)
+        memory_paths = replace(user_paths, cache=user_paths.data / "cache")
+        self.memories.worker = MemoryWorker(vaults, memory_paths, settings, self)
 
 
 class ScriptedApp(ExcerptApp):

@@ -348,7 +348,7 @@ def make_related_note(
     )
 
 
-def make_related(fragments: Iterable[Fragment], path: str, line: int | None) -> RelatedNotes:
+def make_related(fragments: Iterable[Fragment], path: str, line: int | None, unlinked: bool) -> RelatedNotes:
     """Return related notes: the first fragment of each other note, the first notes most related."""
     every = list(fragments)
     of_note = [each for each in every if each.path == path] or every[:1]
@@ -359,7 +359,9 @@ def make_related(fragments: Iterable[Fragment], path: str, line: int | None) -> 
         make_related_note(here, there, 0.72 / (rank + 1), links[rank % 4])
         for rank, there in enumerate(reversed(first.values()))
     )
-    return RelatedNotes(path, here.title, line, here if line is not None else None, notes, 12.0, 7)
+    listed = tuple(note for note in notes if not (unlinked and note.linked is not LinkDirection.NO))
+    fragment = here if line is not None else None
+    return RelatedNotes(path, here.title, line, fragment, listed, 12.0, 7, len(notes) - len(listed))
 
 
 def month_branches(kind: str, year: int, counts: Iterable[int]) -> Branch:

@@ -14,6 +14,7 @@ from textual.message import Message
 
 from excerpt.index.build import build
 from excerpt.kinds import Scope, StopReason, Strategy
+from excerpt.known_vaults import VaultFolders
 from excerpt.model import Result
 from excerpt.pack.selection import MarkedFragment, PackOverrides
 from excerpt.search.engine import Engine
@@ -34,7 +35,7 @@ class Worker(EngineWorker):
 
     def __init__(self, vault: Path, user_paths: Paths) -> None:
         self.loop = ManualLoop()
-        super().__init__(vault, user_paths, Settings(), self.loop)
+        super().__init__(VaultFolders.of([vault]), user_paths, Settings(), self.loop)
 
     def next(self) -> Message:
         """Deliver answers until a message comes, and return it."""
@@ -82,7 +83,7 @@ def opened(worker: Worker) -> Worker:
 @pytest.fixture
 def packer(indexed: tuple[Path, Paths]) -> Packer:
     vault, user_paths = indexed
-    return Packer(vault, user_paths.config)
+    return Packer(VaultFolders.of([vault]), user_paths.config)
 
 
 def test_other_settings_hold_from_the_next_answer_on(opened: Worker) -> None:

@@ -122,7 +122,7 @@ SAID_OTHERWISE: dict[str, set[str]] = {
     "y": {"copy one", "copy"},
     "m": {"remember", "new"},
     "s": {"scope", "its scope"},
-    "x": {"clear marks", "forget this", "drop", "forget"},
+    "x": {"clear marks", "forget this", "not linked", "drop", "forget"},
     "shift+down": {"later", "pick"},
     "shift+up": {"earlier", "pick"},
 }
@@ -148,6 +148,7 @@ OVERRIDDEN = {
     ("l", "link", "related-follow"),
     ("s", "scope", "pack-scope"),
     ("x", "drop-earlier", "pack-drop"),
+    ("x", "drop-earlier", "related-unlinked"),
     ("x", "drop-earlier", "why-forget"),
     ("space", "mark", "map-filter"),
 }

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from textual.app import SuspendNotSupported
 
+from excerpt.known_vaults import VaultFolders
 from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.messages import EditRequested
@@ -28,7 +29,7 @@ class Case:
         self.done: list[str] = []
         self.gives_way = True
         self.programs = ProgramLauncher(
-            self.vault,
+            VaultFolders.of([self.vault]),
             {"PATH": str(folder)},
             notify=lambda text, **_: self.told.append(text),
             suspend=self._suspend,

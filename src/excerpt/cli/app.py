@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,9 +12,9 @@ import click
 
 from excerpt.cli.printing import print_line
 from excerpt.cli.vaults import VaultParameter, find_last_vault
-from excerpt.errors import VaultError
+from excerpt.errors import StoreUnusableError, VaultError
 from excerpt.known_vaults import DEMO, add_recent_vault, detect_move, recent_vaults, refuse_broad_folder
-from excerpt.settings import load_settings, load_vault_settings, open_vault, refuse_folders_in_vault, user_paths
+from excerpt.settings import Paths, load_settings, load_vault_settings, open_vault, refuse_folders_in_vault, user_paths
 from excerpt.store.address import is_address, parse_address
 from excerpt.tui.startup import configure_interpreter
 
@@ -21,14 +22,14 @@ from excerpt.tui.startup import configure_interpreter
 
 
 @click.command(add_help_option=False)
-@click.argument("vault", type=VaultParameter())
+@click.argument("vaults", metavar="VAULT...", type=VaultParameter(), nargs=-1, required=True)
 @click.option("--plain", is_flag=True)
 @click.option("--accept-all", is_flag=True)
 @click.pass_obj
-def open_vault_in_app(is_program_plain: bool, vault: Path, plain: bool, accept_all: bool) -> None:
-    """Open a vault in the app."""
+def open_vault_in_app(is_program_plain: bool, vaults: tuple[Path, ...], plain: bool, accept_all: bool) -> None:
+    """Open a vault in the app, or several as one."""
     configure_interpreter()
-    start_app(vault, plain=is_program_plain or plain, accept_all=accept_all)
+    start_app(*vaults, plain=is_program_plain or plain, accept_all=accept_all)
 
 
 def open_last_vault_in_app(plain: bool = False) -> None:
@@ -65,31 +66,60 @@ def open_app_without_vault(message: str, plain: bool = False) -> None:
     run_app(None, settings, paths, message)
 
 
-def start_app(path: Path, keep_as_last: bool = True, plain: bool = False, accept_all: bool = False) -> None:
-    """Open the vault at `path`, a folder or the address of a store, in the app.
+def start_app(*paths: Path, keep_as_last: bool = True, plain: bool = False, accept_all: bool = False) -> None:
+    """Open the vault at `paths`, a folder or the address of a store, in the app; several folders are searched as one.
 
-        With `keep_as_last`, the vault is opened again by `excerpt` without arguments. `plain` sets the setting
+    With `keep_as_last`, the (first) vault is opened again by `excerpt` without arguments. `plain` sets the setting
     screen.plain (ASCII characters only). `accept_all` allows a home folder or a whole disk. Raises VaultError,
-    SettingsError, or ExcerptError if the app cannot be drawn.
+    SettingsError, StoreUnusableError for a store among several vaults, or ExcerptError if the app cannot be drawn.
     """
-    paths, store, message = user_paths(), None, ""
-    if is_address(str(path)):
-        store = parse_address(str(path))
-        vault = store.folder
+    user_folders, store = user_paths(), None
+    messages: list[str] = []
+    if is_address(str(paths[0])) and len(paths) == 1:
+        store = parse_address(str(paths[0]))
+        vaults = [store.folder]
     else:
-        path = vault = open_vault(path)
-        refuse_folders_in_vault(vault, paths)
-        if not accept_all:
-            refuse_broad_folder(vault, paths)
-        message = " ".join(detect_move(paths, vault))
-    settings = load_vault_settings(vault, paths)
+        vaults = list(_open_folders(paths, user_folders, accept_all=accept_all, messages=messages))
+    settings = load_vault_settings(vaults[0], user_folders)
     if plain:
         settings = replace(settings, screen=replace(settings.screen, plain=True))
     if keep_as_last:
-        add_recent_vault(paths, path)
+        for path in reversed(vaults if store is None else paths):
+            add_recent_vault(user_folders, path)
     from excerpt.tui.app import run_app
 
-    run_app(vault, settings, paths, message, store)
+    run_app(vaults[0], settings, user_folders, " ".join(messages), store=store, others=vaults[1:])
+
+
+def _open_folders(
+    paths: Sequence[Path], user_folders: Paths, *, accept_all: bool, messages: list[str]
+) -> Iterator[Path]:
+    """Yield the folders of vaults, and append notices for the user to `messages`.
+
+    Of several, one that is missing only has a notice: the others can be searched. Raises VaultError if none is there,
+    or StoreUnusableError for the address of a store.
+    """
+    errors = []
+    for path in paths:
+        if is_address(str(path)):
+            raise StoreUnusableError(
+                f"{parse_address(str(path)).display_text} is a store, which cannot be opened with other vaults.",
+                "Open it alone.",
+            )
+        try:
+            vault = open_vault(path)
+        except VaultError as error:
+            errors.append(error)
+            if len(errors) == len(paths):
+                raise errors[0] from None
+            messages.append(str(error))
+            yield path.expanduser().absolute()
+            continue
+        refuse_folders_in_vault(vault, user_folders)
+        if not accept_all:
+            refuse_broad_folder(vault, user_folders)
+        messages.extend(detect_move(user_folders, vault))
+        yield vault
 
 
 @click.command()

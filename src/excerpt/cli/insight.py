@@ -81,9 +81,12 @@ _MAX_SHOWN_LINKS = 3  # that both notes link to, or are linked from
 @click.argument("note", metavar="NOTE[:LINE]")
 @vaults_option
 @click.option("--limit", type=click.IntRange(1, MAX_COUNT), help="The most notes.  [default: 10]")
+@click.option("--unlinked", is_flag=True, help="Leave out notes that link to NOTE or that NOTE links to.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: every note with all reasons.")
 @refresh_option
-def related_command(*, note: str, vaults: tuple[Path, ...], limit: int | None, as_json: bool, no_refresh: bool) -> int:
+def related_command(
+    *, note: str, vaults: tuple[Path, ...], limit: int | None, unlinked: bool, as_json: bool, no_refresh: bool
+) -> int:
     """Show the notes most similar to NOTE, or to its passage at LINE, and why.
 
     NOTE is a path, the end of a path, a file name, a title or an alias; NOTE#Heading is the passage under a heading.
@@ -91,7 +94,7 @@ def related_command(*, note: str, vaults: tuple[Path, ...], limit: int | None, a
     score, and where one note names the other without a link.
     """
     with load_vault(vaults, refresh=not no_refresh) as notes:
-        related = notes.related(note, limit=limit)
+        related = notes.related(note, limit=limit, unlinked=unlinked)
     if as_json:
         print_json(add_vaults(notes, related.to_dict()))
     else:
@@ -115,8 +118,12 @@ def _print_related(related: RelatedNotes) -> None:
             for name, passage in (("here", match.passage), ("there", match.related_passage)):
                 print_line(f"{INDENT}{name:<6} {_format_passage(passage, width - len(INDENT) - 7)}")
     title = related.title if related.fragment is None else f"{related.title}, line {related.fragment.line_start}"
+    hidden = f"{format_count(related.hidden, 'linked note')} hidden" if related.hidden else ""
     if related.notes:
-        print_message(f"{format_count(len(related.notes), 'note')} similar to {title} · {related.elapsed_ms:.0f} ms")
+        count = f"{format_count(len(related.notes), 'note')} similar to {title}"
+        print_message(" · ".join(filter(None, (count, hidden, f"{related.elapsed_ms:.0f} ms"))))
+    elif hidden:
+        print_message(f"No unlinked note is similar to {title}: {hidden}.")
     else:
         print_message(f"No other note is similar to {title}.")
 

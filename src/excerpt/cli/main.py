@@ -103,7 +103,7 @@ class VaultOrCommand(click.Group):
 @click.group(
     cls=VaultOrCommand,
     invoke_without_command=True,
-    subcommand_metavar="[VAULT | COMMAND [ARGS]...]",
+    subcommand_metavar="[VAULT... | COMMAND [ARGS]...]",
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="To open a vault whose name is that of a command, write it as a path: excerpt ./index",
 )
@@ -113,8 +113,8 @@ class VaultOrCommand(click.Group):
 def program(ctx: click.Context, plain: bool) -> None:
     """Find the few passages in a Markdown vault that answer a question, and pack them for an LLM prompt.
 
-    With a VAULT (a folder of notes), opens the vault in the app. Without arguments, opens the vault that was opened
-    last, or asks for one. To open a home folder or a whole disk, add --accept-all after VAULT.
+    With a VAULT (a folder of notes), opens the vault in the app; several are searched as one. Without arguments, opens
+    the vault that was opened last, or asks for one. To open a home folder or a whole disk, add --accept-all at the end.
     """
     ctx.obj = plain
     if ctx.invoked_subcommand != "doctor":  # doctor reports open permissions and closes them with --fix

@@ -167,6 +167,6 @@ def load_vault(folder: Path | Sequence[Path] | None, *, refresh: bool = True, su
 
 def add_vaults(vault: Vault, answer: Mapping[str, Any]) -> dict[str, Any]:
     """Return an answer in JSON with the name and the folder of each vault in `vaults`, if several are open."""
-    if vault.folders.is_single:
+    if not vault.folders.is_joined:
         return dict(answer)
     return {"vaults": {name: str(folder) for name, folder in vault.folders.named}, **answer}

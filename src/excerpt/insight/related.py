@@ -407,7 +407,8 @@ class RelatedNote:
 class RelatedNotes:
     """The notes most similar to the note `path`, or to its `fragment` if a line was given, best first.
 
-    Ties are in the order of paths. `generation` is a number that each commit to the index raises.
+    Ties are in the order of paths. `generation` is a number that each commit to the index raises. `hidden` is the
+    number of related notes that were left out because a link connects them with the compared note.
     """
 
     path: str
@@ -417,6 +418,7 @@ class RelatedNotes:
     notes: tuple[RelatedNote, ...]
     elapsed_ms: float
     generation: int
+    hidden: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form of `excerpt related`."""
@@ -429,10 +431,13 @@ class RelatedNotes:
         }
 
 
-def related(engine: Engine, path: str, line: int | None = None, limit: int = DEFAULT_LIMIT) -> RelatedNotes:
+def related(
+    engine: Engine, path: str, line: int | None = None, limit: int = DEFAULT_LIMIT, *, unlinked: bool = False
+) -> RelatedNotes:
     """Return the notes most similar to the note `path`, or to only its fragment at `line` (1-based), best first.
 
-    If no fragment has `line`, the next one is compared. Raises KeyError for an unknown note.
+    If no fragment has `line`, the next one is compared. `unlinked` leaves out notes that link to the note or that it
+    links to. Raises KeyError for an unknown note.
     """
     started = time.perf_counter()
     prefetch_neighbours(engine, path, line)
@@ -440,7 +445,9 @@ def related(engine: Engine, path: str, line: int | None = None, limit: int = DEF
     reference = load_reference_note(snapshot, path, line)
     scored = score_related_notes(snapshot, reference)
     order = np.lexsort((scored.notes, -scored.scores))
-    order = order[scored.scores[order] >= MIN_SCORE][:limit]
+    order = order[scored.scores[order] >= MIN_SCORE]
+    is_hidden = (scored.links.direct_links[scored.notes[order]] > 0) & unlinked
+    order = order[~is_hidden][:limit]
     comparison = NoteComparison(snapshot, reference, scored.terms, np.sort(scored.notes[order]))
     notes = tuple(_explain_note(snapshot, reference, scored, comparison, position) for position in order.tolist())
     return RelatedNotes(
@@ -451,6 +458,7 @@ def related(engine: Engine, path: str, line: int | None = None, limit: int = DEF
         notes=notes,
         elapsed_ms=(time.perf_counter() - started) * 1e3,
         generation=snapshot.generation,
+        hidden=int(is_hidden.sum()),
     )
 
 

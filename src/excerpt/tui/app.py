@@ -32,7 +32,7 @@ from textual.screen import Screen
 from textual.widgets import Button, Input
 
 from excerpt.errors import ExcerptError, SettingsError
-from excerpt.known_vaults import DEMO, add_recent_vault, unique_name_among_recent
+from excerpt.known_vaults import DEMO, VaultFolders, add_recent_vault, unique_name_among_recent
 from excerpt.settings import Paths, Settings
 from excerpt.store.address import StoreAddress
 from excerpt.tui.active_keys import (
@@ -106,7 +106,7 @@ def _load_palette_provider() -> type[Provider]:
 
 
 class ExcerptApp(App[None], inherit_bindings=False):
-    """The excerpt app, with at most one vault open.
+    """The excerpt app, with a vault open, or several that are searched as one, or none.
 
     Each opened vault is a Textual mode of its own, so that removing the mode of the previous vault removes all its
     screens.
@@ -141,8 +141,9 @@ class ExcerptApp(App[None], inherit_bindings=False):
         message: str = "",
         *,
         store: StoreAddress | None = None,
+        others: Sequence[Path] = (),
     ) -> None:
-        """Prepare the app; without a `vault` it asks the user for one.
+        """Prepare the app; without a `vault` it asks the user for one. Vaults in `others` are searched with `vault`.
 
         `message` is shown at the start: why the user must choose a vault, or a notice about the vault. If the vault is
         in a `store`, its path is no folder. `environment` is given to editors and clipboard tools; by default it is
@@ -151,14 +152,15 @@ class ExcerptApp(App[None], inherit_bindings=False):
         # Copied before `super().__init__`, where Textual removes NO_COLOR from the environment.
         shell = dict(os.environ if environment is None else environment)
         super().__init__()
-        self._vault = vault
+        self._vaults = VaultFolders.of([vault, *others]) if vault is not None else None
         self._store = store
         self._settings = settings
         self._user_paths = user_paths
         self._shell_environment = shell
         self._message = message
         self._opened_count = 0
-        self._session = NEW_SESSION if vault is None else load_session(vault, settings, user_paths)
+        key = self._vaults.key if self._vaults is not None else None
+        self._session = NEW_SESSION if key is None else load_session(key, settings, user_paths)
         keymap, self._settings_problems = validate_keymap(settings.screen.keys)
         self.set_keymap(to_textual_keymap(keymap))
         use_keymap(keymap)
@@ -180,10 +182,10 @@ class ExcerptApp(App[None], inherit_bindings=False):
         self.watch_plain()
 
     def get_default_screen(self) -> Screen[None]:
-        if self._vault is None:
+        if self._vaults is None:
             return Screen()
         return MainScreen(
-            self._vault,
+            self._vaults,
             self._settings,
             self._user_paths,
             self._shell_environment,
@@ -227,13 +229,13 @@ class ExcerptApp(App[None], inherit_bindings=False):
 
     def _show_start_messages(self) -> None:
         """Open the vault chooser if no vault is open; otherwise show the messages about the open one."""
-        if self._vault is None:
+        if self._vaults is None:
             self.action_switch_vault()
             return
         if self._message:
             self.notify(self._message, timeout=20, markup=False)
-        if self._store is None:
-            self.run_worker(self._disambiguate_name(self._vault), group="name")
+        if self._store is None and not self._vaults.is_joined:
+            self.run_worker(self._disambiguate_name(self._vaults.first), group="name")
 
     async def _disambiguate_name(self, vault: Path) -> None:
         """Add parent folders to the vault's name in the tab bar if a recent vault has the same name."""
@@ -255,8 +257,10 @@ class ExcerptApp(App[None], inherit_bindings=False):
 
     @property
     def _listed_path(self) -> Path | None:
-        """Path under which the open vault appears in the list of vaults."""
-        return self._vault if self._store is None else Path(self._store.text)
+        """Path under which the open vault, or the first of several, appears in the list of vaults."""
+        if self._store is not None:
+            return Path(self._store.text)
+        return self._vaults.first if self._vaults is not None else None
 
     def _handle_vault_choice(self, prepared_vault: PreparedVault | None) -> None:
         # A worker of the app, because the screen that asked is removed meanwhile, and awaits its own workers.
@@ -277,7 +281,8 @@ class ExcerptApp(App[None], inherit_bindings=False):
             prepared_vault.settings.screen, plain=prepared_vault.settings.screen.plain or self._settings.screen.plain
         )
         settings = replace(prepared_vault.settings, screen=screen)
-        self._vault, self._message, self._session = prepared_vault.vault, prepared_vault.message, prepared_vault.session
+        self._vaults = VaultFolders.of([prepared_vault.vault])
+        self._message, self._session = prepared_vault.message, prepared_vault.session
         self._store = prepared_vault.store
         self.use_settings(settings)
         mode = self.current_mode
@@ -377,7 +382,8 @@ class ExcerptApp(App[None], inherit_bindings=False):
 
     async def _save_theme(self, name: str) -> None:
         try:
-            file = await asyncio.to_thread(save_theme, self._user_paths, self._vault, name)
+            vault = self._vaults.first if self._vaults is not None else None
+            file = await asyncio.to_thread(save_theme, self._user_paths, vault, name)
         except SettingsError as error:
             self.notify(
                 f"{error} The theme {name} is used until you quit.", title=error.title, severity="error", markup=False
@@ -664,19 +670,25 @@ def check_terminal(environment: Mapping[str, str]) -> None:
 
 
 def run_app(
-    vault: Path | None, settings: Settings, user_paths: Paths, message: str = "", store: StoreAddress | None = None
+    vault: Path | None,
+    settings: Settings,
+    user_paths: Paths,
+    message: str = "",
+    *,
+    store: StoreAddress | None = None,
+    others: Sequence[Path] = (),
 ) -> None:
     """Run the app on a vault until the user leaves; without a `vault` the app asks for one.
 
-    `store` is the address of a vault in a store. `message` is shown at the start: why the user must choose a vault, or
-    a notice about the vault. Raises ExcerptError if the terminal cannot show the app, and any unexpected exception that
-    ended the app.
+    Vaults in `others` are searched with `vault`. `store` is the address of a vault in a store. `message` is shown at
+    the start: why the user must choose a vault, or a notice about the vault. Raises ExcerptError if the terminal cannot
+    show the app, and any unexpected exception that ended the app.
     """
     check_terminal(os.environ)
     if hasattr(signal, "SIGHUP"):
         # A parent such as nohup ignores it, and without its terminal Textual reads nothing in an endless loop.
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    app = ExcerptApp(vault, settings, user_paths, message=message, store=store)
+    app = ExcerptApp(vault, settings, user_paths, message=message, store=store, others=others)
     app.run()
     if app.fatal_exception is not None:
         raise app.fatal_exception

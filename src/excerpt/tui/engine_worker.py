@@ -18,7 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from excerpt.errors import ExcerptError, StoreUnusableError
+from excerpt.errors import ExcerptError, IndexUnusableError, StoreUnusableError
+from excerpt.known_vaults import VaultFolders
 from excerpt.settings import Paths, Settings
 from excerpt.store.address import StoreAddress
 from excerpt.tui.messages import Failure, IndexOpened
@@ -67,17 +68,16 @@ class EngineWorker:
 
     def __init__(
         self,
-        vault: Path,
+        vaults: VaultFolders,
         user_paths: Paths,
         settings: Settings,
         loop: EventLoop,
         store: StoreAddress | None = None,
     ) -> None:
         """Prepare the worker. With a `store`, the engine answers from that in place of the index."""
-        self._vault = vault
+        self._vaults = vaults
         self._store = store
         self._user_paths = user_paths
-        self._folder = user_paths.index_folder(vault)
         self._settings = settings
         self._loop = loop
         self._requests = RequestThread("engine", loop, on_idle=_trim_memory, on_end=self._close_snapshots)
@@ -197,16 +197,48 @@ class EngineWorker:
                 self._loop.post_from_thread(make_failure("open", error))
 
     def _open_snapshot(self, previous_snapshot: Corpus | None) -> Corpus:
-        """Open the newest state of the store or of the index, which may reuse data of the previous snapshot."""
+        """Open the newest state of the store or of the indexes, which may reuse data of the previous snapshot."""
         if self._store is not None:
             from excerpt.store.snapshot import StoreSnapshot
 
             return StoreSnapshot.open(self._store, self._settings)
+        if self._vaults.is_joined:
+            return self._open_union(previous_snapshot)
         from excerpt.index.snapshot import Snapshot
 
-        return Snapshot.open(
-            self._folder, self._settings, before=previous_snapshot if isinstance(previous_snapshot, Snapshot) else None
-        )
+        before = previous_snapshot if isinstance(previous_snapshot, Snapshot) else None
+        return Snapshot.open(self._user_paths.index_folder(self._vaults.first), self._settings, before=before)
+
+    def _open_union(self, previous_snapshot: Corpus | None) -> Corpus:
+        """Open the newest state of every vault that has an index, and join them.
+
+        A damaged index is reported, and the other vaults are searched. Raises IndexUnusableError if none can be opened.
+        """
+        from excerpt.corpus.union import UnionCorpus
+        from excerpt.index.snapshot import Snapshot
+
+        previous = previous_snapshot.vaults if isinstance(previous_snapshot, UnionCorpus) else ()
+        before = {part.name: part.corpus for part in previous}
+        opened: list[tuple[str, Snapshot]] = []
+        failures: list[tuple[Path, IndexUnusableError]] = []
+        try:
+            for name, vault in self._vaults.by_name.items():
+                folder, old = self._user_paths.index_folder(vault), before.get(name)
+                try:
+                    snapshot = Snapshot.open(folder, self._settings, before=old if isinstance(old, Snapshot) else None)
+                    opened.append((name, snapshot))
+                except IndexUnusableError as error:
+                    failures.append((folder, error))
+                    if len(failures) == len(self._vaults.by_name):
+                        raise
+            for folder, failure in failures:
+                if Snapshot.current_generation(folder):  # else the vault is not indexed yet
+                    self._loop.post_from_thread(make_failure("open", failure))
+            return UnionCorpus(opened)
+        except BaseException:
+            for _, snapshot in opened:
+                snapshot.close()
+            raise
 
     def _refresh_engine(self, engine: Engine) -> None:
         """Read what was pushed to the store; post its status if it changed or the store is reachable again."""
@@ -222,7 +254,7 @@ class EngineWorker:
         from excerpt.search.usage import UseLog
 
         if self._use_log is None:
-            self._use_log = UseLog(self._user_paths.use_file(self._vault))
+            self._use_log = UseLog(self._user_paths.use_file(self._vaults.key))
         old = self._engine.snapshot if self._engine is not None else None
         with self._condition:
             has_new_settings, self._has_new_settings = self._has_new_settings, False

@@ -357,6 +357,7 @@ RELATED_NOTES_KEYS: Sequence[KeyBinding] = (
         "whole note",
         "Whole note: notes related to the whole note, or to the passage",
     ),
+    KeyBinding("related-unlinked", "x", "toggle_linked", "not linked", "Hide linked notes, or show them"),
     *list_movement_keys("related", "note"),
 )
 
@@ -366,7 +367,7 @@ MAP_KEYS: Sequence[KeyBinding] = (
         "space",
         "put_filter",
         "filter",
-        "Add the branch's filter to the query, or remove it from there",
+        "Add the branch's filter to the query, or remove it",
         footer_place=4,
     ),
     KeyBinding("map-unfilter", "backspace", "take_filter", "unfilter", "Remove the last filter", footer_place=5),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -17,7 +18,7 @@ from textual.widgets import ContentSwitcher, Input
 from textual.widgets.input import Selection
 
 from excerpt.errors import ExcerptError
-from excerpt.known_vaults import DEMO
+from excerpt.known_vaults import DEMO, VaultFolders
 from excerpt.pack.selection import read_marks, write_marks
 from excerpt.settings import Paths, Settings
 from excerpt.store.address import StoreAddress
@@ -123,7 +124,7 @@ class MainScreen(LowLatencyScreen):
 
     def __init__(
         self,
-        vault: Path,
+        vaults: VaultFolders,
         settings: Settings,
         user_paths: Paths,
         environment: Mapping[str, str],
@@ -132,50 +133,55 @@ class MainScreen(LowLatencyScreen):
         use_settings: Callable[[Settings], object],
         store: StoreAddress | None = None,
     ) -> None:
-        """Create the controllers of a vault.
+        """Create the controllers of the open vaults.
 
-        If the vault is in a `store`, `vault` is the path under which its settings, memories and marks are saved.
+        If the vault is in a `store`, its folder is the path under which its settings, memories and marks are saved.
         `environment` is that of the user's shell, for programs that are started here. `session` is the state saved the
         last time. `use_settings` is called with the new settings when they have changed.
         """
         super().__init__()
-        self.vault = vault
+        self.vaults = vaults
         self.store = store
         self._user_paths = user_paths
         self._environment = dict(environment)
         self._on_settings_change = use_settings
         self.index = IndexController(
-            vault, settings, user_paths, loop=self, notify=self.notify, on_state_change=self.show_index, store=store
+            vaults, settings, user_paths, loop=self, notify=self.notify, on_state_change=self.show_index, store=store
         )
-        self.memories = MemoryController(vault, settings, user_paths, loop=self)
-        self._settings = SettingsController(vault, settings, user_paths)
-        self._programs = ProgramLauncher(vault, self._environment, notify=self.notify, suspend=self.app.suspend)
+        self.memories = MemoryController(vaults, settings, user_paths, loop=self)
+        self._settings = SettingsController(vaults.first, settings, user_paths)
+        self._programs = ProgramLauncher(vaults, self._environment, notify=self.notify, suspend=self.app.suspend)
         self._session = SessionController(
-            user_paths.session_file(vault), session, self._make_failure_notifier("The session cannot be saved")
+            user_paths.session_file(vaults.key), session, self._make_failure_notifier("The session cannot be saved")
         )
         self._use_recorder = UsageRecorder(
-            user_paths.use_file(vault),
+            user_paths.use_file(vaults.key),
             self._make_failure_notifier("The log of opened notes cannot be saved"),
         )
         self._marks_file = StateFile(
-            user_paths.marks_file(vault),
+            user_paths.marks_file(vaults.key),
             read_marks,
             write_marks,
             self._make_failure_notifier("Your marks cannot be saved"),
         )
         self._query_store = QueryStore(
-            user_paths.history_file(vault),
-            user_paths.saved_queries_file(vault),
-            user_paths.seen_hits_file(vault),
+            user_paths.history_file(vaults.key),
+            user_paths.saved_queries_file(vaults.key),
+            user_paths.seen_hits_file(vaults.key),
             self._make_failure_notifier("Your queries cannot be saved"),
         )
         self._emptied_dialog: Screen[bool] | None = None
         self._index_dialog: IndexDialog | None = None
         self._has_all_tabs = False
-        self._show_first_steps = vault == DEMO
+        self._show_first_steps = vaults.key == DEMO
         """Whether first steps are explained: always in the guide, and once in the user's own vaults."""
         self.is_populated = False
         """Whether the first tab is complete. Parts that the first frame does not show are mounted after that frame."""
+
+    @property
+    def vault(self) -> Path:
+        """Folder of the open vault, of the first of several."""
+        return self.vaults.first
 
     def compose(self) -> ComposeResult:
         yield TabBar(id="tabs")
@@ -186,12 +192,13 @@ class MainScreen(LowLatencyScreen):
                 self.memories.worker,
                 self._open_packer,
                 has_files=self.store is None,
+                names_vaults=self.vaults.is_joined,
                 id="search",
             )
         yield KeyBar()
 
     def on_mount(self) -> None:
-        self.query_one(TabBar).vault = self.vault.name
+        self.query_one(TabBar).vault = self.vaults.title
         self._resume_session()
         self.call_after_refresh(self._start_when_drawn)
 
@@ -210,6 +217,7 @@ class MainScreen(LowLatencyScreen):
         """Mount the other tabs, open the index and restore the session, all after the first frame."""
         await asyncio.to_thread(import_all, FIRST_QUERY_MODULES)
         await self._search_pane.mount_panels()
+        self._search_pane.side.insight.hides_linked = self._session.previous.unlinked
         self.is_populated = True
         await asyncio.to_thread(import_all, OTHER_MODULES)
         from excerpt.tui.insight.overview_pane import OverviewPane
@@ -217,7 +225,7 @@ class MainScreen(LowLatencyScreen):
 
         engine = self.index.engine
         overview = OverviewPane(engine, id="overview")
-        memory = MemoryPane(self._user_paths.memory_folder(self.vault), self.memories.worker, engine, id="memory")
+        memory = MemoryPane(self.memories.worker, engine, id="memory")
         overview.display = memory.display = False
         await self.query_one(ContentSwitcher).mount(overview, memory)
         self._has_all_tabs = True
@@ -249,7 +257,7 @@ class MainScreen(LowLatencyScreen):
     def _open_packer(self) -> Packer:
         from excerpt.tui.pack.packer import Packer
 
-        return Packer(self.vault, self._user_paths.config)
+        return Packer(self.vaults, self._user_paths.config)
 
     @property
     def _search_pane(self) -> SearchPane:
@@ -333,7 +341,7 @@ class MainScreen(LowLatencyScreen):
         """Show the state of the index in the tab bar, in the Search tab and in the index dialog."""
         state, tabs = self.index.state, self.query_one(TabBar)
         tabs.state = format_bar_state(state)
-        self._search_pane.placeholder = search_notice(state, self.vault, first=self._show_first_steps)
+        self._search_pane.placeholder = search_notice(state, self.vaults, first=self._show_first_steps)
         self._search_pane.progress = format_progress(state)
         if self._index_dialog is not None:
             self._index_dialog.state = state
@@ -348,8 +356,8 @@ class MainScreen(LowLatencyScreen):
 
         if self._index_dialog is None:
             self._index_dialog = IndexDialog(
-                self.vault,
-                self._user_paths.index_folder(self.vault),
+                self.vaults,
+                self._user_paths,
                 self.index.state,
                 send_command=self._run_index_command,
                 open_file=lambda path: self.post_message(EditRequested(path, 1)),
@@ -392,7 +400,9 @@ class MainScreen(LowLatencyScreen):
             # Without letter keys, because the user may be typing a query.
             self._emptied_dialog = ConfirmDialog(
                 "The vault has no notes",
-                _EMPTIED_TEXT.format(format_count(self.index.state.emptied, "note"), visible_line(str(self.vault))),
+                _EMPTIED_TEXT.format(
+                    format_count(self.index.state.emptied, "note"), visible_line(str(self.index.emptied_vault))
+                ),
                 "Index it as empty",
                 "Keep the index",
                 accepts_letters=False,
@@ -538,6 +548,7 @@ class MainScreen(LowLatencyScreen):
             pane.pack_format,
             pane.share,
             pane.fill,
+            pane.side.insight.hides_linked,
         )
 
     @on(MarksChanged)
@@ -617,8 +628,9 @@ class MainScreen(LowLatencyScreen):
         from excerpt.gold.questions import add_questions, make_question
         from excerpt.gold.run import target_of_fragment
 
-        target = target_of_fragment(message.hit.fragment)
-        file = self._user_paths.gold_file(self.vault)
+        vault, path = self.vaults.locate(message.hit.fragment.path)
+        target = target_of_fragment(replace(message.hit.fragment, path=path))
+        file = self._user_paths.gold_file(vault)
         try:
             await asyncio.to_thread(add_questions, file, [make_question(message.query, [target])])
         except ExcerptError as error:
@@ -706,7 +718,7 @@ class MainScreen(LowLatencyScreen):
     async def _copy_text(self, message: CopyRequested) -> None:
         from excerpt.tui.clipboard import Copier
 
-        copier = Copier(self.vault, self._user_paths, self._environment, self._send_escape)
+        copier = Copier(self.vaults.key, self._user_paths, self._environment, self._send_escape)
         report = await copier.copy(message)
         self.notify(report.message, severity="information" if report.is_copied else "warning", markup=False)
         await self._record_use("marked" if message.pack is not None else "copied", message.used)

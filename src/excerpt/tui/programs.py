@@ -18,6 +18,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from excerpt.errors import ExcerptError, SettingsError
+from excerpt.known_vaults import VaultFolders
 from excerpt.locations import first_page_of
 from excerpt.processes import find_program, program_command
 from excerpt.state_files import users_umask
@@ -52,7 +53,7 @@ _HEADING_SEPARATORS = re.compile(r"[#^|:%\[\]\\]+")
 
 
 class ProgramLauncher:
-    """Starts editor, viewers and Obsidian on files of one vault, and shows notices about the result.
+    """Starts editor, viewers and Obsidian on files of the open vaults, and shows notices about the result.
 
     `environment` is that of the user's shell. `notify` is the method of a Textual screen. `suspend` is the method of
     the Textual app that gives the terminal to another program.
@@ -60,25 +61,27 @@ class ProgramLauncher:
 
     def __init__(
         self,
-        vault: Path,
+        vaults: VaultFolders,
         environment: Mapping[str, str],
         *,
         notify: Callable[..., object],
         suspend: Callable[[], AbstractContextManager[None]],
     ) -> None:
-        self._vault = vault
+        self._vaults = vaults
         self._environment = environment
         self._notify = notify
         self._suspend = suspend
 
     def find_note_file(self, path: str) -> Path | None:
-        """Return the file of the note at `path` in the vault.
+        """Return the file of the note at `path`.
 
-        If it does not exist or is outside the vault, show a notice and return None.
+        If it does not exist or is outside its vault, show a notice and return None.
         """
-        file = self._vault / path
-        if file.is_file() and file.resolve().is_relative_to(self._vault.resolve()):
-            return file
+        with suppress(KeyError):
+            vault, own_path = self._vaults.locate(path)
+            file = vault / own_path
+            if file.is_file() and file.resolve().is_relative_to(vault.resolve()):
+                return file
         self._notify(f"{path} is not in the vault.", title="The note cannot be opened", severity="error", markup=False)
         return None
 
@@ -150,7 +153,8 @@ class ProgramLauncher:
         machine.
         """
         try:
-            link = make_obsidian_link(find_obsidian_vault(self._vault), file, headings)
+            vault = next(folder for folder in self._vaults.by_name.values() if file.is_relative_to(folder))
+            link = make_obsidian_link(find_obsidian_vault(vault), file, headings)
         except ExcerptError as error:
             self._notify(str(error), title="The note cannot be opened in Obsidian", severity="warning", markup=False)
             return False

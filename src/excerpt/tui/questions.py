@@ -187,19 +187,20 @@ class AskCorrection:
 class AskRelated:
     """Question for notes related to the note `path`, or to its fragment at `line` if that is given.
 
-    The answer is None if the note is gone.
+    `unlinked` leaves out notes that a link connects with it. The answer is None if the note is gone.
     """
 
     kind: ClassVar[str] = "related"
     priority: ClassVar[Priority] = Priority.PANEL
     path: str
     line: int | None
+    unlinked: bool = False
 
     def answer(self, engine: Engine) -> RelatedNotes | None:
         from excerpt.insight.related import related
 
         try:
-            return related(engine, self.path, self.line)
+            return related(engine, self.path, self.line, unlinked=self.unlinked)
         except KeyError:
             return None
 

@@ -119,7 +119,7 @@ class Session:
     """The saved state of a vault's screen. None stands for the value in the settings.
 
     `place` is the position of the selected fragment and `form` the format of the pack. `budget` is in tokens. `share`
-    is the part of the window that the list takes, 0 to 1.
+    is the part of the window that the list takes, 0 to 1. `unlinked` says that related notes with a link are hidden.
     """
 
     tab: str = "search"
@@ -131,6 +131,7 @@ class Session:
     form: Format | None = None
     share: float | None = None
     fill: Fill | None = None
+    unlinked: bool = False
 
 
 NEW_SESSION = Session()

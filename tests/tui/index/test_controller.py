@@ -10,6 +10,7 @@ import pytest
 from excerpt.errors import IndexUnusableError
 from excerpt.indexing_process import Command, IndexingProcess
 from excerpt.kinds import Strategy
+from excerpt.known_vaults import VaultFolders
 from excerpt.model import Status
 from excerpt.settings import Paths, SearchSettings, Settings, VaultSettings
 from excerpt.tui.engine_worker import EngineWorker
@@ -58,7 +59,7 @@ class Case:
         user_paths = Paths(folder / "config", folder / "cache", folder / "data", folder / "state")
         self.told: list[str] = []
         self.index = IndexController(
-            folder,
+            VaultFolders.of([folder]),
             Settings(),
             user_paths,
             loop=ManualLoop(),
@@ -66,7 +67,7 @@ class Case:
             on_state_change=list,
         )
         self.process = self.index.process = Process(folder)
-        self.engine = self.index.engine = Engine(folder, user_paths, Settings(), ManualLoop())
+        self.engine = self.index.engine = Engine(VaultFolders.of([folder]), user_paths, Settings(), ManualLoop())
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from textual.widgets import Button, OptionList, Static
 
 from excerpt.index.build import build
 from excerpt.index.writer import LOCK_FILE
+from excerpt.indexing_process import IndexingProcess
 from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import TabBar
@@ -221,7 +222,9 @@ async def test_an_indexing_process_that_dies_is_told_and_started_again(app: Exce
         await search(pilot, "walrus")
         await until_watched(pilot)
         dialog = await open_index_dialog(pilot)
-        process = screen_of(app).index.process._process
+        indexing = screen_of(app).index.process
+        assert isinstance(indexing, IndexingProcess)
+        process = indexing._process
         assert process is not None
         process.kill()
         await until(pilot, lambda: dialog.state.change_detection is ChangeDetection.ENDED, "the end")

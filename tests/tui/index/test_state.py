@@ -8,6 +8,7 @@ from pathlib import Path
 from textual.message import Message
 
 from excerpt.errors import IndexBusyError
+from excerpt.known_vaults import VaultFolders
 from excerpt.model import BuildReport, FileProblem, Progress, Status
 from excerpt.tui.index.controller import ChangeDetection, IndexState, format_bar_state, format_build_result
 from excerpt.tui.index.dialog import list_build_facts, list_status_facts
@@ -61,7 +62,7 @@ def test_a_build_of_a_moment_is_not_shown_so_that_nothing_flickers() -> None:
 def test_the_first_build_is_shown_at_once() -> None:
     state = known(IndexProgressed(replace(PROGRESS, seconds=0.1)))
     assert format_bar_state(state) == "reading 30 of 171"
-    assert search_notice(state, Path("/vault")).title == "Reading the vault"
+    assert search_notice(state, VaultFolders.of([Path("/vault")])).title == "Reading the vault"
 
 
 def test_trouble_stays_until_a_build_succeeds() -> None:
@@ -115,11 +116,11 @@ def test_what_a_build_did_is_told_in_one_sentence() -> None:
 
 
 def test_who_opens_their_first_vault_is_told_in_three_lines_how_to_begin() -> None:
-    first = search_notice(known(OPENED), Path("/vault"), first=True)
+    first = search_notice(known(OPENED), VaultFolders.of([Path("/vault")]), first=True)
     assert first.title == "Search 171 notes"
     assert [line.split()[:3] for line in first.sentence.splitlines()] == [
         ["Type", "a", "few"],
         ["⇥", "marks", "one"],
         ["F1", "lists", "the"],
     ]
-    assert "marks" not in search_notice(known(OPENED), Path("/vault")).sentence
+    assert "marks" not in search_notice(known(OPENED), VaultFolders.of([Path("/vault")])).sentence

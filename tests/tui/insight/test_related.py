@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.insight.related import RelatedNote, RelatedNotes
+from excerpt.insight.related import LinkDirection, RelatedNote, RelatedNotes
+from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.common.notice import Notice
+from excerpt.tui.common.notice import EmptyState, Notice
 from excerpt.tui.insight.related import RelatedList, RelatedPanel
 from excerpt.tui.questions import AskRelated
 from tests.tui.driver import (
@@ -123,6 +124,37 @@ async def test_it_is_asked_of_the_whole_note_or_of_the_fragment(app: ExcerptApp)
         assert "the whole note" in str(panel_of(app).border_title)
         await press(pilot, "unbound-related-note")
         assert related_of(app).line is not None
+
+
+async def test_linked_notes_are_hidden_by_a_key_and_the_title_says_how_many(app: ExcerptApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await search(pilot, "devices change conflict", "unbound-related")
+        every = related_of(app).notes
+        await press(pilot, "x")
+        assert related_of(app).notes == tuple(note for note in every if note.linked is LinkDirection.NO)
+        hidden = len(every) - len(related_of(app).notes)
+        assert str(panel_of(app).border_title).startswith(f"not linked yet, {hidden} hidden")
+        await press(pilot, "x")
+        assert related_of(app).notes == every
+
+
+async def test_where_all_are_linked_the_panel_says_so_and_how_to_see_them(app: ExcerptApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await search(pilot, "devices change conflict", "unbound-related", "x")
+        panel_of(app).related = replace(related_of(app), notes=(), hidden=3)
+        assert panel_of(app).query_one(Notice).empty_state == EmptyState(
+            "No related notes without a link", "All 3 are linked with this one. x shows them."
+        )
+
+
+async def test_the_switch_is_remembered(app: ExcerptApp, vault: Path, user_paths: Paths) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await search(pilot, "devices change conflict", "unbound-related", "x")
+        await screen_of(app).save_state()
+    again = ExcerptApp(vault, Settings(), user_paths)
+    async with again.run_test(size=(80, 24)) as pilot:
+        await until_index(pilot)
+        assert pane_of(again).side.insight.hides_linked
 
 
 async def test_tab_and_space_mark_the_passage_that_is_looked_at(app: ExcerptApp) -> None:

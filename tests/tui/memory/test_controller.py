@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from textual.message import Message
 
+from excerpt.known_vaults import VaultFolders
 from excerpt.memory.store import MemoryStore
 from excerpt.model import Memory
 from excerpt.settings import Paths, Settings
@@ -25,7 +26,7 @@ class Case:
     def __init__(self, vault: Path, user_paths: Paths) -> None:
         self._loop = ManualLoop()
         self.store = MemoryStore(user_paths.memory_folder(vault))
-        self.memories = MemoryController(vault, Settings(), user_paths, loop=self._loop)
+        self.memories = MemoryController(VaultFolders.of([vault]), Settings(), user_paths, loop=self._loop)
 
     @property
     def said(self) -> Message:

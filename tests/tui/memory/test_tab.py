@@ -9,6 +9,7 @@ import pytest
 from textual.widgets import Input, Static, TextArea
 
 from excerpt.index.build import build
+from excerpt.known_vaults import VaultFolders
 from excerpt.memory.store import MemoryStore
 from excerpt.model import Source
 from excerpt.settings import Paths, Settings
@@ -153,7 +154,7 @@ async def test_what_emptied_the_list_is_taken_back_there(app: ExcerptApp, store:
 def test_two_changes_of_one_memory_are_taken_back_one_after_the_other(
     vault: Path, user_paths: Paths, store: MemoryStore
 ) -> None:
-    worker = MemoryWorker(vault, user_paths, Settings(), ManualLoop())
+    worker = MemoryWorker(VaultFolders.of([vault]), user_paths, Settings(), ManualLoop())
     shown = store.all().memories[0]
     for text in ("Once.", "Twice."):
         worker.decide(make_edit_decision(shown, MemoryDraft(text, shown.tags, shown.why)))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from excerpt.kinds import Format, Scope, Strategy
+from excerpt.known_vaults import VaultFolders
 from excerpt.model import EntryHit, Hit, Memory, Pack, PackResult
 from excerpt.pack.selection import MarkedFragment, SavedMarks
 from excerpt.settings import PackSettings
@@ -38,7 +39,7 @@ class Bench:
     def __post_init__(self) -> None:
         self.pack = PackController(
             self.engine,
-            lambda: Packer(Path(), Path()),
+            lambda: Packer(VaultFolders.of([Path()]), Path()),
             self.clock.after,
             PackSettings(budget=500),
             selected_hit=lambda: self.selected,

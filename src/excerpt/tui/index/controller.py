@@ -7,7 +7,7 @@ acts on messages. Neither depends on the screen.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -19,12 +19,13 @@ from textual.message import Message
 from excerpt.errors import ExcerptError, IndexBusyError, IndexUnusableError, StoreUnusableError, VaultEmptiedError
 from excerpt.indexing_process import Command
 from excerpt.kinds import Strategy
+from excerpt.known_vaults import VaultFolders
 from excerpt.settings import Paths, Settings
 from excerpt.store.address import StoreAddress
 from excerpt.text.display import format_count
 from excerpt.tui.common.notice import EmptyState
 from excerpt.tui.engine_worker import EngineWorker
-from excerpt.tui.index.process import create_indexing_process
+from excerpt.tui.index.process import Indexing, JoinedIndexing, create_indexing_process
 from excerpt.tui.messages import (
     Failure,
     IndexBuilt,
@@ -241,6 +242,8 @@ _STORE_HINT = "This vault is in a store. On the machine with its notes, run `exc
 class IndexController:
     """Controls the engine's threads and the indexing process, and holds the state of the index.
 
+    Of several vaults, the indexes are one for this object, and so are their processes.
+
     Threads post to the screen by `loop`; all methods here are called on the event loop. `notify` is the method of a
     Textual screen. `on_state_change` is called after each change of `state`. `store` is the address of a vault in a
     store, which has no indexing process.
@@ -248,7 +251,7 @@ class IndexController:
 
     def __init__(
         self,
-        vault: Path,
+        vaults: VaultFolders,
         settings: Settings,
         user_paths: Paths,
         *,
@@ -257,13 +260,13 @@ class IndexController:
         on_state_change: Callable[[], object],
         store: StoreAddress | None = None,
     ) -> None:
-        self.engine = EngineWorker(vault, user_paths, settings, loop, store)
-        self.process = create_indexing_process(vault, loop.post_from_thread)
+        self.engine = EngineWorker(vaults, user_paths, settings, loop, store)
+        self._vaults = vaults
+        self._index_folders = [user_paths.index_folder(vault) for vault in vaults.by_name.values()]
+        self._loop = loop
+        self.process = self._create_process()
         self.state = IndexState() if store is None else IndexState(change_detection=ChangeDetection.STORE)
         self._is_in_store = store is not None
-        self._vault = vault
-        self._index_folder = user_paths.index_folder(vault)
-        self._loop = loop
         self._notify = notify
         self._on_state_change = on_state_change
         self._requested_generation = 0
@@ -304,9 +307,21 @@ class IndexController:
 
     async def restart(self) -> None:
         """Replace the indexing process by a new one, which reads the settings files again."""
-        previous, self.process = self.process, create_indexing_process(self._vault, self._loop.post_from_thread)
+        previous, self.process = self.process, self._create_process()
         await asyncio.to_thread(previous.end)
         self.start()
+
+    @property
+    def emptied_vault(self) -> Path:
+        """The vault that has no notes now, although its index has some."""
+        emptied = self.process.emptied_vaults if isinstance(self.process, JoinedIndexing) else ()
+        return next(iter(emptied), self._vaults.first)
+
+    def _create_process(self) -> Indexing:
+        post = self._loop.post_from_thread
+        if self._vaults.is_joined:
+            return JoinedIndexing(self._vaults.by_name, post, lambda: newest_generation(self._index_folders))
+        return create_indexing_process(self._vaults.first, post)
 
     def send_command(self, command: Command) -> None:
         """Send a command to the indexing process, and start the process if it is not running."""
@@ -339,7 +354,7 @@ class IndexController:
         if self._is_in_store:
             self.engine.check_for_changes()
             return
-        self._open_generation(await asyncio.to_thread(newest_generation, self._index_folder))
+        self._open_generation(await asyncio.to_thread(newest_generation, self._index_folders))
 
     # --- messages of the indexing process and the engine --------------------------------------------------------------
 
@@ -434,16 +449,18 @@ def _index_settings(settings: Settings) -> object:
     return settings.vault, settings.embedding, settings.pack.tokenizer
 
 
-def newest_generation(folder: Path) -> int:
-    """Return the number of the newest generation of the index in `folder`, 0 if the index cannot be read.
+def newest_generation(folders: Iterable[Path]) -> int:
+    """Return the sum of the numbers of the newest generations in index folders; 0 for an index that cannot be read.
 
     This imports the modules of the index: call it in a thread.
     """
     from excerpt.index.snapshot import Snapshot
 
-    with suppress(ExcerptError):
-        return Snapshot.current_generation(folder)
-    return 0
+    total = 0
+    for folder in folders:
+        with suppress(ExcerptError):
+            total += Snapshot.current_generation(folder)
+    return total
 
 
 def format_build_result(report: BuildReport) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 from textual import on
 from textual.app import ComposeResult
@@ -14,7 +13,9 @@ from textual.widgets import Button, OptionList, ProgressBar, Static
 from textual.widgets.option_list import Option
 
 from excerpt.indexing_process import Command
+from excerpt.known_vaults import VaultFolders
 from excerpt.model import FileProblem, Progress, Status
+from excerpt.settings import Paths
 from excerpt.store.address import StoreAddress
 from excerpt.text.display import format_count, local_time, visible_line
 from excerpt.tui.common.dialog import Dialog, DialogBox
@@ -68,8 +69,8 @@ class IndexDialog(Dialog[None]):
 
     def __init__(
         self,
-        vault: Path,
-        index_folder: Path,
+        vaults: VaultFolders,
+        user_paths: Paths,
         state: IndexState,
         *,
         send_command: Callable[[Command], object],
@@ -79,15 +80,15 @@ class IndexDialog(Dialog[None]):
     ) -> None:
         """Prepare the dialog.
 
-        `index_folder` is shown, or for a vault in a store the address `store`. `send_command` passes a command to the
-        indexing process. `open_file` opens a file of the vault, by its path, in the user's editor. `enable_ocr` turns
-        on the reading of images.
+        The folders of the indexes are shown, or for a vault in a store the address `store`. `send_command` passes a
+        command to the indexing process. `open_file` opens a file of a vault, by its path, in the user's editor.
+        `enable_ocr` turns on the reading of images.
         """
         super().__init__()
         self.set_reactive(IndexDialog.state, state)
-        self._vault = vault
+        self._title = vaults.title
         self._store = store
-        self.index_folder = index_folder
+        self.index_folders = [user_paths.index_folder(vault) for vault in vaults.by_name.values()]
         self._send_command = send_command
         self._open_in_editor = open_file
         self._request_ocr = enable_ocr
@@ -95,7 +96,7 @@ class IndexDialog(Dialog[None]):
 
     def compose(self) -> ComposeResult:
         with DialogBox() as box:
-            name = visible_line(self._vault.name)
+            name = visible_line(self._title)
             box.border_title = Content(f"The index of {name}" if self._store is None else f"{name}, in a store")
             yield Static(id="trouble")
             yield ProgressBar(total=1.0, show_eta=False, id="share")
@@ -138,8 +139,9 @@ class IndexDialog(Dialog[None]):
         # In a low window facts that hardly change make room for the progress.
         facts = list_build_facts(state, progress) if progress is not None else []
         if not (facts or failure_state) or not self.has_class("-short"):
-            where = ("folder", str(self.index_folder)) if self._store is None else ("store", self._store.display_text)
-            facts += [*list_status_facts(state), where]
+            folders = [("folder", str(folder)) for folder in self.index_folders]
+            where = folders if self._store is None else [("store", self._store.display_text)]
+            facts += [*list_status_facts(state), *where]
         lines = (Content.assemble((f"{label:<11}", "$text-soft"), visible_line(value)) for label, value in facts)
         self.query_one("#facts", Static).update(Content("\n").join(lines))
         share = self.query_one("#share", ProgressBar)

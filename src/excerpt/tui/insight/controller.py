@@ -46,6 +46,8 @@ class InsightController:
         self._on_change = on_change
         self._location_trail: list[Location] = []
         self._is_whole_note = False
+        self.hides_linked = False
+        """Whether related notes that are linked already are left out."""
         self._map_filters: list[str] = []
         self._debouncer = Debouncer(after)
 
@@ -91,6 +93,11 @@ class InsightController:
         self._is_whole_note = not self._is_whole_note
         self._on_change()
 
+    def toggle_linked(self) -> None:
+        """Hide related notes that are linked already, or show them again."""
+        self.hides_linked = not self.hides_linked
+        self._on_change()
+
     def ask_related(
         self,
         selected: Hit | None,
@@ -111,7 +118,7 @@ class InsightController:
         from excerpt.tui.questions import AskRelated
 
         line = None if self._is_whole_note else location.line
-        self._engine.ask(AskRelated(location.path, line), on_found, on_failure)
+        self._engine.ask(AskRelated(location.path, line, self.hides_linked), on_found, on_failure)
         return True
 
     # --- the map ------------------------------------------------------------------------------------------------------

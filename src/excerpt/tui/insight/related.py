@@ -25,6 +25,7 @@ from excerpt.tui.common.notice import EmptyState, Notice
 from excerpt.tui.common.row_list import RowList, format_place
 from excerpt.tui.common.strips import StyledPart, fit, horizontal_bar, line
 from excerpt.tui.insight.controller import InsightController
+from excerpt.tui.keymap import key_sign
 from excerpt.tui.messages import Location
 
 if TYPE_CHECKING:
@@ -252,6 +253,10 @@ class RelatedPanel(Vertical):
         """Toggle between notes related to the whole note and to the fragment alone."""
         self._insight.toggle_whole_note()
 
+    def action_toggle_linked(self) -> None:
+        """Hide notes that are linked already, or show them again."""
+        self._insight.toggle_linked()
+
     def watch_related(self, old: RelatedNotes | None, new: RelatedNotes | None) -> None:
         """Show other related notes. if they are for the same note and line, keep the cursor on its note."""
         is_same_place = old is not None and new is not None and (old.path, old.line) == (new.path, new.line)
@@ -276,7 +281,12 @@ class RelatedPanel(Vertical):
 
     def _show_list_or_message(self) -> None:
         notice, shown = self.query_one("#related-notice", Notice), self.related is not None and bool(self.related.notes)
-        if self.related is not None and not shown:
+        if self.related is not None and self.related.hidden and not shown:
+            notice.empty_state = EmptyState(
+                "No related notes without a link",
+                f"All {self.related.hidden} are linked with this one. {key_sign('related-unlinked')} shows them.",
+            )
+        elif self.related is not None and not shown:
             notice.empty_state = EmptyState(
                 "No related notes", "No other note shares words, meaning or links with this one."
             )
@@ -301,7 +311,8 @@ class RelatedPanel(Vertical):
         if fragment is not None:
             heading = f" › {visible_line(fragment.heading_path[-1])}" if fragment.heading_path else ""
             where = f"{heading} · {format_place(fragment.place, fragment.line_start, fragment.line_end)}"
-        name = f"related to {visible_line(related.title)}{where}"
+        hidden = f"not linked yet, {related.hidden} hidden · " if self._insight.hides_linked else ""
+        name = f"{hidden}related to {visible_line(related.title)}{where}"
         return fit(name, max(10, self.size.width - 6)).replace("[", r"\[")
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 from weakref import ref
 
 from excerpt.kinds import Confidence, next_in_cycle
+from excerpt.known_vaults import VaultFolders
 from excerpt.pack.memory_fragment import memory_id_of, memory_to_fragment
 from excerpt.pack.selection import MarkedFragment
 from excerpt.settings import MemorySettings, Paths, Settings
@@ -41,13 +41,13 @@ class MemoryController:
 
     def __init__(
         self,
-        vault: Path,
+        vaults: VaultFolders,
         settings: Settings,
         user_paths: Paths,
         *,
         loop: EventLoop,
     ) -> None:
-        self.worker = MemoryWorker(vault, user_paths, settings, loop)
+        self.worker = MemoryWorker(vaults, user_paths, settings, loop)
 
     def make_new_memory_form(self, request: RememberRequested) -> tuple[MemoryForm, OnAnswer]:
         """Return the form for a new memory, and the callback that keeps what the user wrote in the form."""

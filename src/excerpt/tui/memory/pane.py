@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.style import Style
@@ -136,7 +135,8 @@ class MemoryList(RowList):
             return self._draw_unreadable(self.unreadable[row - len(self.recalled)], bar, width, base)
         memory, spans = self.recalled[row].memory, self.recalled[row].spans
         text, matches = snippet(memory.text, spans, width)
-        when: list[StyledPart] = [(f" {local_day(memory.created)} ", self.style_of("row--faint"))]
+        vault = f" {visible_line(self.recalled[row].vault)} ·" if self.recalled[row].vault else ""
+        when: list[StyledPart] = [(f"{vault} {local_day(memory.created)} ", self.style_of("row--faint"))]
         stale = self._stale_label(memory)
         if stale:
             when.insert(0, (f" {stale}", self.style_of("memory--stale")))
@@ -239,9 +239,8 @@ class MemoryPane(Vertical):
     }
     """
 
-    def __init__(self, folder: Path, memories: MemoryWorker, engine: EngineWorker, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+    def __init__(self, memories: MemoryWorker, engine: EngineWorker, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
-        self._folder = folder
         self._worker = memories
         self._engine = engine
         self._query = ""
@@ -453,7 +452,7 @@ class MemoryPane(Vertical):
         """Open the source of the selected memory at its current location, or the selected unreadable file."""
         memory, file = self._list.selected, self._list.selected_file
         if file is not None:
-            self.post_message(MemoryFileRequested(self._folder / file.path))
+            self.post_message(MemoryFileRequested(self._worker.find_file(file.path)))
         elif memory is not None and memory.source is None:
             self.notify("This memory is your own thought: it has no source to open.")
         elif memory is not None:

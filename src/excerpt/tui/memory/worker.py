@@ -7,7 +7,7 @@ starts with the first request; until then no memory is read or indexed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 
 from excerpt.kinds import Confidence
+from excerpt.known_vaults import VaultFolders
 from excerpt.settings import Paths, Settings
 from excerpt.tui.request_thread import Answer, EventLoop, Priority, Request, RequestThread
 
@@ -73,22 +74,24 @@ class MemoryChanged(Message):
 
 
 class MemoryWorker:
-    """Worker for the memories of one vault, in one thread. It posts MemoryChanged after decisions, and failures."""
+    """Worker for the memories of the open vaults, in one thread. It posts MemoryChanged and failures."""
 
     def __init__(
         self,
-        vault: Path,
+        vaults: VaultFolders,
         user_paths: Paths,
         settings: Settings,
         loop: EventLoop,
     ) -> None:
-        self._folder = user_paths.memory_folder(vault)
-        self._cache = user_paths.memory_index_folder(vault)
+        self._vaults = vaults
+        self._folders = {name: user_paths.memory_folder(vault) for name, vault in vaults.by_name.items()}
+        self._caches = {name: user_paths.memory_index_folder(vault) for name, vault in vaults.by_name.items()}
         self._settings = settings
         self._loop = loop
-        self._requests = RequestThread("memories", loop, on_end=self._close_recaller)
+        self._requests = RequestThread("memories", loop, on_end=self._close_recallers)
         self._store: MemoryStore | None = None
-        self._recaller: Recaller | None = None
+        self._recallers: dict[str, Recaller] = {}
+        """The recaller of each vault, by its name."""
         self._tokenizer: Tokenizer | None = None
         self._undo_history: list[DecisionResult] = []
         self._redo_history: list[DecisionResult] = []
@@ -102,8 +105,8 @@ class MemoryWorker:
         self._requests.queue_task("settings", Priority.INDEX, partial(self._apply_settings, settings))
 
     def _apply_settings(self, settings: Settings) -> None:
-        self._close_recaller()
-        self._settings, self._recaller, self._tokenizer = settings, None, None
+        self._close_recallers()
+        self._settings, self._tokenizer = settings, None
 
     def recall(self, query: str, on_listing: Callable[[MemoryListing], object]) -> None:
         """Request the memories that match `query`, or all memories if it is "", for the Memory tab."""
@@ -116,6 +119,11 @@ class MemoryWorker:
     def find_merge_offers(self, text: str, source: Source | None, on_offers: Callable[[MergeOffers], object]) -> None:
         """Request the memories similar to `text` or from the same `source`, and the tags in use."""
         self._request("offers", Priority.TAB, partial(self._find_merge_offers, text, source), on_offers)
+
+    def find_file(self, path: str) -> Path:
+        """Return the file of an unreadable memory, whose path is as in the listing."""
+        name = self._vaults.name_of(path)
+        return self._folders[name] / (path.removeprefix(f"{name}/") if name else path)
 
     def is_waiting(self, kind: str) -> bool:
         """Return whether the newest request of a kind has neither been answered nor failed."""
@@ -152,9 +160,9 @@ class MemoryWorker:
     ) -> None:
         self._requests.ask(Request(kind, priority, run, on_answer))
 
-    def _close_recaller(self) -> None:
-        if self._recaller is not None:
-            self._recaller.close()
+    def _close_recallers(self) -> None:
+        while self._recallers:
+            self._recallers.popitem()[1].close()
 
     # --- answers ------------------------------------------------------------------------------------------------------
 
@@ -163,31 +171,54 @@ class MemoryWorker:
         everything = store.all()
         tags = self._list_tags()
         total, unreadable = len(everything.memories), everything.unreadable
-        if not query and self._recaller is None:
+        if not query and not self._recallers and not self._vaults.is_joined:
             from excerpt.memory.recall import RecalledMemory
 
             return MemoryListing(tuple(map(RecalledMemory, everything.memories)), total, unreadable, tags)
-        recaller = self._open_recaller()
-        recalled = tuple(recaller.recall(query))
-        return MemoryListing(
-            recalled, total, unreadable, tags, recaller.unranked, tuple(hint.message for hint in recaller.hints)
-        )
+        recalled = self._recall(query)
+        recallers = self._recallers.values()
+        unranked = next((recaller.unranked for recaller in recallers if recaller.unranked), "")
+        hints = dict.fromkeys(hint.message for recaller in recallers for hint in recaller.hints)
+        return MemoryListing(recalled, total, unreadable, tags, unranked, tuple(hints))
+
+    def _recall(self, query: str, limit: int | None = None) -> tuple[RecalledMemory, ...]:
+        """Return the memories of all vaults that answer `query`, best first; all memories if it is ""."""
+        from excerpt.memory.joined_store import add_vault
+        from excerpt.memory.recall import merge_recalled
+
+        recalled = {name: self._open_recaller(name).recall(query, limit=limit) for name in self._folders}
+        if not self._vaults.is_joined:
+            return tuple(recalled[""])
+        for name, each in recalled.items():
+            recalled[name] = [replace(one, memory=add_vault(name, one.memory)) for one in each]
+        return merge_recalled(recalled, limit)
 
     def _find_hits(self, query: str) -> FoundMemories:
-        if not self._folder.is_dir() or not (memories := self._open_store().all().memories):
+        if not (memories := self._load_memories()):
             return FoundMemories((), ())
-        recalled = self._open_recaller().recall(query, limit=_MAX_MEMORY_HITS) if query else []
+        recalled = self._recall(query, _MAX_MEMORY_HITS) if query else ()
         return FoundMemories(
             tuple(self._make_hit(one) for one in recalled if one.confidence in _SHOWN_CONFIDENCES), memories
         )
 
     def _find_merge_offers(self, text: str, source: Source | None) -> MergeOffers:
-        if not self._folder.is_dir() or not self._open_store().all().memories:
+        if not self._load_memories():
             return MergeOffers((), ())
+        from excerpt.memory.joined_store import JoinedMemoryStore, add_vault, own_source
         from excerpt.memory.recall import find_similar_memories
 
-        offered = find_similar_memories(text, source, self._open_recaller()) if text.strip() else []
+        store = self._open_store()
+        name = store.vault_of(source) if isinstance(store, JoinedMemoryStore) else ""
+        own = own_source(name, source) if name else source
+        offered = find_similar_memories(text, own, self._open_recaller(name)) if text.strip() else []
+        if name:
+            offered = [replace(offer, memory=add_vault(name, offer.memory)) for offer in offered]
         return MergeOffers(tuple(offered), self._list_tags())
+
+    def _load_memories(self) -> tuple[Memory, ...]:
+        if not any(folder.is_dir() for folder in self._folders.values()):
+            return ()
+        return self._open_store().all().memories
 
     def _list_tags(self) -> tuple[str, ...]:
         return tuple(tag for tag, _ in self._open_store().tags())
@@ -216,18 +247,24 @@ class MemoryWorker:
 
     def _open_store(self) -> MemoryStore:
         if self._store is None:
+            from excerpt.memory.joined_store import JoinedMemoryStore
             from excerpt.memory.store import MemoryStore
 
-            self._store = MemoryStore(self._folder)
+            stores = {name: MemoryStore(folder) for name, folder in self._folders.items()}
+            self._store = JoinedMemoryStore(stores) if self._vaults.is_joined else stores[""]
         return self._store
 
-    def _open_recaller(self) -> Recaller:
-        if self._recaller is None:
+    def _open_recaller(self, name: str) -> Recaller:
+        """Return the recaller of the vault `name`."""
+        if name not in self._recallers:
+            from excerpt.memory.joined_store import JoinedMemoryStore
             from excerpt.memory.recall import Recaller
 
-            self._recaller = Recaller(self._folder, self._cache, self._settings)
-            self._recaller.store = self._open_store()
-        return self._recaller
+            store = self._open_store()
+            recaller = Recaller(self._folders[name], self._caches[name], self._settings)
+            recaller.store = store.stores[name] if isinstance(store, JoinedMemoryStore) else store
+            self._recallers[name] = recaller
+        return self._recallers[name]
 
     def _make_hit(self, recalled: RecalledMemory) -> Hit:
         from excerpt.model import Hit

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from weakref import ref
 
 from excerpt.kinds import Format, StopReason, Strategy
+from excerpt.known_vaults import VaultFolders
 from excerpt.model import TOO_LARGE, Fragment, Hit, Memory, OmittedHit, PackResult
 from excerpt.pack.selection import NO_OVERRIDES, MarkedFragment, PackOverrides
 from excerpt.settings import PackSettings
@@ -104,11 +105,11 @@ class MarkCost:
 class Packer:
     """A builder of packs for the screen, which caches the last packs.
 
-    `vault` is the vault's folder. The path of a template is relative to the folder `config`.
+    `vaults` are the open vaults. The path of a template is relative to the folder `config`.
     """
 
-    def __init__(self, vault: Path, config: Path) -> None:
-        self._vault = vault
+    def __init__(self, vaults: VaultFolders, config: Path) -> None:
+        self._vaults = vaults
         self._config = config
         self._tokenizers: dict[str, Tokenizer] = {}
         self._memory_source: tuple[ref[NoteSourceWithMoves], SourceWithMemories] | None = None
@@ -121,10 +122,9 @@ class Packer:
 
     @cached_property
     def _links(self) -> PackLinks:
-        from excerpt.known_vaults import VaultFolders
         from excerpt.pack.formats.source_label import PackLinks
 
-        return PackLinks(VaultFolders.of([self._vault]))
+        return PackLinks(self._vaults)
 
     def build_pack(self, source: NoteSourceWithMoves, request: PackRequest) -> BuiltPack:
         """Build the pack of a request from the notes in `source`.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual.markup import escape
 
 from excerpt.kinds import Confidence, Strategy
+from excerpt.known_vaults import VaultFolders
 from excerpt.text.display import format_count, visible_line
 from excerpt.tui.common.notice import EmptyState
 from excerpt.tui.index.controller import ChangeDetection, IndexState, done_share, format_rate
@@ -28,10 +28,10 @@ _MAX_FOLDER_SHARE = 0.6
 _OPENING_NOTICE = EmptyState("Opening the index", "The search is ready in a moment.")
 
 
-def search_notice(index: IndexState, vault: Path, *, first: bool = False) -> EmptyState:
+def search_notice(index: IndexState, vaults: VaultFolders, *, first: bool = False) -> EmptyState:
     """Return the text shown in place of the list while there is no query.
 
-    `index` is the state of the index, `vault` the vault's folder. `first` adds instructions for a user who has never
+    `index` is the state of the index. `first` adds instructions for a user who has never
     opened a vault before, except the demo.
     """
     if index.status is not None and index.status.notes:
@@ -54,14 +54,15 @@ def search_notice(index: IndexState, vault: Path, *, first: bool = False) -> Emp
     return (
         _OPENING_NOTICE
         if index.status is None or index.change_detection is ChangeDetection.NOT_YET
-        else _no_notes_notice(vault)
+        else _no_notes_notice(vaults)
     )
 
 
-def _no_notes_notice(vault: Path) -> EmptyState:
+def _no_notes_notice(vaults: VaultFolders) -> EmptyState:
+    folders = map(str, vaults.by_name.values())
     return EmptyState(
         "No notes found",
-        f"{vault} has no Markdown file that excerpt can read.",
+        f"{' and '.join(folders)} {'have' if vaults.is_joined else 'has'} no Markdown file that excerpt can read.",
         "Notes end in .md or .markdown; hidden folders and files in .gitignore are skipped.",
     )
 

@@ -1,0 +1,98 @@
+"""The memories of several vaults as one store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from excerpt.errors import MemoryUnusableError
+from excerpt.memory.store import LoadedMemories, MemoryStore
+from excerpt.model import Memory, Source
+
+
+class JoinedMemoryStore(MemoryStore):
+    """The memories of several vaults. The path of a source begins with the name of its vault; in the files it does not.
+
+    `stores` has the store of each vault by its name. A new memory goes to the vault of its source, or else to the
+    first. Use it from one thread at a time.
+    """
+
+    def __init__(self, stores: Mapping[str, MemoryStore]) -> None:
+        self.stores = stores
+        super().__init__(next(iter(stores.values())).folder)
+
+    def remember(
+        self, text: str, tags: Sequence[str] = (), why: str = "", source: Source | None = None, query: str = ""
+    ) -> Memory:
+        """Save `text` as a new memory in the vault of its source, and return the memory."""
+        name = self.vault_of(source)
+        return add_vault(name, self.stores[name].remember(text, tags, why, own_source(name, source), query))
+
+    def all(self) -> LoadedMemories:
+        """Return the memories of all vaults, newest first, with the unreadable files and the reasons."""
+        each = {name: store.all() for name, store in self.stores.items()}
+        memories = [add_vault(name, memory) for name, loaded in each.items() for memory in loaded.memories]
+        return LoadedMemories(
+            tuple(sorted(memories, key=lambda memory: memory.created, reverse=True)),
+            tuple(
+                replace(file, path=f"{name}/{file.path}") for name, loaded in each.items() for file in loaded.unreadable
+            ),
+            tuple(copied for loaded in each.values() for copied in loaded.copies),
+        )
+
+    def get(self, memory_id: str) -> Memory:
+        """Return the memory with this id. Raises MemoryUnusableError if there is none."""
+        name = self._find_vault(memory_id)
+        return add_vault(name, self.stores[name].get(memory_id))
+
+    def change(self, memory_id: str, change: Callable[[Memory], Memory]) -> Memory:
+        """Replace a memory by `change(memory)`, and return the new memory.
+
+        Raises MemoryUnusableError if its new source is in another vault.
+        """
+        name = self._find_vault(memory_id)
+
+        def change_own(memory: Memory) -> Memory:
+            changed = change(add_vault(name, memory))
+            if changed.source is not None and (other := self.vault_of(changed.source)) != name:
+                raise MemoryUnusableError(
+                    f"The source is now in the vault {other}, and the memory belongs to {name}.",
+                    "Keep the memory as it is, or forget it and remember the passage there.",
+                )
+            return replace(changed, source=own_source(name, changed.source))
+
+        return add_vault(name, self.stores[name].change(memory_id, change_own))
+
+    def forget(self, memory_id: str) -> Memory:
+        """Move a memory to the trash folder of its vault, and return the memory."""
+        name = self._find_vault(memory_id)
+        return add_vault(name, self.stores[name].forget(memory_id))
+
+    def restore(self, memory_id: str) -> Memory:
+        """Move a forgotten memory back out of the trash folder of its vault, and return it."""
+        for name, store in self.stores.items():
+            with suppress(MemoryUnusableError):
+                return add_vault(name, store.restore(memory_id))
+        raise MemoryUnusableError(f"There is no memory {memory_id} in the trash of any vault.")
+
+    def vault_of(self, source: Source | None) -> str:
+        """Return the name of the vault that has a source; the first vault for no source."""
+        name = source.path.partition("/")[0] if source is not None else ""
+        return name if name in self.stores else next(iter(self.stores))
+
+    def _find_vault(self, memory_id: str) -> str:
+        """Return the name of the vault that has the memory; the first vault if none has."""
+        names = (name for name, store in self.stores.items() if memory_id in store.contents().files_by_id)
+        return next(names, next(iter(self.stores)))
+
+
+def add_vault(name: str, memory: Memory) -> Memory:
+    """Return a memory of the vault `name` with the name at the beginning of its source's path."""
+    source = memory.source
+    return memory if source is None else replace(memory, source=replace(source, path=f"{name}/{source.path}"))
+
+
+def own_source(name: str, source: Source | None) -> Source | None:
+    """Return a source of the vault `name` without the name in its path."""
+    return None if source is None else replace(source, path=source.path.removeprefix(f"{name}/"))
