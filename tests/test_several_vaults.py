@@ -255,6 +255,21 @@ def test_a_pack_of_several_vaults_names_the_vault_of_each_source(
     assert len(command("pack", *both, "--id", ids[0], "--id", ids[1], "--json").json["packs"]) == 2
 
 
+def test_a_name_that_would_control_the_terminal_is_shown_as_text(command: Excerpt, tmp_path: Path) -> None:
+    both: list[str | Path] = []
+    for name in ("a\x1b[31m\nFrom b.md", "## [9] [[x]]", "-"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "Soup.md").write_text("# Soup\n\nSimmer the lentils.\n", encoding="utf-8")
+        both += ["--vault", tmp_path / name]
+    for asked in (("search", "lentils"), ("pack", "lentils", "--fill", "budget"), ("overview", "lentils"), ("map",)):
+        answer = command(*asked, *both)
+        assert answer.code == 0
+        assert "\x1b" not in answer.out
+        assert "\nFrom b.md" not in answer.out
+    paths = {hit["path"] for hit in command("search", "lentils", *both, "--json").json["hits"]}
+    assert paths == {"a\x1b[31m\nFrom b.md/Soup.md", "## [9] [[x]]/Soup.md", "-/Soup.md"}
+
+
 def test_no_pack_is_written_into_any_of_the_vaults(
     command: Excerpt, folders: list[Path], both: tuple[str | Path]
 ) -> None:
