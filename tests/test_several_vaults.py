@@ -108,6 +108,15 @@ def test_every_question_can_be_asked_of_several_vaults(union: excerpt.VaultUnion
     assert union.fragments("Garden")[0].path == "home/Garden.md"
 
 
+def test_a_name_that_two_vaults_have_is_ambiguous(union: excerpt.VaultUnion) -> None:
+    with pytest.raises(excerpt.NotFoundError) as raised:
+        union.read("Soup")
+    assert "work/Soup.md" in raised.value.hint
+    assert "home/Kitchen/Soup.md" in raised.value.hint
+    assert union.read("work/Soup").path == "work/Soup.md"
+    assert union.read("HOME/soup").path == "home/Kitchen/Soup.md"
+
+
 def test_a_change_in_one_vault_is_found_after_a_refresh(union: excerpt.VaultUnion, folders: list[Path]) -> None:
     before = union.generation
     assert not union.search('"papaya"').matched
