@@ -6,11 +6,15 @@ import ast
 import asyncio
 import importlib.util
 import os
+import random
 import re
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -84,6 +88,83 @@ def test_settings_and_the_folder_of_the_index_can_be_given(home: Path, vault: Pa
     assert not user_paths().index_folder(vault).exists()
     with pytest.raises(excerpt.VaultError, match="is inside the vault"):
         excerpt.open(vault, index=vault / "index")
+
+
+def test_many_queries_are_answered_in_their_order_as_one_by_one(opened: excerpt.Vault) -> None:
+    queries = ["lentil soup", "sync conflict", "lentil soup"]
+    results = opened.search_many(iter(queries), limit=1)
+    assert [result.query for result in results] == queries
+    assert [result.hits for result in results] == [opened.search(query, limit=1).hits for query in queries]
+
+
+# --- threads ----------------------------------------------------------------------------------------------------------
+
+THREADS = 8
+
+
+def mixed_calls(vault: excerpt.Vault) -> list[Callable[[], object]]:
+    """Return calls of every kind, whose answers are the same whenever they are made."""
+    queries = ["sync conflict", "lentil soup", '"two devices"', "tag:howto | banana", "!s how ripe"]
+    asks: list[Callable[[str], object]] = [
+        lambda query: vault.search(query).hits,
+        lambda query: vault.pack(query, budget=200),
+        lambda query: [result.hits for result in vault.search_many([query, f"{query} note"])],
+        lambda query: vault.explain(vault.search(query)),
+        vault.map,
+        lambda query: vault.overview(query).sections,
+        vault.memories.recall,
+        lambda query: vault.why_not(query, "Sync"),
+    ]
+    notes: list[Callable[[], object]] = [lambda: vault.read("Sync"), lambda: vault.peek("Sync"), vault.status]
+    return [*(partial(ask, query) for ask in asks for query in queries), *notes]
+
+
+def answer_in_threads(calls: Sequence[Callable[[], object]], chosen: Sequence[int]) -> list[object]:
+    with ThreadPoolExecutor(THREADS) as threads:
+        return list(threads.map(lambda number: calls[number](), chosen))
+
+
+def test_threads_get_the_answers_of_one_thread(opened: excerpt.Vault) -> None:
+    opened.memories.remember("Two devices changed one note.")
+    calls = mixed_calls(opened)
+    serial = [call() for call in calls]
+    chosen = random.Random(7).choices(range(len(calls)), k=1_000)
+    assert answer_in_threads(calls, chosen) == [serial[number] for number in chosen]
+
+
+def test_threads_get_answers_while_the_vault_is_updated_and_closed(opened: excerpt.Vault) -> None:
+    opened.memories.remember("Two devices changed one note.")
+    calls = mixed_calls(opened)
+    serial = [call() for call in calls]
+    chosen = random.Random(8).choices(range(len(calls)), k=300)
+    with ThreadPoolExecutor(1) as other:
+        changes = [opened.close, opened.reload, opened.refresh, opened.load]
+        changed = other.map(lambda number: changes[number % len(changes)](), range(40))
+        assert answer_in_threads(calls, chosen) == [serial[number] for number in chosen]
+        assert len(list(changed)) == 40
+
+
+def test_a_search_does_not_wait_for_an_update(opened: excerpt.Vault, vault: Path) -> None:
+    opened.load()
+    (vault / "Quartz.md").write_text("A clock runs on quartz.\n", encoding="utf-8")
+    found: list[excerpt.Result] = []
+
+    def search_in_a_thread(_: excerpt.Progress) -> None:
+        searching = threading.Thread(target=lambda: found.append(opened.search("lentil soup")))
+        searching.start()
+        searching.join(timeout=10)
+
+    opened.refresh(search_in_a_thread)
+    assert found[0].hits
+
+
+def test_vaults_of_one_thread_may_be_asked_by_others(opened: excerpt.Vault, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "Soup.md").write_text("A soup of lentils.\n", encoding="utf-8")
+    with excerpt.open(tmp_path / "other") as other:
+        both = [partial(vault.search, f"soup {number}") for number in range(100) for vault in (opened, other)]
+        serial = [call().hits for call in both]
+        assert [result.hits for result in answer_in_threads(both, range(len(both)))] == serial  # type: ignore[attr-defined]
 
 
 # --- asyncio ----------------------------------------------------------------------------------------------------------
@@ -176,9 +257,9 @@ def test_what_another_process_has_indexed_is_taken_up_when_asked_to(opened: exce
     with excerpt.open(vault) as other:
         other.load()
     assert opened.search("quartz").confidence is excerpt.Confidence.NOTHING
-    assert opened.renew()
+    assert opened.reload()
     assert opened.search("quartz").hits[0].fragment.path == "Quartz.md"
-    assert not opened.renew()
+    assert not opened.reload()
 
 
 def test_refresh_takes_in_changes(opened: excerpt.Vault, vault: Path) -> None:
