@@ -62,6 +62,26 @@ def test_a_hit_and_a_result_print_in_a_line(opened: excerpt.Vault) -> None:
     assert repr(result).startswith("Result('notes', ")
 
 
+def test_a_hit_has_the_tags_and_properties_of_its_note(opened: excerpt.Vault, vault: Path) -> None:
+    text = "---\ntags: [clock, a/b]\naliases: [Watch]\nstatus: [draft, old]\n---\nA clock runs on quartz.\n"
+    (vault / "Quartz.md").write_text(text, encoding="utf-8")
+    os.utime(vault / "Quartz.md", (0, 0))
+    (hit,) = (hit for hit in opened.search("quartz") if hit.path == "Quartz.md")
+    assert (hit.tags, hit.properties) == (("clock", "a/b"), {"status": ("draft", "old")})
+    assert (hit.note.title, hit.note.aliases, hit.note.modified) == ("Quartz", ("Watch",), "1970-01-01")
+    assert opened.search_for_pack("quartz").hits[0].note == hit.note
+    opened.close()
+    assert hit.tags  # read with the result
+
+
+def test_what_the_json_of_a_hit_names_is_an_attribute_of_it(opened: excerpt.Vault) -> None:
+    hit = opened.search("sync conflict").hits[0]
+    form = hit.to_dict()
+    signals = {signal.name: signal.value for signal in hit.signals}
+    assert {name: values["value"] for name, values in form.pop("signals").items()} == signals
+    assert {name: getattr(hit, name) for name in form} == {**form, "heading_path": tuple(form["heading_path"])}
+
+
 def test_a_filter_that_there_is_not_is_refused(opened: excerpt.Vault) -> None:
     with pytest.raises(ValueError, match="'colour' with 'red' is no filter"):
         opened.search("notes", where={"colour": "red"})

@@ -378,7 +378,13 @@ class Vault:
         _check_positive("limit", limit)
         chosen = _to_choice(Strategy, strategy, self.settings.search.strategy)
         text = self._build_query(query, where, literal=literal)
-        return self._load_engine().search(text, chosen, limit, highlight_count=None if spans else 0)
+        return self._add_notes(self._load_engine().search(text, chosen, limit, highlight_count=None if spans else 0))
+
+    def _add_notes(self, result: Result) -> Result:
+        """Return `result` with the notes of its hits."""
+        paths = list(dict.fromkeys(hit.path for hit in result.hits))
+        notes = dict(zip(paths, self._snapshot.note_infos(paths), strict=True))
+        return replace(result, hits=tuple(replace(hit, note=notes[hit.path]) for hit in result.hits))
 
     def search_many(
         self,
@@ -427,9 +433,8 @@ class Vault:
 
         chosen = _to_choice(Strategy, strategy, self.settings.search.strategy)
         limit = max(self.settings.pack.limit, self.settings.search.limit)
-        return self._load_engine().search(
-            query, chosen, limit, highlight_count=self.settings.pack.limit * HITS_PER_PACKED
-        )
+        highlighted = self.settings.pack.limit * HITS_PER_PACKED
+        return self._add_notes(self._load_engine().search(query, chosen, limit, highlight_count=highlighted))
 
     @_one_at_a_time
     def explain(self, result: Result) -> tuple[Explanation, ...]:
