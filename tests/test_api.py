@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import asyncio
 import importlib.util
+import inspect
 import os
+import pkgutil
 import random
 import re
 import subprocess
@@ -17,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
 
@@ -31,6 +33,7 @@ from tests.cli.conftest import home as excerpt_home
 from tests.cli.conftest import vault as small_vault
 
 command, home, vault = run_excerpt, excerpt_home, small_vault  # fixtures
+FRONT_ENDS = ("cli", "doctor", "mcp", "tui")
 EXAMPLES = Path(__file__).parents[1] / "docs/examples"
 
 
@@ -187,6 +190,34 @@ def test_vaults_of_one_thread_may_be_asked_by_others(opened: excerpt.Vault, tmp_
         assert [result.hits for result in answer_in_threads(both, range(len(both)))] == serial  # type: ignore[attr-defined]
 
 
+# --- texts ------------------------------------------------------------------------------------------------------------
+
+
+def test_what_a_vault_finds_has_a_text_that_names_its_notes(opened: excerpt.Vault, vault: Path) -> None:
+    opened.memories.remember("Two devices changed one note.")
+    (vault / "Devices.md").write_text("Devices keep a history of changes, as [[Sync]] says.\n", encoding="utf-8")
+    related = opened.related("Sync").text
+    assert related.startswith("# Related to Sync `Sync.md`\n\n- Devices `Devices.md:1`: it links to this")
+    assert "`tag:howto`: 2 passages in 1 note\n" in opened.map("note").text
+    peek = opened.peek("Sync").text
+    assert "\n- tag: howto\n" in peek
+    assert "\n  - Conflicts `7-9`: " in peek
+    assert opened.read("Sync", lines=(7, 7)).text == "## Conflicts"
+    assert opened.memories.recall("devices")[0].text == "Two devices changed one note."
+
+
+def test_a_text_is_empty_where_nothing_was_found(opened: excerpt.Vault) -> None:
+    assert [opened.overview("zxqvb wkkjr").text, opened.map('"zxqvb wkkjr"').text] == ["", ""]
+
+
+def test_a_name_of_the_vault_begins_no_line_of_a_text(opened: excerpt.Vault, vault: Path) -> None:
+    text = '---\ntitle: "Sync\\n# Trap"\ntags: [howto]\n---\nNotes of devices are synchronised. See [[Sync]].\n'
+    (vault / "Trap.md").write_text(text, encoding="utf-8")
+    for text in (opened.related("Sync.md").text, opened.peek("Trap.md").text, opened.map("devices").text):
+        assert "Trap" in text or "howto" in text
+        assert "\n# Trap" not in text
+
+
 # --- asyncio ----------------------------------------------------------------------------------------------------------
 
 
@@ -243,6 +274,61 @@ def test_every_public_name_is_where_type_checkers_are_told_it_is() -> None:
     assert {name for _, name in typed} == set(excerpt.__all__)
     for module, name in typed:
         assert getattr(excerpt, name) is getattr(importlib.import_module(module), name)
+
+
+def imports_for_types(module: ModuleType) -> dict[str, object]:
+    """Return what a module imports for type checkers alone, by name."""
+    tree = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
+    blocks = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    imports = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom)]
+    return {
+        alias.name: getattr(importlib.import_module(str(node.module)), alias.name)
+        for node in imports
+        for alias in node.names
+    }
+
+
+def classes_in(hint: Any) -> set[type]:
+    """Return excerpt's classes in a type hint, also those in its arguments."""
+    parts = hint if isinstance(hint, list) else get_args(hint)
+    own = {hint} if isinstance(hint, type) and hint.__module__.startswith("excerpt") else set()
+    return own.union(*map(classes_in, parts))
+
+
+def classes_of_members(owner: type | ModuleType) -> set[type]:
+    """Return the classes in the annotations of the public fields, properties and functions of a class or module."""
+    names = imports_for_types(sys.modules[owner.__module__] if isinstance(owner, type) else owner)
+    members = {name: member for name, member in vars(owner).items() if not name.startswith("_")}
+    functions = [each.fget if isinstance(each, property) else each for each in members.values()]
+    annotated = [each for each in functions if inspect.isfunction(each)]
+    if isinstance(owner, type):
+        annotated.append(owner)  # type: ignore[arg-type]  # its fields
+    hints = [hint for each in annotated for hint in get_type_hints(each, localns=names).items()]
+    return set().union(*(classes_in(hint) for name, hint in hints if not name.startswith("_")))
+
+
+def test_every_type_that_is_taken_or_returned_is_public() -> None:
+    public = {getattr(excerpt, name) for name in excerpt.__all__}
+    found, new = set[type](), {excerpt.Vault, excerpt.Memories, excerpt.Gold}
+    new |= classes_in(list(get_type_hints(excerpt.open).values()))
+    while new:
+        found |= new
+        new = set().union(*map(classes_of_members, new)) - found
+    assert {each.__name__ for each in found - public} == set()
+
+
+def test_every_error_of_the_engine_is_public_or_a_kind_of_one_that_is() -> None:
+    for folder in ("check", "corpus", "gold", "index", "insight", "memory", "pack", "search", "store", "text", "vault"):
+        package = importlib.import_module(f"excerpt.{folder}")
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
+    errors = [excerpt.ExcerptError]
+    for error in errors:
+        errors += [each for each in error.__subclasses__() if each.__module__.split(".")[1] not in FRONT_ENDS]
+    public = {getattr(excerpt, name) for name in excerpt.__all__} - {excerpt.ExcerptError}
+    others = {error.__name__ for error in errors[1:] if not public.intersection(error.__mro__)}
+    caught_below = {"ReadError", "FileOpenError", "OcrMissingError", "IndexDamagedError", "ConnectionLostError"}
+    assert others - caught_below == {"PushRefusedError", "StreamError"}  # of commands alone
 
 
 def test_a_name_that_is_not_public_is_an_attribute_error() -> None:

@@ -714,17 +714,11 @@ class Vault:
     def overview(self, topic: str, *, budget: int | None = None) -> Overview:
         """Return an overview of the notes about `topic`, which is parsed as a query.
 
-        `as_markdown` turns it into at most `budget` tokens, by default 800.
+        Its `text` has at most `budget` tokens, by default 800.
         """
         from excerpt.insight.overview import DEFAULT_BUDGET_TOKENS, overview
 
         return overview(self._load_engine(), topic, DEFAULT_BUDGET_TOKENS if budget is None else budget)
-
-    def as_markdown(self, overview: Overview) -> str:
-        """Return an overview as Markdown within its token budget; "" if it found nothing or nothing fits."""
-        from excerpt.insight.render import render_markdown
-
-        return render_markdown(overview)
 
     @_one_at_a_time
     def map(self, query: str = "", *, limit: int | None = None) -> VaultMap:

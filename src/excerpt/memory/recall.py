@@ -114,6 +114,11 @@ class RecalledMemory:
     answers: bool = True
     source_check: SourceCheck | None = None
 
+    @property
+    def text(self) -> str:
+        """Text of the memory."""
+        return self.memory.text
+
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form of `excerpt recall`: the fields of the memory and of the match."""
         return {
@@ -500,6 +505,11 @@ class SavedMemory:
 
     memory: Memory
     similar: tuple[SimilarMemory, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """Text of the memory."""
+        return self.memory.text
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form of `excerpt remember`."""
