@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import csv
 import importlib.util
 import inspect
+import io
+import json
 import os
 import pkgutil
 import random
 import re
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from functools import partial
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from types import ModuleType
 from typing import Any, get_args, get_type_hints
@@ -26,6 +32,7 @@ import pytest
 import excerpt
 import excerpt.aio
 from excerpt.known_vaults import DEMO
+from excerpt.search.saved_queries import change_saved
 from excerpt.settings import PackSettings, user_paths
 from tests.cli.conftest import Excerpt
 from tests.cli.conftest import excerpt as run_excerpt
@@ -83,6 +90,13 @@ def test_what_the_json_of_a_hit_names_is_an_attribute_of_it(opened: excerpt.Vaul
     signals = {signal.name: signal.value for signal in hit.signals}
     assert {name: values["value"] for name, values in form.pop("signals").items()} == signals
     assert {name: getattr(hit, name) for name in form} == {**form, "heading_path": tuple(form["heading_path"])}
+
+
+def test_the_notes_of_a_vault_are_listed_with_their_data(opened: excerpt.Vault) -> None:
+    notes = {note.path: note.tags for note in opened.notes()}
+    assert notes == {"Colour.md": (), "Cooking/Lentil soup.md": (), "Sync.md": ("howto",)}
+    assert [note.title for note in opened.notes(where={"tag": "howto"})] == ["Sync"]
+    assert opened.notes(where={"-path": ["Cooking/", "Sync"]})[0].path == "Colour.md"
 
 
 def test_a_filter_that_there_is_not_is_refused(opened: excerpt.Vault) -> None:
@@ -541,17 +555,117 @@ def example(name: str) -> ModuleType:
     return module
 
 
-def test_the_example_prints_hits_and_a_pack(notes: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert example("find_and_pack").main("~/notes", "token budget") == 0
-    out = capsys.readouterr().out
-    assert out.startswith("Token budget.md:")
+def test_an_llm_is_asked_with_a_pack_and_its_answer_is_checked(
+    notes: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ask = example("ask")
+    with model_server("The budget “is the most tokens a pack may hold” [1].") as (url, requests):
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        assert ask.main("~/notes", "what is the token budget?") == 0
+    assert "## [1] Token budget" in requests[0]["messages"][1]["content"]
+    with model_server("The budget “is a soft limit of letters” [1].") as (url, _):
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        assert ask.main("~/notes", "what is the token budget?") == 1
+    assert "Not in the sources: is a soft limit of letters" in capsys.readouterr().err
 
 
-def test_a_vault_is_a_retriever_of_other_libraries(notes: Path) -> None:
-    retriever = example("retriever").VaultRetriever("~/notes", dict)
-    found = retriever.invoke("token budget")
-    assert found[0]["metadata"]["path"] == "Token budget.md"
-    assert found[0]["page_content"] in (notes / "Token budget.md").read_text(encoding="utf-8")
+@contextmanager
+def model_server(answer: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Serve OpenAI's API, with one `answer` to everything; yield its address and the requests it gets."""
+    requests: list[dict[str, Any]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            requests.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps({"choices": [{"message": {"content": answer}}]}).encode())
+
+        def log_message(self, *_: object) -> None:
+            """Write no log."""
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}", requests
+        server.shutdown()
+        thread.join()
+
+
+def test_questions_are_answered_as_a_table(notes: Path) -> None:
+    out = io.StringIO(newline="")
+    example("questions_to_csv").write_answers("~/notes", ["token budget\n", "\n", "what does tag:recipe do?\n"], out)
+    rows = list(csv.DictReader(io.StringIO(out.getvalue())))
+    assert [row["question"] for row in rows] == ["token budget"] * 3 + ["what does tag:recipe do?"] * 3
+    assert (rows[0]["path"], rows[0]["tags"]) == ("Token budget.md", "guide packs llm")
+
+
+async def test_the_web_endpoint_answers_those_that_know_its_token(notes: Path) -> None:
+    port = unused_port()
+    serving = asyncio.create_task(example("web_endpoint").serve("~/notes", "secret", port))
+    head, body = await get(port, "/?q=token+budget", "secret")
+    assert "200" in head
+    assert json.loads(body)["hits"][0]["path"] == "Token budget.md"
+    assert "401" in (await get(port, "/?q=token+budget", "wrong"))[0]
+    serving.cancel()
+    with suppress(asyncio.CancelledError):
+        await serving
+
+
+def unused_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+async def get(port: int, path: str, token: str) -> list[str]:
+    """Return the head and the body of an HTTP answer, once something listens at `port`."""
+    for _ in range(200):
+        with suppress(OSError):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(f"GET {path} HTTP/1.1\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
+            answer = (await reader.read()).decode()
+            writer.close()
+            return answer.split("\r\n\r\n", 1)
+        await asyncio.sleep(0.05)
+    raise AssertionError("nothing listens")
+
+
+def test_news_are_reported_once(notes: Path) -> None:
+    report = example("nightly_news").report
+    file = user_paths().saved_queries_file(notes)
+    change_saved(file, lambda saved: saved.with_query("Budgets", "token budget"))
+    assert report("~/notes") == ""
+    (notes / "New.md").write_text("# New\n\nThe token budget of a pack was doubled.\n", encoding="utf-8")
+    assert report("~/notes").startswith("## Budgets: 1 new\n\n- New (New.md:")
+    assert report("~/notes") == ""
+
+
+def test_an_answer_is_checked_in_a_pipeline(notes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with excerpt.open(notes) as vault:
+        (tmp_path / "pack.md").write_text(vault.pack("token budget").text, encoding="utf-8")
+    check = partial(example("check_answer").main, "~/notes", str(tmp_path / "answer.md"), str(tmp_path / "pack.md"))
+    (tmp_path / "answer.md").write_text("It “is the most tokens a pack may hold” [1].", encoding="utf-8")
+    assert check() == 0
+    (tmp_path / "answer.md").write_text("It “is a soft limit of letters” [77].", encoding="utf-8")
+    assert check() == 1
+    assert "[77], line 1: unknown\n" in capsys.readouterr().out
+
+
+def test_missing_links_are_pairs_of_notes_without_a_link(notes: Path) -> None:
+    for name, text in (("Bees", "A bee colony winters as a cluster."), ("Hives", "The cluster of a bee colony.")):
+        (notes / f"{name}.md").write_text(f"{text}\n", encoding="utf-8")
+    with excerpt.open(notes) as vault:
+        pairs = example("missing_links").unlinked_pairs(vault)
+    unlinked = {(first, second) for _, first, second in pairs}
+    assert ("Bees.md", "Hives.md") in unlinked
+    assert ("Packs.md", "Token budget.md") not in unlinked
+
+
+def test_every_example_is_run_here() -> None:
+    named = set(re.findall(r'example\("(\w+)"\)', Path(__file__).read_text(encoding="utf-8")))
+    assert named == {file.stem for file in EXAMPLES.glob("*.py")}
 
 
 # --- empty arguments --------------------------------------------------------------------------------------------------

@@ -27,7 +27,19 @@ from excerpt.errors import (
 )
 from excerpt.kinds import Fill, Format, Scope, Strategy
 from excerpt.known_vaults import detect_move, refuse_broad_folder, save_fingerprint
-from excerpt.model import BuildReport, Fragment, Hit, Memory, PackResult, Progress, Result, Source, Status, VaultHit
+from excerpt.model import (
+    BuildReport,
+    Fragment,
+    Hit,
+    Memory,
+    NoteInfo,
+    PackResult,
+    Progress,
+    Result,
+    Source,
+    Status,
+    VaultHit,
+)
 from excerpt.settings import (
     PackSettings,
     Paths,
@@ -452,6 +464,15 @@ class Vault:
         return explain_note(self._load_engine(), query, note, chosen)
 
     @_one_at_a_time
+    def notes(self, *, where: Where | None = None) -> tuple[NoteInfo, ...]:
+        """Return the data of all notes, or of those with text that pass the filters `where`, ordered by path."""
+        paths: Sequence[str] = self._snapshot.note_paths()
+        if where:
+            counts = self._load_engine().count_matches_by_note(self._build_query("", where, literal=False))
+            paths = [path for path, count in zip(self._snapshot.table.paths, counts.tolist(), strict=True) if count]
+        return tuple(self._snapshot.note_infos(paths))
+
+    @_one_at_a_time
     def fragment(self, fragment_id: str) -> Fragment | None:
         """Return the fragment with this id, None if it is not in the index."""
         return self._snapshot.fragment(fragment_id)
@@ -808,6 +829,7 @@ class StoredVault(Vault):
     search = _in_read_transaction(Vault.search)
     explain = _in_read_transaction(Vault.explain)
     why_not = _in_read_transaction(Vault.why_not)
+    notes = _in_read_transaction(Vault.notes)
     fragment = _in_read_transaction(Vault.fragment)
     fragments = _in_read_transaction(Vault.fragments)
     pack = _in_read_transaction(Vault.pack)
