@@ -53,7 +53,7 @@ stories: $(READY) ## the stories of a user once more, in a large terminal
 matrix: $(READY) ## the installed wheel on each Python from 3.11 to 3.14 that there is (on PATH, in pyenv's folder)
 	$(BIN)/pytest -m matrix -rs tests/matrix
 
-clients: $(READY) ## the MCP server, driven by clients written elsewhere, which it installs into build/clients once
+clients: $(READY) ## the MCP server and the Python API with clients and frameworks written elsewhere, which it installs into build/clients once
 	$(BIN)/pytest -m clients tests/clients
 
 team-test: $(READY) ## vaults on a real PostgreSQL, which it unpacks into build/team once (root on Debian; else TEST_DSN names one)

@@ -84,7 +84,6 @@ def _overviews(vault: Path, topics: Sequence[str]) -> Iterator[tuple[str, float,
     """
     from excerpt.index.snapshot import Snapshot
     from excerpt.insight.overview import overview
-    from excerpt.insight.render import render_markdown
     from excerpt.search.engine import Engine
     from excerpt.settings import Settings
     from excerpt.text.tokens import open_tokenizer
@@ -94,11 +93,11 @@ def _overviews(vault: Path, topics: Sequence[str]) -> Iterator[tuple[str, float,
         engine.warm()
         for topic in topics:
             found = overview(engine, topic)
-            tokens = open_tokenizer(found.tokenizer).count(render_markdown(found))
+            tokens = open_tokenizer(found.tokenizer).count(found.text)
             spent, searched = [], []
             for _ in range(RUNS):
                 began = time.process_time()
-                render_markdown(overview(engine, topic))
+                _ = overview(engine, topic).text
                 between = time.process_time()
                 engine.search(topic)
                 spent.append((between - began) * 1e3)
@@ -120,7 +119,6 @@ def _held(vault: Path, data: Data, queries: str) -> Sequence[str]:
     """
     from excerpt.index.snapshot import Snapshot
     from excerpt.insight.overview import overview
-    from excerpt.insight.render import render_markdown
     from excerpt.insight.topic import INCLUDED_HITS
     from excerpt.search.engine import Engine
     from excerpt.settings import Settings
@@ -131,7 +129,7 @@ def _held(vault: Path, data: Data, queries: str) -> Sequence[str]:
     with closing(Snapshot.open(index_folder(vault), Settings())) as snapshot:
         engine = Engine(snapshot, Settings())
         for question in questions:
-            text = _LATER.split(render_markdown(overview(engine, question.text)))[0]
+            text = _LATER.split(overview(engine, question.text).text)[0]
             lines = [Place(path, int(a), int(b or a)) for path, a, b in _PLACE.findall(text) if a]
             fragments = [hit.fragment for hit in engine.search(question.text, limit=INCLUDED_HITS).hits]
             hits = [Place(one.path, one.line_start, one.line_end) for one in fragments]

@@ -4,22 +4,35 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import csv
 import importlib.util
+import inspect
+import io
+import json
 import os
+import pkgutil
+import random
 import re
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import partial
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
 
 import excerpt
 import excerpt.aio
 from excerpt.known_vaults import DEMO
+from excerpt.search.saved_queries import change_saved
 from excerpt.settings import PackSettings, user_paths
 from tests.cli.conftest import Excerpt
 from tests.cli.conftest import excerpt as run_excerpt
@@ -27,6 +40,7 @@ from tests.cli.conftest import home as excerpt_home
 from tests.cli.conftest import vault as small_vault
 
 command, home, vault = run_excerpt, excerpt_home, small_vault  # fixtures
+FRONT_ENDS = ("cli", "doctor", "mcp", "tui")
 EXAMPLES = Path(__file__).parents[1] / "docs/examples"
 
 
@@ -58,6 +72,33 @@ def test_a_hit_and_a_result_print_in_a_line(opened: excerpt.Vault) -> None:
     assert repr(result).startswith("Result('notes', ")
 
 
+def test_a_hit_has_the_tags_and_properties_of_its_note(opened: excerpt.Vault, vault: Path) -> None:
+    text = "---\ntags: [clock, a/b]\naliases: [Watch]\nstatus: [draft, old]\n---\nA clock runs on quartz.\n"
+    (vault / "Quartz.md").write_text(text, encoding="utf-8")
+    os.utime(vault / "Quartz.md", (0, 0))
+    (hit,) = (hit for hit in opened.search("quartz") if hit.path == "Quartz.md")
+    assert (hit.tags, hit.properties) == (("clock", "a/b"), {"status": ("draft", "old")})
+    assert (hit.note.title, hit.note.aliases, hit.note.modified) == ("Quartz", ("Watch",), "1970-01-01")
+    assert opened.search_for_pack("quartz").hits[0].note == hit.note
+    opened.close()
+    assert hit.tags  # read with the result
+
+
+def test_what_the_json_of_a_hit_names_is_an_attribute_of_it(opened: excerpt.Vault) -> None:
+    hit = opened.search("sync conflict").hits[0]
+    form = hit.to_dict()
+    signals = {signal.name: signal.value for signal in hit.signals}
+    assert {name: values["value"] for name, values in form.pop("signals").items()} == signals
+    assert {name: getattr(hit, name) for name in form} == {**form, "heading_path": tuple(form["heading_path"])}
+
+
+def test_the_notes_of_a_vault_are_listed_with_their_data(opened: excerpt.Vault) -> None:
+    notes = {note.path: note.tags for note in opened.notes()}
+    assert notes == {"Colour.md": (), "Cooking/Lentil soup.md": (), "Sync.md": ("howto",)}
+    assert [note.title for note in opened.notes(where={"tag": "howto"})] == ["Sync"]
+    assert opened.notes(where={"-path": ["Cooking/", "Sync"]})[0].path == "Colour.md"
+
+
 def test_a_filter_that_there_is_not_is_refused(opened: excerpt.Vault) -> None:
     with pytest.raises(ValueError, match="'colour' with 'red' is no filter"):
         opened.search("notes", where={"colour": "red"})
@@ -84,6 +125,111 @@ def test_settings_and_the_folder_of_the_index_can_be_given(home: Path, vault: Pa
     assert not user_paths().index_folder(vault).exists()
     with pytest.raises(excerpt.VaultError, match="is inside the vault"):
         excerpt.open(vault, index=vault / "index")
+
+
+def test_many_queries_are_answered_in_their_order_as_one_by_one(opened: excerpt.Vault) -> None:
+    queries = ["lentil soup", "sync conflict", "lentil soup"]
+    results = opened.search_many(iter(queries), limit=1)
+    assert [result.query for result in results] == queries
+    assert [result.hits for result in results] == [opened.search(query, limit=1).hits for query in queries]
+
+
+# --- threads ----------------------------------------------------------------------------------------------------------
+
+THREADS = 8
+
+
+def mixed_calls(vault: excerpt.Vault) -> list[Callable[[], object]]:
+    """Return calls of every kind, whose answers are the same whenever they are made."""
+    queries = ["sync conflict", "lentil soup", '"two devices"', "tag:howto | banana", "!s how ripe"]
+    asks: list[Callable[[str], object]] = [
+        lambda query: vault.search(query).hits,
+        lambda query: vault.pack(query, budget=200),
+        lambda query: [result.hits for result in vault.search_many([query, f"{query} note"])],
+        lambda query: vault.explain(vault.search(query)),
+        vault.map,
+        lambda query: vault.overview(query).sections,
+        vault.memories.recall,
+        lambda query: vault.why_not(query, "Sync"),
+    ]
+    notes: list[Callable[[], object]] = [lambda: vault.read("Sync"), lambda: vault.peek("Sync"), vault.status]
+    return [*(partial(ask, query) for ask in asks for query in queries), *notes]
+
+
+def answer_in_threads(calls: Sequence[Callable[[], object]], chosen: Sequence[int]) -> list[object]:
+    with ThreadPoolExecutor(THREADS) as threads:
+        return list(threads.map(lambda number: calls[number](), chosen))
+
+
+def test_threads_get_the_answers_of_one_thread(opened: excerpt.Vault) -> None:
+    opened.memories.remember("Two devices changed one note.")
+    calls = mixed_calls(opened)
+    serial = [call() for call in calls]
+    chosen = random.Random(7).choices(range(len(calls)), k=1_000)
+    assert answer_in_threads(calls, chosen) == [serial[number] for number in chosen]
+
+
+def test_threads_get_answers_while_the_vault_is_updated_and_closed(opened: excerpt.Vault) -> None:
+    opened.memories.remember("Two devices changed one note.")
+    calls = mixed_calls(opened)
+    serial = [call() for call in calls]
+    chosen = random.Random(8).choices(range(len(calls)), k=300)
+    with ThreadPoolExecutor(1) as other:
+        changes = [opened.close, opened.reload, opened.refresh, opened.load]
+        changed = other.map(lambda number: changes[number % len(changes)](), range(40))
+        assert answer_in_threads(calls, chosen) == [serial[number] for number in chosen]
+        assert len(list(changed)) == 40
+
+
+def test_a_search_does_not_wait_for_an_update(opened: excerpt.Vault, vault: Path) -> None:
+    opened.load()
+    (vault / "Quartz.md").write_text("A clock runs on quartz.\n", encoding="utf-8")
+    found: list[excerpt.Result] = []
+
+    def search_in_a_thread(_: excerpt.Progress) -> None:
+        searching = threading.Thread(target=lambda: found.append(opened.search("lentil soup")))
+        searching.start()
+        searching.join(timeout=10)
+
+    opened.refresh(search_in_a_thread)
+    assert found[0].hits
+
+
+def test_vaults_of_one_thread_may_be_asked_by_others(opened: excerpt.Vault, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "Soup.md").write_text("A soup of lentils.\n", encoding="utf-8")
+    with excerpt.open(tmp_path / "other") as other:
+        both = [partial(vault.search, f"soup {number}") for number in range(100) for vault in (opened, other)]
+        serial = [call().hits for call in both]
+        assert [result.hits for result in answer_in_threads(both, range(len(both)))] == serial  # type: ignore[attr-defined]
+
+
+# --- texts ------------------------------------------------------------------------------------------------------------
+
+
+def test_what_a_vault_finds_has_a_text_that_names_its_notes(opened: excerpt.Vault, vault: Path) -> None:
+    opened.memories.remember("Two devices changed one note.")
+    (vault / "Devices.md").write_text("Devices keep a history of changes, as [[Sync]] says.\n", encoding="utf-8")
+    related = opened.related("Sync").text
+    assert related.startswith("# Related to Sync `Sync.md`\n\n- Devices `Devices.md:1`: it links to this")
+    assert "`tag:howto`: 2 passages in 1 note\n" in opened.map("note").text
+    peek = opened.peek("Sync").text
+    assert "\n- tag: howto\n" in peek
+    assert "\n  - Conflicts `7-9`: " in peek
+    assert opened.read("Sync", lines=(7, 7)).text == "## Conflicts"
+    assert opened.memories.recall("devices")[0].text == "Two devices changed one note."
+
+
+def test_a_text_is_empty_where_nothing_was_found(opened: excerpt.Vault) -> None:
+    assert [opened.overview("zxqvb wkkjr").text, opened.map('"zxqvb wkkjr"').text] == ["", ""]
+
+
+def test_a_name_of_the_vault_begins_no_line_of_a_text(opened: excerpt.Vault, vault: Path) -> None:
+    text = '---\ntitle: "Sync\\n# Trap"\ntags: [howto]\n---\nNotes of devices are synchronised. See [[Sync]].\n'
+    (vault / "Trap.md").write_text(text, encoding="utf-8")
+    for text in (opened.related("Sync.md").text, opened.peek("Trap.md").text, opened.map("devices").text):
+        assert "Trap" in text or "howto" in text
+        assert "\n# Trap" not in text
 
 
 # --- asyncio ----------------------------------------------------------------------------------------------------------
@@ -144,6 +290,61 @@ def test_every_public_name_is_where_type_checkers_are_told_it_is() -> None:
         assert getattr(excerpt, name) is getattr(importlib.import_module(module), name)
 
 
+def imports_for_types(module: ModuleType) -> dict[str, object]:
+    """Return what a module imports for type checkers alone, by name."""
+    tree = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
+    blocks = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    imports = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom)]
+    return {
+        alias.name: getattr(importlib.import_module(str(node.module)), alias.name)
+        for node in imports
+        for alias in node.names
+    }
+
+
+def classes_in(hint: Any) -> set[type]:
+    """Return excerpt's classes in a type hint, also those in its arguments."""
+    parts = hint if isinstance(hint, list) else get_args(hint)
+    own = {hint} if isinstance(hint, type) and hint.__module__.startswith("excerpt") else set()
+    return own.union(*map(classes_in, parts))
+
+
+def classes_of_members(owner: type | ModuleType) -> set[type]:
+    """Return the classes in the annotations of the public fields, properties and functions of a class or module."""
+    names = imports_for_types(sys.modules[owner.__module__] if isinstance(owner, type) else owner)
+    members = {name: member for name, member in vars(owner).items() if not name.startswith("_")}
+    functions = [each.fget if isinstance(each, property) else each for each in members.values()]
+    annotated = [each for each in functions if inspect.isfunction(each)]
+    if isinstance(owner, type):
+        annotated.append(owner)  # type: ignore[arg-type]  # its fields
+    hints = [hint for each in annotated for hint in get_type_hints(each, localns=names).items()]
+    return set().union(*(classes_in(hint) for name, hint in hints if not name.startswith("_")))
+
+
+def test_every_type_that_is_taken_or_returned_is_public() -> None:
+    public = {getattr(excerpt, name) for name in excerpt.__all__}
+    found, new = set[type](), {excerpt.Vault, excerpt.Memories, excerpt.Gold}
+    new |= classes_in(list(get_type_hints(excerpt.open).values()))
+    while new:
+        found |= new
+        new = set().union(*map(classes_of_members, new)) - found
+    assert {each.__name__ for each in found - public} == set()
+
+
+def test_every_error_of_the_engine_is_public_or_a_kind_of_one_that_is() -> None:
+    for folder in ("check", "corpus", "gold", "index", "insight", "memory", "pack", "search", "store", "text", "vault"):
+        package = importlib.import_module(f"excerpt.{folder}")
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
+    errors = [excerpt.ExcerptError]
+    for error in errors:
+        errors += [each for each in error.__subclasses__() if each.__module__.split(".")[1] not in FRONT_ENDS]
+    public = {getattr(excerpt, name) for name in excerpt.__all__} - {excerpt.ExcerptError}
+    others = {error.__name__ for error in errors[1:] if not public.intersection(error.__mro__)}
+    caught_below = {"ReadError", "FileOpenError", "OcrMissingError", "IndexDamagedError", "ConnectionLostError"}
+    assert others - caught_below == {"PushRefusedError", "StreamError"}  # of commands alone
+
+
 def test_a_name_that_is_not_public_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'Engine'"):
         _ = excerpt.Engine
@@ -176,9 +377,9 @@ def test_what_another_process_has_indexed_is_taken_up_when_asked_to(opened: exce
     with excerpt.open(vault) as other:
         other.load()
     assert opened.search("quartz").confidence is excerpt.Confidence.NOTHING
-    assert opened.renew()
+    assert opened.reload()
     assert opened.search("quartz").hits[0].fragment.path == "Quartz.md"
-    assert not opened.renew()
+    assert not opened.reload()
 
 
 def test_refresh_takes_in_changes(opened: excerpt.Vault, vault: Path) -> None:
@@ -343,17 +544,117 @@ def example(name: str) -> ModuleType:
     return module
 
 
-def test_the_example_prints_hits_and_a_pack(notes: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert example("find_and_pack").main("~/notes", "token budget") == 0
-    out = capsys.readouterr().out
-    assert out.startswith("Token budget.md:")
+def test_an_llm_is_asked_with_a_pack_and_its_answer_is_checked(
+    notes: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ask = example("ask")
+    with model_server("The budget “is the most tokens a pack may hold” [1].") as (url, requests):
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        assert ask.main("~/notes", "what is the token budget?") == 0
+    assert "## [1] Token budget" in requests[0]["messages"][1]["content"]
+    with model_server("The budget “is a soft limit of letters” [1].") as (url, _):
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        assert ask.main("~/notes", "what is the token budget?") == 1
+    assert "Not in the sources: is a soft limit of letters" in capsys.readouterr().err
 
 
-def test_a_vault_is_a_retriever_of_other_libraries(notes: Path) -> None:
-    retriever = example("retriever").VaultRetriever("~/notes", dict)
-    found = retriever.invoke("token budget")
-    assert found[0]["metadata"]["path"] == "Token budget.md"
-    assert found[0]["page_content"] in (notes / "Token budget.md").read_text(encoding="utf-8")
+@contextmanager
+def model_server(answer: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Serve OpenAI's API, with one `answer` to everything; yield its address and the requests it gets."""
+    requests: list[dict[str, Any]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            requests.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps({"choices": [{"message": {"content": answer}}]}).encode())
+
+        def log_message(self, *_: object) -> None:
+            """Write no log."""
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}", requests
+        server.shutdown()
+        thread.join()
+
+
+def test_questions_are_answered_as_a_table(notes: Path) -> None:
+    out = io.StringIO(newline="")
+    example("questions_to_csv").write_answers("~/notes", ["token budget\n", "\n", "what does tag:recipe do?\n"], out)
+    rows = list(csv.DictReader(io.StringIO(out.getvalue())))
+    assert [row["question"] for row in rows] == ["token budget"] * 3 + ["what does tag:recipe do?"] * 3
+    assert (rows[0]["path"], rows[0]["tags"]) == ("Token budget.md", "guide packs llm")
+
+
+async def test_the_web_endpoint_answers_those_that_know_its_token(notes: Path) -> None:
+    port = unused_port()
+    serving = asyncio.create_task(example("web_endpoint").serve("~/notes", "secret", port))
+    head, body = await get(port, "/?q=token+budget", "secret")
+    assert "200" in head
+    assert json.loads(body)["hits"][0]["path"] == "Token budget.md"
+    assert "401" in (await get(port, "/?q=token+budget", "wrong"))[0]
+    serving.cancel()
+    with suppress(asyncio.CancelledError):
+        await serving
+
+
+def unused_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+async def get(port: int, path: str, token: str) -> list[str]:
+    """Return the head and the body of an HTTP answer, once something listens at `port`."""
+    for _ in range(200):
+        with suppress(OSError):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(f"GET {path} HTTP/1.1\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
+            answer = (await reader.read()).decode()
+            writer.close()
+            return answer.split("\r\n\r\n", 1)
+        await asyncio.sleep(0.05)
+    raise AssertionError("nothing listens")
+
+
+def test_news_are_reported_once(notes: Path) -> None:
+    report = example("nightly_news").report
+    file = user_paths().saved_queries_file(notes)
+    change_saved(file, lambda saved: saved.with_query("Budgets", "token budget"))
+    assert report("~/notes") == ""
+    (notes / "New.md").write_text("# New\n\nThe token budget of a pack was doubled.\n", encoding="utf-8")
+    assert report("~/notes").startswith("## Budgets: 1 new\n\n- New (New.md:")
+    assert report("~/notes") == ""
+
+
+def test_an_answer_is_checked_in_a_pipeline(notes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with excerpt.open(notes) as vault:
+        (tmp_path / "pack.md").write_text(vault.pack("token budget").text, encoding="utf-8")
+    check = partial(example("check_answer").main, "~/notes", str(tmp_path / "answer.md"), str(tmp_path / "pack.md"))
+    (tmp_path / "answer.md").write_text("It “is the most tokens a pack may hold” [1].", encoding="utf-8")
+    assert check() == 0
+    (tmp_path / "answer.md").write_text("It “is a soft limit of letters” [77].", encoding="utf-8")
+    assert check() == 1
+    assert "[77], line 1: unknown\n" in capsys.readouterr().out
+
+
+def test_missing_links_are_pairs_of_notes_without_a_link(notes: Path) -> None:
+    for name, text in (("Bees", "A bee colony winters as a cluster."), ("Hives", "The cluster of a bee colony.")):
+        (notes / f"{name}.md").write_text(f"{text}\n", encoding="utf-8")
+    with excerpt.open(notes) as vault:
+        pairs = example("missing_links").unlinked_pairs(vault)
+    unlinked = {(first, second) for _, first, second in pairs}
+    assert ("Bees.md", "Hives.md") in unlinked
+    assert ("Packs.md", "Token budget.md") not in unlinked
+
+
+def test_every_example_is_run_here() -> None:
+    named = set(re.findall(r'example\("(\w+)"\)', Path(__file__).read_text(encoding="utf-8")))
+    assert named == {file.stem for file in EXAMPLES.glob("*.py")}
 
 
 # --- empty arguments --------------------------------------------------------------------------------------------------

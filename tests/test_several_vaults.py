@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -125,7 +126,7 @@ def test_a_change_in_one_vault_is_found_after_a_refresh(union: excerpt.VaultUnio
     assert (report.added, report.unchanged) == (1, 4)
     assert union.generation > before
     assert union.search("papaya").hits[0].path == "home/Papaya.md"
-    assert not union.renew()
+    assert not union.reload()
 
 
 def test_what_another_process_indexed_is_found_after_renewing(union: excerpt.VaultUnion, folders: list[Path]) -> None:
@@ -133,7 +134,7 @@ def test_what_another_process_indexed_is_found_after_renewing(union: excerpt.Vau
     (folders[0] / "Papaya.md").write_text("A papaya is ripe when it is yellow.\n", encoding="utf-8")
     with excerpt.open(folders[0]) as other:
         other.load()
-    assert union.renew()
+    assert union.reload()
     assert union.search("papaya").hits[0].path == "work/Papaya.md"
 
 
@@ -142,6 +143,18 @@ def test_one_of_the_vaults_can_be_refreshed_alone(union: excerpt.VaultUnion, fol
     (folders[0] / "Papaya.md").write_text("A papaya is ripe when it is yellow.\n", encoding="utf-8")
     union.vaults["work"].refresh()
     assert union.search("papaya").hits[0].path == "work/Papaya.md"
+
+
+def test_threads_search_while_a_vault_is_refreshed(union: excerpt.VaultUnion, folders: list[Path]) -> None:
+    expected = [hit.path for hit in union.search("lentil soup")]
+    with ThreadPoolExecutor(4) as threads:
+        found = [threads.submit(union.search, "lentil soup") for _ in range(40)]
+        for number in range(4):
+            (folders[number % 2] / "Noise.md").write_text(f"Papaya {number}.\n", encoding="utf-8")
+            union.vaults["work"].refresh()
+            union.refresh()
+        for future in found:
+            assert [hit.path for hit in future.result()][:2] == expected[:2]
 
 
 def test_a_vault_closed_opens_again(union: excerpt.VaultUnion) -> None:

@@ -14,7 +14,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from excerpt.api import Gold, Memories, Vault, VaultUnion, fuse_results, open  # noqa: A004 - read as `excerpt.open`
+    from excerpt.api import Gold, Memories, Vault, VaultUnion, Where, fuse_results, open  # noqa: A004 - read as `excerpt.open`
+    from excerpt.check.answer import Citation, Quotation, QuoteKind, Sentence, UnpairedQuotationMark
+    from excerpt.check.quotations import QuotationDifference
     from excerpt.check.source_state import SourceComparison, SourceState
     from excerpt.check.verdicts import (
         AnswerCheck,
@@ -41,36 +43,71 @@ if TYPE_CHECKING:
     from excerpt.gold.questions import GoldQuestion, GoldSet, GoldTarget, UnreadableLine
     from excerpt.gold.run import GoldChange, GoldComparison, GoldRank, GoldReport, GoldRun
     from excerpt.insight.facet_map import Branch, VaultMap
-    from excerpt.insight.notes import NoteLines, Peek
-    from excerpt.insight.overview_parts import Overview
-    from excerpt.insight.related import MatchedFragment, RelatedNote, RelatedNotes
+    from excerpt.insight.notes import NoteLines, OutlineEntry, Peek
+    from excerpt.insight.overview_parts import (
+        DistinctiveLabel,
+        KeyPassage,
+        KeySection,
+        LabelKind,
+        LinkedName,
+        LinkedNote,
+        MainNote,
+        Month,
+        Overview,
+        SourceLocation,
+        Theme,
+        Timeline,
+    )
+    from excerpt.insight.related import (
+        CommonLink,
+        LinkDirection,
+        MatchedFragment,
+        Mention,
+        PassageMatch,
+        RelatedNote,
+        RelatedNotes,
+        SharedWord,
+    )
     from excerpt.kinds import Confidence, Fill, Format, Scope, StopReason, Strategy
     from excerpt.known_vaults import VaultFolders
     from excerpt.memory.recall import RecalledMemory, SavedMemory, SimilarMemory
-    from excerpt.memory.stale import SourceCheck, SourceStatus
-    from excerpt.memory.store import LoadedMemories
+    from excerpt.memory.stale import DiffRow, SourceCheck, SourceStatus
+    from excerpt.memory.store import CopiedMemory, LoadedMemories
     from excerpt.model import (
         BuildReport,
+        EntryHit,
+        FileProblem,
         Fragment,
         Hit,
         Memory,
+        NoteInfo,
+        OmittedHit,
         Pack,
         PackResult,
+        PastUse,
         Progress,
+        QueryHint,
+        QueryPeriod,
         Result,
         Signal,
         Source,
         Span,
         Status,
+        UnreadFiles,
         VaultHit,
     )
-    from excerpt.pack.formats.pack_format import PackSource, UnreadablePackError
-    from excerpt.search.explain import Explanation, WordContribution
-    from excerpt.search.explain_note import NoteExplanation, StrategyRank
+    from excerpt.pack.formats.pack_format import PackFile, PackSource, UnreadablePackError
+    from excerpt.pack.formats.template_format import TemplateStoppedError
+    from excerpt.search.explain import Explanation, FieldCount, SignalGap, TermLikeness, TermVariant, WordContribution
+    from excerpt.search.explain_note import Absence, AbsenceKind, NoteExplanation, StrategyRank
     from excerpt.search.news import QueryNews
     from excerpt.settings import (
+        AttachmentSettings,
+        BoostSettings,
         EmbeddingSettings,
+        Fusion,
         MemorySettings,
+        Ocr,
         PackSettings,
         ScreenSettings,
         SearchSettings,
@@ -81,7 +118,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _NAMES_BY_MODULE = {
-    "api": "Gold Memories Vault VaultUnion fuse_results open",
+    "api": "Gold Memories Vault VaultUnion Where fuse_results open",
+    "check.answer": "Citation Quotation QuoteKind Sentence UnpairedQuotationMark",
+    "check.quotations": "QuotationDifference",
     "check.source_state": "SourceComparison SourceState",
     "check.verdicts": "AnswerCheck CheckedCitation CheckedQuotation CheckedSentence SourceLines Verdict",
     "errors": "ExcerptError GoldUnusableError IndexBusyError IndexUnusableError MemoryUnusableError ModelError "
@@ -89,38 +128,56 @@ _NAMES_BY_MODULE = {
     "gold.questions": "GoldQuestion GoldSet GoldTarget UnreadableLine",
     "gold.run": "GoldChange GoldComparison GoldRank GoldReport GoldRun",
     "insight.facet_map": "Branch VaultMap",
-    "insight.notes": "NoteLines Peek",
-    "insight.overview_parts": "Overview",
-    "insight.related": "MatchedFragment RelatedNote RelatedNotes",
+    "insight.notes": "NoteLines OutlineEntry Peek",
+    "insight.overview_parts": "DistinctiveLabel KeyPassage KeySection LabelKind LinkedName LinkedNote MainNote Month "
+    "Overview SourceLocation Theme Timeline",
+    "insight.related": "CommonLink LinkDirection MatchedFragment Mention PassageMatch RelatedNote RelatedNotes "
+    "SharedWord",
     "kinds": "Confidence Fill Format Scope StopReason Strategy",
     "known_vaults": "VaultFolders",
     "memory.recall": "RecalledMemory SavedMemory SimilarMemory",
-    "memory.stale": "SourceCheck SourceStatus",
-    "memory.store": "LoadedMemories",
-    "model": "BuildReport Fragment Hit Memory Pack PackResult Progress Result Signal Source Span Status VaultHit",
-    "pack.formats.pack_format": "PackSource UnreadablePackError",
-    "search.explain": "Explanation WordContribution",
-    "search.explain_note": "NoteExplanation StrategyRank",
+    "memory.stale": "DiffRow SourceCheck SourceStatus",
+    "memory.store": "CopiedMemory LoadedMemories",
+    "model": "BuildReport EntryHit FileProblem Fragment Hit Memory NoteInfo OmittedHit Pack PackResult PastUse "
+    "Progress QueryHint QueryPeriod Result Signal Source Span Status UnreadFiles VaultHit",
+    "pack.formats.pack_format": "PackFile PackSource UnreadablePackError",
+    "pack.formats.template_format": "TemplateStoppedError",
+    "search.explain": "Explanation FieldCount SignalGap TermLikeness TermVariant WordContribution",
+    "search.explain_note": "Absence AbsenceKind NoteExplanation StrategyRank",
     "search.news": "QueryNews",
-    "settings": "EmbeddingSettings MemorySettings PackSettings ScreenSettings SearchSettings Settings VaultSettings",
+    "settings": "AttachmentSettings BoostSettings EmbeddingSettings Fusion MemorySettings Ocr PackSettings "
+    "ScreenSettings SearchSettings Settings VaultSettings",
 }
 """The public names by the module that defines them, separated by spaces; the same as the imports above."""
 _MODULE_BY_NAME = {name: home for home, names in _NAMES_BY_MODULE.items() for name in names.split()}
 
 __all__ = [
+    "Absence",
+    "AbsenceKind",
     "AnswerCheck",
+    "AttachmentSettings",
+    "BoostSettings",
     "Branch",
     "BuildReport",
     "CheckedCitation",
     "CheckedQuotation",
     "CheckedSentence",
+    "Citation",
+    "CommonLink",
     "Confidence",
+    "CopiedMemory",
+    "DiffRow",
+    "DistinctiveLabel",
     "EmbeddingSettings",
+    "EntryHit",
     "ExcerptError",
     "Explanation",
+    "FieldCount",
+    "FileProblem",
     "Fill",
     "Format",
     "Fragment",
+    "Fusion",
     "Gold",
     "GoldChange",
     "GoldComparison",
@@ -134,24 +191,45 @@ __all__ = [
     "Hit",
     "IndexBusyError",
     "IndexUnusableError",
+    "KeyPassage",
+    "KeySection",
+    "LabelKind",
+    "LinkDirection",
+    "LinkedName",
+    "LinkedNote",
     "LoadedMemories",
+    "MainNote",
     "MatchedFragment",
     "Memories",
     "Memory",
     "MemorySettings",
     "MemoryUnusableError",
+    "Mention",
     "ModelError",
+    "Month",
     "NotFoundError",
     "NoteExplanation",
+    "NoteInfo",
     "NoteLines",
+    "Ocr",
+    "OmittedHit",
+    "OutlineEntry",
     "Overview",
     "Pack",
+    "PackFile",
     "PackResult",
     "PackSettings",
     "PackSource",
+    "PassageMatch",
+    "PastUse",
     "Peek",
     "Progress",
+    "QueryHint",
     "QueryNews",
+    "QueryPeriod",
+    "Quotation",
+    "QuotationDifference",
+    "QuoteKind",
     "RecalledMemory",
     "RelatedNote",
     "RelatedNotes",
@@ -161,14 +239,18 @@ __all__ = [
     "Scope",
     "ScreenSettings",
     "SearchSettings",
+    "Sentence",
     "Settings",
     "SettingsError",
+    "SharedWord",
     "Signal",
+    "SignalGap",
     "SimilarMemory",
     "Source",
     "SourceCheck",
     "SourceComparison",
     "SourceLines",
+    "SourceLocation",
     "SourceState",
     "SourceStatus",
     "Span",
@@ -177,6 +259,13 @@ __all__ = [
     "StoreUnusableError",
     "Strategy",
     "StrategyRank",
+    "TemplateStoppedError",
+    "TermLikeness",
+    "TermVariant",
+    "Theme",
+    "Timeline",
+    "UnpairedQuotationMark",
+    "UnreadFiles",
     "UnreadableLine",
     "UnreadablePackError",
     "Vault",
@@ -188,6 +277,7 @@ __all__ = [
     "VaultSettings",
     "VaultUnion",
     "Verdict",
+    "Where",
     "WordContribution",
     "fuse_results",
     "open",

@@ -7,14 +7,15 @@ are imported when they are first needed.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import date
 from functools import wraps
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
 from excerpt.errors import (
     IndexUnusableError,
@@ -32,6 +33,7 @@ from excerpt.model import (
     Fragment,
     Hit,
     Memory,
+    NoteInfo,
     PackResult,
     Progress,
     Result,
@@ -86,6 +88,13 @@ _LOCK_WAIT_SECONDS = 1.0  # wait for another process that writes the index, befo
 Choice = TypeVar("Choice", Strategy, Scope, Format, Fill)
 MethodParams = ParamSpec("MethodParams")
 Answer = TypeVar("Answer")
+
+
+class _HasLock(Protocol):
+    _lock: threading.RLock
+
+
+Locked = TypeVar("Locked", bound=_HasLock)
 
 
 def open(  # noqa: A001 - read as `excerpt.open`
@@ -165,8 +174,23 @@ def fuse_results(results: Mapping[str, Result], limit: int) -> tuple[VaultHit, .
     return (*dated, *(each for each in best if not (sort and each.hit.date)))
 
 
+def _one_at_a_time(
+    method: Callable[Concatenate[Locked, MethodParams], Answer],
+) -> Callable[Concatenate[Locked, MethodParams], Answer]:
+    """Return a method that waits until no other thread is in a method of the same vault."""
+
+    @wraps(method)
+    def wrapper(each: Locked, /, *args: MethodParams.args, **options: MethodParams.kwargs) -> Answer:
+        with each._lock:
+            return method(each, *args, **options)
+
+    return wrapper
+
+
 class Vault:
-    """A vault and its index: a context manager, created by `excerpt.open` and used from one thread at a time.
+    """A vault and its index: a context manager, created by `excerpt.open`.
+
+    Several threads may use it: their calls run one after another, and only `refresh` lets others run meanwhile.
 
     A parameter `note` takes a path, the end of a path, a file name, a title or an alias. Arguments that are left out
     have the values of the settings. Methods raise ExcerptError: IndexUnusableError if there is no index to answer from,
@@ -194,6 +218,8 @@ class Vault:
         self._engine: Engine | None = None
         self._index_snapshot: Snapshot | None = None
         self._memories: Memories | None = None
+        self._lock = threading.RLock()
+        self._refresh_lock = threading.RLock()
 
     @property
     def address(self) -> str:
@@ -213,35 +239,33 @@ class Vault:
     ) -> None:
         self.close()
 
+    @_one_at_a_time
     def close(self) -> None:
         """Close the index. The next query opens it again."""
         engine, self._engine, self._index_snapshot = self._engine, None, None
         if engine is not None:
             engine.snapshot.close()
-        memories, self._memories = self._memories, None
-        if memories is not None:
-            memories.close()
+        if self._memories is not None:
+            self._memories.close()
 
     # --- the index ----------------------------------------------------------------------------------------------------
 
+    @_one_at_a_time
     def load(self) -> None:
-        """Open the index now instead of at the first query.
+        """Open the index and load the model now, so that the first query is as fast as the later ones.
 
         While another excerpt process writes the index, the vault answers from what that process has committed. If the
         vault has no notes any more, or the index cannot be written, the existing index is used. Raises
         IndexUnusableError if there is no index to read, VaultError for a home folder or a disk that has never been
         indexed.
         """
-        self._load_engine()
-
-    def warm(self) -> None:
-        """Load the model and the tables that searches use, so that the first search is fast too."""
         self._load_engine().warm()
 
-    def renew(self) -> bool:
-        """Switch to the newest generation (committed state) of the index; return whether it is newer than the old one.
+    @_one_at_a_time
+    def reload(self) -> bool:
+        """Switch to the newest state of the index that any process has committed; return whether it is a newer one.
 
-        Opens the index if it was not open, without updating it.
+        Reads no files of the vault. Opens the index if it was not open.
         """
         from excerpt.index.snapshot import Snapshot
 
@@ -258,20 +282,23 @@ class Vault:
         return True
 
     def refresh(self, on_progress: OnProgress | None = None) -> BuildReport:
-        """Bring the index up to date with the vault's files, in this process.
+        """Update the index from the vault's files, in this process, and switch to it. Other threads search meanwhile.
 
         Raises VaultError, IndexUnusableError, and IndexBusyError while another process writes the index.
         """
-        report = self._build(on_progress)
-        self.renew()
+        with self._refresh_lock:
+            report = self._build(on_progress)
+            self.reload()
         return report
 
     @property
+    @_one_at_a_time
     def generation(self) -> int:
         """Generation of the open index: a number that grows with each commit."""
         return self._snapshot.generation
 
     @property
+    @_one_at_a_time
     def is_unfinished(self) -> bool:
         """Whether the open generation is partial: the build that committed it still had files to read."""
         return self._snapshot.is_unfinished
@@ -281,12 +308,15 @@ class Vault:
 
         `compute` may be called twice if the connection to a store is lost meanwhile.
         """
-        return compute()
+        with self._lock:
+            return compute()
 
+    @_one_at_a_time
     def status(self) -> Status:
         """Return the counts and the model of the index, and the files that were skipped."""
         return self._snapshot.status()
 
+    @_one_at_a_time
     def tokens(self, text: str) -> int:
         """Count the tokens of `text` by the tokenizer of the index."""
         from excerpt.text.tokens import open_tokenizer
@@ -366,6 +396,7 @@ class Vault:
 
     # --- search -------------------------------------------------------------------------------------------------------
 
+    @_one_at_a_time
     def search(
         self,
         query: str,
@@ -386,7 +417,35 @@ class Vault:
         _check_positive("limit", limit)
         chosen = _to_choice(Strategy, strategy, self.settings.search.strategy)
         text = self._build_query(query, where, literal=literal)
-        return self._load_engine().search(text, chosen, limit, highlight_count=None if spans else 0)
+        return self._add_notes(self._load_engine().search(text, chosen, limit, highlight_count=None if spans else 0))
+
+    def _add_notes(self, result: Result) -> Result:
+        """Return `result` with the notes of its hits."""
+        paths = list(dict.fromkeys(hit.path for hit in result.hits))
+        notes = dict(zip(paths, self._snapshot.note_infos(paths), strict=True))
+        return replace(result, hits=tuple(replace(hit, note=notes[hit.path]) for hit in result.hits))
+
+    def search_many(
+        self,
+        queries: Iterable[str],
+        *,
+        where: Where | None = None,
+        literal: bool = False,
+        strategy: Strategy | str | None = None,
+        limit: int | None = None,
+        spans: bool = True,
+    ) -> tuple[Result, ...]:
+        """Return the result of each query, in the order of `queries`; all are of one state of the vault.
+
+        The other arguments are as for `search`.
+        """
+        queries = tuple(queries)
+        return self.run_in_one_snapshot(
+            lambda: tuple(
+                self.search(query, where=where, literal=literal, strategy=strategy, limit=limit, spans=spans)
+                for query in queries
+            )
+        )
 
     def _build_query(self, query: str, where: Where | None, *, literal: bool) -> str:
         """Return the text of a query with the filters `where`; with `literal`, without those in its text."""
@@ -403,6 +462,7 @@ class Vault:
                 text = engine.add_condition(text, condition) if text.strip() else condition
         return text
 
+    @_one_at_a_time
     def search_for_pack(self, query: str, *, strategy: Strategy | str | None = None) -> Result:
         """Find the hits that `pack` would use for `query`.
 
@@ -412,16 +472,17 @@ class Vault:
 
         chosen = _to_choice(Strategy, strategy, self.settings.search.strategy)
         limit = max(self.settings.pack.limit, self.settings.search.limit)
-        return self._load_engine().search(
-            query, chosen, limit, highlight_count=self.settings.pack.limit * HITS_PER_PACKED
-        )
+        highlighted = self.settings.pack.limit * HITS_PER_PACKED
+        return self._add_notes(self._load_engine().search(query, chosen, limit, highlight_count=highlighted))
 
+    @_one_at_a_time
     def explain(self, result: Result) -> tuple[Explanation, ...]:
         """Explain the score of each hit of a result, by signal and by word."""
         from excerpt.search.explain import explain_hits
 
         return explain_hits(self._load_engine(), result)
 
+    @_one_at_a_time
     def why_not(self, query: str, note: str, *, strategy: Strategy | str | None = None) -> NoteExplanation:
         """Explain why `query` ranks `note` no higher, or does not find it."""
         from excerpt.search.explain_note import explain_note
@@ -429,10 +490,21 @@ class Vault:
         chosen = _to_choice(Strategy, strategy, self.settings.search.strategy)
         return explain_note(self._load_engine(), query, note, chosen)
 
+    @_one_at_a_time
+    def notes(self, *, where: Where | None = None) -> tuple[NoteInfo, ...]:
+        """Return the data of all notes, or of those with text that pass the filters `where`, ordered by path."""
+        paths: Sequence[str] = self._snapshot.note_paths()
+        if where:
+            counts = self._load_engine().count_matches_by_note(self._build_query("", where, literal=False))
+            paths = [path for path, count in zip(self._snapshot.table.paths, counts.tolist(), strict=True) if count]
+        return tuple(self._snapshot.note_infos(paths))
+
+    @_one_at_a_time
     def fragment(self, fragment_id: str) -> Fragment | None:
         """Return the fragment with this id, None if it is not in the index."""
         return self._snapshot.fragment(fragment_id)
 
+    @_one_at_a_time
     def fragments(self, note: str) -> tuple[Fragment, ...]:
         """Return the fragments of the note at a path, or with a title or alias, in the order of the note.
 
@@ -442,6 +514,7 @@ class Vault:
 
         return tuple(self._snapshot.note_fragments(find_note(self._snapshot, note)))
 
+    @_one_at_a_time
     def news(self, *, seen: bool = False) -> tuple[QueryNews, ...]:
         """Return what is new in the answers to the queries saved in the app: new and changed passages.
 
@@ -457,11 +530,13 @@ class Vault:
     # --- gold set -----------------------------------------------------------------------------------------------------
 
     @property
+    @_one_at_a_time
     def gold(self) -> Gold:
         """The gold set of this vault: questions with the places that answer them."""
         self._make_folders_private()
-        return Gold(self._paths.gold_file(self.folder), lambda: self._snapshot)
+        return Gold(self._paths.gold_file(self.folder), lambda: self._snapshot, self._lock)
 
+    @_one_at_a_time
     def run_gold(
         self, *, strategy: Strategy | str | None = None, settings: Mapping[str, object] | None = None
     ) -> GoldReport:
@@ -499,6 +574,7 @@ class Vault:
 
     # --- pack ---------------------------------------------------------------------------------------------------------
 
+    @_one_at_a_time
     def pack(
         self,
         *queries: str,
@@ -552,6 +628,7 @@ class Vault:
         queries = tuple(self._build_query(query, where, literal=literal) for query in queries)
         return self._build_pack(queries, settings, chosen, ranked=ranked, ids=ids, marks=marks, result=result)
 
+    @_one_at_a_time
     def count_saved(self, packed: PackResult) -> None:
         """Add the tokens that a used pack has saved to the total that `excerpt status` shows."""
         from excerpt.pack.savings import SavingsFile
@@ -559,6 +636,7 @@ class Vault:
         with suppress(OSError):  # if it cannot be saved, the pack is still valid
             SavingsFile(self._paths.token_savings_file(self.folder)).add(packed, date.today())
 
+    @_one_at_a_time
     def check(self, answer: str, pack: str) -> AnswerCheck:
         """Check the citations and quotations of an LLM's `answer` against its `pack` and the current vault.
 
@@ -645,6 +723,7 @@ class Vault:
 
     # --- notes and topics ---------------------------------------------------------------------------------------------
 
+    @_one_at_a_time
     def read(self, note: str, *, lines: tuple[int, int] | None = None) -> NoteLines:
         """Return a note or some of its lines. `note` may also be `NOTE:A-B` (lines) or `NOTE#Heading` (a section).
 
@@ -656,12 +735,14 @@ class Vault:
             note = f"{find_note(self._snapshot, note)}:{lines[0]}-{lines[1]}"
         return read(self._snapshot, note)
 
+    @_one_at_a_time
     def peek(self, note: str, *, first_lines: int = 8) -> Peek:
         """Return a summary of a note without its text: size, tags, links, first lines, outline."""
         from excerpt.insight.notes import peek
 
         return peek(self._snapshot, note, first_lines)
 
+    @_one_at_a_time
     def related(self, note: str, *, limit: int | None = None, unlinked: bool = False) -> RelatedNotes:
         """Find the notes most related to a note or to the passage at `NOTE:LINE` or `NOTE#Heading`, with reasons.
 
@@ -678,21 +759,17 @@ class Vault:
         max_notes = DEFAULT_LIMIT if limit is None else limit
         return related(self._load_engine(), place.path, line, max_notes, unlinked=unlinked)
 
+    @_one_at_a_time
     def overview(self, topic: str, *, budget: int | None = None) -> Overview:
         """Return an overview of the notes about `topic`, which is parsed as a query.
 
-        `as_markdown` turns it into at most `budget` tokens, by default 800.
+        Its `text` has at most `budget` tokens, by default 800.
         """
         from excerpt.insight.overview import DEFAULT_BUDGET_TOKENS, overview
 
         return overview(self._load_engine(), topic, DEFAULT_BUDGET_TOKENS if budget is None else budget)
 
-    def as_markdown(self, overview: Overview) -> str:
-        """Return an overview as Markdown within its token budget; "" if it found nothing or nothing fits."""
-        from excerpt.insight.render import render_markdown
-
-        return render_markdown(overview)
-
+    @_one_at_a_time
     def map(self, query: str = "", *, limit: int | None = None) -> VaultMap:
         """Count the matches of a query by folder, tag, property and month; without a query, count all fragments.
 
@@ -703,13 +780,16 @@ class Vault:
         return build_vault_map(self._load_engine(), query or MATCH_ALL_QUERY, limit)
 
     @property
+    @_one_at_a_time
     def memories(self) -> Memories:
         """The memories of this vault."""
         if self._memories is None:
             paths = self._paths
             self._make_folders_private()
             folder, cache = paths.memory_folder(self.folder), paths.memory_index_folder(self.folder)
-            self._memories = Memories(folder, cache, self.settings, lambda: self._snapshot, self._notice)
+            self._memories = Memories(
+                folder, cache, self.settings, lambda: self._snapshot, notice=self._notice, lock=self._lock
+            )
         return self._memories
 
 
@@ -720,11 +800,7 @@ def _in_read_transaction(
 
     @wraps(method)
     def wrapper(vault: StoredVault, /, *args: MethodParams.args, **options: MethodParams.kwargs) -> Answer:
-        def answer() -> Answer:
-            vault.renew()
-            return method(vault, *args, **options)
-
-        return vault._load_engine().snapshot.read_transaction(answer)
+        return vault.run_in_one_snapshot(lambda: method(vault, *args, **options))
 
     return wrapper
 
@@ -753,7 +829,8 @@ class StoredVault(Vault):
         """Address of the store, without a password."""
         return self._address.display_text
 
-    def renew(self) -> bool:
+    @_one_at_a_time
+    def reload(self) -> bool:
         """Switch to the newest pushed content; return whether anything was pushed since the last query."""
         engine = self._load_engine()
         before = engine.snapshot.generation
@@ -762,11 +839,12 @@ class StoredVault(Vault):
     def run_in_one_snapshot(self, compute: Callable[[], Answer]) -> Answer:
         """Call `compute` and return its result; all queries that it makes see the newest pushed state."""
 
-        def renew_and_compute() -> Answer:
-            self.renew()
+        def reload_and_compute() -> Answer:
+            self.reload()
             return compute()
 
-        return self._load_engine().snapshot.read_transaction(renew_and_compute)
+        with self._lock:
+            return self._load_engine().snapshot.read_transaction(reload_and_compute)
 
     def refresh(self, on_progress: OnProgress | None = None) -> BuildReport:  # noqa: ARG002 - as of a folder
         """Raise StoreUnusableError: only a push updates a store."""
@@ -779,6 +857,7 @@ class StoredVault(Vault):
     search = _in_read_transaction(Vault.search)
     explain = _in_read_transaction(Vault.explain)
     why_not = _in_read_transaction(Vault.why_not)
+    notes = _in_read_transaction(Vault.notes)
     fragment = _in_read_transaction(Vault.fragment)
     fragments = _in_read_transaction(Vault.fragments)
     pack = _in_read_transaction(Vault.pack)
@@ -826,21 +905,25 @@ class VaultUnion(Vault):
         by_folder = {vault.folder: vault for vault in vaults}
         self._corpora: Mapping[str, Corpus] = {}
         self.vaults: Mapping[str, Vault] = {name: by_folder[folder] for name, folder in self._folders.by_name.items()}
+        for vault in vaults:
+            vault._lock = self._lock  # else one thread would close an index from which another one reads
 
     @property
     def folders(self) -> VaultFolders:
         """The folder of each vault, by name; finds the file of a path."""
         return self._folders
 
+    @_one_at_a_time
     def close(self) -> None:
         """Close the indexes. The next query opens them again."""
         self._engine, self._corpora = None, {}
         for vault in self.vaults.values():
             vault.close()
 
-    def renew(self) -> bool:
+    @_one_at_a_time
+    def reload(self) -> bool:
         """Switch to the newest generation of each index; return whether any is newer than the old one."""
-        is_newer = [vault.renew() for vault in self.vaults.values()]
+        is_newer = [vault.reload() for vault in self.vaults.values()]
         return any(is_newer)
 
     def refresh(self, on_progress: OnProgress | None = None) -> BuildReport:
@@ -867,6 +950,7 @@ class VaultUnion(Vault):
         raise self._single_vault_error("gold set")
 
     @property
+    @_one_at_a_time
     def memories(self) -> UnionMemories:
         """The memories of all vaults."""
         return UnionMemories({name: vault.memories for name, vault in self.vaults.items()}, self)
@@ -875,7 +959,7 @@ class VaultUnion(Vault):
         from excerpt.corpus.union import UnionCorpus
 
         corpora = {name: vault._snapshot for name, vault in self.vaults.items()}
-        if self._engine is None or corpora != self._corpora:  # a vault may have been renewed by itself
+        if self._engine is None or corpora != self._corpora:  # a vault may have been reloaded by itself
             self._engine, self._corpora = self._create_engine(UnionCorpus(corpora.items())), corpora
         return self._engine
 
@@ -895,17 +979,27 @@ class Memories:
     """
 
     def __init__(
-        self, folder: Path, cache: Path, settings: Settings, snapshot: Callable[[], Corpus], notice: OnNotice
+        self,
+        folder: Path,
+        cache: Path,
+        settings: Settings,
+        snapshot: Callable[[], Corpus],
+        *,
+        notice: OnNotice,
+        lock: threading.RLock,
     ) -> None:
         """Use the memory files in `folder`, with their search index in the folder `cache`.
 
-        `snapshot` returns the open index of the vault, from which the sources of memories are read.
+        `snapshot` returns the open index of the vault, from which the sources of memories are read. `lock` is the
+        vault's: one thread at a time uses the vault and its memories.
         """
         self._folder, self._cache, self._settings = folder, cache, settings
         self._snapshot = snapshot
         self._notice = notice
+        self._lock = lock
         self._recaller: Recaller | None = None
 
+    @_one_at_a_time
     def close(self) -> None:
         """Close the index of the memories."""
         recaller, self._recaller = self._recaller, None
@@ -919,10 +1013,12 @@ class Memories:
 
         return self._folder / TRASH
 
+    @_one_at_a_time
     def all(self) -> LoadedMemories:
         """Return every memory, newest first, and every unreadable file with the reason."""
         return self._store.all()
 
+    @_one_at_a_time
     def remember(
         self,
         text: str | None = None,
@@ -965,6 +1061,7 @@ class Memories:
 
         return tuple(find_similar_memories(text, origin, self._open_recaller()))
 
+    @_one_at_a_time
     def recall(
         self,
         words: str = "",
@@ -1007,10 +1104,12 @@ class Memories:
             self._notice(f"Memories were searched by words only: {recaller.unranked}")
         return recalled
 
+    @_one_at_a_time
     def get(self, memory_id: str) -> Memory:
         """Return the memory of this id."""
         return self._store.get(memory_id)
 
+    @_one_at_a_time
     def edit(
         self,
         memory_id: str,
@@ -1050,34 +1149,40 @@ class Memories:
             ),
         )
 
+    @_one_at_a_time
     def check_source(self, memory_id: str) -> SourceCheck:
         """Compare the source of a memory with the vault: it may be unchanged, moved, changed or gone."""
         from excerpt.memory.stale import check_source
 
         return check_source(self._store.get(memory_id), self._snapshot())
 
+    @_one_at_a_time
     def follow(self, memory_id: str) -> Memory:
         """Update the source location of a memory whose source has moved, and return the memory."""
         from excerpt.memory.stale import update_source_location
 
         return update_source_location(self._store, self.check_source(memory_id))
 
+    @_one_at_a_time
     def update(self, memory_id: str) -> Memory:
         """Replace the text of a memory by the current text of its source, which has changed; return the memory."""
         from excerpt.memory.stale import replace_text_with_source
 
         return replace_text_with_source(self._store, self.check_source(memory_id))
 
+    @_one_at_a_time
     def keep(self, memory_id: str) -> Memory:
         """Keep the text of a memory whose source has changed or is gone, and no longer report it as stale."""
         from excerpt.memory.stale import confirm_text
 
         return confirm_text(self._store, self.check_source(memory_id))
 
+    @_one_at_a_time
     def forget(self, memory_id: str) -> Memory:
         """Move a memory to the trash folder, and return it."""
         return self._store.forget(memory_id)
 
+    @_one_at_a_time
     def restore(self, memory_id: str) -> Memory:
         """Restore the most recently forgotten memory with this id from the trash folder, and return it."""
         return self._store.restore(memory_id)
@@ -1107,9 +1212,17 @@ class UnionMemories(Memories):
     def __init__(self, memories: Mapping[str, Memories], union: VaultUnion) -> None:
         """Use the memories of each vault, by its name."""
         first = next(iter(memories.values()))
-        super().__init__(first._folder, first._cache, first._settings, lambda: union._snapshot, notice=first._notice)
+        super().__init__(
+            first._folder,
+            first._cache,
+            first._settings,
+            lambda: union._snapshot,
+            notice=first._notice,
+            lock=union._lock,
+        )
         self._memories = memories
 
+    @_one_at_a_time
     def close(self) -> None:
         """Close the indexes of the memories."""
         for memories in self._memories.values():
@@ -1154,17 +1267,23 @@ class Gold:
     the set cannot be read or written.
     """
 
-    def __init__(self, file: Path, snapshot: Callable[[], Corpus]) -> None:
-        """Use the gold set in `file`. `snapshot` returns the open index, in which targets are looked up."""
+    def __init__(self, file: Path, snapshot: Callable[[], Corpus], lock: threading.RLock) -> None:
+        """Use the gold set in `file`. `snapshot` returns the open index, in which targets are looked up.
+
+        `lock` is the vault's, as for its memories.
+        """
         self._file = file
+        self._lock = lock
         self._snapshot = snapshot
 
+    @_one_at_a_time
     def all(self) -> GoldSet:
         """Return all questions, and the lines of the file that cannot be read."""
         from excerpt.gold.questions import read_gold
 
         return read_gold(self._file)
 
+    @_one_at_a_time
     def add(self, query: str, *targets: str) -> GoldQuestion:
         """Add a question, or further targets to it, and return it. Raises NotFoundError for an unknown target."""
         from excerpt.gold.questions import add_questions, find_question, make_question
@@ -1174,6 +1293,7 @@ class Gold:
         add_questions(self._file, [question])
         return find_question(self.all().questions, question.query)
 
+    @_one_at_a_time
     def remove(self, question: str, target: str = "") -> GoldQuestion:
         """Remove the question with this id or query, or only one of its targets, and return it as it was.
 
@@ -1183,6 +1303,7 @@ class Gold:
 
         return remove_question(self._file, question, target)
 
+    @_one_at_a_time
     def add_lines(self, text: str) -> GoldSet:
         """Add the questions in `text`, which has one JSON object per line, and return them with its unreadable lines.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
 from typing import Any, NamedTuple
 
 from excerpt.json_forms import attributes_to_json, dataclass_to_json
@@ -96,6 +96,44 @@ class Note:
     def lines(self) -> list[str]:
         """The lines of `text`; for a note, they are numbered as in its file."""
         return self.text.split("\n")
+
+
+_EPOCH = date(1970, 1, 1)
+_NS_PER_DAY = 86_400 * 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class NoteInfo:
+    """The data of a note other than its text.
+
+    `properties` are the frontmatter's values by name, as in Note. `size` (bytes) and `mtime_ns` (modification time, ns
+    since 1970) are those of the file when it was indexed; `kind` is the kind of an attachment, "" for a note.
+    """
+
+    path: str
+    title: str
+    aliases: tuple[str, ...]
+    tags: tuple[str, ...]
+    properties: Mapping[str, tuple[str, ...]] = field(hash=False)
+    language: str
+    size: int
+    mtime_ns: int
+    tokens: int
+    kind: str
+
+    @property
+    def modified(self) -> str:
+        """The day of the file's last change, ISO 8601, UTC."""
+        return day_of_ns(self.mtime_ns)
+
+
+UNREAD_NOTE = NoteInfo("", "", (), (), {}, "", 0, 0, 0, "")
+"""The note of a hit whose note has not been read."""
+
+
+def day_of_ns(mtime_ns: int) -> str:
+    """Return the day of a time in nanoseconds since 1970, ISO 8601, UTC."""
+    return (_EPOCH + timedelta(mtime_ns // _NS_PER_DAY)).isoformat()  # fromtimestamp fails before 1970 on Windows
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -198,6 +236,8 @@ class PastUse:
 class Hit:
     """A search hit: a fragment with its score, the signals that add up to it, and the matched spans.
 
+    What `to_dict` names is an attribute too, so that `hit.fragment_id` is the same in Python and in JSON. `note` is the
+    data of its note, which `Vault.search` reads; the app's own searches do not.
     `spans` are the matches in the fragment's text. `named` holds one tuple of matches for the note's title, then one
     for each heading of the heading path. `confidence` is None for a query of filters alone. `created` is the day
     that the note itself gives as its date, in a property or its file name; None if it gives none. `date` is the day
@@ -214,6 +254,7 @@ class Hit:
     created: date | None = None
     date: str = ""
     past_uses: tuple[PastUse, ...] = ()
+    note: NoteInfo = UNREAD_NOTE
 
     def __repr__(self) -> str:
         return f"Hit({self.fragment!r}, score {self.score:.3f}, {self.confidence or 'not ranked'})"
@@ -224,22 +265,59 @@ class Hit:
         return self.fragment.path
 
     @property
+    def title(self) -> str:
+        """Title of the note."""
+        return self.fragment.title
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Tags of the note, as they are written, without "#"."""
+        return self.note.tags
+
+    @property
+    def properties(self) -> Mapping[str, tuple[str, ...]]:
+        """Values of the note's frontmatter by name, without title, aliases and tags."""
+        return self.note.properties
+
+    @property
+    def heading_path(self) -> tuple[str, ...]:
+        """Headings above the fragment, the topmost first."""
+        return self.fragment.heading_path
+
+    @property
+    def line_start(self) -> int:
+        """First line of the fragment in the note."""
+        return self.fragment.line_start
+
+    @property
+    def line_end(self) -> int:
+        """Last line of the fragment in the note."""
+        return self.fragment.line_end
+
+    @property
+    def tokens(self) -> int:
+        """Size of the text in tokens."""
+        return self.fragment.tokens
+
+    @property
+    def fragment_id(self) -> str:
+        """Id of the fragment, which changes only with the path or the text."""
+        return self.fragment.id
+
+    @property
     def text(self) -> str:
-        """The text of the fragment."""
+        """Text of the fragment."""
         return self.fragment.text
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object that `excerpt search` writes for a hit, with fields of its fragment."""
-        fragment = self.fragment
         return {
-            **attributes_to_json(fragment, "path", "title", "heading_path", "line_start", "line_end"),
-            **file_location_to_dict(fragment),
+            **attributes_to_json(self, "path", "title", "heading_path", "line_start", "line_end"),
+            **file_location_to_dict(self.fragment),
             **({"date": self.date} if self.date else {}),
             **attributes_to_json(self, "score", "confidence"),
             "signals": signals_to_dict(self.signals),
-            "tokens": fragment.tokens,
-            "fragment_id": fragment.id,
-            "text": fragment.text,
+            **attributes_to_json(self, "tokens", "fragment_id", "text"),
         }
 
 

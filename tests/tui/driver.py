@@ -29,7 +29,6 @@ from textual.widgets import Input
 from excerpt.errors import ExcerptError
 from excerpt.insight.notes import DatedNote
 from excerpt.insight.overview_parts import Overview, SourceLocation
-from excerpt.insight.render import render_markdown
 from excerpt.insight.suggest import Completion, Direction, Suggestion
 from excerpt.kinds import Confidence, Strategy
 from excerpt.known_vaults import VaultFolders
@@ -362,7 +361,7 @@ class ScriptedEngine(EngineWorker):
                 made = OVERVIEW if "sync" in topic else Overview("", 800, "o200k", 7, None, 0, 0, 0, 1_204, 171)
                 return replace(made, topic=topic), None
             case AskMarkdown(overview=overview):
-                return render_markdown(overview), 420
+                return overview.text, 420
             case AskFilteredQuery(query=query, filters=filters):
                 return " ".join((*filters, query))
             case AskLink(link=to):

@@ -45,7 +45,7 @@ def overview_command(
     """
     with load_vault(vaults, refresh=not no_refresh) as notes:
         overview = notes.overview(" ".join(topic), budget=budget)
-        text = "" if as_json else notes.as_markdown(overview)
+        text = "" if as_json else overview.text
         tokens = notes.tokens(text)
     if as_json:
         print_json(add_vaults(notes, overview.to_dict()))

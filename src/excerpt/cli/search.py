@@ -88,7 +88,7 @@ def search_command(
     with load_vault(vaults, refresh=not no_refresh) as opened_vault:
         chosen = Strategy(strategy) if strategy else opened_vault.settings.search.strategy
         hit_limit = limit or (opened_vault.settings.search.limit if as_json else _DEFAULT_HITS)
-        opened_vault.warm()  # so that elapsed_ms is the time of the search alone
+        opened_vault.load()  # so that elapsed_ms is the time of the search alone
         if batch_queries is not None:
             return _print_batch_results(opened_vault, batch_queries, chosen, hit_limit)
         assert query is not None
@@ -121,7 +121,7 @@ def _search_with_stores(
         hit_limit = limit or (max(vault.settings.search.limit for vault in vaults) if as_json else _DEFAULT_HITS)
         results: dict[str, Result] = {}
         for vault in vaults:
-            vault.warm()
+            vault.load()
             results[names[vault.folder]] = vault.search(query, strategy=strategy, limit=hit_limit, spans=not as_json)
     hits = [_prefix_hit(each.vault, each.hit) for each in fuse_results(results, hit_limit)]
     for hint in dict.fromkeys(hint.message for result in results.values() for hint in result.hints):

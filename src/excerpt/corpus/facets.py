@@ -364,7 +364,11 @@ class Facets:
     def tags_and_properties(self, notes: Ints) -> list[Label]:
         """Return the tags and property values of some notes as they are written."""
         label_rows = self.queries.labels(self._catalog_numbers(notes))
-        return [Label(self._note_numbers[note], kind == "tag", name, value) for note, kind, name, value in label_rows]
+        return [
+            Label(self._note_numbers[note], kind == "tag", name, value)
+            for note, kind, name, value in label_rows
+            if kind != "alias"
+        ]
 
     def tags_as_written(self) -> list[tuple[str, int]]:
         """Return (tag, note number) for every tag of every note."""

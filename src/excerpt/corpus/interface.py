@@ -20,13 +20,12 @@ from excerpt.corpus.names import NameTerms
 from excerpt.corpus.tables import (
     DocumentFrequency,
     FragmentTable,
-    NoteInfo,
     Positions,
     TermEntries,
     TermOccurrences,
     TermPostings,
 )
-from excerpt.model import FileProblem, Fragment, FragmentInfo, Section, Status
+from excerpt.model import FileProblem, Fragment, FragmentInfo, NoteInfo, Section, Status
 
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float32]
@@ -235,7 +234,11 @@ class Notes(Protocol):
         ...
 
     def note_info(self, path: str) -> NoteInfo:
-        """Return the title, aliases, tags and file data of a note. Raises KeyError for an unknown note."""
+        """Return the title, aliases, tags, properties and file data of a note. Raises KeyError for an unknown note."""
+        ...
+
+    def note_infos(self, paths: Sequence[str]) -> list[NoteInfo]:
+        """Return what `note_info` returns for each of `paths`, in their order. Raises KeyError for an unknown note."""
         ...
 
     def note_paths(self) -> tuple[str, ...]:

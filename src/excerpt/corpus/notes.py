@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from datetime import date, timedelta
 from functools import cached_property
 from typing import TypeVar
 
@@ -14,11 +13,9 @@ from numpy.typing import NDArray
 from excerpt.corpus.interface import PartialCorpus
 from excerpt.corpus.names import NO_NAMES, NameTerms, fold_name
 from excerpt.corpus.queries import NoteQueries, NoteRow
-from excerpt.corpus.tables import FragmentTable, NoteInfo
+from excerpt.corpus.tables import FragmentTable
 from excerpt.locations import location_of_lines
-from excerpt.model import Fragment, FragmentInfo, Section
-
-_NS_PER_DAY = 86_400 * 10**9
+from excerpt.model import Fragment, FragmentInfo, NoteInfo, Section, day_of_ns
 
 Answer = TypeVar("Answer")
 
@@ -119,31 +116,27 @@ class NoteReader:
 
         The file's time is that at which it was indexed. Raises KeyError for an unknown note.
         """
-        # Not by fromtimestamp, which on Windows knows no time before 1970.
-        return (date(1970, 1, 1) + timedelta(self._read_note_row(path).mtime_ns // _NS_PER_DAY)).isoformat()
+        return day_of_ns(self._read_note_row(path).mtime_ns)
 
     def note_info(self, path: str) -> NoteInfo:
-        """Return the title, aliases, tags and file data of a note. Raises KeyError for an unknown note."""
-        note = self._read_note_row(path)
-        labels = self._queries.aliases_and_tags(note.number)
-        return NoteInfo(
-            path=path,
-            title=note.title,
-            aliases=tuple(value for kind, value in labels if kind == "alias"),
-            tags=tuple(value for kind, value in labels if kind == "tag"),
-            language=note.language,
-            size=note.size,
-            mtime_ns=note.mtime_ns,
-            tokens=note.tokens,
-            kind=note.kind,
-        )
+        """Return the title, aliases, tags, properties and file data of a note. Raises KeyError for an unknown note."""
+        return self.note_infos([path])[0]
+
+    def note_infos(self, paths: Sequence[str]) -> list[NoteInfo]:
+        """Return what `note_info` returns for each of `paths`, in their order. Raises KeyError for an unknown note."""
+        with self._convert_errors():
+            known = self._queries.notes(paths)
+        rows = [known[path] if path in known else self._read_note_row(path) for path in paths]
+        labels: dict[int, list[tuple[str, str, str]]] = {row.number: [] for row in rows}
+        with self._convert_errors():
+            for note, *label in self._queries.labels(list(labels)):
+                labels[note].append((label[0], label[1], label[2]))
+        return [_join_labels(path, row, labels[row.number]) for path, row in zip(paths, rows, strict=True)]
 
     def _read_note_row(self, path: str) -> NoteRow:
         with self._convert_errors():
-            note = self._queries.note(path)
-        if note is None:
-            raise KeyError(path)
-        return note
+            rows = self._queries.notes([path])
+        return rows[path]
 
     def note_paths(self) -> tuple[str, ...]:
         """Return the paths of all notes, sorted."""
@@ -174,3 +167,23 @@ class NoteReader:
         numbers = self.table.numbers[np.array(positions, np.int64)].tolist()
         by_number = self._queries.name_terms(numbers)
         return [by_number.get(number, NO_NAMES) for number in numbers]
+
+
+def _join_labels(path: str, row: NoteRow, labels: Sequence[tuple[str, str, str]]) -> NoteInfo:
+    """Return the data of the note at `path`; `labels` are (kind, name, value) as of `NoteQueries.labels`."""
+    properties: dict[str, tuple[str, ...]] = {}
+    for kind, name, value in labels:
+        if kind == "property":
+            properties[name] = (*properties.get(name, ()), value)
+    return NoteInfo(
+        path=path,
+        title=row.title,
+        aliases=tuple(value for kind, _, value in labels if kind == "alias"),
+        tags=tuple(value for kind, _, value in labels if kind == "tag"),
+        properties=properties,
+        language=row.language,
+        size=row.size,
+        mtime_ns=row.mtime_ns,
+        tokens=row.tokens,
+        kind=row.kind,
+    )

@@ -79,9 +79,9 @@ class FacetQueries(Protocol):
         ...
 
     def labels(self, notes: Sequence[int]) -> list[tuple[int, str, str, str]]:
-        """Return (note, "tag" or "property", name, value) of the tags and property values of some notes.
+        """Return (note, "alias", "tag" or "property", name, value) of the labels of some notes.
 
-        The result is ordered by note and position in the note; a tag has the name "".
+        The result is ordered by note and position in the note; an alias and a tag have the name "".
         """
         ...
 
@@ -140,8 +140,8 @@ class NoteQueries(FacetQueries, Protocol):
         """Return the sections of a note in order, each without the blocks (paragraphs, lists) of its text."""
         ...
 
-    def note(self, path: str) -> NoteRow | None:
-        """Return the row of the note at `path`, None for an unknown note."""
+    def notes(self, paths: Sequence[str]) -> dict[str, NoteRow]:
+        """Return the rows of the notes at `paths`, by path; unknown notes are left out."""
         ...
 
     def note_text(self, path: str) -> str | None:
@@ -165,8 +165,4 @@ class NoteQueries(FacetQueries, Protocol):
 
         Returns None if no rename is known, or if another note is at `path` now.
         """
-        ...
-
-    def aliases_and_tags(self, note: int) -> list[tuple[str, str]]:
-        """Return ("alias", "tag" or "property"; value) of each alias, tag and property value of a note, in order."""
         ...

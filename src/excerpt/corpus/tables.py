@@ -91,25 +91,6 @@ class DocumentFrequency:
     sample_size: int
 
 
-@dataclass(frozen=True, slots=True)
-class NoteInfo:
-    """The data of a note other than its text.
-
-    `size` (bytes) and `mtime_ns` (modification time, ns since 1970) are those of the file when it was indexed; `kind`
-    is the kind of an attachment, "" for a note.
-    """
-
-    path: str
-    title: str
-    aliases: tuple[str, ...]
-    tags: tuple[str, ...]
-    language: str
-    size: int
-    mtime_ns: int
-    tokens: int
-    kind: str
-
-
 def run_offsets(counts: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return the offsets of consecutive runs with these lengths: run i is `offsets[i]:offsets[i + 1]`."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])

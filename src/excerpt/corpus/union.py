@@ -26,7 +26,6 @@ from excerpt.corpus.queries import FacetQueries
 from excerpt.corpus.tables import (
     FIELDS,
     FragmentTable,
-    NoteInfo,
     Positions,
     TermEntries,
     TermOccurrences,
@@ -34,7 +33,7 @@ from excerpt.corpus.tables import (
     run_offsets,
 )
 from excerpt.errors import ModelError, SettingsError, StoreUnusableError
-from excerpt.model import FileProblem, Fragment, FragmentInfo, Section, Status
+from excerpt.model import FileProblem, Fragment, FragmentInfo, NoteInfo, Section, Status
 
 Value = TypeVar("Value")
 
@@ -300,9 +299,18 @@ class UnionCorpus:
         return part.corpus.note_modified(own_path)
 
     def note_info(self, path: str) -> NoteInfo:
-        """Return the title, aliases, tags and file data of a note. Raises KeyError for an unknown note."""
-        part, own_path = self._find(path)
-        return replace(part.corpus.note_info(own_path), path=path)
+        """Return the title, aliases, tags, properties and file data of a note. Raises KeyError for an unknown note."""
+        return self.note_infos([path])[0]
+
+    def note_infos(self, paths: Sequence[str]) -> list[NoteInfo]:
+        """Return what `note_info` returns for each of `paths`, in their order. Raises KeyError for an unknown note."""
+        places = [self._find(path) for path in paths]
+        infos: dict[str, NoteInfo] = {}
+        for part in self.vaults:
+            own_paths = [own_path for each, own_path in places if each is part]
+            for info in part.corpus.note_infos(own_paths) if own_paths else ():
+                infos[part.path(info.path)] = replace(info, path=part.path(info.path))
+        return [infos[path] for path in paths]
 
     def note_paths(self) -> tuple[str, ...]:
         """Return the paths of all notes, sorted."""

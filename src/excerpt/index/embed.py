@@ -142,13 +142,14 @@ class ShippedModel:
 
 
 class Embedder:
-    """Embeds texts and weights words with a loaded model."""
+    """Embeds texts and weights words with a loaded model; its caches have a lock, because two vaults may share it."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
         self.dimensions = int(model.embedding.shape[1])
         self._words = WordPieceCache(self._tokenize, model.tokenizer)
         self._weights: dict[str, float] = {}
+        self._lock = threading.Lock()
 
     @cached_property
     def id(self) -> str:
@@ -170,14 +171,15 @@ class Embedder:
         (smooth inverse frequency; Arora, Liang and Ma, 2017). A small vault does not show this rarity: in a manual,
         "my" is as rare as any noun.
         """
-        new = [word for word in words if word not in self._weights]
-        if new:
-            lengths = self._measure_vector_lengths(new)
-            shares = np.where(lengths > 0, np.minimum(lengths / self._median_length, 1), 1).astype(np.float32)
-            if len(self._weights) > _MAX_CACHED_WEIGHTS:
-                self._weights = {word: share for word in words if (share := self._weights.get(word)) is not None}
-            self._weights.update(zip(new, shares.tolist(), strict=True))
-        return np.array([self._weights[word] for word in words], np.float32)
+        with self._lock:
+            new = [word for word in words if word not in self._weights]
+            if new:
+                lengths = self._measure_vector_lengths(new)
+                shares = np.where(lengths > 0, np.minimum(lengths / self._median_length, 1), 1).astype(np.float32)
+                if len(self._weights) > _MAX_CACHED_WEIGHTS:
+                    self._weights = {word: share for word in words if (share := self._weights.get(word)) is not None}
+                self._weights.update(zip(new, shares.tolist(), strict=True))
+            return np.array([self._weights[word] for word in words], np.float32)
 
     @cached_property
     def _median_length(self) -> float:
@@ -221,7 +223,9 @@ class Embedder:
         bounded = [text[:_MAX_CHARACTERS] for text in texts]
         # The tokenizer rejects a lone surrogate, which UTF-16 notes may hold.
         clean = [text if text.isascii() else text.encode("utf-8", "replace").decode() for text in bounded]
-        means = np.array([self._mean(ids) for ids in self._words.ids(clean)], np.float32)
+        with self._lock:
+            token_ids = self._words.ids(clean)
+        means = np.array([self._mean(ids) for ids in token_ids], np.float32)
         lengths = np.linalg.norm(means, axis=1, keepdims=True) + 1e-32
         return np.asarray(means / lengths, np.float32)
 
@@ -255,8 +259,8 @@ _cache_lock = threading.Lock()
 def open_embedder(model: str) -> Embedder:
     """Load `model`: a folder, a model2vec name, or "" for the model that ships with excerpt. Raises ModelError.
 
-    The last model of each thread is cached, because loading takes 0.4 s. Threads do not share a model, because a
-    tokenizer is not thread-safe, but a new thread takes over the model of a thread that has ended.
+    The last model of each thread is cached, because loading takes 0.4 s. Threads have models of their own, so that a
+    search does not wait for a build, but a new thread takes over the model of a thread that has ended.
     """
     source, thread = model_source(model), threading.current_thread()
     with _cache_lock:

@@ -87,7 +87,7 @@ class CatalogQueries:
         return parts_by_range
 
     def sections(self, path: str) -> list[Section]:
-        note = self.note(path)
+        note = self.notes([path]).get(path)
         if note is None:
             return []
         self._rows.check("sections", [note.number])
@@ -97,12 +97,12 @@ class CatalogQueries:
         )
         return [section_from_row(row) for row in self._rows(sql, path)]
 
-    def note(self, path: str) -> NoteRow | None:
-        read_checked_notes(self._rows, "path = ?", path)
-        note_rows = self._rows(
-            "SELECT id, title, language, size, mtime_ns, tokens, kind FROM notes WHERE path = ?", path
-        )
-        return NoteRow(*note_rows[0]) if note_rows else None
+    def notes(self, paths: Sequence[str]) -> dict[str, NoteRow]:
+        for at in range(0, len(paths), MAX_SQL_VALUES):
+            part = paths[at : at + MAX_SQL_VALUES]
+            read_checked_notes(self._rows, f"path IN ({','.join('?' * len(part))})", *part)
+        sql = "SELECT path, id, title, language, size, mtime_ns, tokens, kind FROM notes WHERE path IN ({})"
+        return {path: NoteRow(*row) for path, *row in self._select_in_batches(paths, sql.format)}
 
     def note_text(self, path: str) -> str | None:
         text_rows = self._rows("SELECT text FROM notes JOIN note_texts ON note = notes.id WHERE path = ?", path)
@@ -181,13 +181,8 @@ class CatalogQueries:
 
     def labels(self, notes: Sequence[int]) -> list[tuple[int, str, str, str]]:
         self._rows.check("labels", notes)
-        sql = "SELECT note, kind, name, value FROM labels WHERE kind <> 'alias' AND note IN ({}) ORDER BY note, rowid"
+        sql = "SELECT note, kind, name, value FROM labels WHERE note IN ({}) ORDER BY note, rowid"
         return [(note, kind, name, value) for note, kind, name, value in self._select_in_batches(notes, sql.format)]
-
-    def aliases_and_tags(self, note: int) -> list[tuple[str, str]]:
-        self._rows.check("labels", [note])
-        label_rows = self._rows("SELECT kind, value FROM labels WHERE note = ? ORDER BY rowid", note)
-        return [(kind, value) for kind, value in label_rows]
 
     def tags(self) -> list[tuple[str, int]]:
         self._rows.check("labels")
@@ -222,11 +217,11 @@ class CatalogQueries:
         sql = "SELECT heading, count(*) FROM sections WHERE heading <> '' GROUP BY heading"
         return [(heading, count) for heading, count in self._rows(sql)]
 
-    def _select_in_batches(self, numbers: Sequence[int], sql: Callable[[str], str]) -> list[tuple[Any, ...]]:
-        """Run a query on some numbers in batches of 500 and return all rows; `sql` gets the placeholders "?,?,…"."""
+    def _select_in_batches(self, values: Sequence[object], sql: Callable[[str], str]) -> list[tuple[Any, ...]]:
+        """Run a query on some values in batches of 500 and return all rows; `sql` gets the placeholders "?,?,…"."""
         result: list[tuple[Any, ...]] = []
-        for at in range(0, len(numbers), MAX_SQL_VALUES):
-            part = numbers[at : at + MAX_SQL_VALUES]
+        for at in range(0, len(values), MAX_SQL_VALUES):
+            part = values[at : at + MAX_SQL_VALUES]
             result += self._rows(sql(",".join("?" * len(part))), *part)
         return result
 

@@ -296,7 +296,7 @@ class Snapshot(NoteReader):
     def _check_note(self, path: str) -> None:
         """Raise IndexUnusableError if the index has fragments of the note at `path` but not the note's row."""
         with self._convert_errors():
-            if self._queries.note(path) is None and path in self.table.paths:
+            if path not in self._queries.notes([path]) and path in self.table.paths:
                 raise DamagedRowError("a note that is lost")
 
     def check_rows(self, notes: Sequence[int] | None = None) -> None:

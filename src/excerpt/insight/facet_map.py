@@ -20,6 +20,7 @@ from excerpt.json_forms import dataclass_to_json
 from excerpt.search.engine import Engine
 from excerpt.search.filters import FIRST_DAY, LAST_DAY, midnight_ns
 from excerpt.search.query import FILTER_OPERATORS
+from excerpt.text.display import code_span, format_count, visible_line
 from excerpt.text.words import fold
 
 # --- branches ---------------------------------------------------------------------------------------------------------
@@ -374,9 +375,40 @@ class VaultMap:
     created: tuple[Branch, ...]
     generation: int
 
+    @property
+    def text(self) -> str:
+        """The map as Markdown lists, two levels and eight branches each, with filters; "" if nothing matches."""
+        if not self.fragments:
+            return ""
+        lines = [f"# Where: {visible_line(self.query)}", "", _format_counts(self.fragments, self.notes)]
+        for name in ("folders", "tags", "properties", "modified", "created"):
+            branches: tuple[Branch, ...] = getattr(self, name)
+            if branches:
+                lines += ["", f"## {name.capitalize()}", "", *_list_branches(branches, 0)]
+        return "".join(f"{line}\n" for line in lines)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form of `excerpt map`."""
         return dataclass_to_json(self)
+
+
+_TEXT_LEVELS, _TEXT_BRANCHES = 2, 8  # of `VaultMap.text`, as `excerpt map` prints
+
+
+def _list_branches(branches: Sequence[Branch], unlisted: int, level: int = 0) -> Iterator[str]:
+    """Yield the lines of `VaultMap.text` for some branches, and one that counts those left out."""
+    indent = "  " * level
+    for branch in branches[:_TEXT_BRANCHES]:
+        counts = _format_counts(branch.fragments, branch.notes)
+        yield f"{indent}- {visible_line(branch.label)} {code_span(branch.filter)}: {counts}"
+        if level + 1 < _TEXT_LEVELS:
+            yield from _list_branches(branch.branches, branch.unlisted, level + 1)
+    if left_out := len(branches[_TEXT_BRANCHES:]) + unlisted:
+        yield f"{indent}- and {left_out:,} more"
+
+
+def _format_counts(fragments: int, notes: int) -> str:
+    return f"{format_count(fragments, 'passage')} in {format_count(notes, 'note')}"
 
 
 def build_vault_map(engine: Engine, query: str, values: int | None = DEFAULT_VALUES_LIMIT) -> VaultMap:

@@ -22,7 +22,7 @@ from excerpt.json_forms import dataclass_to_json
 from excerpt.locations import locations_overlap
 from excerpt.model import Section
 from excerpt.search.ranking import is_bulk_change
-from excerpt.text.display import format_count
+from excerpt.text.display import code_span, format_count, line_range, visible, visible_line
 from excerpt.text.frontmatter import read_frontmatter
 from excerpt.text.tokens import open_tokenizer
 from excerpt.text.words import fold
@@ -181,6 +181,13 @@ class OutlineEntry:
     tokens: int
     place: str = ""
 
+    @property
+    def text(self) -> str:
+        """The section as a list item of Markdown, indented by its level."""
+        heading = visible_line(self.heading) if self.level else "(before the first heading)"
+        lines = code_span(line_range(self.line_start, self.line_end))
+        return f"{'  ' * max(self.level - 1, 0)}- {heading} {lines}: {format_count(self.tokens, 'token')}"
+
 
 @dataclass(frozen=True, slots=True)
 class Peek:
@@ -209,6 +216,25 @@ class Peek:
     linked_from: int
     links_nowhere: int
     kind: str = ""
+
+    @property
+    def text(self) -> str:
+        """The summary as Markdown: size, tags, properties, links, first lines and outline."""
+        size = f"{format_count(self.tokens, 'token')} · {format_count(self.lines, 'line')} · changed {self.modified}"
+        links = f"links to {format_count(self.links_to, 'note')} · linked from {format_count(self.linked_from, 'note')}"
+        labels = [*(("alias", alias) for alias in self.aliases), *(("tag", tag) for tag in self.tags), *self.properties]
+        return "\n".join(
+            (
+                f"# {visible_line(self.title)}\n",
+                f"{code_span(self.path)} · {size} · {links}\n",
+                *(f"- {visible_line(f'{name}: {value}')}" for name, value in labels),
+                *([""] if labels else []),
+                *(f"> {visible(line)}" for line in self.beginning.split("\n") if self.beginning),
+                *(["", "## Outline", ""] if self.outline else []),
+                *(entry.text for entry in self.outline),
+                "",
+            )
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form of `excerpt peek`, with the values of a property in one list."""

@@ -36,6 +36,8 @@ from excerpt.model import Fragment, Signal, Span, signals_to_dict
 from excerpt.search.bm25 import Rows
 from excerpt.search.engine import Engine
 from excerpt.search.highlight import TermSpanFinder
+from excerpt.text.display import code_span, visible_line
+from excerpt.text.snippet import snippet
 from excerpt.text.words import WIDE_CHARACTERS, fold, terms_of
 
 # --- in common --------------------------------------------------------------------------------------------------------
@@ -275,6 +277,10 @@ MIN_SCORE = 0.05
 """The least score, 0 to 1, of a listed note: two unrelated notes of one vault have about this score."""
 MAX_CONNECTING_NOTES = 6
 """The most connecting notes (that two notes both link to, or that link to both) listed for a related note."""
+MAX_LISTED = 5
+"""The most titles, words or tags in a reason of `RelatedNote.text`."""
+MAX_QUOTED_CHARACTERS = 160
+"""The most characters of the quotation in `RelatedNote.text`."""
 MAX_MENTIONS = 3
 """The most mentions listed between two notes."""
 
@@ -387,6 +393,26 @@ class RelatedNote:
         """The line at which to open the related note: where its best passage begins, or 1."""
         return self.matches[0].related_passage.fragment.line_start if self.matches else 1
 
+    @property
+    def text(self) -> str:
+        """The note and the reasons as a list item of Markdown, with a quotation of its best passage."""
+        why = [self.linked.sentence] if self.linked.sentence else []
+        if self.missing_link:
+            why.append("one names the other without a link")
+        if self.common:
+            titles = list(dict.fromkeys(link.title for link in self.common))
+            why.append(f"linked with both: {', '.join(titles[:MAX_LISTED])}")
+        if self.words:
+            why.append(f"rare words in common: {', '.join(word.word for word in self.words[:MAX_LISTED])}")
+        if self.tags:
+            why.append(f"tags in common: {', '.join(self.tags[:MAX_LISTED])}")
+        reasons = f": {visible_line('; '.join(why))}" if why else ""
+        lines = [f"- {visible_line(self.title)} {code_span(f'{self.path}:{self.line}')}{reasons}"]
+        for match in self.matches[:1]:
+            passage = match.related_passage
+            lines.append(f"  > {snippet(passage.fragment.text, passage.spans, MAX_QUOTED_CHARACTERS)[0]}")
+        return "\n".join(lines)
+
     def to_dict(self) -> dict[str, Any]:
         return {
             **attributes_to_json(self, "path", "title", "line", "score"),
@@ -419,6 +445,13 @@ class RelatedNotes:
     elapsed_ms: float
     generation: int
     hidden: int = 0
+
+    @property
+    def text(self) -> str:
+        """The notes as Markdown, each with the reasons; "" if no note is related."""
+        place = self.path if self.line is None else f"{self.path}:{self.line}"
+        head = f"# Related to {visible_line(self.title)} {code_span(place)}\n\n"
+        return head + "".join(f"{note.text}\n" for note in self.notes) if self.notes else ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form of `excerpt related`."""

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from excerpt.corpus.interface import Corpus
-from excerpt.corpus.tables import FIELDS, NoteInfo
-from excerpt.model import Fragment
+from excerpt.corpus.tables import FIELDS
+from excerpt.model import Fragment, NoteInfo
 from excerpt.search.bm25 import Rows
 from excerpt.search.evidence import analyze_text
 from excerpt.text.words import WIDE_CHARACTERS, QueryWord, analyze, fold, is_function_word, terms_of

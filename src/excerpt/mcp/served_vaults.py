@@ -230,13 +230,13 @@ class ServedVault:
         """Switch to the newest generation; while indexing is busy, at most every `_RENEW_SECONDS`."""
         if self._has_index and is_busy and time.monotonic() - self._renew_time < _RENEW_SECONDS:
             return
-        self.vault.renew()
+        self.vault.reload()
         self._has_index, self._renew_time = True, time.monotonic()
 
     def _prepare(self) -> None:
         with suppress(ExcerptError):
             self._renew(is_busy=self._is_building(self.indexing.state))
-            self.vault.warm()
+            self.vault.load()
 
     def _notice(self, sentence: str) -> None:
         self._notices.append(sentence)

@@ -712,13 +712,13 @@ def _answer_overview(snapshot: ServedSnapshot, topic: str, limit: int) -> str:
             above=text.strip("\n"),
         )
 
-    text = fit_answer(answer(vault.as_markdown(summary)), READ_CAP)
+    text = fit_answer(answer(summary.text), READ_CAP)
     while summary.found and (excess := answers.count_tokens(text) - limit) > 0:  # its budget is in the vault's tokens
         summary = replace(summary, budget=max(summary.budget - excess, 1))
-        text = fit_answer(answer(vault.as_markdown(summary)), READ_CAP)
+        text = fit_answer(answer(summary.text), READ_CAP)
         if summary.budget == 1:
             break
-    return fit_answer(answer(vault.as_markdown(summary)), limit)
+    return fit_answer(answer(summary.text), limit)
 
 
 def _progress_callback(ctx: Context[Any, Any]) -> ReportProgress:

@@ -116,6 +116,11 @@ class RecalledMemory:
     source_check: SourceCheck | None = None
     vault: str = ""
 
+    @property
+    def text(self) -> str:
+        """Text of the memory."""
+        return self.memory.text
+
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form of `excerpt recall`: the fields of the memory and of the match."""
         return {
@@ -516,6 +521,11 @@ class SavedMemory:
 
     memory: Memory
     similar: tuple[SimilarMemory, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """Text of the memory."""
+        return self.memory.text
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form of `excerpt remember`."""

@@ -141,11 +141,12 @@ class StoreQueries:
         )
         return [section_from_row(row) for row in self.rows(sql, path)]
 
-    def note(self, path: str) -> NoteRow | None:
+    def notes(self, paths: Sequence[str]) -> dict[str, NoteRow]:
         note_rows = self.rows(
-            "SELECT id, title, language, size, mtime_ns, tokens, kind FROM notes WHERE path = %s", path
+            "SELECT path, id, title, language, size, mtime_ns, tokens, kind FROM notes WHERE path = ANY(%s)",
+            [replace_unstorable(path) for path in paths],
         )
-        return NoteRow(*note_rows[0]) if note_rows else None
+        return {path: NoteRow(*row) for path, *row in note_rows}
 
     def note_text(self, path: str) -> str | None:
         text_rows = self.rows("SELECT text FROM notes JOIN note_texts ON note = notes.id WHERE path = %s", path)
@@ -223,12 +224,8 @@ class StoreQueries:
         return [(note, line, target, text) for note, line, target, text in self.rows(sql, array_literal(notes))]
 
     def labels(self, notes: Sequence[int]) -> list[tuple[int, str, str, str]]:
-        sql = "SELECT note, kind, name, value FROM labels WHERE kind <> 'alias' AND note = ANY(%s) ORDER BY note, rowid"
+        sql = "SELECT note, kind, name, value FROM labels WHERE note = ANY(%s) ORDER BY note, rowid"
         return [(note, kind, name, value) for note, kind, name, value in self.rows(sql, array_literal(notes))]
-
-    def aliases_and_tags(self, note: int) -> list[tuple[str, str]]:
-        label_rows = self.rows("SELECT kind, value FROM labels WHERE note = %s ORDER BY rowid", note)
-        return [(kind, value) for kind, value in label_rows]
 
     def tags(self) -> list[tuple[str, int]]:
         return [(value, note) for value, note in self.rows("SELECT value, note FROM labels WHERE kind = 'tag'")]

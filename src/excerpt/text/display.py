@@ -73,6 +73,13 @@ def _escape_character(match: re.Match[str]) -> str:
 # Numbers of things, and shares, in words.
 
 
+def code_span(text: str) -> str:
+    """Return `text` on one line as a code span of Markdown, with as many backticks as needed."""
+    marks = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    space = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{marks}{space}{visible_line(text)}{space}{marks}"
+
+
 def extend_fence(fence: str, text: str) -> str:
     """Return `fence` (a repeated character such as "```"), made longer than any such run in `text`."""
     if fence not in text:

@@ -285,10 +285,9 @@ class AskMarkdown:
     overview: Overview
 
     def answer(self, _engine: Engine) -> tuple[str, int]:
-        from excerpt.insight.render import render_markdown
         from excerpt.text.tokens import open_tokenizer
 
-        text = render_markdown(self.overview)
+        text = self.overview.text
         return text, open_tokenizer(self.overview.tokenizer).count(text)
 
 

@@ -15,7 +15,6 @@ from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.insight.overview import overview
 from excerpt.insight.overview_parts import DistinctiveLabel, Overview, SourceLocation
-from excerpt.insight.render import render_markdown
 from excerpt.search.engine import Engine
 from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
@@ -442,7 +441,7 @@ async def test_it_is_copied_as_markdown_with_its_tokens(
         await pilot.press("ctrl+y")
         await until(pilot, lambda: bool(list(user_paths.copies_folder().glob("*.md"))), "the copy")
         (file,) = user_paths.copies_folder().glob("*.md")
-        assert file.read_text(encoding="utf-8") == render_markdown(shown)
+        assert file.read_text(encoding="utf-8") == shown.text
         await until(pilot, lambda: any("tokens" in toast.message for toast in app._notifications), "the toast")
 
 
