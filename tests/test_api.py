@@ -309,17 +309,6 @@ def test_hits_of_several_vaults_are_in_order_of_date_if_the_query_says_so(tmp_pa
     assert dates == ["2024-07-01", "2024-06-01", "2024-05-01", ""]
 
 
-def test_the_command_searches_several_vaults_at_once(command: Excerpt, vault: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / "Soup.md").write_text("# Soup\n\nA soup of lentils.\n", encoding="utf-8")
-    asked = ("search", "lentil soup", "--vault", vault, "--vault", other)
-    answer = command(*asked, "--json").json
-    assert {hit["vault"] for hit in answer["hits"]} == {"vault", "other"}
-    assert answer["vaults"]["other"]["matched"] == 1
-    assert "vault: Lentil soup" in command(*asked).out
-
-
 # --- examples ---------------------------------------------------------------------------------------------------------
 
 

@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from excerpt.api import Gold, Memories, Vault, fuse_results, open  # noqa: A004 - read as `excerpt.open`
+    from excerpt.api import Gold, Memories, Vault, VaultUnion, fuse_results, open  # noqa: A004 - read as `excerpt.open`
     from excerpt.check.source_state import SourceComparison, SourceState
     from excerpt.check.verdicts import (
         AnswerCheck,
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from excerpt.insight.overview_parts import Overview
     from excerpt.insight.related import MatchedFragment, RelatedNote, RelatedNotes
     from excerpt.kinds import Confidence, Fill, Format, Scope, StopReason, Strategy
+    from excerpt.known_vaults import VaultFolders
     from excerpt.memory.recall import RecalledMemory, SavedMemory, SimilarMemory
     from excerpt.memory.stale import SourceCheck, SourceStatus
     from excerpt.memory.store import LoadedMemories
@@ -80,7 +81,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _NAMES_BY_MODULE = {
-    "api": "Gold Memories Vault fuse_results open",
+    "api": "Gold Memories Vault VaultUnion fuse_results open",
     "check.source_state": "SourceComparison SourceState",
     "check.verdicts": "AnswerCheck CheckedCitation CheckedQuotation CheckedSentence SourceLines Verdict",
     "errors": "ExcerptError GoldUnusableError IndexBusyError IndexUnusableError MemoryUnusableError ModelError "
@@ -92,6 +93,7 @@ _NAMES_BY_MODULE = {
     "insight.overview_parts": "Overview",
     "insight.related": "MatchedFragment RelatedNote RelatedNotes",
     "kinds": "Confidence Fill Format Scope StopReason Strategy",
+    "known_vaults": "VaultFolders",
     "memory.recall": "RecalledMemory SavedMemory SimilarMemory",
     "memory.stale": "SourceCheck SourceStatus",
     "memory.store": "LoadedMemories",
@@ -180,9 +182,11 @@ __all__ = [
     "Vault",
     "VaultEmptiedError",
     "VaultError",
+    "VaultFolders",
     "VaultHit",
     "VaultMap",
     "VaultSettings",
+    "VaultUnion",
     "Verdict",
     "WordContribution",
     "fuse_results",

@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
-from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 from excerpt import api
@@ -72,13 +71,13 @@ class AsyncVault:
 
 
 def _opens(
-    open_vault: Callable[Concatenate[str | Path, OpenParams], api.Vault],
-) -> Callable[Concatenate[str | Path, OpenParams], AbstractAsyncContextManager[AsyncVault]]:
+    open_vault: Callable[Concatenate[api.VaultPaths, OpenParams], api.Vault],
+) -> Callable[Concatenate[api.VaultPaths, OpenParams], AbstractAsyncContextManager[AsyncVault]]:
     """Return a function that opens a vault on a new thread, and closes both at the end of an `async with`."""
 
     @asynccontextmanager
     async def wrapper(
-        path: str | Path, /, *args: OpenParams.args, **options: OpenParams.kwargs
+        path: api.VaultPaths, /, *args: OpenParams.args, **options: OpenParams.kwargs
     ) -> AsyncIterator[AsyncVault]:
         with ThreadPoolExecutor(max_workers=1, thread_name_prefix="excerpt") as thread:
             call = partial(open_vault, path, *args, **options)

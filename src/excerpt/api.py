@@ -26,7 +26,19 @@ from excerpt.errors import (
 )
 from excerpt.kinds import Fill, Format, Scope, Strategy
 from excerpt.known_vaults import VaultFolders, detect_move, refuse_broad_folder, save_fingerprint
-from excerpt.model import BuildReport, Fragment, Hit, Memory, PackResult, Progress, Result, Source, Status, VaultHit
+from excerpt.model import (
+    BuildReport,
+    FileProblem,
+    Fragment,
+    Hit,
+    Memory,
+    PackResult,
+    Progress,
+    Result,
+    Source,
+    Status,
+    VaultHit,
+)
 from excerpt.settings import (
     PackSettings,
     Paths,
@@ -51,7 +63,8 @@ if TYPE_CHECKING:
     from excerpt.insight.notes import NoteLines, Peek
     from excerpt.insight.overview_parts import Overview
     from excerpt.insight.related import RelatedNotes
-    from excerpt.memory.recall import RecalledMemory, Recaller, SavedMemory
+    from excerpt.memory.joined_store import JoinedMemoryStore
+    from excerpt.memory.recall import RecalledMemory, Recaller, SavedMemory, SimilarMemory
     from excerpt.memory.stale import SourceCheck
     from excerpt.memory.store import LoadedMemories, MemoryStore
     from excerpt.pack.memories import NoteSourceWithMoves
@@ -63,6 +76,8 @@ if TYPE_CHECKING:
 
 OnProgress = Callable[[Progress], None]
 OnNotice = Callable[[str], None]
+VaultPaths = str | Path | Sequence[str | Path]
+"""A folder of notes or the address of a store, or several folders."""
 Where = Mapping[str, str | Sequence[str]]
 """Filters by name: the value of each, or several values that must all match."""
 
@@ -74,7 +89,7 @@ Answer = TypeVar("Answer")
 
 
 def open(  # noqa: A001 - read as `excerpt.open`
-    path: str | Path,
+    path: VaultPaths,
     *,
     refresh: bool = True,
     on_progress: OnProgress | None = None,
@@ -85,16 +100,34 @@ def open(  # noqa: A001 - read as `excerpt.open`
 ) -> Vault:
     """Open the vault at `path` with the user's settings for it, or with `settings`.
 
-    `path` is a folder of Markdown notes, or the address of a store (postgresql://user@host/database?vault=name). The
-    index is opened on first use (`Vault.load`). With `refresh`, the index is updated before it is opened, and
+    `path` is a folder of Markdown notes, or the address of a store (postgresql://user@host/database?vault=name).
+    Several folders are opened as one, a `VaultUnion`, with the settings of the first. The index is opened on first use
+    (`Vault.load`). With `refresh`, the index is updated before it is opened, and
     `on_progress` gets the progress. `on_notice` gets sentences for the user, such as that a damaged index was rebuilt;
     by default they are logged as warnings of "excerpt". With `suggest_moves`, every call reports the memories of a
     vault that may have moved to `path`; otherwise only the first call for a vault does. `index` is the folder of the
     index, outside of the vault; by default one in the user's cache. A store has no such folder.
 
     Raises VaultError if there is no such folder, or the folder of the index is in it, SettingsError if the settings are
-    not valid, StoreUnusableError for an address with a password.
+    not valid, StoreUnusableError for an address with a password or among several vaults, ValueError for `index` with
+    several vaults.
     """
+    if not isinstance(path, str | Path):
+        if not path or index is not None:
+            raise ValueError("index is the folder of one index" if path else "no vault is given")
+        vaults = [
+            open(
+                each,
+                refresh=refresh,
+                on_progress=on_progress,
+                on_notice=on_notice,
+                suggest_moves=suggest_moves,
+                settings=settings,
+            )
+            for each in path
+        ]
+        by_folder = {each.folder: each for each in vaults}
+        return vaults[0] if len(by_folder) == 1 else VaultUnion(tuple(by_folder.values()))
     notice = on_notice or logging.getLogger("excerpt").warning
     if is_address(str(path)):
         return StoredVault(parse_address(str(path)), user_paths(), settings, on_notice=notice)
@@ -166,6 +199,11 @@ class Vault:
     def address(self) -> str:
         """Address of the store that holds the vault; "" for a folder."""
         return ""
+
+    @property
+    def folders(self) -> VaultFolders:
+        """The folder of this vault, or, by name, those of several that were opened as one."""
+        return VaultFolders.of([self.folder])
 
     def __enter__(self) -> Self:
         return self
@@ -529,11 +567,10 @@ class Vault:
         from excerpt.check.answer import parse_answer
         from excerpt.check.checker import check_answer
         from excerpt.check.lookup import LookupWithMemories
-        from excerpt.memory.store import MemoryStore
         from excerpt.pack.formats.registry import read_pack
 
         file = read_pack(pack)
-        memories = MemoryStore(self._paths.memory_folder(self.folder)).all().memories
+        memories = self.memories.all().memories
         return check_answer(parse_answer(answer), file, LookupWithMemories(self._snapshot, memories))
 
     def _build_pack(
@@ -556,7 +593,7 @@ class Vault:
         saved = self._read_marks() if marks else NO_MARKS
         source = self._with_memories(saved)
         all_queries = tuple(queries) or ((saved.query,) if saved.query else ())
-        links = PackLinks(VaultFolders({"": self.folder}))
+        links = PackLinks(self.folders)
         renderer = renderer_for(settings, all_queries, links, self._paths.config)
         tokenizer = open_tokenizer(settings.tokenizer)
         used_strategy, hits = strategy, _marked_hits(saved, source)
@@ -760,6 +797,97 @@ class StoredVault(Vault):
         return StoreSnapshot.open(self._address, self.settings)
 
 
+class VaultUnion(Vault):
+    """Several vaults as one, returned by `excerpt.open` for several folders.
+
+    Hits of all vaults are ranked together. The path of a note begins with the name of its vault (`work/Sync.md`), and
+    `folders` has the folder of each. The settings are those of the first vault, which also counts what packs save;
+    marks, saved queries and the gold set belong to single vaults, which `vaults` has by name.
+    """
+
+    def __init__(self, vaults: Sequence[Vault]) -> None:
+        """Join open vaults. Raises StoreUnusableError if one is in a store."""
+        for vault in vaults:
+            if vault.address:
+                raise StoreUnusableError(
+                    f"{vault.address} is a store, which cannot be opened together with other vaults.", "Open it alone."
+                )
+        first = vaults[0]
+        super().__init__(
+            first.folder,
+            first.settings,
+            first._paths,
+            first._index_folder,
+            refresh=False,
+            on_progress=None,
+            on_notice=first._notice,
+        )
+        self._folders = VaultFolders.of(vault.folder for vault in vaults)
+        by_folder = {vault.folder: vault for vault in vaults}
+        self._corpora: Mapping[str, Corpus] = {}
+        self.vaults: Mapping[str, Vault] = {name: by_folder[folder] for name, folder in self._folders.by_name.items()}
+
+    @property
+    def folders(self) -> VaultFolders:
+        """The folder of each vault, by name; finds the file of a path."""
+        return self._folders
+
+    def close(self) -> None:
+        """Close the indexes. The next query opens them again."""
+        self._engine, self._corpora = None, {}
+        for vault in self.vaults.values():
+            vault.close()
+
+    def renew(self) -> bool:
+        """Switch to the newest generation of each index; return whether any is newer than the old one."""
+        is_newer = [vault.renew() for vault in self.vaults.values()]
+        return any(is_newer)
+
+    def refresh(self, on_progress: OnProgress | None = None) -> BuildReport:
+        """Bring the index of each vault up to date, and return the sums of the reports."""
+        reports = {name: vault.refresh(on_progress) for name, vault in self.vaults.items()}
+        return _sum_reports(reports, self.generation)
+
+    def news(self, *, seen: bool = False) -> tuple[QueryNews, ...]:  # noqa: ARG002 - as of a single vault
+        """Raise VaultError: saved queries belong to single vaults."""
+        raise self._single_vault_error("saved queries")
+
+    @property
+    def gold(self) -> Gold:
+        """Raise VaultError: a gold set belongs to a single vault."""
+        raise self._single_vault_error("gold set")
+
+    def run_gold(
+        self,
+        *,
+        strategy: Strategy | str | None = None,  # noqa: ARG002 - as of a single vault
+        settings: Mapping[str, object] | None = None,  # noqa: ARG002
+    ) -> GoldReport:
+        """Raise VaultError: a gold set belongs to a single vault."""
+        raise self._single_vault_error("gold set")
+
+    @property
+    def memories(self) -> UnionMemories:
+        """The memories of all vaults."""
+        return UnionMemories({name: vault.memories for name, vault in self.vaults.items()}, self)
+
+    def _load_engine(self) -> Engine:
+        from excerpt.corpus.union import UnionCorpus
+
+        corpora = {name: vault._snapshot for name, vault in self.vaults.items()}
+        if self._engine is None or corpora != self._corpora:  # a vault may have been renewed by itself
+            self._engine, self._corpora = self._create_engine(UnionCorpus(corpora.items())), corpora
+        return self._engine
+
+    def _read_marks(self) -> SavedMarks:
+        raise self._single_vault_error("marks")
+
+    def _single_vault_error(self, what: str) -> VaultError:
+        return VaultError(
+            f"Several vaults are open, and each has its own {what}.", f"Open one of them: {', '.join(self.vaults)}."
+        )
+
+
 class Memories:
     """The memories of a vault, from `Vault.memories`.
 
@@ -812,7 +940,7 @@ class Memories:
         `text`, the text of the source is saved. `why` says why it matters, `query` which search led to it. With `into`,
         no memory is added: the text is merged into the memory with this id.
         """
-        from excerpt.memory.recall import SavedMemory, find_similar_memories, merge_memory
+        from excerpt.memory.recall import SavedMemory, merge_memory
         from excerpt.memory.stale import source_from_fragment, source_from_lines
 
         origin: Source | None = None
@@ -825,12 +953,17 @@ class Memories:
             )
             text = source_text if text is None else text
         content = text or ""
-        recaller = self._open_recaller()
+        store = self._store
         if into is not None:
-            stored = recaller.store.change(into, lambda memory: merge_memory(memory, content, tags, why, origin))
-            return SavedMemory(stored)
-        similar = tuple(find_similar_memories(content, origin, recaller))
-        return SavedMemory(recaller.store.remember(content, tags, why, origin, query=query), similar)
+            return SavedMemory(store.change(into, lambda memory: merge_memory(memory, content, tags, why, origin)))
+        similar = self._find_similar(content, origin)
+        return SavedMemory(store.remember(content, tags, why, origin, query=query), similar)
+
+    def _find_similar(self, text: str, origin: Source | None) -> tuple[SimilarMemory, ...]:
+        """Return the memories that are nearly the same as `text`, or are about the same lines."""
+        from excerpt.memory.recall import find_similar_memories
+
+        return tuple(find_similar_memories(text, origin, self._open_recaller()))
 
     def recall(
         self,
@@ -854,18 +987,25 @@ class Memories:
 
         query, stale_in_query = split_stale_filter(words)
         stale = stale_in_query if stale is None else stale
-        recaller = self._open_recaller()
-        recalled = recaller.recall(query, tags, source, since, limit if stale is None else None)
-        for hint in recaller.hints:
-            self._notice(hint.message)
-        if recaller.unranked:
-            self._notice(f"Memories were searched by words only: {recaller.unranked}")
+        recalled = self._find(query, tags, source, since, limit if stale is None else None)
         if not (check_sources or stale is not None) or not recalled:
             return tuple(recalled)
         snapshot = self._snapshot()
         checks = [(each, check_source(each.memory, snapshot)) for each in recalled]
         matching = [replace(each, source_check=stands) for each, stands in checks if stale in (None, stands.is_stale)]
         return tuple(matching if stale is None else matching[:limit])
+
+    def _find(
+        self, query: str, tags: Sequence[str], source: str, since: str, limit: int | None
+    ) -> Sequence[RecalledMemory]:
+        """Return the memories that `recall` finds, without the status of their sources."""
+        recaller = self._open_recaller()
+        recalled = recaller.recall(query, tags, source, since, limit)
+        for hint in recaller.hints:
+            self._notice(hint.message)
+        if recaller.unranked:
+            self._notice(f"Memories were searched by words only: {recaller.unranked}")
+        return recalled
 
     def get(self, memory_id: str) -> Memory:
         """Return the memory of this id."""
@@ -957,6 +1097,55 @@ class Memories:
         return self._recaller
 
 
+class UnionMemories(Memories):
+    """The memories of several vaults, from `VaultUnion.memories`; each stays in the folder of its vault.
+
+    The source of a memory begins with the name of its vault. A new memory goes to the vault of its source, or else to
+    the first.
+    """
+
+    def __init__(self, memories: Mapping[str, Memories], union: VaultUnion) -> None:
+        """Use the memories of each vault, by its name."""
+        first = next(iter(memories.values()))
+        super().__init__(first._folder, first._cache, first._settings, lambda: union._snapshot, notice=first._notice)
+        self._memories = memories
+
+    def close(self) -> None:
+        """Close the indexes of the memories."""
+        for memories in self._memories.values():
+            memories.close()
+
+    @property
+    def _store(self) -> JoinedMemoryStore:
+        from excerpt.memory.joined_store import JoinedMemoryStore
+
+        return JoinedMemoryStore({name: memories._store for name, memories in self._memories.items()})
+
+    def _find_similar(self, text: str, origin: Source | None) -> tuple[SimilarMemory, ...]:
+        from excerpt.memory.joined_store import add_vault, own_source
+
+        name = self._store.vault_of(origin)
+        similar = self._memories[name]._find_similar(text, own_source(name, origin))
+        return tuple(replace(each, memory=add_vault(name, each.memory)) for each in similar)
+
+    def _find(
+        self, query: str, tags: Sequence[str], source: str, since: str, limit: int | None
+    ) -> Sequence[RecalledMemory]:
+        from excerpt.memory.joined_store import add_vault
+        from excerpt.memory.recall import merge_recalled
+
+        name, _, own_path = source.partition("/")
+        sources = {name: own_path} if name in self._memories else dict.fromkeys(self._memories, source)
+        found = {
+            name: self._memories[name]._find(query, tags, own_path, since, limit) for name, own_path in sources.items()
+        }
+        with_vault = {
+            name: [replace(each, memory=add_vault(name, each.memory)) for each in recalled]
+            for name, recalled in found.items()
+        }
+        return merge_recalled(with_vault, max(map(len, found.values())) if limit is None and query.strip() else limit)
+
+
 class Gold:
     """The gold set of a vault, from `Vault.gold`: questions of the user with the places that answer them.
 
@@ -1004,6 +1193,33 @@ class Gold:
         read = parse_gold_set(self._snapshot(), text)
         add_questions(self._file, read.questions)
         return read
+
+
+def _sum_reports(reports: Mapping[str, BuildReport], generation: int) -> BuildReport:
+    """Return the sums of the reports of several vaults; the paths in them begin with the names of the vaults."""
+
+    def prefixed(problems: Callable[[BuildReport], tuple[FileProblem, ...]]) -> tuple[FileProblem, ...]:
+        return tuple(
+            replace(problem, path=f"{name}/{problem.path}")
+            for name, report in reports.items()
+            for problem in problems(report)
+        )
+
+    each = tuple(reports.values())
+    return BuildReport(
+        generation,
+        added=sum(report.added for report in each),
+        changed=sum(report.changed for report in each),
+        removed=sum(report.removed for report in each),
+        unchanged=sum(report.unchanged for report in each),
+        fragments=sum(report.fragments for report in each),
+        embedded=sum(report.embedded for report in each),
+        skipped=prefixed(lambda report: report.skipped),
+        warnings=prefixed(lambda report: report.warnings),
+        seconds=sum(report.seconds for report in each),
+        rebuilt=" ".join(f"{name}: {report.rebuilt}" for name, report in reports.items() if report.rebuilt),
+        attachments=sum(report.attachments for report in each),
+    )
 
 
 def _check_positive(name: str, value: int | None, least: int = 1) -> None:

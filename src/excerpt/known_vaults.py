@@ -109,33 +109,38 @@ class VaultFolders:
     were folders of one: so no name has a slash.
     """
 
-    by_name: Mapping[str, Path]
+    named: tuple[tuple[str, Path], ...]
 
     @classmethod
     def of(cls, vaults: Iterable[Path]) -> VaultFolders:
         """Name the vaults by their folders, after the names of the folders above where two would be equal."""
         each = unique_names(vaults)
         if len(each) == 1:
-            return cls({"": next(iter(each))})
-        by_name: dict[str, Path] = {}
+            return cls((("", next(iter(each))),))
+        named: list[tuple[str, Path]] = []
         taken: set[str] = set()
         for vault, unique in each.items():
             text = os.fsencode(unique).decode("utf-8", "replace").replace("\\", "/").strip("/").replace("/", "-") or "-"
             numbered = (f"{text} {number}" for number in count(2))
             name = next(name for name in chain((text,), numbered) if name.casefold() not in taken)
-            by_name[name] = vault
+            named.append((name, vault))
             taken.add(name.casefold())
-        return cls(by_name)
+        return cls(tuple(named))
+
+    @property
+    def by_name(self) -> Mapping[str, Path]:
+        """The folder of each vault, by name."""
+        return dict(self.named)
 
     @property
     def first(self) -> Path:
         """The vault whose settings are used, and that gets memories without a source."""
-        return next(iter(self.by_name.values()))
+        return self.named[0][1]
 
     @property
     def is_joined(self) -> bool:
         """Whether there are several vaults."""
-        return len(self.by_name) > 1
+        return len(self.named) > 1
 
     @property
     def key(self) -> Path:
@@ -143,16 +148,20 @@ class VaultFolders:
 
         Several vaults, in whatever order, have a path that no folder has.
         """
-        return Path(f"/vaults:{':'.join(sorted(map(str, self.by_name.values())))}") if self.is_joined else self.first
+        return (
+            Path(f"/vaults:{':'.join(sorted(str(folder) for _, folder in self.named))}")
+            if self.is_joined
+            else self.first
+        )
 
     @property
     def title(self) -> str:
         """The names of the vaults, such as `notes + work`."""
-        return " + ".join(self.by_name) if self.is_joined else self.first.name
+        return " + ".join(name for name, _ in self.named) if self.is_joined else self.first.name
 
     def name_of(self, path: str) -> str:
         """Return the name of the vault that the path of a note begins with; "" for a single vault."""
-        return "" if "" in self.by_name else path.partition("/")[0]
+        return path.partition("/")[0] if self.is_joined else ""
 
     def locate(self, path: str) -> tuple[Path, str]:
         """Return the folder of the vault that has the note at `path`, and the path in that folder.
@@ -215,15 +224,15 @@ def known_vaults(paths: Paths, environment: Mapping[str, str]) -> tuple[Path, ..
     return tuple(vault for vault in every if not contains_home(vault))
 
 
-def find_vault_of_file(file: Path, vault: Path, paths: Paths, environment: Mapping[str, str]) -> Path | None:
+def find_vault_of_file(file: Path, vaults: Iterable[Path], paths: Paths, environment: Mapping[str, str]) -> Path | None:
     """Return the folder of the vault that contains `file`, a resolved path; None if no known vault contains it.
 
-    `vault` and all known vaults are considered. Paths that differ only in case may name one folder, so folders are
+    `vaults` and all known vaults are considered. Paths that differ only in case may name one folder, so folders are
     compared by inode.
     """
-    candidates = known_vaults(paths, environment)
+    candidates = (*vaults, *known_vaults(paths, environment))
     for folder in file.parents:
-        if any(_is_same_folder(folder, each) for each in (vault, *candidates)):
+        if any(_is_same_folder(folder, each) for each in candidates):
             return folder
         if paths.index_folder(folder).exists() and not contains_home(folder):
             return folder

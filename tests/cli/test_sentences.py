@@ -142,7 +142,7 @@ def search(stage: Stage) -> None:
     stage.say("search", "zzqqxx", "--strategy", "adaptive")
     stage.say("search")
     stage.say("search", "lentil", "--vault", "{vault}", "--vault", "{tmp}/nowhere", vault=False)
-    stage.say("search", "lentil", "--explain", "--vault", "{vault}", "--vault", "{tmp}", vault=False)
+    stage.say("search", "lentil", "--explain", "--vault", "{vault}", "--vault", "postgresql://h/db", vault=False)
     stage.write("other/Soup.md", "A soup of lentils.\n")
     stage.say("search", "lentil", "--vault", "{vault}", "--vault", "{tmp}/other", vault=False)
     (stage.tmp / "empty").mkdir()

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from excerpt.cli.printing import print_json, print_message, read_input
-from excerpt.cli.vaults import load_vault, refresh_option, vault_option
+from excerpt.cli.vaults import load_vault, refresh_option, vaults_option
 
 _MAX_INPUT_BYTES = 4 * 1024 * 1024  # of an answer or a pack: a larger file is neither
 
@@ -22,13 +22,20 @@ _MAX_INPUT_BYTES = 4 * 1024 * 1024  # of an answer or a pack: a larger file is n
     metavar="PACK",
     help="The pack that the LLM was given, as `excerpt pack` wrote it.",
 )
-@vault_option
+@vaults_option
 @click.option("--uncited", is_flag=True, help="List the sentences without a citation or quotation.")
 @click.option("--strict", is_flag=True, help="Exit with 3 if a text that may be a quotation could not be checked.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @refresh_option
 def check_command(
-    *, answer: Path, pack_file: Path, vault: Path | None, uncited: bool, strict: bool, as_json: bool, no_refresh: bool
+    *,
+    answer: Path,
+    pack_file: Path,
+    vaults: tuple[Path, ...],
+    uncited: bool,
+    strict: bool,
+    as_json: bool,
+    no_refresh: bool,
 ) -> int:
     """Check the citations and quotations of ANSWER, a file with an LLM's answer (- is stdin).
 
@@ -43,7 +50,7 @@ def check_command(
         read_input(answer, "answer", _MAX_INPUT_BYTES),
         read_input(pack_file, "pack", _MAX_INPUT_BYTES),
     )
-    with load_vault(vault, refresh=not no_refresh) as opened_vault:
+    with load_vault(vaults, refresh=not no_refresh) as opened_vault:
         check = opened_vault.check(answer_text, pack_text)
 
     from excerpt.cli.checked import print_check, summarize_check

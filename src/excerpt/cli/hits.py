@@ -29,11 +29,10 @@ def confidence_label(hit: Hit) -> str:
     return "" if hit.confidence is None else hit.confidence.value
 
 
-def print_hits(hits: Sequence[Hit], explain: Callable[[int], None] | None = None, vaults: Sequence[str] = ()) -> None:
+def print_hits(hits: Sequence[Hit], explain: Callable[[int], None] | None = None) -> None:
     """Print hits, each with its rank, title, location, tokens, score, confidence and a snippet around its matches.
 
-    `explain` is called with the index of each hit, to print more below the hit. `vaults` has the name of each hit's
-    vault, if several vaults were searched.
+    `explain` is called with the index of each hit, to print more below the hit.
     """
     from excerpt.text.snippet import snippet
 
@@ -42,8 +41,7 @@ def print_hits(hits: Sequence[Hit], explain: Callable[[int], None] | None = None
         fragment = hit.fragment
         if rank > 1:
             print_line("")
-        location_text = title_and_headings(fragment.title, fragment.heading_path)
-        name = f"{vaults[rank - 1]}: {location_text}" if vaults else location_text
+        name = title_and_headings(fragment.title, fragment.heading_path)
         print_line(f"{style_text(f'{rank:>3}', fg='cyan')}  {style_text(visible_line(name), bold=True)}")
         lines = format_source_location(fragment.path, fragment.line_start, fragment.line_end, fragment.place)
         sure = f" · {label}" if (label := confidence_label(hit)) else ""

@@ -13,7 +13,7 @@ import click
 
 from excerpt.cli.hits import INDENT, format_bar, style_text
 from excerpt.cli.printing import escape_for_stdout, print_json, print_line, print_message
-from excerpt.cli.vaults import load_vault, refresh_option, vault_option
+from excerpt.cli.vaults import add_vaults, load_vault, refresh_option, vaults_option
 from excerpt.settings import MAX_COUNT
 from excerpt.text.columns import count_columns, truncate
 from excerpt.text.display import format_count, format_source_location, line_range, visible, visible_line
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("topic", nargs=-1, required=True)
-@vault_option
+@vaults_option
 @click.option(
     "--budget",
     type=click.IntRange(1, MAX_COUNT),
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 )
 @refresh_option
 def overview_command(
-    *, topic: tuple[str, ...], vault: Path | None, budget: int | None, as_json: bool, no_refresh: bool
+    *, topic: tuple[str, ...], vaults: tuple[Path, ...], budget: int | None, as_json: bool, no_refresh: bool
 ) -> int:
     """Show what the vault contains about TOPIC.
 
@@ -43,12 +43,12 @@ def overview_command(
     dates and other names, as Markdown within a token budget. TOPIC is a query as for `excerpt search`, and can have
     filters.
     """
-    with load_vault(vault, refresh=not no_refresh) as notes:
+    with load_vault(vaults, refresh=not no_refresh) as notes:
         overview = notes.overview(" ".join(topic), budget=budget)
         text = "" if as_json else notes.as_markdown(overview)
         tokens = notes.tokens(text)
     if as_json:
-        print_json(overview.to_dict())
+        print_json(add_vaults(notes, overview.to_dict()))
     elif overview.found:
         print_line(escape_for_stdout(text), end="")
         print_message(_summarize_overview(overview, tokens))
@@ -79,13 +79,13 @@ _MAX_SHOWN_LINKS = 3  # that both notes link to, or are linked from
 
 @click.command()
 @click.argument("note", metavar="NOTE[:LINE]")
-@vault_option
+@vaults_option
 @click.option("--limit", type=click.IntRange(1, MAX_COUNT), help="The most notes.  [default: 10]")
 @click.option("--unlinked", is_flag=True, help="Leave out notes that link to NOTE or that NOTE links to.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: every note with all reasons.")
 @refresh_option
 def related_command(
-    *, note: str, vault: Path | None, limit: int | None, unlinked: bool, as_json: bool, no_refresh: bool
+    *, note: str, vaults: tuple[Path, ...], limit: int | None, unlinked: bool, as_json: bool, no_refresh: bool
 ) -> int:
     """Show the notes most similar to NOTE, or to its passage at LINE, and why.
 
@@ -93,10 +93,10 @@ def related_command(
     For each note, shows the passages with similar text, the rare words and links that both notes have, the parts of the
     score, and where one note names the other without a link.
     """
-    with load_vault(vault, refresh=not no_refresh) as notes:
+    with load_vault(vaults, refresh=not no_refresh) as notes:
         related = notes.related(note, limit=limit, unlinked=unlinked)
     if as_json:
-        print_json(related.to_dict())
+        print_json(add_vaults(notes, related.to_dict()))
     else:
         _print_related(related)
     return 0 if related.notes else 1
@@ -178,7 +178,7 @@ _MIN_FILTER_COLUMNS = 8  # a filter that would get fewer columns is not shown
 
 @click.command()
 @click.argument("query", required=False)
-@vault_option
+@vaults_option
 @click.option(
     "--depth",
     type=click.IntRange(1, MAX_COUNT),
@@ -193,16 +193,18 @@ _MIN_FILTER_COLUMNS = 8  # a filter that would get fewer columns is not shown
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: the whole tree, ignoring --depth and --top.")
 @refresh_option
-def map_command(*, query: str | None, vault: Path | None, depth: int, top: int, as_json: bool, no_refresh: bool) -> int:
+def map_command(
+    *, query: str | None, vaults: tuple[Path, ...], depth: int, top: int, as_json: bool, no_refresh: bool
+) -> int:
     """Show where the matches of QUERY are: in which folders, under which tags, properties and months.
 
     Each line has the number of matching fragments, the number of their notes, and a filter. Put the filter in front of
     QUERY to find exactly these fragments. Without a QUERY, counts all fragments.
     """
-    with load_vault(vault, refresh=not no_refresh) as notes:
+    with load_vault(vaults, refresh=not no_refresh) as notes:
         vault_map = notes.map(query or "", limit=None if as_json else max(_MIN_LOADED_VALUES, top))
     if as_json:
-        print_json(vault_map.to_dict())
+        print_json(add_vaults(notes, vault_map.to_dict()))
     elif vault_map.fragments:
         for line in format_map_lines(vault_map, depth, top):
             print_line(line)
@@ -294,21 +296,21 @@ def _has_only_unique_values(branch: Branch) -> bool:
 
 @click.command()
 @click.argument("note")
-@vault_option
+@vaults_option
 @click.option(
     "--lines", type=click.IntRange(1, MAX_COUNT), default=8, help="How many first lines to show.  [default: 8]"
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @refresh_option
-def peek_command(*, note: str, vault: Path | None, lines: int, as_json: bool, no_refresh: bool) -> int:
+def peek_command(*, note: str, vaults: tuple[Path, ...], lines: int, as_json: bool, no_refresh: bool) -> int:
     """Show a summary of NOTE without its text: size in tokens, tags, links, first lines and outline.
 
     NOTE is a path, the end of a path, a file name, a title or an alias.
     """
-    with load_vault(vault, refresh=not no_refresh) as notes:
+    with load_vault(vaults, refresh=not no_refresh) as notes:
         peek = notes.peek(note, first_lines=lines)
     if as_json:
-        print_json(peek.to_dict())
+        print_json(add_vaults(notes, peek.to_dict()))
     else:
         for line in _format_peek_lines(peek):
             print_line(line)
@@ -347,10 +349,10 @@ def _format_peek_lines(peek: Peek) -> Iterator[str]:
 
 @click.command()
 @click.argument("note", metavar="NOTE[:A-B]")
-@vault_option
+@vaults_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: the text with its location and size.")
 @refresh_option
-def read_command(*, note: str, vault: Path | None, as_json: bool, no_refresh: bool) -> int:
+def read_command(*, note: str, vaults: tuple[Path, ...], as_json: bool, no_refresh: bool) -> int:
     """Print a note of the vault, or a part of the note.
 
     A part is a range of lines (NOTE:A-B), the section under a heading (NOTE#Heading), or a place in an attachment
@@ -359,10 +361,10 @@ def read_command(*, note: str, vault: Path | None, as_json: bool, no_refresh: bo
     NOTE is a path, the end of a path, a file name, a title or an alias. Lines are counted from 1. NOTE:A is one line,
     NOTE:A- are all lines from A to the end.
     """
-    with load_vault(vault, refresh=not no_refresh) as notes:
+    with load_vault(vaults, refresh=not no_refresh) as notes:
         note_lines = notes.read(note)
     if as_json:
-        print_json(note_lines.to_dict())
+        print_json(add_vaults(notes, note_lines.to_dict()))
     else:
         print_line(escape_for_stdout(note_lines.text))
         location_text = format_source_location(

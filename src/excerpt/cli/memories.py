@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from excerpt.cli.printing import escape_for_stdout, print_json, print_line, print_message, read_input
-from excerpt.cli.vaults import load_vault, refresh_option, vault_option
+from excerpt.cli.vaults import add_vaults, load_vault, refresh_option, vault_option, vaults_option
 from excerpt.model import Memory, Source
 from excerpt.settings import MAX_COUNT
 from excerpt.text.dates import parse_period
@@ -40,12 +40,13 @@ def format_beginning(memory: Memory) -> str:
     return line if len(line) <= _MAX_BEGINNING_CHARACTERS else f"{line[:_MAX_BEGINNING_CHARACTERS].rstrip()}…"
 
 
-def format_memory(memory: Memory, source_check: SourceCheck | None = None) -> str:
+def format_memory(memory: Memory, source_check: SourceCheck | None = None, vault: str = "") -> str:
     """Return a memory as printed text: id, date, tags, source, reason and text.
 
-    With `source_check`, the text also has the status of the source, if it has moved, changed or is gone.
+    With `source_check`, the text also has the status of the source, if it has moved, changed or is gone. `vault` is the
+    name of its vault, if several are open.
     """
-    head = [memory.id, memory.created, *(f"#{tag}" for tag in memory.tags)]
+    head = [*filter(None, [vault]), memory.id, memory.created, *(f"#{tag}" for tag in memory.tags)]
     lines = [visible_line(" · ".join(head))]
     if memory.source:
         lines.append(visible_line(f"from {_format_source(memory.source)}"))
@@ -157,7 +158,7 @@ def _validate_since(_ctx: click.Context, _param: click.Parameter, since: str) ->
 
 @click.command()
 @click.argument("words", nargs=-1)
-@vault_option
+@vaults_option
 @click.option(
     "--tag", "tags", multiple=True, help="List only memories with this tag; given several times, with all these tags."
 )
@@ -181,7 +182,7 @@ def _validate_since(_ctx: click.Context, _param: click.Parameter, since: str) ->
 def recall_command(
     *,
     words: tuple[str, ...],
-    vault: Path | None,
+    vaults: tuple[Path, ...],
     tags: tuple[str, ...],
     source: str,
     since: str,
@@ -196,7 +197,7 @@ def recall_command(
     WORDS are a query as for `excerpt search`. Lists the memories that answer it, best first. Without WORDS, lists all
     memories, newest first.
     """
-    with load_vault(vault, refresh=not no_refresh, suggest_moves=True) as notes:
+    with load_vault(vaults, refresh=not no_refresh, suggest_moves=True) as notes:
         _print_unreadable_files(notes)
         recalled = notes.memories.recall(
             " ".join(words),
@@ -208,11 +209,11 @@ def recall_command(
             stale=True if stale else None,
         )
     if as_json:
-        print_json({"memories": [each.to_dict() for each in recalled]})
+        print_json(add_vaults(notes, {"memories": [each.to_dict() for each in recalled]}))
     elif recalled:
         if not any(each.answers for each in recalled):
             print_message(NO_ANSWER)
-        print_line("\n\n".join(format_memory(each.memory, each.source_check) for each in recalled))
+        print_line("\n\n".join(format_memory(each.memory, each.source_check, each.vault) for each in recalled))
     else:
         print_message(_explain_no_memories(has_query=bool(words or tags or source or since), stale=stale))
     return 0 if recalled else 1

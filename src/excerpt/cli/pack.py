@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from excerpt.cli.printing import escape_for_stdout, print_line, print_message, resolve_output_file, save_output
-from excerpt.cli.vaults import load_vault, refresh_option, vault_option
+from excerpt.cli.vaults import add_vaults, load_vault, refresh_option, vaults_option
 from excerpt.kinds import Fill, Format, Scope, StopReason, Strategy
 from excerpt.known_vaults import find_vault_of_file
 from excerpt.model import TOO_LARGE, PackResult
@@ -21,7 +21,7 @@ from excerpt.text.display import format_count, format_percent, line_range
 
 @click.command()
 @click.argument("queries", nargs=-1, metavar="[QUERY]...")
-@vault_option
+@vaults_option
 @click.option(
     "--budget", type=click.IntRange(0, MAX_COUNT), help="The maximum number of tokens, with headers and separators."
 )
@@ -77,7 +77,7 @@ from excerpt.text.display import format_count, format_percent, line_range
 def pack_command(
     *,
     queries: tuple[str, ...],
-    vault: Path | None,
+    vaults: tuple[Path, ...],
     rank: str,
     format_name: str | None,
     as_json: bool,
@@ -96,11 +96,12 @@ def pack_command(
     if not (queries or ids or from_marks):
         raise click.UsageError("Give a QUERY, an --id, or --from-marks.")
     chosen_format = _choose_format(format_name, as_json=as_json, with_template=template is not None)
-    with load_vault(vault, refresh=not no_refresh) as opened_vault:
+    with load_vault(vaults, refresh=not no_refresh) as opened_vault:
         target = None
         if output is not None and str(output) != "-":
+            folders = opened_vault.folders.by_name.values()
             target = resolve_output_file(
-                output, lambda file: find_vault_of_file(file, opened_vault.folder, user_paths(), os.environ)
+                output, lambda file: find_vault_of_file(file, folders, user_paths(), os.environ)
             )
         packed = opened_vault.pack(
             *queries,
@@ -115,7 +116,7 @@ def pack_command(
             opened_vault.count_saved(packed)
     text = packed.text
     if packed.format is Format.JSON:
-        text = json.dumps(packed.to_dict(), ensure_ascii=False, indent=2) + "\n"
+        text = json.dumps(add_vaults(opened_vault, packed.to_dict()), ensure_ascii=False, indent=2) + "\n"
     if target is None:
         print_line(escape_for_stdout(text), end="")
     elif text:

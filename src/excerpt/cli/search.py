@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +13,10 @@ import click
 
 from excerpt.cli.hits import print_hits
 from excerpt.cli.printing import print_json, print_message, read_input
-from excerpt.cli.vaults import VaultParameter, load_vault, refresh_option
+from excerpt.cli.vaults import add_vaults, has_store, load_vault, refresh_option, vaults_option
 from excerpt.kinds import Confidence, Strategy
-from excerpt.known_vaults import unique_names
-from excerpt.model import Result
+from excerpt.known_vaults import VaultFolders
+from excerpt.model import Hit, Result
 from excerpt.settings import MAX_COUNT
 from excerpt.text.display import format_count, visible_line
 
@@ -29,13 +30,7 @@ NO_ANSWER = "No note answers the query. The most similar passages are below."
 
 @click.command()
 @click.argument("query", required=False)
-@click.option(
-    "--vault",
-    "vaults",
-    type=VaultParameter(),
-    multiple=True,
-    help="A folder of notes; may be given several times.  [default: $EXCERPT_VAULT, else the vault last opened]",
-)
+@vaults_option
 @click.option(
     "--limit",
     type=click.IntRange(1, MAX_COUNT),
@@ -77,7 +72,7 @@ def search_command(
     With --why, prints instead of the hits NOTE's rank and score under every strategy, and the signals in which the hits
     above NOTE score more. Exits with 1 if NOTE was not found.
 
-    With more than one --vault, lists the hits of all vaults by score, each with the name of its vault.
+    With more than one --vault, ranks the hits of all vaults together. Each path begins with the name of its vault.
     """
     if (query is None) == (batch is None):
         raise click.UsageError("Give either a QUERY or --batch FILE.")
@@ -85,12 +80,12 @@ def search_command(
         raise click.UsageError("--batch prints JSON only. Add --json.")
     if (explain or note is not None) and batch is not None:
         raise click.UsageError("Use --explain and --why with one QUERY, not with --batch.")
-    if len(vaults) > 1:
+    if len(vaults) > 1 and has_store(vaults):
         if batch is not None or explain or note is not None:
-            raise click.UsageError("Use --batch, --explain and --why with one vault.")
-        return _search_several_vaults(str(query), vaults, strategy, limit, as_json=as_json, refresh=not no_refresh)
+            raise click.UsageError("Use --batch, --explain and --why with a single store, or with folders.")
+        return _search_with_stores(str(query), vaults, strategy, limit, as_json=as_json, refresh=not no_refresh)
     batch_queries = None if batch is None else read_batch_queries(batch)
-    with load_vault(vaults[0] if vaults else None, refresh=not no_refresh) as opened_vault:
+    with load_vault(vaults, refresh=not no_refresh) as opened_vault:
         chosen = Strategy(strategy) if strategy else opened_vault.settings.search.strategy
         hit_limit = limit or (opened_vault.settings.search.limit if as_json else _DEFAULT_HITS)
         opened_vault.warm()  # so that elapsed_ms is the time of the search alone
@@ -104,41 +99,48 @@ def search_command(
     for hint in result.hints:
         print_message(hint.message)
     if as_json:
-        print_json(result_to_json(result, explanations))
+        print_json(add_vaults(opened_vault, result_to_json(result, explanations)))
     else:
         _print_result(result, explanations, in_store=bool(opened_vault.address))
     return 0 if result.hits else 1
 
 
-def _search_several_vaults(
+def _search_with_stores(
     query: str, folders: Sequence[Path], strategy: str | None, limit: int | None, *, as_json: bool, refresh: bool
 ) -> int:
-    """Search several vaults , print their hits as one list. Returns the exit code."""
+    """Search several vaults, of which some are in stores, and print their hits as one list. Returns the exit code.
+
+    A store searches by itself, so each vault has a ranking of its own; scores are relative to the best of each.
+    """
     from excerpt.api import fuse_results
 
     with ExitStack() as stack:
         vaults = [stack.enter_context(load_vault(folder, refresh=refresh)) for folder in folders]
-        names = unique_names(vault.folder for vault in vaults)
+        by_name = VaultFolders.of(vault.folder for vault in vaults).by_name
+        names = {folder: name for name, folder in by_name.items()}
         hit_limit = limit or (max(vault.settings.search.limit for vault in vaults) if as_json else _DEFAULT_HITS)
         results: dict[str, Result] = {}
         for vault in vaults:
             vault.warm()
             results[names[vault.folder]] = vault.search(query, strategy=strategy, limit=hit_limit, spans=not as_json)
-    hits = fuse_results(results, hit_limit)
+    hits = [_prefix_hit(each.vault, each.hit) for each in fuse_results(results, hit_limit)]
     for hint in dict.fromkeys(hint.message for result in results.values() for hint in result.hints):
         print_message(hint)
     if as_json:
-        by_vault = {
-            name: {"matched": result.matched, "generation": result.generation} for name, result in results.items()
-        }
         elapsed = sum(result.elapsed_ms for result in results.values())
-        found_hits = [hit.to_dict() for hit in hits]
-        print_json({"query": query, "elapsed_ms": round(elapsed, 3), "vaults": by_vault, "hits": found_hits})
+        print_json(
+            {
+                "vaults": {names[vault.folder]: vault.address or str(vault.folder) for vault in vaults},
+                "query": query,
+                "elapsed_ms": round(elapsed, 3),
+                "hits": [hit.to_dict() for hit in hits],
+            }
+        )
         return 0 if hits else 1
     sure = [result.confidence for result in results.values()]
     if hits and all(each is Confidence.NOTHING for each in sure):
         print_message(NO_ANSWER)
-    print_hits([each.hit for each in hits], vaults=[each.vault for each in hits])
+    print_hits(hits)
     matched = sum(result.matched for result in results.values())
     print_message(
         f"{len(hits)} of {format_count(matched, 'matching fragment')} in {format_count(len(results), 'vault')}"
@@ -148,13 +150,18 @@ def _search_several_vaults(
     return 0 if hits else 1
 
 
+def _prefix_hit(vault: str, hit: Hit) -> Hit:
+    """Return a hit with the name of its vault in front of its path, as in a union of vaults."""
+    return replace(hit, fragment=replace(hit.fragment, path=f"{vault}/{hit.path}"))
+
+
 def _print_why_not(vault: Vault, query: str, note: str, strategy: Strategy, *, as_json: bool) -> int:
     """Print why a note is not ranked higher, and return the exit code."""
     from excerpt.cli.explained import print_note_explanation
 
     explanation = vault.why_not(query, note, strategy=strategy)
     if as_json:
-        print_json(explanation.to_dict())
+        print_json(add_vaults(vault, explanation.to_dict()))
     else:
         print_note_explanation(explanation, _DEFAULT_HITS)
     return 0 if explanation.explanation is not None else 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -49,6 +49,17 @@ def vault_option(command: CommandFunction) -> CommandFunction:
     )(command)
 
 
+def vaults_option(command: CommandFunction) -> CommandFunction:
+    """Add the option --vault to a command for several vaults; the value `vaults` is () if it is not given."""
+    return click.option(
+        "--vault",
+        "vaults",
+        type=VaultParameter(),
+        multiple=True,
+        help="A folder of notes; may be given several times.  [default: $EXCERPT_VAULT, else the vault last opened]",
+    )(command)
+
+
 def refresh_option(command: CommandFunction) -> CommandFunction:
     """Add the option --no-refresh to a command that reads the index."""
     return click.option(
@@ -78,13 +89,18 @@ def resolve_vault(path: Path | None, *, suggest_moves: bool = False) -> Path:
 
 def check_is_folder(vault: Path) -> None:
     """Raise StoreUnusableError if `vault` is the address of a store; for commands that need a folder."""
-    from excerpt.store.address import is_address
-
-    if is_address(str(vault)):
+    if has_store([vault]):
         raise StoreUnusableError(
             "This command needs a folder of notes, but the vault is a store.",
             "Search a store with `excerpt search --vault ADDRESS QUERY`.",
         )
+
+
+def has_store(vaults: Iterable[Path]) -> bool:
+    """Return whether one of `vaults` is the address of a store."""
+    from excerpt.store.address import is_address
+
+    return any(is_address(str(vault)) for vault in vaults)
 
 
 def find_last_vault() -> Path:
@@ -133,16 +149,24 @@ def build_index(
     return build(vault, folder, settings, line, rebuild=rebuild, accept_empty=accept_empty, wait=wait)
 
 
-def load_vault(folder: Path | None, *, refresh: bool = True, suggest_moves: bool = False) -> Vault:
+def load_vault(folder: Path | Sequence[Path] | None, *, refresh: bool = True, suggest_moves: bool = False) -> Vault:
     """Open the vault in `folder`, or else the vault opened last, with messages and progress on stderr.
 
-    `folder` may be the address of a store. With `refresh`, the index is updated first. With `suggest_moves`, a message
-    names data kept for another path that may belong to this vault. Raises the errors of `excerpt.open`.
+    `folder` may be the address of a store, or several folders, which are opened as one vault. With `refresh`, the index
+    is updated first. With `suggest_moves`, a message names data kept for another path that may belong to this vault.
+    Raises the errors of `excerpt.open`.
     """
     from excerpt.api import open as open_vault_of_api
 
-    path = find_last_vault() if folder is None else folder
+    path = folder or find_last_vault()
     line = ProgressLine(sys.stderr)
     return open_vault_of_api(
         path, refresh=refresh, on_progress=line, on_notice=print_message, suggest_moves=suggest_moves
     )
+
+
+def add_vaults(vault: Vault, answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an answer in JSON with the name and the folder of each vault in `vaults`, if several are open."""
+    if not vault.folders.is_joined:
+        return dict(answer)
+    return {"vaults": {name: str(folder) for name, folder in vault.folders.named}, **answer}

@@ -1,0 +1,296 @@
+"""Tests of several vaults joined to one corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from excerpt.corpus.interface import Corpus
+from excerpt.corpus.union import UnionCorpus
+from excerpt.errors import ModelError, SettingsError
+from excerpt.index.snapshot import Snapshot
+from excerpt.insight.facet_map import build_vault_map
+from excerpt.insight.notes import find_note
+from excerpt.insight.overview import overview
+from excerpt.insight.related import related
+from excerpt.kinds import Strategy
+from excerpt.known_vaults import VaultFolders
+from excerpt.model import Hit
+from excerpt.pack.build import build_pack
+from excerpt.pack.formats.registry import renderer_for
+from excerpt.pack.formats.source_label import PackLinks
+from excerpt.search.engine import Engine
+from excerpt.search.explain import explain_hits
+from excerpt.settings import PackSettings, Settings
+from excerpt.text.tokens import open_tokenizer
+from tests.search.conftest import NOTES as COOKING
+from tests.search.library import NOTES as LIBRARY
+from tests.search.library import open_vault
+
+WORK = {
+    "Index.md": "---\ncreated: 2024-05-01\n---\n# Start\n\nSee [[Alpha]], [[Projects/Beta|the second]] and [[Soup]].\n",
+    "Projects/Alpha.md": "---\ntags: [project]\n---\n# Alpha\n\nAlpha is the first project. It needs [[Beta]].\n",
+    "Projects/Beta.md": "---\nstatus: done\n---\n# Beta\n\n[Up](../Index.md), [out](../../home/Alpha.md).\n",
+}
+HOME = {
+    "Alpha.md": "---\ntags: [letter]\n---\n# Alpha\n\nAlpha is a letter. [[Soup]] has it not. [[Beta]] is another.\n",
+    "Kitchen/Soup.md": "# Soup\n\nRoast the vegetables. The letters are of pasta, as [[Alpha]] says.\n",
+    "2024/05/06.md": "We ate soup.\n",
+}
+QUERIES = (
+    *("alpha", "the first project", "soup of letters", "sync conflict", "bread dough", "what does the beta need"),
+    *(
+        "path:Projects alpha",
+        "tag:project",
+        "folder:Projects",
+        "link:Alpha",
+        "from:Alpha",
+        "status:done",
+        '"the first"',
+    ),
+    *("alpha | soup", "date:2024", "modified:2025", "-alpha", "file:Alpha", "!s letters", "!w soup", "quest", "nothin"),
+)
+WORK_ALPHA = "work/Projects/Alpha.md"
+TODAY = date(2025, 3, 14)
+
+
+@pytest.fixture(scope="module")
+def vaults(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, Snapshot]]:
+    root = tmp_path_factory.mktemp("union")
+    notes = {"work": WORK, "home": HOME, "library": LIBRARY, "cooking": COOKING, "copy": COOKING, "empty": {}}
+    for name in notes:
+        (root / name / "vault").mkdir(parents=True)
+    opened = {name: open_vault(root / name, texts) for name, texts in notes.items()}
+    yield opened
+    for snapshot in opened.values():
+        snapshot.close()
+
+
+@pytest.fixture(scope="module")
+def both(vaults: Mapping[str, Snapshot]) -> Corpus:
+    return join(vaults, "work", "home")
+
+
+def join(vaults: Mapping[str, Snapshot], *names: str) -> Corpus:
+    return UnionCorpus((name, vaults[name]) for name in names)
+
+
+def search(corpus: Corpus, query: str, limit: int = 50) -> tuple[Hit, ...]:
+    return Engine(corpus, Settings(), today=lambda: TODAY).search(query, limit=limit).hits
+
+
+def link_paths(corpus: Corpus) -> set[tuple[str, str]]:
+    sources, targets = corpus.facets.links
+    paths = corpus.table.paths
+    return {(paths[a], paths[b]) for a, b in zip(sources.tolist(), targets.tolist(), strict=True)}
+
+
+# --- the vault of a path ----------------------------------------------------------------------------------------------
+
+
+def test_a_path_begins_with_the_name_of_its_vault(both: Corpus) -> None:
+    assert (
+        both.note_paths()
+        == both.table.paths
+        == (
+            *("home/2024/05/06.md", "home/Alpha.md", "home/Kitchen/Soup.md"),
+            *("work/Index.md", "work/Projects/Alpha.md", "work/Projects/Beta.md"),
+        )
+    )
+    hits = search(both, "alpha")
+    assert {hit.path for hit in hits} >= {"home/Alpha.md", "work/Projects/Alpha.md"}
+    for hit in hits:
+        assert hit.text in both.note_text(hit.path)
+        assert both.fragment(hit.fragment.id) == hit.fragment
+        assert both.note_fragments(hit.path)[hit.fragment.ordinal] == hit.fragment
+        assert both.note_info(hit.path).path == hit.path
+
+
+def test_paths_are_sorted_whatever_the_names(vaults: Mapping[str, Snapshot]) -> None:
+    names = ["a b", "a", "a-b", "ä", "a!", "A"]
+    union = UnionCorpus((name, vaults["home"]) for name in names)
+    assert list(union.table.paths) == sorted(union.table.paths)
+    assert len(union.table.paths) == len(names) * len(HOME)
+
+
+def test_an_unknown_note_is_unknown_as_in_a_vault(both: Corpus) -> None:
+    for path in ("Alpha.md", "nowhere/Alpha.md", "home", "home/", "", "/home/Alpha.md"):
+        assert not both.note_fragments(path)
+        assert not both.sections(path)
+        with pytest.raises(KeyError):
+            both.note_text(path)
+    assert both.parts([("nowhere/a.md", 0, None), ("home/Alpha.md", 0, None)])[0] == []
+    assert both.fragment("0123456789ab@home") is both.fragment("") is None
+
+
+def test_a_note_is_found_by_the_path_in_its_vault_too(both: Corpus) -> None:
+    assert find_note(both, "Projects/Alpha") == "work/Projects/Alpha.md"
+    assert find_note(both, "work/Projects/Alpha.md") == "work/Projects/Alpha.md"
+    assert find_note(both, "Kitchen/Soup") == "home/Kitchen/Soup.md"
+
+
+# --- links ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_link_leads_to_a_note_of_its_own_vault(both: Corpus) -> None:
+    links = link_paths(both)
+    assert ("work/Index.md", "work/Projects/Alpha.md") in links
+    assert ("home/Kitchen/Soup.md", "home/Alpha.md") in links
+    assert {source.split("/")[0] == target.split("/")[0] for source, target in links} == {True}
+
+
+def test_a_link_is_resolved_as_in_its_vault_alone(vaults: Mapping[str, Snapshot], both: Corpus) -> None:
+    alone = {(f"{name}/{a}", f"{name}/{b}") for name in ("work", "home") for a, b in link_paths(vaults[name])}
+    assert link_paths(both) == alone
+    facets = both.facets
+    notes = np.arange(len(both.table.paths), dtype=np.int32)
+    resolved = {(link.note, facets.resolve_link(link)) for link in facets.written_links(notes)}
+    resolved |= {(link.note, facets.resolve_target(link.target, link.note)) for link in facets.written_links(notes)}
+    paths = both.table.paths
+    assert {(paths[a], paths[b]) for a, b in resolved if b not in (None, -1) and a != b} == alone
+
+
+def test_a_filter_by_link_means_the_note_of_that_name_in_every_vault(both: Corpus) -> None:
+    assert {hit.path for hit in search(both, "link:Alpha")} == {"work/Index.md", "home/Kitchen/Soup.md"}
+    assert {hit.path for hit in search(both, "link:home/Alpha")} == {"home/Kitchen/Soup.md"}
+
+
+def test_a_day_in_the_name_of_a_vault_is_no_day_of_its_notes(vaults: Mapping[str, Snapshot]) -> None:
+    union = UnionCorpus([("2023-01-01", vaults["work"]), ("home", vaults["home"])])
+    assert not search(union, "date:2023-01-01")
+    assert union.facets.dates.tolist()[-3:] == vaults["home"].facets.dates.tolist()
+
+
+# --- searches ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("strategy", list(Strategy))
+@pytest.mark.parametrize("name", ["library", "cooking", "home"])
+def test_a_union_of_one_is_the_vault_itself(vaults: Mapping[str, Snapshot], name: str, strategy: Strategy) -> None:
+    alone = Engine(vaults[name], Settings(), today=lambda: TODAY)
+    union = Engine(join(vaults, name), Settings(), today=lambda: TODAY)
+    for query in QUERIES:
+        one, other = alone.search(query, strategy, 50), union.search(query, strategy, 50)
+        assert (one.matched, one.confidence, one.strategy) == (other.matched, other.confidence, other.strategy)
+        assert [alone_hit(hit) for hit in other.hits] == list(one.hits), query
+        assert [each.words for each in explain_hits(alone, one)] == [each.words for each in explain_hits(union, other)]
+
+
+@given(st.lists(st.sampled_from(["alpha", "soup", "of", "letters", "the", "sync", "salt", "-alpha", "|"]), max_size=5))
+def test_a_union_of_one_is_the_vault_itself_for_any_words(vaults: Mapping[str, Snapshot], words: list[str]) -> None:
+    query = " ".join(words)
+    assert [alone_hit(hit) for hit in search(join(vaults, "cooking"), query)] == list(search(vaults["cooking"], query))
+
+
+def alone_hit(hit: Hit) -> Hit:
+    """Return a hit of the first vault of a union as a search of that vault alone has it."""
+    fragment = hit.fragment
+    own_id, own_path = fragment.id.split("@")[0], fragment.path.split("/", 1)[1]
+    return replace(hit, fragment=replace(fragment, id=own_id, path=own_path))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *("path:Projects", "path:Kitchen soup", "folder:2024/", "tag:letter", "tag:project alpha", "link:Alpha"),
+        *("link:Beta", "from:Alpha", "file:Alpha", "status:done", "date:2024", "created:2024-05", "kind:note"),
+        *("-alpha", '"the first"'),
+    ],
+)
+def test_a_filter_lets_through_what_it_does_in_each_vault(
+    vaults: Mapping[str, Snapshot], both: Corpus, query: str
+) -> None:
+    def matching(corpus: Corpus) -> set[str]:
+        engine = Engine(corpus, Settings(), today=lambda: TODAY)
+        rows = np.flatnonzero(engine.find_matching_rows(query))
+        return {corpus.table.paths[note] for note in corpus.table.notes[rows].tolist()}
+
+    known = [name for name in ("home", "work") if query != "status:done" or name == "work"]  # else these are words
+    assert matching(both) == {f"{name}/{path}" for name in known for path in matching(vaults[name])} != set()
+
+
+@pytest.mark.parametrize(("query", "path"), [("pasta", "home/Kitchen/Soup.md"), ("first project", WORK_ALPHA)])
+def test_the_union_finds_what_a_vault_finds(both: Corpus, query: str, path: str) -> None:
+    assert search(both, query)[0].path == path
+
+
+def test_two_copies_of_a_vault_have_ids_of_their_own(vaults: Mapping[str, Snapshot]) -> None:
+    union = join(vaults, "cooking", "copy")
+    for query in ("bread dough", "sync conflict", "tag:sync/help", "lighthouse"):
+        hits = search(union, query)
+        assert len({hit.fragment.id for hit in hits}) == len(hits) > 0
+        paths = [hit.path for hit in hits]
+        twins = {path.split("/", 1)[1] for path in paths}
+        assert set(paths) == {f"{name}/{path}" for name in ("cooking", "copy") for path in twins}
+
+
+def test_a_vault_without_notes_changes_nothing(vaults: Mapping[str, Snapshot]) -> None:
+    for query in QUERIES:
+        assert search(join(vaults, "cooking", "empty"), query) == search(join(vaults, "cooking"), query)
+    assert not search(join(vaults, "empty"), "soup")
+
+
+def test_packs_overviews_relations_and_maps_name_the_vaults(both: Corpus) -> None:
+    engine = Engine(both, Settings())
+    settings = PackSettings(budget=500)
+    packed = build_pack(
+        both,
+        engine.search("alpha").hits,
+        query="alpha",
+        strategy=Strategy.AUTO,
+        settings=settings,
+        tokenizer=open_tokenizer(settings.tokenizer),
+        renderer=renderer_for(settings, ("alpha",), PackLinks(VaultFolders.of([Path("/vault")])), Path()),
+    )
+    assert {pack.path.split("/")[0] for pack in packed.packs} == {"home", "work"}
+    assert {note.place.path.split("/")[0] for note in overview(engine, "alpha", 500).main_notes} == {"home", "work"}
+    assert all(note.path in both.table.paths for note in related(engine, "home/Alpha.md", None, 10).notes)
+    assert {branch.label for branch in build_vault_map(engine, "alpha", None).folders} == {"home", "work"}
+
+
+# --- what is joined ---------------------------------------------------------------------------------------------------
+
+
+def test_the_edition_changes_with_any_vault(vaults: Mapping[str, Snapshot]) -> None:
+    editions = {join(vaults, *names).edition for names in (("work",), ("home",), ("work", "home"), ("home", "work"))}
+    assert len(editions) == 3
+
+
+def test_counts_are_those_of_all(vaults: Mapping[str, Snapshot], both: Corpus) -> None:
+    each = [vaults["home"].status(), vaults["work"].status()]
+    status = both.status()
+    assert (status.notes, status.fragments) == (sum(s.notes for s in each), sum(s.fragments for s in each))
+    assert both.count_fragments(["alpha"]) == sum(vaults[name].count_fragments(["alpha"]) for name in ("home", "work"))
+    counts = both.fragment_counts(np.arange(len(both.table.paths)))
+    assert counts.sum() == status.fragments == both.lexical.doc_count == len(both.lexical.keys)
+
+
+def test_vectors_are_those_of_the_vaults(vaults: Mapping[str, Snapshot]) -> None:
+    union = join(vaults, "cooking", "home")
+    query = union.embedder.embed(["soup"])[0]
+    every = union.vectors.similarities(query)
+    rows = np.array([len(every) - 1, 0, 3])
+    assert np.array_equal(union.vectors.similarities_at(query, rows), every[rows])
+    assert np.allclose(union.vectors.rows(rows) @ query, every[rows], atol=1e-3)
+    rough, error = union.vectors.approximate_similarities(query)
+    assert np.abs(rough - every).max() <= error
+    assert np.allclose(union.vectors.mean, union.vectors.rows(np.arange(len(every))).mean(axis=0), atol=1e-5)
+    assert union.vectors.mean_similarity(query) == pytest.approx(float(every.mean()), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error"), [("model_id", "other", ModelError), ("tokenizer", "chars/4", SettingsError)]
+)
+def test_vaults_of_another_model_or_tokenizer_are_refused(
+    vaults: Mapping[str, Snapshot], monkeypatch: pytest.MonkeyPatch, name: str, value: str, error: type[Exception]
+) -> None:
+    monkeypatch.setitem(vaults["home"].__dict__, name, value)
+    with pytest.raises(error, match="home and work"):
+        join(vaults, "work", "home")
