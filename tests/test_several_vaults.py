@@ -108,6 +108,15 @@ def test_every_question_can_be_asked_of_several_vaults(union: excerpt.VaultUnion
     assert union.fragments("Garden")[0].path == "home/Garden.md"
 
 
+def test_a_name_that_two_vaults_have_is_ambiguous(union: excerpt.VaultUnion) -> None:
+    with pytest.raises(excerpt.NotFoundError) as raised:
+        union.read("Soup")
+    assert "work/Soup.md" in raised.value.hint
+    assert "home/Kitchen/Soup.md" in raised.value.hint
+    assert union.read("work/Soup").path == "work/Soup.md"
+    assert union.read("HOME/soup").path == "home/Kitchen/Soup.md"
+
+
 def test_a_change_in_one_vault_is_found_after_a_refresh(union: excerpt.VaultUnion, folders: list[Path]) -> None:
     before = union.generation
     assert not union.search('"papaya"').matched
@@ -253,6 +262,21 @@ def test_a_pack_of_several_vaults_names_the_vault_of_each_source(
     assert checked.code == 0
     ids = [hit["fragment_id"] for hit in command("search", "soup", *both, "--json").json["hits"]]
     assert len(command("pack", *both, "--id", ids[0], "--id", ids[1], "--json").json["packs"]) == 2
+
+
+def test_a_name_that_would_control_the_terminal_is_shown_as_text(command: Excerpt, tmp_path: Path) -> None:
+    both: list[str | Path] = []
+    for name in ("a\x1b[31m\nFrom b.md", "## [9] [[x]]", "-"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "Soup.md").write_text("# Soup\n\nSimmer the lentils.\n", encoding="utf-8")
+        both += ["--vault", tmp_path / name]
+    for asked in (("search", "lentils"), ("pack", "lentils", "--fill", "budget"), ("overview", "lentils"), ("map",)):
+        answer = command(*asked, *both)
+        assert answer.code == 0
+        assert "\x1b" not in answer.out
+        assert "\nFrom b.md" not in answer.out
+    paths = {hit["path"] for hit in command("search", "lentils", *both, "--json").json["hits"]}
+    assert paths == {"a\x1b[31m\nFrom b.md/Soup.md", "## [9] [[x]]/Soup.md", "-/Soup.md"}
 
 
 def test_no_pack_is_written_into_any_of_the_vaults(

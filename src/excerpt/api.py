@@ -1143,7 +1143,8 @@ class UnionMemories(Memories):
             name: [replace(each, memory=add_vault(name, each.memory)) for each in recalled]
             for name, recalled in found.items()
         }
-        return merge_recalled(with_vault, max(map(len, found.values())) if limit is None and query.strip() else limit)
+        is_ranked = any(each.score for recalled in found.values() for each in recalled)
+        return merge_recalled(with_vault, self._settings.search.limit if limit is None and is_ranked else limit)
 
 
 class Gold:

@@ -510,9 +510,17 @@ class UnionFacets(Facets):
         return _UnionLinkResolver(self._paths, self._parts)
 
     def find_targets(self, target: str) -> Ints:
-        """Return the numbers of the notes that `target` means, looked up from the root of each vault."""
-        each = [part.corpus.facets.find_targets(target) + np.int32(part.first_note) for part in self._parts]
-        return np.concatenate(each) if any(map(len, each)) else super().find_targets(target)
+        """Return the numbers of the notes that `target` means, looked up from the root of each vault.
+
+        A target that begins with the name of a vault is looked up in that vault first.
+        """
+        name, _, own_target = target.partition("/")
+        named = [part for part in self._parts if part.name.casefold() == name.casefold()]
+        for parts, text in ((named, own_target), (self._parts, target)):
+            each = [part.corpus.facets.find_targets(text) + np.int32(part.first_note) for part in parts]
+            if any(map(len, each)):
+                return np.concatenate(each)
+        return np.zeros(0, np.int32)
 
     @cached_property
     def links(self) -> tuple[Ints, Ints]:
@@ -545,7 +553,8 @@ class _UnionLinkResolver(LinkResolver):
     """Finds the note that a link means: only in the vault of its note, and without a note in any vault."""
 
     def __init__(self, paths: Sequence[str], parts: Sequence[VaultPart]) -> None:
-        super().__init__(paths)
+        super().__init__(())
+        self._paths = paths
         self._part_by_name = {part.name: part for part in parts}
 
     def resolve(self, target: str, source: str) -> str | None:
@@ -556,9 +565,13 @@ class _UnionLinkResolver(LinkResolver):
         name, _, own_source = source.partition("/")
         part = self._part_by_name.get(name)
         if part is None or not own_source:
-            return super().resolve(target, source)
+            return self._any_vault.resolve(target, source)
         path = part.corpus.facets.targets.resolve(target, own_source)
         return None if path is None else part.path(path)
+
+    @cached_property
+    def _any_vault(self) -> LinkResolver:
+        return LinkResolver(self._paths)
 
 
 class _UnionQueries:

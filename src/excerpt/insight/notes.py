@@ -65,7 +65,8 @@ def find_lines(snapshot: Corpus, name: str) -> RequestedLines:
 def find_note(snapshot: Corpus, name: str) -> str:
     """Return the path of the note whose path, file name, end of the path, title or alias is `name`, in this order.
 
-    Raises NotFoundError, with similar names, if there is no such note, or if several notes have this title or alias.
+    Raises NotFoundError, with similar names, if there is no such note, or if several notes have this title or alias, or
+    this file name in several vaults.
     """
     path = _resolve_note(snapshot, name)
     if path is None:
@@ -114,10 +115,8 @@ def _resolve_note(snapshot: Corpus, name: str) -> str | None:
         return None
     if name in snapshot.facets.numbers:
         return name
-    path = snapshot.facets.targets.resolve(name, "")
-    if path is not None:
-        return path
-    paths = [snapshot.table.paths[number] for number in snapshot.notes_named(name)]
+    found = snapshot.facets.find_targets(name).tolist() or snapshot.notes_named(name)
+    paths = [snapshot.table.paths[number] for number in found]
     if len(paths) > 1:
         remainder = f" and {len(paths) - _MAX_LISTED_NAMES} more" if len(paths) > _MAX_LISTED_NAMES else ""
         listed = ", ".join(paths[:_MAX_LISTED_NAMES])

@@ -350,10 +350,7 @@ def source_from_lines(snapshot: Corpus, location: str) -> tuple[Source, str]:
 
 
 def _find_note(snapshot: Corpus, name: str) -> str | None:
-    path = snapshot.facets.targets.resolve(name, "") if name.strip() else None
-    if path is not None:
-        return path
-    named = snapshot.notes_named(name)
+    named = snapshot.facets.find_targets(name.strip()).tolist() or snapshot.notes_named(name)
     if len(named) > 1:
         paths = ", ".join(snapshot.table.paths[number] for number in named[:5])
         raise MemoryUnusableError(f"Several notes are called {name}: {paths}.", "Name one of these notes by its path.")

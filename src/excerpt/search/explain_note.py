@@ -287,10 +287,7 @@ def _rank_under(engine: Engine, strategy: str, ranked_by: str, ranking: Ranking,
 
 def _find_notes(snapshot: Corpus, note: str) -> list[int]:
     """Return the numbers of the notes with the path or file name `note`, else with this title or alias."""
-    path = snapshot.facets.targets.resolve(note, "") if note.strip() else None
-    if path:
-        return [snapshot.facets.numbers[path]]
-    return list(snapshot.notes_named(note))
+    return snapshot.facets.find_targets(note.strip()).tolist() or list(snapshot.notes_named(note))
 
 
 def _explain_unknown_note(snapshot: Corpus, explanation: NoteExplanation) -> NoteExplanation:
