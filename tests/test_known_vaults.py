@@ -10,6 +10,7 @@ import pytest
 
 from excerpt import known_vaults
 from excerpt.known_vaults import (
+    VaultFolders,
     add_recent_vault,
     describe_broad_folder,
     obsidian_vaults,
@@ -144,3 +145,15 @@ def test_every_known_vault_is_named_but_none_that_holds_much_else(
         known_vaults.DEMO,
         tmp_path / "ada" / "notes",
     )
+
+
+def test_several_vaults_share_one_key_in_whatever_order_and_one_vault_has_its_folder() -> None:
+    work, family = Path("/home/ada/work"), Path("/home/ada/family")
+    assert VaultFolders.of([work, family]).key == VaultFolders.of([family, work]).key
+    assert VaultFolders.of([work, family]).key not in (work, family)
+    assert VaultFolders.of([work, work]).key == work
+
+
+def test_several_vaults_are_titled_by_their_names() -> None:
+    assert VaultFolders.of([Path("/a/work"), Path("/a/family")]).title == "work + family"
+    assert VaultFolders.of([Path("/a/work")]).title == "work"

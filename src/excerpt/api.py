@@ -29,7 +29,6 @@ from excerpt.kinds import Fill, Format, Scope, Strategy
 from excerpt.known_vaults import VaultFolders, detect_move, refuse_broad_folder, save_fingerprint
 from excerpt.model import (
     BuildReport,
-    FileProblem,
     Fragment,
     Hit,
     Memory,
@@ -40,6 +39,7 @@ from excerpt.model import (
     Source,
     Status,
     VaultHit,
+    sum_reports,
 )
 from excerpt.settings import (
     PackSettings,
@@ -929,7 +929,7 @@ class VaultUnion(Vault):
     def refresh(self, on_progress: OnProgress | None = None) -> BuildReport:
         """Bring the index of each vault up to date, and return the sums of the reports."""
         reports = {name: vault.refresh(on_progress) for name, vault in self.vaults.items()}
-        return _sum_reports(reports, self.generation)
+        return sum_reports(reports, self.generation)
 
     def news(self, *, seen: bool = False) -> tuple[QueryNews, ...]:  # noqa: ARG002 - as of a single vault
         """Raise VaultError: saved queries belong to single vaults."""
@@ -1315,33 +1315,6 @@ class Gold:
         read = parse_gold_set(self._snapshot(), text)
         add_questions(self._file, read.questions)
         return read
-
-
-def _sum_reports(reports: Mapping[str, BuildReport], generation: int) -> BuildReport:
-    """Return the sums of the reports of several vaults; the paths in them begin with the names of the vaults."""
-
-    def prefixed(problems: Callable[[BuildReport], tuple[FileProblem, ...]]) -> tuple[FileProblem, ...]:
-        return tuple(
-            replace(problem, path=f"{name}/{problem.path}")
-            for name, report in reports.items()
-            for problem in problems(report)
-        )
-
-    each = tuple(reports.values())
-    return BuildReport(
-        generation,
-        added=sum(report.added for report in each),
-        changed=sum(report.changed for report in each),
-        removed=sum(report.removed for report in each),
-        unchanged=sum(report.unchanged for report in each),
-        fragments=sum(report.fragments for report in each),
-        embedded=sum(report.embedded for report in each),
-        skipped=prefixed(lambda report: report.skipped),
-        warnings=prefixed(lambda report: report.warnings),
-        seconds=sum(report.seconds for report in each),
-        rebuilt=" ".join(f"{name}: {report.rebuilt}" for name, report in reports.items() if report.rebuilt),
-        attachments=sum(report.attachments for report in each),
-    )
 
 
 def _check_positive(name: str, value: int | None, least: int = 1) -> None:

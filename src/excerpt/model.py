@@ -7,8 +7,8 @@ Paths are relative to the vault, with "/".
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from typing import Any, NamedTuple
 
@@ -593,6 +593,33 @@ class BuildReport:
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON types."""
         return dataclass_to_json(self)
+
+
+def sum_reports(reports: Mapping[str, BuildReport], generation: int) -> BuildReport:
+    """Return the sums of the reports of several vaults; the paths in them begin with the names of the vaults."""
+
+    def prefixed(problems: Callable[[BuildReport], tuple[FileProblem, ...]]) -> tuple[FileProblem, ...]:
+        return tuple(
+            replace(problem, path=f"{name}/{problem.path}")
+            for name, report in reports.items()
+            for problem in problems(report)
+        )
+
+    each = tuple(reports.values())
+    return BuildReport(
+        generation,
+        added=sum(report.added for report in each),
+        changed=sum(report.changed for report in each),
+        removed=sum(report.removed for report in each),
+        unchanged=sum(report.unchanged for report in each),
+        fragments=sum(report.fragments for report in each),
+        embedded=sum(report.embedded for report in each),
+        skipped=prefixed(lambda report: report.skipped),
+        warnings=prefixed(lambda report: report.warnings),
+        seconds=sum(report.seconds for report in each),
+        rebuilt=" ".join(f"{name}: {report.rebuilt}" for name, report in reports.items() if report.rebuilt),
+        attachments=sum(report.attachments for report in each),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -192,7 +192,6 @@ class MainScreen(LowLatencyScreen):
                 self.memories.worker,
                 self._open_packer,
                 has_files=self.store is None,
-                names_vaults=self.vaults.is_joined,
                 id="search",
             )
         yield KeyBar()
@@ -591,18 +590,23 @@ class MainScreen(LowLatencyScreen):
         self._on_settings_change(settings)
 
     async def _enable_ocr(self) -> None:
-        """Turn on the reading of images with OCR, in the settings file of the vault."""
+        """Turn on the reading of images with OCR, in the settings file of each vault."""
         from excerpt.tui.keymap import bindable_actions
         from excerpt.vault.readers.ocr import enable_ocr
 
         try:
-            file = await asyncio.to_thread(enable_ocr, self.vault, self._user_paths, bindable_actions())
+            folders = self.vaults.by_name.values()
+            changes = [
+                await asyncio.to_thread(enable_ocr, folder, self._user_paths, bindable_actions()) for folder in folders
+            ]
         except ExcerptError as error:
             self.notify(str(error), title=error.title, severity="error", markup=False, timeout=12)
             return
-        if file is not None:
-            self.notify(f"Images are now read with OCR, as set in {file}.", markup=False)
+        if files := [str(file) for file in dict.fromkeys(changes) if file is not None]:
+            self.notify(f"Images are now read with OCR, as set in {' and '.join(files)}.", markup=False)
         await self.reload_settings()
+        if self.vaults.is_joined:  # the settings of the other vaults are read by their processes alone
+            await self.index.restart()
 
     def action_settings(self, for_vault: bool = False) -> None:
         """Open the settings file in the user's editor, and create it if needed.
@@ -718,7 +722,7 @@ class MainScreen(LowLatencyScreen):
     async def _copy_text(self, message: CopyRequested) -> None:
         from excerpt.tui.clipboard import Copier
 
-        copier = Copier(self.vaults.key, self._user_paths, self._environment, self._send_escape)
+        copier = Copier(self.vault, self._user_paths, self._environment, self._send_escape)
         report = await copier.copy(message)
         self.notify(report.message, severity="information" if report.is_copied else "warning", markup=False)
         await self._record_use("marked" if message.pack is not None else "copied", message.used)

@@ -7,15 +7,17 @@ import os
 import queue
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 from textual.message import Message
 
 from excerpt import indexing_process
+from excerpt.indexing_process import IndexingProcess
 from excerpt.model import BuildReport, FileProblem, Progress
-from excerpt.tui.index.process import create_indexing_process, parse_event
+from excerpt.tui.index.process import JoinedIndexing, create_indexing_process, parse_event
 from excerpt.tui.messages import (
     Failure,
     IndexBuilt,
@@ -168,3 +170,112 @@ def test_one_that_does_not_end_by_itself_is_killed(start: Start, monkeypatch: py
 def test_a_key_that_interrupts_a_program_in_the_terminal_does_not_reach_it(start: Start) -> None:
     run = start("import os, json; print(json.dumps({'event': 'error', 'message': str(os.getsid(0) == os.getpid())}))")
     assert run.next() == Failure("index", "", "True", "")
+
+
+# --- several vaults ---------------------------------------------------------------------------------------------------
+
+BUSY = Failure("index", "The vault cannot be opened", "There is no folder at /b.")
+
+
+class Joined:
+    """The indexing of the vaults a and b, whose processes are the test's: `says` reports as one of them does."""
+
+    def __init__(self) -> None:
+        self.posted: list[Message] = []
+        self.indexing = JoinedIndexing({"a": Path("/a"), "b": Path("/b")}, self.posted.append, lambda: 7)
+        self.commands: list[tuple[str, str]] = []
+        self.running = {"a", "b"}
+        for name, vault in self.indexing._vaults.items():
+            vault.process = cast(IndexingProcess, Recorded(self, name))
+
+    def says(self, name: str, *messages: Message) -> list[Message]:
+        """Return what is posted when the process of the vault `name` reports `messages`."""
+        before = len(self.posted)
+        for message in messages:
+            if isinstance(message, IndexEnded):
+                self.running.discard(name)
+            self.indexing._handle(name, message)
+        return self.posted[before:]
+
+
+class Recorded:
+    """A process that only records its commands."""
+
+    def __init__(self, joined: Joined, name: str) -> None:
+        self._joined, self._name = joined, name
+
+    @property
+    def is_running(self) -> bool:
+        return self._name in self._joined.running
+
+    def start(self) -> None:
+        self._joined.running.add(self._name)
+
+    def send(self, command: str) -> None:
+        self._joined.commands.append((self._name, command))
+
+
+def test_the_progress_of_several_vaults_is_their_sum_and_names_the_vault_of_the_file() -> None:
+    joined = Joined()
+    joined.says("a", IndexProgressed(PROGRESS))
+    (message,) = joined.says("b", IndexProgressed(PROGRESS))
+    total = replace(PROGRESS, notes_done=2, notes_total=4, bytes_done=20, bytes_total=40)
+    assert message == IndexProgressed(replace(total, current="b/Ä note.md", generation=7))
+
+
+def test_a_report_is_posted_when_all_vaults_are_built() -> None:
+    joined = Joined()
+    assert joined.says("a", IndexBuilt(REPORT)) == []
+    (message,) = joined.says("b", IndexBuilt(REPORT))
+    assert isinstance(message, IndexBuilt)
+    assert (message.report.added, message.report.fragments, message.report.generation) == (2, 18, 7)
+
+
+def test_a_later_change_of_one_vault_is_reported_at_once() -> None:
+    joined = Joined()
+    joined.says("a", IndexBuilt(REPORT))
+    joined.says("b", IndexBuilt(REPORT))
+    (message,) = joined.says("b", IndexProgressed(PROGRESS), IndexBuilt(REPORT))[1:]
+    assert isinstance(message, IndexBuilt)
+    assert message.report.added == 1
+
+
+def test_changes_are_detected_once_every_vault_is_watched() -> None:
+    joined = Joined()
+    assert joined.says("a", IndexWatched(True)) == []
+    assert joined.says("b", IndexWatched(False)) == [IndexWatched(True)]
+
+
+def test_a_vault_that_fails_is_named_after_each_build_and_the_others_go_on() -> None:
+    joined = Joined()
+    named = replace(BUSY, message="b: There is no folder at /b.")
+    assert joined.says("b", BUSY, IndexEnded()) == [named]
+    for _ in range(2):
+        built, failed = joined.says("a", IndexBuilt(REPORT))
+        assert isinstance(built, IndexBuilt)
+        assert failed == named
+    assert joined.says("a", IndexWatched(False)) == [IndexWatched(False)]
+    assert joined.says("a", IndexEnded()) == [IndexEnded()]
+
+
+def test_an_update_starts_a_process_that_has_ended() -> None:
+    joined = Joined()
+    joined.says("b", BUSY, IndexEnded())
+    joined.indexing.send("update")
+    assert joined.running == {"a", "b"}
+    assert joined.commands == [("a", "update"), ("b", "update")]
+
+
+def test_only_the_emptied_vault_is_indexed_as_empty() -> None:
+    joined = Joined()
+    emptied = IndexEmptied(4, "/b has no notes any more.")
+    assert joined.says("b", emptied) == [emptied]
+    assert joined.indexing.emptied_vaults == (Path("/b"),)
+    joined.indexing.send("agree")
+    assert joined.commands == [("b", "agree")]
+
+
+def test_a_pause_is_posted_once_all_vaults_are_paused() -> None:
+    joined = Joined()
+    assert joined.says("a", IndexPaused(True)) == []
+    assert joined.says("b", IndexPaused(True)) == [IndexPaused(True)]

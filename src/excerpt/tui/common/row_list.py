@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 from rich.style import Style
 from textual import events
@@ -12,6 +12,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 
+from excerpt.known_vaults import VaultFolders
 from excerpt.locations import format_location
 from excerpt.text.display import headings_below, line_range, visible_line
 from excerpt.tui.common.line_view import LineView
@@ -19,6 +20,17 @@ from excerpt.tui.common.strips import StyledPart, fit, parts_with_matches, remov
 
 if TYPE_CHECKING:
     from excerpt.model import Hit, Span
+
+
+_MAX_VAULT_CELLS = 12
+"""Maximum cells for the name of a vault in a row, so that the title keeps its room."""
+
+
+@runtime_checkable
+class HasVaults(Protocol):
+    """A screen that shows open vaults."""
+
+    vaults: VaultFolders
 
 
 class RowList(LineView):
@@ -87,6 +99,13 @@ class RowList(LineView):
     def cursor_bar(self, selected: bool) -> StyledPart:
         """Return the bar at the left end of a row, blank unless the row is selected."""
         return ("▌" if selected else " "), self.style_of("row--bar")
+
+    def vault_part(self, path: str) -> StyledPart:
+        """Return the name of the vault that a path begins with; nothing if only one vault is open, or it names none."""
+        vaults = self.screen.vaults.by_name if isinstance(self.screen, HasVaults) else {}
+        name, slash, _ = path.partition("/")
+        text = f"{fit(visible_line(name), _MAX_VAULT_CELLS)}/ " if slash and name in vaults else ""
+        return text, self.style_of("row--faint")
 
     def style_of(self, name: str) -> Style:
         """Return the style of component class `name`, to add to a row's style; cached, as a frame needs some 400."""

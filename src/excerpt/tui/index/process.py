@@ -233,11 +233,13 @@ class JoinedIndexing:
 
     def _finish_builds(self) -> Iterable[Message]:
         """Yield the report of all builds if none is running, and the failures of vaults that cannot be indexed."""
+        from excerpt.model import sum_reports
+
         vaults = self._vaults.values()
-        reports = [vault.report for vault in vaults if vault.report is not None]
+        reports = {name: vault.report for name, vault in self._vaults.items() if vault.report is not None}
         if reports and not any(vault.is_busy for vault in vaults):
             self._forget_builds()
-            yield IndexBuilt(_sum_reports(reports, self._newest_generation()))
+            yield IndexBuilt(sum_reports(reports, self._newest_generation()))
             yield from (vault.failure for vault in vaults if vault.failure is not None)
 
     def _finish_cancelling(self, message: IndexCancelled) -> Iterable[Message]:
@@ -262,22 +264,3 @@ class JoinedIndexing:
             skipped=sum(one.skipped for one in each),
             seconds=max(one.seconds for one in each),
         )
-
-
-def _sum_reports(reports: list[BuildReport], generation: int) -> BuildReport:
-    """Return the report of several builds."""
-    return replace(
-        reports[0],
-        generation=generation,
-        added=sum(report.added for report in reports),
-        changed=sum(report.changed for report in reports),
-        removed=sum(report.removed for report in reports),
-        unchanged=sum(report.unchanged for report in reports),
-        fragments=sum(report.fragments for report in reports),
-        embedded=sum(report.embedded for report in reports),
-        skipped=tuple(problem for report in reports for problem in report.skipped),
-        warnings=tuple(problem for report in reports for problem in report.warnings),
-        seconds=max(report.seconds for report in reports),
-        rebuilt=next((report.rebuilt for report in reports if report.rebuilt), ""),
-        attachments=sum(report.attachments for report in reports),
-    )

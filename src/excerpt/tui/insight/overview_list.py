@@ -373,13 +373,13 @@ class OverviewList(RowList):
 
     def _draw_main_note(self, row: OverviewRow, note: MainNote, is_wide: bool) -> LineParts:
         counts = f"{note.fragments:,} of its {note.of:,}" if is_wide else f"{note.fragments:,}/{note.of:,}"
-        return [self._title_part(row.place.title)], self._draw_share(
+        return [self.vault_part(row.place.path), self._title_part(row.place.title)], self._draw_share(
             row.relative_value, note.share, counts, 16 if is_wide else 8
         )
 
     def _draw_section(self, section: KeySection) -> LineParts:
         below = format_headings(section.place)
-        left = [self._title_part(below or section.place.title)]
+        left = [self.vault_part(section.place.path), self._title_part(below or section.place.title)]
         if below:
             left.append(self._soft_part(f" · {visible_line(section.place.title)}"))
         return left, [self._faint_part(f"{section.tokens:,}t")]
@@ -387,7 +387,8 @@ class OverviewList(RowList):
     def _draw_passage(self, passage: KeyPassage, room: int) -> LineParts:
         before, after = "…" if passage.cut_before else "", "…" if passage.cut_after else ""
         text = f"{before}{visible_line(passage.text)}{after}"
-        title = fit(visible_line(passage.place.title), room // 3 if room >= _MIN_CELLS_FOR_WORDS else 0)
+        title = f"{self.vault_part(passage.place.path)[0]}{visible_line(passage.place.title)}"
+        title = fit(title, room // 3 if room >= _MIN_CELLS_FOR_WORDS else 0)
         return [(text, Style.null())], [self._faint_part(title)] if title else []
 
     def _draw_theme(self, row: OverviewRow, theme: Theme, is_wide: bool) -> LineParts:
@@ -415,7 +416,8 @@ class OverviewList(RowList):
             counts = " · ".join(parts)
         else:
             counts = " ".join([f"←{by:,}"] * bool(by) + [f"→{to:,}"] * bool(to))
-        return [(visible_line(note.place.title), Style.null())], [self._faint_part(counts)]
+        left = [self.vault_part(note.place.path), (visible_line(note.place.title), Style.null())]
+        return left, [self._faint_part(counts)]
 
     def _draw_linked_name(self, name: LinkedName, is_wide: bool) -> LineParts:
         left: list[StyledPart] = [(visible_line(name.name), Style.null())]

@@ -85,6 +85,7 @@ class RelatedList(RowList):
             self.cursor_bar(selected),
             (f"{row + 1:>2} ", self.style_of("row--faint")),
             ("● " if marked else "  ", self.style_of("related--mark")),
+            self.vault_part(note.path) if width < _MIN_CELLS_FOR_FOLDER else ("", Style.null()),
             (visible_line(note.title), self.style_of("related--title")),
         ]
         folder = note.path.rpartition("/")[0]

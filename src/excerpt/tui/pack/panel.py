@@ -202,6 +202,7 @@ class PackPanel(RowList):
         assert self.contents is not None
         left: list[StyledPart] = [
             (f"{row + 1:>2} ", self.style_of("pack--number")),
+            self.vault_part(pack.path),
             (visible_line(pack.title), self.style_of("pack--title")),
         ]
         path = join_headings(pack.title, pack.heading_path)

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
 _INDENT = 6
 """Cells before the title: the bar of the selected row, the rank and a sign."""
-_MIN_VAULT_CELLS = 6
-"""Cells that the name of a vault may always take."""
 _SAME_NOTE_INDENT = 2
 """Extra indent, in cells, of the headings of a row that leaves out the title of its note."""
 _MIN_CELLS_FOR_FACTS = 56
@@ -208,10 +206,8 @@ class HitList(RowList):
     class EndReached(Message):
         """Sent when the cursor reaches the last row."""
 
-    def __init__(self, *, names_vaults: bool = False, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
-        """Prepare an empty list. With `names_vaults`, paths begin with the name of a vault, which each row shows."""
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id, classes=classes)
-        self._names_vaults = names_vaults
         self.hits: tuple[Hit, ...] = ()
         self.rows: tuple[HitRow, ...] = ()
         self._headings_before: tuple[int, ...] = (0,)
@@ -363,8 +359,11 @@ class HitList(RowList):
         title, soft, match = self.style_of("hit--title"), self.style_of("hit--heading"), self.style_of("row--match")
         if is_memory(hit):
             source = hit.fragment.heading_path[0] if hit.fragment.heading_path else ""
-            vault = self._draw_vault(source, cells)
-            return [vault, (visible_line(hit.fragment.title), title), (_format_memory_source(hit.fragment), soft)]
+            return [
+                self.vault_part(source),
+                (visible_line(hit.fragment.title), title),
+                (_format_memory_source(hit.fragment), soft),
+            ]
         suffix = [
             (f" · {row.lines}" if row.lines and not self.has_snippets else "", soft),
             (_format_past_uses(hit) if has_facts else "", self.style_of("hit--memory")),
@@ -375,22 +374,16 @@ class HitList(RowList):
             headings = shorten_headings(names[1:], cells - _SAME_NOTE_INDENT)
             return [(" " * _SAME_NOTE_INDENT, soft), *name_parts(headings, soft, soft, match), *suffix]
         kind = f"{visible_line(hit.fragment.kind)} " if hit.fragment.kind else ""
-        name = hit.fragment.path.partition("/")[0] if self._names_vaults else ""
-        place = row.folder.removeprefix(name).removeprefix("/") if name else row.folder
+        vault, path = self.vault_part(hit.fragment.path), hit.fragment.path
+        place = row.folder.removeprefix(path.partition("/")[0]).removeprefix("/") if vault[0] else row.folder
         folder = f" in {fit(visible_line(place), cells // 3)}" if place and has_facts else ""
-        before = [self._draw_vault(hit.fragment.path, cells), (kind, self.style_of("hit--memory"))]
+        before = [vault, (kind, self.style_of("hit--memory"))]
         after = (folder, soft)
         first, *others = shorten_names(names, cells - total_cells([*before, after]))
         parts = [*before, *name_parts([first], title, soft, match), after]
         if others:
             parts += [(NAME_SEPARATOR, soft), *name_parts(others, soft, soft, match)]
         return [*parts, *suffix]
-
-    def _draw_vault(self, path: str, cells: int) -> StyledPart:
-        """Return the name of the vault that a path begins with; nothing if only one vault is open."""
-        name, slash, _ = path.partition("/") if self._names_vaults else ("", "", "")
-        shown = fit(visible_line(name), max(_MIN_VAULT_CELLS, cells // 5))
-        return f"{shown}/ " if slash else "", self.style_of("hit--heading")
 
     def _draw_figures(self, row: HitRow, width: int) -> list[StyledPart]:
         """Return the score as a number and as a bar from 0 to the best score, the token count, and the note's age.

@@ -144,12 +144,10 @@ class SearchPane(Vertical):
         open_packer: Callable[[], Packer],
         *,
         has_files: bool = True,
-        names_vaults: bool = False,
         id: str | None = None,  # noqa: A002 - Textual's name
     ) -> None:
         super().__init__(id=id)
         self._has_files = has_files
-        self._names_vaults = names_vaults
         self.set_reactive(SearchPane.strategy, settings.search.strategy)
         self.memories = RecallController(
             engine,
@@ -191,7 +189,7 @@ class SearchPane(Vertical):
         with Split(id="body"):
             with Vertical(id="found"):
                 yield Static(id="before", markup=False)
-                yield HitList(names_vaults=self._names_vaults, id="hits")
+                yield HitList(id="hits")
                 yield Notice(id="notice")
             yield Vertical(id="aside")
         yield PackBar(id="pack")

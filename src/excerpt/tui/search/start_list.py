@@ -192,5 +192,5 @@ class StartList(RowList):
             selected, base = False, self.base_style
         is_first = not row or self.rows[row - 1].part != shown.part
         part = f" {shown.part if is_first else '':<{_PART_CELLS}}", self.style_of("start--part")
-        left = [self.cursor_bar(selected), part, (visible_line(shown.text), Style.null())]
+        left = [self.cursor_bar(selected), part, self.vault_part(shown.path), (visible_line(shown.text), Style.null())]
         return (line(left, [(f"{shown.detail} ", self.style_of("row--faint"))], width, base),)

@@ -1,0 +1,78 @@
+"""Tests of the memories of several vaults as one store."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from excerpt.errors import MemoryUnusableError
+from excerpt.memory.joined_store import JoinedMemoryStore
+from excerpt.memory.store import MemoryStore
+from excerpt.model import Source
+
+SOURCE = Source("work/Plan.md", 3, 4, "d1")
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> dict[str, MemoryStore]:
+    return {name: MemoryStore(tmp_path / name) for name in ("family", "work")}
+
+
+@pytest.fixture
+def joined(stores: dict[str, MemoryStore]) -> JoinedMemoryStore:
+    return JoinedMemoryStore(stores)
+
+
+def test_a_memory_is_kept_in_the_vault_of_its_source_by_its_path_there(
+    joined: JoinedMemoryStore, stores: dict[str, MemoryStore]
+) -> None:
+    memory = joined.remember("Paint on Friday.", source=SOURCE)
+    assert memory.source == SOURCE
+    (kept,) = stores["work"].all().memories
+    assert kept.source == replace(SOURCE, path="Plan.md")
+    assert stores["family"].all().memories == ()
+
+
+def test_a_thought_is_kept_in_the_first_vault(joined: JoinedMemoryStore, stores: dict[str, MemoryStore]) -> None:
+    memory = joined.remember("Buy rope.")
+    assert stores["family"].all().memories == (memory,)
+
+
+def test_all_memories_are_listed_newest_first_and_files_name_their_vault(
+    joined: JoinedMemoryStore, stores: dict[str, MemoryStore]
+) -> None:
+    first, second = joined.remember("First."), joined.remember("Second.", source=SOURCE)
+    (stores["work"].folder / "broken.md").write_text("---\nid: [\n---\n")
+    loaded = joined.all()
+    assert {memory.id for memory in loaded.memories} == {first.id, second.id}
+    assert [memory.created for memory in loaded.memories] == sorted((first.created, second.created), reverse=True)
+    assert [file.path for file in loaded.unreadable] == ["work/broken.md"]
+
+
+def test_a_memory_is_changed_forgotten_and_restored_where_it_is(
+    joined: JoinedMemoryStore, stores: dict[str, MemoryStore]
+) -> None:
+    memory = joined.remember("Paint on Friday.", source=SOURCE)
+    changed = joined.change(memory.id, lambda before: replace(before, why="weather"))
+    assert changed.source == SOURCE
+    assert stores["work"].get(memory.id).why == "weather"
+    assert joined.forget(memory.id).source == SOURCE
+    assert joined.all().memories == ()
+    assert joined.restore(memory.id).source == SOURCE
+    assert joined.get(memory.id).why == "weather"
+
+
+def test_a_memory_does_not_follow_its_source_into_another_vault(joined: JoinedMemoryStore) -> None:
+    memory = joined.remember("Paint on Friday.", source=SOURCE)
+    elsewhere = replace(SOURCE, path="family/Plan.md")
+    with pytest.raises(MemoryUnusableError, match="now in the vault family"):
+        joined.change(memory.id, lambda before: replace(before, source=elsewhere))
+    assert joined.get(memory.id).source == SOURCE
+
+
+def test_an_unknown_id_is_an_error(joined: JoinedMemoryStore) -> None:
+    for action in (joined.get, joined.forget, joined.restore):
+        with pytest.raises(MemoryUnusableError):
+            action("m0000000000")
