@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from excerpt.insight.notes import NoteLines, Peek
     from excerpt.insight.overview_parts import Overview
     from excerpt.insight.related import MatchedFragment, RelatedNote, RelatedNotes
-    from excerpt.kinds import Confidence, Fill, Format, Scope, StopReason, Strategy
+    from excerpt.kinds import Confidence, Fill, Format, LinkForm, Scope, StopReason, Strategy
     from excerpt.memory.recall import RecalledMemory, SavedMemory, SimilarMemory
     from excerpt.memory.stale import SourceCheck, SourceStatus
     from excerpt.memory.store import LoadedMemories
@@ -91,7 +91,7 @@ _NAMES_BY_MODULE = {
     "insight.notes": "NoteLines Peek",
     "insight.overview_parts": "Overview",
     "insight.related": "MatchedFragment RelatedNote RelatedNotes",
-    "kinds": "Confidence Fill Format Scope StopReason Strategy",
+    "kinds": "Confidence Fill Format LinkForm Scope StopReason Strategy",
     "memory.recall": "RecalledMemory SavedMemory SimilarMemory",
     "memory.stale": "SourceCheck SourceStatus",
     "memory.store": "LoadedMemories",
@@ -132,6 +132,7 @@ __all__ = [
     "Hit",
     "IndexBusyError",
     "IndexUnusableError",
+    "LinkForm",
     "LoadedMemories",
     "MatchedFragment",
     "Memories",

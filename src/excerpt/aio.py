@@ -62,6 +62,7 @@ class AsyncVault:
     why_not = _awaitable(api.Vault.why_not)
     fragment = _awaitable(api.Vault.fragment)
     fragments = _awaitable(api.Vault.fragments)
+    link = _awaitable(api.Vault.link)
     pack = _awaitable(api.Vault.pack)
     check = _awaitable(api.Vault.check)
     read = _awaitable(api.Vault.read)
