@@ -17,7 +17,7 @@ import sys, types
 from pathlib import Path
 if sys.argv[1:2] == ["--app"]:
     opened = types.ModuleType("excerpt.tui.app")
-    opened.run_app = lambda *_: None
+    opened.run_app = lambda *_, **__: None
     sys.modules["excerpt.tui.app"] = opened
     from excerpt.cli import app
     app.start_app(Path(sys.argv[2]))

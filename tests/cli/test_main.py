@@ -80,7 +80,7 @@ def test_the_app_opens_plainly_where_the_option_stands_before_or_after_the_vault
     excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch, argv: tuple[str, str]
 ) -> None:
     opened: list[bool] = []
-    monkeypatch.setattr("excerpt.tui.app.run_app", lambda _, settings, *__: opened.append(settings.screen.plain))
+    monkeypatch.setattr("excerpt.tui.app.run_app", lambda _, settings, *__, **___: opened.append(settings.screen.plain))
     assert excerpt(*(str(vault) if word == "VAULT" else word for word in argv)).code == 0
     assert opened == [True]
 

@@ -9,12 +9,23 @@ from pathlib import Path
 
 import click
 
-from excerpt.cli.printing import print_line
+from excerpt.cli.printing import escape_for_stdout, print_line
 from excerpt.cli.vaults import VaultParameter, find_last_vault
+from excerpt.corpus.passage_links import find_obsidian_vault
 from excerpt.errors import VaultError
+from excerpt.kinds import LinkForm
 from excerpt.known_vaults import DEMO, add_recent_vault, detect_move, recent_vaults, refuse_broad_folder
-from excerpt.settings import load_settings, load_vault_settings, open_vault, refuse_folders_in_vault, user_paths
-from excerpt.store.address import is_address, parse_address
+from excerpt.settings import (
+    Paths,
+    Settings,
+    load_settings,
+    load_vault_settings,
+    open_vault,
+    refuse_folders_in_vault,
+    user_paths,
+)
+from excerpt.store.address import StoreAddress, is_address, parse_address
+from excerpt.tui.picking import PickOptions, draw_on_terminal, has_terminal
 from excerpt.tui.startup import configure_interpreter
 
 # --- app --------------------------------------------------------------------------------------------------------------
@@ -25,14 +36,14 @@ from excerpt.tui.startup import configure_interpreter
 @click.option("--plain", is_flag=True)
 @click.option("--accept-all", is_flag=True)
 @click.pass_obj
-def open_vault_in_app(is_program_plain: bool, vault: Path, plain: bool, accept_all: bool) -> None:
+def open_vault_in_app(is_program_plain: bool, vault: Path, plain: bool, accept_all: bool) -> int:
     """Open a vault in the app."""
     configure_interpreter()
-    start_app(vault, plain=is_program_plain or plain, accept_all=accept_all)
+    return start_app(vault, plain=is_program_plain or plain, accept_all=accept_all)
 
 
-def open_last_vault_in_app(plain: bool = False) -> None:
-    """Open the vault in $EXCERPT_VAULT in the app, or else the vault that was opened last.
+def open_last_vault_in_app(plain: bool = False) -> int:
+    """Open the vault in $EXCERPT_VAULT in the app, or else the vault that was opened last. Returns the exit code.
 
     If there is no such vault, or its folder is missing, the app asks for one. Raises the errors of `start_app`, and
     VaultError if $EXCERPT_VAULT is not a folder or there is no terminal to ask on.
@@ -44,33 +55,33 @@ def open_last_vault_in_app(plain: bool = False) -> None:
     except VaultError as error:
         if os.environ.get("EXCERPT_VAULT") or not has_terminal():
             raise
-        open_app_without_vault(str(error) if recent_vaults(user_paths()) else "", plain)
-    else:
-        start_app(path, plain=plain)
+        return open_app_without_vault(str(error) if recent_vaults(user_paths()) else "", plain)
+    return start_app(path, plain=plain)
 
 
-def has_terminal() -> bool:
-    """Return whether both stdin and stdout are terminals."""
-    return sys.stdin.isatty() and sys.stdout.isatty()
+def open_app_without_vault(message: str, plain: bool = False) -> int:
+    """Open the app, which asks for a vault, and return the exit code.
 
-
-def open_app_without_vault(message: str, plain: bool = False) -> None:
-    """Open the app, which asks for a vault; `message` says why the last vault was not opened, "" if there was none."""
+    `message` says why the last vault was not opened, "" if there was none.
+    """
     paths = user_paths()
-    settings = load_settings(paths.settings_file)
-    if plain:
-        settings = replace(settings, screen=replace(settings.screen, plain=True))
-    from excerpt.tui.app import run_app
-
-    run_app(None, settings, paths, message)
+    return _run_app(None, load_settings(paths.settings_file), paths, message, plain=plain)
 
 
-def start_app(path: Path, keep_as_last: bool = True, plain: bool = False, accept_all: bool = False) -> None:
-    """Open the vault at `path`, a folder or the address of a store, in the app.
+def start_app(
+    path: Path,
+    *,
+    keep_as_last: bool = True,
+    plain: bool = False,
+    accept_all: bool = False,
+    pick: PickOptions | None = None,
+) -> int:
+    """Open the vault at `path`, a folder or the address of a store, in the app, and return the exit code.
 
-        With `keep_as_last`, the vault is opened again by `excerpt` without arguments. `plain` sets the setting
-    screen.plain (ASCII characters only). `accept_all` allows a home folder or a whole disk. Raises VaultError,
-    SettingsError, or ExcerptError if the app cannot be drawn.
+    With `keep_as_last`, the vault is opened again by `excerpt` without arguments. `plain` sets the setting
+    screen.plain (ASCII characters only). `accept_all` allows a home folder or a whole disk. With `pick`, what the user
+    picks is printed; without, the pack is if stdout is no terminal. Raises VaultError, SettingsError, or ExcerptError
+    if the app cannot be drawn.
     """
     paths, store, message = user_paths(), None, ""
     if is_address(str(path)):
@@ -83,22 +94,70 @@ def start_app(path: Path, keep_as_last: bool = True, plain: bool = False, accept
             refuse_broad_folder(vault, paths)
         message = " ".join(detect_move(paths, vault))
     settings = load_vault_settings(vault, paths)
-    if plain:
-        settings = replace(settings, screen=replace(settings.screen, plain=True))
     if keep_as_last:
         add_recent_vault(paths, path)
+    return _run_app(vault, settings, paths, message, store, plain=plain, pick=pick)
+
+
+def _run_app(
+    vault: Path | None,
+    settings: Settings,
+    paths: Paths,
+    message: str,
+    store: StoreAddress | None = None,
+    *,
+    plain: bool,
+    pick: PickOptions | None = None,
+) -> int:
+    """Run the app on the terminal, then print what was picked. Returns the exit code: 130 if nothing was picked."""
+    if plain:
+        settings = replace(settings, screen=replace(settings.screen, plain=True))
+    if pick is None and has_terminal() and not sys.stdout.isatty():
+        pick = PickOptions()
     from excerpt.tui.app import run_app
 
-    run_app(vault, settings, paths, message, store)
+    with draw_on_terminal():
+        text = run_app(vault, settings, paths, message, store, pick=pick)
+    if pick is None:
+        return 0
+    if text is None:
+        return 130
+    print_line(escape_for_stdout(text), end="" if text.endswith("\n") else "\n")
+    return 0
+
+
+@click.command()
+@click.argument("vault", required=False, type=VaultParameter())
+@click.option("--query", default="", help="The query to begin with.")
+@click.option(
+    "--print",
+    "form",
+    type=click.Choice(["lines", "link", "markdown", "obsidian", "path", "pack"]),
+    default="lines",
+    show_default=True,
+    help="What to print: path:line, a link in this form, the path of the note, or the pack.",
+)
+@click.pass_obj
+def pick_command(plain: bool, vault: Path | None, query: str, form: str) -> int:
+    """Pick passages in the app, and print them: those marked, or else the selected one.
+
+    The app is drawn on the terminal, also if the output is a pipe. Enter prints and leaves. Exits with 130 if you leave
+    otherwise, by ctrl+c or escape. Without VAULT, opens the vault in $EXCERPT_VAULT, or else the one opened last.
+    """
+    chosen, opened = None if form == "pack" else LinkForm(form), vault or find_last_vault()
+    if chosen is LinkForm.OBSIDIAN and find_obsidian_vault(opened.absolute()) is None:
+        raise click.UsageError(f"{opened} has no folder .obsidian. Open it in Obsidian once; Obsidian creates it.")
+    configure_interpreter()
+    return start_app(opened, plain=plain, pick=PickOptions(chosen, query))
 
 
 @click.command()
 @click.option("--path", is_flag=True, help="Print the path of the demo vault instead of opening it.")
 @click.pass_obj
-def demo_command(plain: bool, path: bool) -> None:
+def demo_command(plain: bool, path: bool) -> int:
     """Open the demo vault, which is also the user guide."""
     if path:
         print_line(str(DEMO))
-    else:
-        configure_interpreter()
-        start_app(DEMO, keep_as_last=False, plain=plain)
+        return 0
+    configure_interpreter()
+    return start_app(DEMO, keep_as_last=False, plain=plain)

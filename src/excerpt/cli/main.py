@@ -30,6 +30,7 @@ SUCCESS, NOTHING_FOUND, USAGE, FAILURE, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 3, 1
 
 COMMANDS = {
     "demo": "app",
+    "pick": "app",
     "search": "search",
     "pack": "pack",
     "check": "check",
@@ -110,11 +111,12 @@ class VaultOrCommand(click.Group):
 @click.version_option(__version__, message="excerpt %(version)s")
 @click.option("--plain", is_flag=True, help="Draw the app with ASCII characters only, without animation.")
 @click.pass_context
-def program(ctx: click.Context, plain: bool) -> None:
+def program(ctx: click.Context, plain: bool) -> int:
     """Find the few passages in a Markdown vault that answer a question, and pack them for an LLM prompt.
 
     With a VAULT (a folder of notes), opens the vault in the app. Without arguments, opens the vault that was opened
-    last, or asks for one. To open a home folder or a whole disk, add --accept-all after VAULT.
+    last, or asks for one. If the output is a pipe, enter prints the pack there and leaves. To open a home folder or a
+    whole disk, add --accept-all after VAULT.
     """
     ctx.obj = plain
     if ctx.invoked_subcommand != "doctor":  # doctor reports open permissions and closes them with --fix
@@ -126,7 +128,8 @@ def program(ctx: click.Context, plain: bool) -> None:
         configure_interpreter()
         from excerpt.cli.app import open_last_vault_in_app
 
-        open_last_vault_in_app(plain)
+        return open_last_vault_in_app(plain)
+    return SUCCESS
 
 
 def main(argv: list[str] | None = None) -> None:
