@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import click
 
@@ -15,6 +16,7 @@ from excerpt.locations import format_kind
 from excerpt.model import Hit
 from excerpt.text.columns import GAIN_CHARACTER, LOSS_CHARACTER, truncate, wrap
 from excerpt.text.display import format_count, format_percent, format_source_location, title_and_headings, visible_line
+from excerpt.tui.picking import path_for_shell
 
 INDENT = " " * 5
 """Indent of the lines below a hit's first line."""
@@ -58,6 +60,21 @@ def print_hits(hits: Sequence[Hit], explain: Callable[[int], None] | None = None
             print_line(f"{INDENT}{_highlight(text, start, end, matches)}")
         if explain is not None:
             explain(rank - 1)
+
+
+def print_hit_lines(hits: Sequence[Hit], folders: Sequence[Path | None]) -> None:
+    """Print one line for each hit, as grep does: path, line, and the headings with a snippet, separated by colons.
+
+    `folders` has the vault of each hit, so that the path is one of a file; None for a store.
+    """
+    from excerpt.text.snippet import snippet
+
+    for hit, folder in zip(hits, folders, strict=True):
+        fragment = hit.fragment
+        path = fragment.path if folder is None else path_for_shell(folder, fragment.path)
+        names = title_and_headings(fragment.title, fragment.heading_path)
+        text, _ = snippet(fragment.text, hit.spans, _MAX_COLUMNS)
+        print_line(visible_line(f"{path}:{fragment.line_start}:{names} · {truncate(text, _MAX_COLUMNS)}"))
 
 
 def format_bar(part: float, maximum: float, columns: int) -> str:

@@ -13,7 +13,7 @@ import click
 
 from excerpt.cli.hits import INDENT, format_bar, style_text
 from excerpt.cli.printing import escape_for_stdout, print_json, print_line, print_message
-from excerpt.cli.vaults import load_vault, refresh_option, vault_option
+from excerpt.cli.vaults import load_vault, note_in_vault, refresh_option, vault_option
 from excerpt.settings import MAX_COUNT
 from excerpt.text.columns import count_columns, truncate
 from excerpt.text.display import format_count, format_source_location, line_range, visible, visible_line
@@ -91,7 +91,7 @@ def related_command(*, note: str, vault: Path | None, limit: int | None, as_json
     score, and where one note names the other without a link.
     """
     with load_vault(vault, refresh=not no_refresh) as notes:
-        related = notes.related(note, limit=limit)
+        related = notes.related(note_in_vault(notes, note), limit=limit)
     if as_json:
         print_json(related.to_dict())
     else:
@@ -299,7 +299,7 @@ def peek_command(*, note: str, vault: Path | None, lines: int, as_json: bool, no
     NOTE is a path, the end of a path, a file name, a title or an alias.
     """
     with load_vault(vault, refresh=not no_refresh) as notes:
-        peek = notes.peek(note, first_lines=lines)
+        peek = notes.peek(note_in_vault(notes, note), first_lines=lines)
     if as_json:
         print_json(peek.to_dict())
     else:
@@ -353,7 +353,7 @@ def read_command(*, note: str, vault: Path | None, as_json: bool, no_refresh: bo
     NOTE:A- are all lines from A to the end.
     """
     with load_vault(vault, refresh=not no_refresh) as notes:
-        note_lines = notes.read(note)
+        note_lines = notes.read(note_in_vault(notes, note))
     if as_json:
         print_json(note_lines.to_dict())
     else:

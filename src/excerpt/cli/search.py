@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from excerpt.cli.hits import print_hits
+from excerpt.cli.hits import print_hit_lines, print_hits
 from excerpt.cli.printing import print_json, print_message, read_input
 from excerpt.cli.vaults import VaultParameter, load_vault, refresh_option
 from excerpt.kinds import Confidence, Strategy
@@ -55,6 +55,9 @@ NO_ANSWER = "No note answers the query. The most similar passages are below."
 @click.option(
     "--why", "note", metavar="NOTE", help="Show why NOTE (a path, title or alias) is not ranked higher, or not found."
 )
+@click.option(
+    "--lines", "as_lines", is_flag=True, help="Print one line for each hit, PATH:LINE:TEXT, for fzf and editors."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: one object, or one per line of the batch.")
 @refresh_option
 def search_command(
@@ -66,6 +69,7 @@ def search_command(
     batch: Path | None,
     explain: bool,
     note: str | None,
+    as_lines: bool,
     as_json: bool,
     no_refresh: bool,
 ) -> int:
@@ -85,10 +89,14 @@ def search_command(
         raise click.UsageError("--batch prints JSON only. Add --json.")
     if (explain or note is not None) and batch is not None:
         raise click.UsageError("Use --explain and --why with one QUERY, not with --batch.")
+    if as_lines and (explain or note is not None or as_json):
+        raise click.UsageError("Use --lines without --explain, --why and --json.")
     if len(vaults) > 1:
         if batch is not None or explain or note is not None:
             raise click.UsageError("Use --batch, --explain and --why with one vault.")
-        return _search_several_vaults(str(query), vaults, strategy, limit, as_json=as_json, refresh=not no_refresh)
+        return _search_several_vaults(
+            str(query), vaults, strategy, limit, as_lines=as_lines, as_json=as_json, refresh=not no_refresh
+        )
     batch_queries = None if batch is None else read_batch_queries(batch)
     with load_vault(vaults[0] if vaults else None, refresh=not no_refresh) as opened_vault:
         chosen = Strategy(strategy) if strategy else opened_vault.settings.search.strategy
@@ -103,7 +111,9 @@ def search_command(
         explanations = opened_vault.explain(result) if explain else ()
     for hint in result.hints:
         print_message(hint.message)
-    if as_json:
+    if as_lines:
+        print_hit_lines(result.hits, [None if opened_vault.address else opened_vault.folder] * len(result.hits))
+    elif as_json:
         print_json(result_to_json(result, explanations))
     else:
         _print_result(result, explanations, in_store=bool(opened_vault.address))
@@ -111,9 +121,16 @@ def search_command(
 
 
 def _search_several_vaults(
-    query: str, folders: Sequence[Path], strategy: str | None, limit: int | None, *, as_json: bool, refresh: bool
+    query: str,
+    folders: Sequence[Path],
+    strategy: str | None,
+    limit: int | None,
+    *,
+    as_lines: bool,
+    as_json: bool,
+    refresh: bool,
 ) -> int:
-    """Search several vaults , print their hits as one list. Returns the exit code."""
+    """Search several vaults, print their hits as one list. Returns the exit code."""
     from excerpt.api import fuse_results
 
     with ExitStack() as stack:
@@ -134,6 +151,10 @@ def _search_several_vaults(
         elapsed = sum(result.elapsed_ms for result in results.values())
         found_hits = [hit.to_dict() for hit in hits]
         print_json({"query": query, "elapsed_ms": round(elapsed, 3), "vaults": by_vault, "hits": found_hits})
+        return 0 if hits else 1
+    if as_lines:
+        by_name = {names[vault.folder]: None if vault.address else vault.folder for vault in vaults}
+        print_hit_lines([each.hit for each in hits], [by_name[each.vault] for each in hits])
         return 0 if hits else 1
     sure = [result.confidence for result in results.values()]
     if hits and all(each is Confidence.NOTHING for each in sure):

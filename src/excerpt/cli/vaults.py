@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -146,3 +148,21 @@ def load_vault(folder: Path | None, *, refresh: bool = True, suggest_moves: bool
     return open_vault_of_api(
         path, refresh=refresh, on_progress=line, on_notice=print_message, suggest_moves=suggest_moves
     )
+
+
+_NOTE_PART = re.compile(r"(?P<file>.+?)(?P<part>:\d+(?:-\d*)?|#.*)?", re.DOTALL)
+
+
+def note_in_vault(vault: Vault, note: str) -> str:
+    """Return the path in the vault of a note that is given as a file, as shells complete it; others unchanged.
+
+    A part of the note, `:A-B` or `#Heading`, stays behind the path.
+    """
+    match = _NOTE_PART.fullmatch(note)
+    for file, part in ((note, ""), (match["file"], match["part"] or "") if match else (note, "")):
+        path = Path(file)
+        with suppress(OSError, ValueError):  # ValueError: in no vault, or a NUL in the name
+            if path.is_file():
+                inside = path.absolute() if path.absolute().is_relative_to(vault.folder) else path.resolve()
+                return inside.relative_to(vault.folder).as_posix() + part
+    return note
