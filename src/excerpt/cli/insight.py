@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from excerpt.cli.completing import complete_notes
 from excerpt.cli.hits import INDENT, format_bar, style_text
 from excerpt.cli.printing import escape_for_stdout, print_json, print_line, print_message
 from excerpt.cli.vaults import load_vault, note_in_vault, refresh_option, vault_option
@@ -78,7 +79,7 @@ _MAX_SHOWN_LINKS = 3  # that both notes link to, or are linked from
 
 
 @click.command()
-@click.argument("note", metavar="NOTE[:LINE]")
+@click.argument("note", metavar="NOTE[:LINE]", shell_complete=complete_notes)
 @vault_option
 @click.option("--limit", type=click.IntRange(1, MAX_COUNT), help="The most notes.  [default: 10]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: every note with all reasons.")
@@ -286,7 +287,7 @@ def _has_only_unique_values(branch: Branch) -> bool:
 
 
 @click.command()
-@click.argument("note")
+@click.argument("note", shell_complete=complete_notes)
 @vault_option
 @click.option(
     "--lines", type=click.IntRange(1, MAX_COUNT), default=8, help="How many first lines to show.  [default: 8]"
@@ -339,7 +340,7 @@ def _format_peek_lines(peek: Peek) -> Iterator[str]:
 
 
 @click.command()
-@click.argument("note", metavar="NOTE[:A-B]")
+@click.argument("note", metavar="NOTE[:A-B]", shell_complete=complete_notes)
 @vault_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: the text with its location and size.")
 @refresh_option

@@ -15,16 +15,19 @@ import shlex
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from excerpt import __version__
-from excerpt.cli.printing import make_output_error, print_message, write_stderr
+from excerpt.cli.printing import make_output_error, print_line, print_message, write_stderr
 from excerpt.errors import ExcerptError
 from excerpt.state_files import make_shared_folders_private, set_private_umask
 from excerpt.text.display import visible
 from excerpt.tui.startup import configure_interpreter
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 SUCCESS, NOTHING_FOUND, USAGE, FAILURE, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 3, 130, 141
 
@@ -52,9 +55,13 @@ COMMANDS = {
     "mcp": "mcp",
     "status": "index",
     "config": "config",
+    "completion": "completion",
     "doctor": "doctor",
 }
 """Commands, each with the module of `excerpt.cli` that defines its function NAME_command and is imported on demand."""
+
+COMPLETION_VARIABLE = "_EXCERPT_COMPLETE"
+"""Name of the variable by which the script of a shell asks for completions; its value is the shell."""
 
 _GC_THRESHOLDS = (50_000, 20, 100)
 """Garbage collection thresholds (`gc.set_threshold`).
@@ -80,6 +87,15 @@ class VaultOrCommand(click.Group):
         command = getattr(module, f"{cmd_name}_command")
         assert isinstance(command, click.Command)
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        """Return the options or the commands that begin with `incomplete`, without importing any; and folders."""
+        from click.shell_completion import CompletionItem
+
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        names = [CompletionItem(name) for name in COMMANDS if name.startswith(incomplete)]
+        return [*names, CompletionItem(incomplete, "dir")]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -146,6 +162,11 @@ def run(argv: list[str]) -> int:
     _set_encoding(sys.stdout)
     _set_encoding(sys.stderr)
     try:
+        if shell := os.environ.get(COMPLETION_VARIABLE):
+            from excerpt.cli.completing import complete_command_line
+
+            print_line(complete_command_line(program, shell), end="")
+            return SUCCESS
         return _run_and_report_errors(argv)
     finally:
         for stream in (sys.stdout, sys.stderr):

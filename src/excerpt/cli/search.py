@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from excerpt.cli.completing import complete_notes
 from excerpt.cli.hits import print_hit_lines, print_hits
 from excerpt.cli.printing import print_json, print_message, read_input
 from excerpt.cli.vaults import VaultParameter, load_vault, refresh_option
@@ -53,7 +54,11 @@ NO_ANSWER = "No note answers the query. The most similar passages are below."
 )
 @click.option("--explain", is_flag=True, help="Show the parts of each score, by signal and by word.")
 @click.option(
-    "--why", "note", metavar="NOTE", help="Show why NOTE (a path, title or alias) is not ranked higher, or not found."
+    "--why",
+    "note",
+    metavar="NOTE",
+    shell_complete=complete_notes,
+    help="Show why NOTE (a path, title or alias) is not ranked higher, or not found.",
 )
 @click.option(
     "--lines", "as_lines", is_flag=True, help="Print one line for each hit, PATH:LINE:TEXT, for fzf and editors."

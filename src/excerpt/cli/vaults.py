@@ -19,6 +19,8 @@ from excerpt.model import BuildReport
 from excerpt.settings import Paths, Settings, open_vault, user_paths
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from excerpt.api import Vault
 
 
@@ -35,6 +37,17 @@ class VaultParameter(click.Path):
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)
+
+    def shell_complete(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - click's names
+        param: click.Parameter,  # noqa: ARG002
+        incomplete: str,
+    ) -> list[CompletionItem[str]]:
+        """Complete folders, which the shell lists."""
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(incomplete, "dir")]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not str(value).strip():
