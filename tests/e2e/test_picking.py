@@ -125,7 +125,8 @@ def test_the_function_of_the_guide_finds_in_fzf_and_opens_the_editor(shell: Mapp
     program.write_text(f'#!/bin/sh\nexec {PROGRAM} "$@"\n')
     program.chmod(0o755)
     user = {**shell, "PATH": f"{tmp_path}:{shell['PATH']}", "EDITOR": "echo edit", "EXCERPT_VAULT": str(DEMO)}
-    with Terminal(["bash", "-c", f"{function}\nxf forgotten memories"], user, columns=120) as terminal:
-        terminal.wait_for("Memories", "trash folder")
+    with Terminal(["bash", "-c", f"{function}\nxf forgotten memories"], user, columns=120, folder=DEMO) as terminal:
+        terminal.wait_for("Memories", "Forgotten memories and former")
         terminal.press("enter")
-        terminal.wait_for("edit +", f"{DEMO}/Memories.md")
+        terminal.wait_for("edit +")
+        assert "Memories.md" in terminal.line_with("edit +")

@@ -51,7 +51,7 @@ async def test_each_form_is_listed_with_the_link_to_the_selected_passage(app: Ex
         assert options_of(await open_links(pilot, "conflict")) == [
             "wikilink   [[Sync#Conflicts]]",
             "Markdown   [Sync › Conflicts](Sync.md#Conflicts)",
-            "path:line  Sync.md:10",
+            "path:line  Sync.md:9",
             "path       Sync.md",
         ]
 
@@ -66,7 +66,7 @@ async def test_the_form_chosen_is_copied_and_selected_the_next_time(
         await pilot.press("Y")
         dialog = await until_screen(pilot, LinkDialog)
         assert dialog.query_one(OptionList).highlighted == 1
-    assert screen_of(app)._collect_session().link is LinkForm.MARKDOWN
+        assert screen_of(app)._collect_session().link is LinkForm.MARKDOWN
 
 
 async def test_with_marks_the_links_are_those_of_the_marked_passages(
@@ -92,7 +92,7 @@ def picking(vault: Path, user_paths: Paths, pick: PickOptions) -> ExcerptApp:
     ("form", "text"),
     [
         (LinkForm.WIKILINK, "[[Sync#Conflicts]]"),
-        (LinkForm.LINES, "{vault}/Sync.md:10"),
+        (LinkForm.LINES, "{vault}/Sync.md:9"),
         (None, "A sync conflict arises"),
     ],
 )
