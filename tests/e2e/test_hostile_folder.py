@@ -63,7 +63,7 @@ WORDS: Mapping[str, Sequence[str]] = {
 }
 """The arguments that each command is called with."""
 CODES = {"edit": 3, "forget": 3, "gold": 1, "learned": 1, "news": 1, "pick": 3, "push": 3}
-"""Exit codes without such a memory, questions, learned notes, saved queries, a server or a terminal; 0 for the other commands."""
+"""Exit codes without such a memory, questions, learned notes, saved queries, a server or a terminal; else 0."""
 
 
 @dataclass(frozen=True, slots=True)
