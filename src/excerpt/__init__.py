@@ -68,7 +68,7 @@ if TYPE_CHECKING:
         RelatedNotes,
         SharedWord,
     )
-    from excerpt.kinds import Confidence, Fill, Format, Scope, StopReason, Strategy
+    from excerpt.kinds import Confidence, Fill, Format, LinkForm, Scope, StopReason, Strategy
     from excerpt.known_vaults import VaultFolders
     from excerpt.memory.recall import RecalledMemory, SavedMemory, SimilarMemory
     from excerpt.memory.stale import DiffRow, SourceCheck, SourceStatus
@@ -133,7 +133,7 @@ _NAMES_BY_MODULE = {
     "Overview SourceLocation Theme Timeline",
     "insight.related": "CommonLink LinkDirection MatchedFragment Mention PassageMatch RelatedNote RelatedNotes "
     "SharedWord",
-    "kinds": "Confidence Fill Format Scope StopReason Strategy",
+    "kinds": "Confidence Fill Format LinkForm Scope StopReason Strategy",
     "known_vaults": "VaultFolders",
     "memory.recall": "RecalledMemory SavedMemory SimilarMemory",
     "memory.stale": "DiffRow SourceCheck SourceStatus",
@@ -195,6 +195,7 @@ __all__ = [
     "KeySection",
     "LabelKind",
     "LinkDirection",
+    "LinkForm",
     "LinkedName",
     "LinkedNote",
     "LoadedMemories",

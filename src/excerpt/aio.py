@@ -65,6 +65,7 @@ class AsyncVault:
     fragments = _awaitable(api.Vault.fragments)
     news = _awaitable(api.Vault.news)
     run_gold = _awaitable(api.Vault.run_gold)
+    link = _awaitable(api.Vault.link)
     pack = _awaitable(api.Vault.pack)
     check = _awaitable(api.Vault.check)
     read = _awaitable(api.Vault.read)

@@ -25,7 +25,7 @@ from excerpt.errors import (
     VaultEmptiedError,
     VaultError,
 )
-from excerpt.kinds import Fill, Format, Scope, Strategy
+from excerpt.kinds import Fill, Format, LinkForm, Scope, Strategy
 from excerpt.known_vaults import VaultFolders, detect_move, refuse_broad_folder, save_fingerprint
 from excerpt.model import (
     BuildReport,
@@ -33,6 +33,7 @@ from excerpt.model import (
     Hit,
     Memory,
     NoteInfo,
+    Pack,
     PackResult,
     Progress,
     Result,
@@ -85,7 +86,7 @@ Where = Mapping[str, str | Sequence[str]]
 
 _LOCK_WAIT_SECONDS = 1.0  # wait for another process that writes the index, before the existing index is used
 
-Choice = TypeVar("Choice", Strategy, Scope, Format, Fill)
+Choice = TypeVar("Choice", Strategy, Scope, Format, Fill, LinkForm)
 MethodParams = ParamSpec("MethodParams")
 Answer = TypeVar("Answer")
 
@@ -513,6 +514,24 @@ class Vault:
         from excerpt.insight.notes import find_note
 
         return tuple(self._snapshot.note_fragments(find_note(self._snapshot, note)))
+
+    @_one_at_a_time
+    def link(self, passage: Hit | Fragment | Pack | Source, form: LinkForm | str = LinkForm.WIKILINK) -> str:
+        """Return a link to a passage, with paths relative to the vault: by default a wikilink, `[[Note#Heading]]`.
+
+        Raises VaultError for an Obsidian link if the folder is in no vault of Obsidian, which has a folder .obsidian.
+        """
+        from excerpt.corpus.passage_links import link_passage
+
+        located = passage.fragment if isinstance(passage, Hit) else passage
+        chosen = _to_choice(LinkForm, form, LinkForm.WIKILINK)
+        links = link_passage(self._snapshot, located, None if self.address else self.folders)
+        if chosen not in links:
+            raise VaultError(
+                f"{self.folder.name} is not an Obsidian vault: it has no .obsidian folder.",
+                "Open the folder in Obsidian once; Obsidian creates it.",
+            )
+        return links[chosen]
 
     @_one_at_a_time
     def news(self, *, seen: bool = False) -> tuple[QueryNews, ...]:

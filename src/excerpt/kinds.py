@@ -41,6 +41,19 @@ class Strategy(StrEnum):
     HYBRID = "hybrid"
 
 
+class LinkForm(StrEnum):
+    """How a link to a passage is written: `[[Note#Heading]]`, `[Note](Note.md#Heading)`, `obsidian://…`, `Note.md:12`.
+
+    `path` is the note's path alone.
+    """
+
+    WIKILINK = "link"
+    MARKDOWN = "markdown"
+    OBSIDIAN = "obsidian"
+    LINES = "lines"
+    PATH = "path"
+
+
 class Confidence(StrEnum):
     """How likely a fragment answers the query, calibrated on queries with and without an answer."""
 

@@ -163,6 +163,14 @@ class VaultFolders:
         """Return the name of the vault that the path of a note begins with; "" for a single vault."""
         return path.partition("/")[0] if self.is_joined else ""
 
+    def path_of(self, *files: Path) -> str:
+        """Return the path of the note in the first of `files` that is in a vault; "" if none is."""
+        for file in files:
+            for name, folder in self.named:
+                if file.is_relative_to(folder):
+                    return "/".join(filter(None, (name, file.relative_to(folder).as_posix())))
+        return ""
+
     def locate(self, path: str) -> tuple[Path, str]:
         """Return the folder of the vault that has the note at `path`, and the path in that folder.
 

@@ -43,6 +43,12 @@ def merge_locations(first: str, last: str) -> str:
     return ""
 
 
+def first_location(place: str) -> str:
+    """Return the first page, slide or other numbered location of a range: `page=12` of `page=12-14`."""
+    match = _NUMBERED.fullmatch(place)
+    return f"{match['kind']}={match['first']}" if match else place
+
+
 class _LocatedSection(Protocol):
     @property
     def line_start(self) -> int: ...

@@ -36,6 +36,7 @@ PROGRAMS = """
 
 WORDS: Mapping[str, Sequence[str]] = {
     "demo": ["--path"],
+    "pick": ["."],
     "search": ["walrus"],
     "pack": ["walrus", "--template", "pack.j2"],
     "check": ["answer.txt", "--pack", "pack.txt"],
@@ -57,11 +58,12 @@ WORDS: Mapping[str, Sequence[str]] = {
     "mcp": [".", "--print-config", "claude"],
     "status": [],
     "config": [],
+    "completion": ["print", "--shell", "bash"],
     "doctor": [],
 }
 """The arguments that each command is called with."""
-CODES = {"edit": 3, "forget": 3, "gold": 1, "learned": 1, "news": 1, "push": 3}
-"""Exit codes without such a memory, questions, learned notes, saved queries or a server; 0 for the other commands."""
+CODES = {"edit": 3, "forget": 3, "gold": 1, "learned": 1, "news": 1, "pick": 3, "push": 3}
+"""Exit codes without such a memory, questions, learned notes, saved queries, a server or a terminal; else 0."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.errors import ExcerptError
+from excerpt.corpus.passage_links import find_obsidian_vault, make_obsidian_link
 from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.programs import find_link_opener, find_obsidian_vault, make_obsidian_link, open_link
+from excerpt.tui.programs import find_link_opener, open_link
 from tests.tui.driver import pane_of, screen_of, search, until
 
 ROOT = Path("/home/ada/My vault")
@@ -61,9 +61,8 @@ def test_the_vault_of_obsidian_may_be_a_folder_above(tmp_path: Path) -> None:
     assert find_obsidian_vault(inner) == inner
 
 
-def test_a_folder_that_obsidian_does_not_know_is_named_with_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(ExcerptError, match=r"has no .obsidian folder. Open the folder in Obsidian once."):
-        find_obsidian_vault(tmp_path)
+def test_a_folder_that_obsidian_does_not_know_has_no_vault(tmp_path: Path) -> None:
+    assert find_obsidian_vault(tmp_path) is None
 
 
 @pytest.mark.parametrize(

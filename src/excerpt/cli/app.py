@@ -10,12 +10,23 @@ from pathlib import Path
 
 import click
 
-from excerpt.cli.printing import print_line
+from excerpt.cli.printing import escape_for_stdout, print_line
 from excerpt.cli.vaults import VaultParameter, find_last_vault
+from excerpt.corpus.passage_links import find_obsidian_vault
 from excerpt.errors import StoreUnusableError, VaultError
+from excerpt.kinds import LinkForm
 from excerpt.known_vaults import DEMO, add_recent_vault, detect_move, recent_vaults, refuse_broad_folder
-from excerpt.settings import Paths, load_settings, load_vault_settings, open_vault, refuse_folders_in_vault, user_paths
-from excerpt.store.address import is_address, parse_address
+from excerpt.settings import (
+    Paths,
+    Settings,
+    load_settings,
+    load_vault_settings,
+    open_vault,
+    refuse_folders_in_vault,
+    user_paths,
+)
+from excerpt.store.address import StoreAddress, is_address, parse_address
+from excerpt.tui.picking import PickOptions, draw_on_terminal, has_terminal
 from excerpt.tui.startup import configure_interpreter
 
 # --- app --------------------------------------------------------------------------------------------------------------
@@ -26,14 +37,14 @@ from excerpt.tui.startup import configure_interpreter
 @click.option("--plain", is_flag=True)
 @click.option("--accept-all", is_flag=True)
 @click.pass_obj
-def open_vault_in_app(is_program_plain: bool, vaults: tuple[Path, ...], plain: bool, accept_all: bool) -> None:
+def open_vault_in_app(is_program_plain: bool, vaults: tuple[Path, ...], plain: bool, accept_all: bool) -> int:
     """Open a vault in the app, or several as one."""
     configure_interpreter()
-    start_app(*vaults, plain=is_program_plain or plain, accept_all=accept_all)
+    return start_app(*vaults, plain=is_program_plain or plain, accept_all=accept_all)
 
 
-def open_last_vault_in_app(plain: bool = False) -> None:
-    """Open the vault in $EXCERPT_VAULT in the app, or else the vault that was opened last.
+def open_last_vault_in_app(plain: bool = False) -> int:
+    """Open the vault in $EXCERPT_VAULT in the app, or else the vault that was opened last. Returns the exit code.
 
     If there is no such vault, or its folder is missing, the app asks for one. Raises the errors of `start_app`, and
     VaultError if $EXCERPT_VAULT is not a folder or there is no terminal to ask on.
@@ -45,32 +56,31 @@ def open_last_vault_in_app(plain: bool = False) -> None:
     except VaultError as error:
         if os.environ.get("EXCERPT_VAULT") or not has_terminal():
             raise
-        open_app_without_vault(str(error) if recent_vaults(user_paths()) else "", plain)
-    else:
-        start_app(path, plain=plain)
+        return open_app_without_vault(str(error) if recent_vaults(user_paths()) else "", plain)
+    return start_app(path, plain=plain)
 
 
-def has_terminal() -> bool:
-    """Return whether both stdin and stdout are terminals."""
-    return sys.stdin.isatty() and sys.stdout.isatty()
+def open_app_without_vault(message: str, plain: bool = False) -> int:
+    """Open the app, which asks for a vault, and return the exit code.
 
-
-def open_app_without_vault(message: str, plain: bool = False) -> None:
-    """Open the app, which asks for a vault; `message` says why the last vault was not opened, "" if there was none."""
+    `message` says why the last vault was not opened, "" if there was none.
+    """
     paths = user_paths()
-    settings = load_settings(paths.settings_file)
-    if plain:
-        settings = replace(settings, screen=replace(settings.screen, plain=True))
-    from excerpt.tui.app import run_app
-
-    run_app(None, settings, paths, message)
+    return _run_app((), load_settings(paths.settings_file), paths, message, plain=plain)
 
 
-def start_app(*paths: Path, keep_as_last: bool = True, plain: bool = False, accept_all: bool = False) -> None:
+def start_app(
+    *paths: Path,
+    keep_as_last: bool = True,
+    plain: bool = False,
+    accept_all: bool = False,
+    pick: PickOptions | None = None,
+) -> int:
     """Open the vault at `paths`, a folder or the address of a store, in the app; several folders are searched as one.
 
     With `keep_as_last`, the (first) vault is opened again by `excerpt` without arguments. `plain` sets the setting
-    screen.plain (ASCII characters only). `accept_all` allows a home folder or a whole disk. Raises VaultError,
+    screen.plain (ASCII characters only). `accept_all` allows a home folder or a whole disk. With `pick`, what the user
+    picks is printed; without, the pack is if stdout is no terminal. Returns the exit code. Raises VaultError,
     SettingsError, StoreUnusableError for a store among several vaults, or ExcerptError if the app cannot be drawn.
     """
     user_folders, store = user_paths(), None
@@ -81,14 +91,38 @@ def start_app(*paths: Path, keep_as_last: bool = True, plain: bool = False, acce
     else:
         vaults = list(_open_folders(paths, user_folders, accept_all=accept_all, messages=messages))
     settings = load_vault_settings(vaults[0], user_folders)
-    if plain:
-        settings = replace(settings, screen=replace(settings.screen, plain=True))
     if keep_as_last:
         for path in reversed(vaults if store is None else paths):
             add_recent_vault(user_folders, path)
+    return _run_app(vaults, settings, user_folders, " ".join(messages), store, plain=plain, pick=pick)
+
+
+def _run_app(
+    vaults: Sequence[Path],
+    settings: Settings,
+    user_folders: Paths,
+    message: str,
+    store: StoreAddress | None = None,
+    *,
+    plain: bool,
+    pick: PickOptions | None = None,
+) -> int:
+    """Run the app on the terminal, then print what was picked. Returns the exit code: 130 if nothing was picked."""
+    if plain:
+        settings = replace(settings, screen=replace(settings.screen, plain=True))
+    if pick is None and has_terminal() and not sys.stdout.isatty():
+        pick = PickOptions()
     from excerpt.tui.app import run_app
 
-    run_app(vaults[0], settings, user_folders, " ".join(messages), store=store, others=vaults[1:])
+    with draw_on_terminal():
+        first, others = (vaults[0], vaults[1:]) if vaults else (None, ())
+        text = run_app(first, settings, user_folders, message, store=store, others=others, pick=pick)
+    if pick is None:
+        return 0
+    if text is None:
+        return 130
+    print_line(escape_for_stdout(text), end="" if text.endswith("\n") else "\n")
+    return 0
 
 
 def _open_folders(
@@ -123,12 +157,38 @@ def _open_folders(
 
 
 @click.command()
+@click.argument("vaults", nargs=-1, type=VaultParameter(), metavar="[VAULT]...")
+@click.option("--query", default="", help="The query to begin with.")
+@click.option(
+    "--print",
+    "form",
+    type=click.Choice(["lines", "link", "markdown", "obsidian", "path", "pack"]),
+    default="lines",
+    show_default=True,
+    help="What to print: path:line, a link in this form, the path of the note, or the pack.",
+)
+@click.pass_obj
+def pick_command(plain: bool, vaults: tuple[Path, ...], query: str, form: str) -> int:
+    """Pick passages in the app, and print them: those marked, or else the selected one.
+
+    The app is drawn on the terminal, also if the output is a pipe. Enter prints and leaves. Exits with 130 if you leave
+    otherwise, by ctrl+c or escape. Without VAULT, opens the vault in $EXCERPT_VAULT, or else the one opened last.
+    """
+    chosen, opened = None if form == "pack" else LinkForm(form), vaults or (find_last_vault(),)
+    other = next((each for each in opened if find_obsidian_vault(each.absolute()) is None), None)
+    if chosen is LinkForm.OBSIDIAN and other is not None:
+        raise click.UsageError(f"{other} has no folder .obsidian. Open it in Obsidian once; Obsidian creates it.")
+    configure_interpreter()
+    return start_app(*opened, plain=plain, pick=PickOptions(chosen, query))
+
+
+@click.command()
 @click.option("--path", is_flag=True, help="Print the path of the demo vault instead of opening it.")
 @click.pass_obj
-def demo_command(plain: bool, path: bool) -> None:
+def demo_command(plain: bool, path: bool) -> int:
     """Open the demo vault, which is also the user guide."""
     if path:
         print_line(str(DEMO))
-    else:
-        configure_interpreter()
-        start_app(DEMO, keep_as_last=False, plain=plain)
+        return 0
+    configure_interpreter()
+    return start_app(DEMO, keep_as_last=False, plain=plain)

@@ -11,10 +11,12 @@ import click
 
 from excerpt.cli.printing import print_line
 from excerpt.kinds import Confidence
+from excerpt.known_vaults import VaultFolders
 from excerpt.locations import format_kind
 from excerpt.model import Hit
 from excerpt.text.columns import GAIN_CHARACTER, LOSS_CHARACTER, truncate, wrap
 from excerpt.text.display import format_count, format_percent, format_source_location, title_and_headings, visible_line
+from excerpt.tui.picking import path_for_shell
 
 INDENT = " " * 5
 """Indent of the lines below a hit's first line."""
@@ -56,6 +58,21 @@ def print_hits(hits: Sequence[Hit], explain: Callable[[int], None] | None = None
             print_line(f"{INDENT}{_highlight(text, start, end, matches)}")
         if explain is not None:
             explain(rank - 1)
+
+
+def print_hit_lines(hits: Sequence[Hit], folders: VaultFolders | None) -> None:
+    """Print one line for each hit, as grep does: path, line, and the headings with a snippet, separated by colons.
+
+    With the `folders` of the vaults, the path is that of a file; None for a store.
+    """
+    from excerpt.text.snippet import snippet
+
+    for hit in hits:
+        fragment = hit.fragment
+        path = fragment.path if folders is None else path_for_shell(*folders.locate(fragment.path))
+        names = title_and_headings(fragment.title, fragment.heading_path)
+        text, _ = snippet(fragment.text, hit.spans, _MAX_COLUMNS)
+        print_line(visible_line(f"{path}:{fragment.line_start}:{names} · {truncate(text, _MAX_COLUMNS)}"))
 
 
 def format_bar(part: float, maximum: float, columns: int) -> str:

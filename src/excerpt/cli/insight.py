@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from excerpt.cli.completing import complete_notes
 from excerpt.cli.hits import INDENT, format_bar, style_text
 from excerpt.cli.printing import escape_for_stdout, print_json, print_line, print_message
-from excerpt.cli.vaults import add_vaults, load_vault, refresh_option, vaults_option
+from excerpt.cli.vaults import add_vaults, load_vault, note_in_vault, refresh_option, vaults_option
 from excerpt.settings import MAX_COUNT
 from excerpt.text.columns import count_columns, truncate
 from excerpt.text.display import format_count, format_source_location, line_range, visible, visible_line
@@ -78,7 +79,7 @@ _MAX_SHOWN_LINKS = 3  # that both notes link to, or are linked from
 
 
 @click.command()
-@click.argument("note", metavar="NOTE[:LINE]")
+@click.argument("note", metavar="NOTE[:LINE]", shell_complete=complete_notes)
 @vaults_option
 @click.option("--limit", type=click.IntRange(1, MAX_COUNT), help="The most notes.  [default: 10]")
 @click.option("--unlinked", is_flag=True, help="Leave out notes that link to NOTE or that NOTE links to.")
@@ -94,7 +95,7 @@ def related_command(
     score, and where one note names the other without a link.
     """
     with load_vault(vaults, refresh=not no_refresh) as notes:
-        related = notes.related(note, limit=limit, unlinked=unlinked)
+        related = notes.related(note_in_vault(notes, note), limit=limit, unlinked=unlinked)
     if as_json:
         print_json(add_vaults(notes, related.to_dict()))
     else:
@@ -295,7 +296,7 @@ def _has_only_unique_values(branch: Branch) -> bool:
 
 
 @click.command()
-@click.argument("note")
+@click.argument("note", shell_complete=complete_notes)
 @vaults_option
 @click.option(
     "--lines", type=click.IntRange(1, MAX_COUNT), default=8, help="How many first lines to show.  [default: 8]"
@@ -308,7 +309,7 @@ def peek_command(*, note: str, vaults: tuple[Path, ...], lines: int, as_json: bo
     NOTE is a path, the end of a path, a file name, a title or an alias.
     """
     with load_vault(vaults, refresh=not no_refresh) as notes:
-        peek = notes.peek(note, first_lines=lines)
+        peek = notes.peek(note_in_vault(notes, note), first_lines=lines)
     if as_json:
         print_json(add_vaults(notes, peek.to_dict()))
     else:
@@ -348,7 +349,7 @@ def _format_peek_lines(peek: Peek) -> Iterator[str]:
 
 
 @click.command()
-@click.argument("note", metavar="NOTE[:A-B]")
+@click.argument("note", metavar="NOTE[:A-B]", shell_complete=complete_notes)
 @vaults_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: the text with its location and size.")
 @refresh_option
@@ -362,7 +363,7 @@ def read_command(*, note: str, vaults: tuple[Path, ...], as_json: bool, no_refre
     NOTE:A- are all lines from A to the end.
     """
     with load_vault(vaults, refresh=not no_refresh) as notes:
-        note_lines = notes.read(note)
+        note_lines = notes.read(note_in_vault(notes, note))
     if as_json:
         print_json(add_vaults(notes, note_lines.to_dict()))
     else:

@@ -15,21 +15,25 @@ import shlex
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from excerpt import __version__
-from excerpt.cli.printing import make_output_error, print_message, write_stderr
+from excerpt.cli.printing import make_output_error, print_line, print_message, write_stderr
 from excerpt.errors import ExcerptError
 from excerpt.state_files import make_shared_folders_private, set_private_umask
 from excerpt.text.display import visible
 from excerpt.tui.startup import configure_interpreter
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 SUCCESS, NOTHING_FOUND, USAGE, FAILURE, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 3, 130, 141
 
 COMMANDS = {
     "demo": "app",
+    "pick": "app",
     "search": "search",
     "pack": "pack",
     "check": "check",
@@ -51,9 +55,13 @@ COMMANDS = {
     "mcp": "mcp",
     "status": "index",
     "config": "config",
+    "completion": "completion",
     "doctor": "doctor",
 }
 """Commands, each with the module of `excerpt.cli` that defines its function NAME_command and is imported on demand."""
+
+COMPLETION_VARIABLE = "_EXCERPT_COMPLETE"
+"""Name of the variable by which the script of a shell asks for completions; its value is the shell."""
 
 _GC_THRESHOLDS = (50_000, 20, 100)
 """Garbage collection thresholds (`gc.set_threshold`).
@@ -79,6 +87,15 @@ class VaultOrCommand(click.Group):
         command = getattr(module, f"{cmd_name}_command")
         assert isinstance(command, click.Command)
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        """Return the options or the commands that begin with `incomplete`, without importing any; and folders."""
+        from click.shell_completion import CompletionItem
+
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        names = [CompletionItem(name) for name in COMMANDS if name.startswith(incomplete)]
+        return [*names, CompletionItem(incomplete, "dir")]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -110,11 +127,12 @@ class VaultOrCommand(click.Group):
 @click.version_option(__version__, message="excerpt %(version)s")
 @click.option("--plain", is_flag=True, help="Draw the app with ASCII characters only, without animation.")
 @click.pass_context
-def program(ctx: click.Context, plain: bool) -> None:
+def program(ctx: click.Context, plain: bool) -> int:
     """Find the few passages in a Markdown vault that answer a question, and pack them for an LLM prompt.
 
     With a VAULT (a folder of notes), opens the vault in the app; several are searched as one. Without arguments, opens
-    the vault that was opened last, or asks for one. To open a home folder or a whole disk, add --accept-all at the end.
+    the vault that was opened last, or asks for one. If the output is a pipe, enter prints the pack there and leaves. To
+    open a home folder or a whole disk, add --accept-all at the end.
     """
     ctx.obj = plain
     if ctx.invoked_subcommand != "doctor":  # doctor reports open permissions and closes them with --fix
@@ -126,7 +144,8 @@ def program(ctx: click.Context, plain: bool) -> None:
         configure_interpreter()
         from excerpt.cli.app import open_last_vault_in_app
 
-        open_last_vault_in_app(plain)
+        return open_last_vault_in_app(plain)
+    return SUCCESS
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -143,6 +162,11 @@ def run(argv: list[str]) -> int:
     _set_encoding(sys.stdout)
     _set_encoding(sys.stderr)
     try:
+        if shell := os.environ.get(COMPLETION_VARIABLE):
+            from excerpt.cli.completing import complete_command_line
+
+            print_line(complete_command_line(program, shell), end="")
+            return SUCCESS
         return _run_and_report_errors(argv)
     finally:
         for stream in (sys.stdout, sys.stderr):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from excerpt.cli.completing import complete_notes, complete_tags
 from excerpt.cli.printing import escape_for_stdout, print_json, print_line, print_message, read_input
 from excerpt.cli.vaults import add_vaults, load_vault, refresh_option, vault_option, vaults_option
 from excerpt.model import Memory, Source
@@ -87,12 +88,23 @@ def _format_source(source: Source) -> str:
 @click.command()
 @click.argument("text", required=False)
 @vault_option
-@click.option("--tag", "tags", multiple=True, help="A tag for the memory; may be given several times.")
+@click.option(
+    "--tag",
+    "tags",
+    multiple=True,
+    shell_complete=complete_tags,
+    help="A tag for the memory; may be given several times.",
+)
 @click.option("--why", default="", help="Why the memory matters.")
 @click.option(
     "--fragment", metavar="ID", help="The fragment that the text is from: `fragment_id` of `excerpt search --json`."
 )
-@click.option("--source", metavar="NOTE:A-B", help="The lines that the text is from; NOTE is a path, title or alias.")
+@click.option(
+    "--source",
+    metavar="NOTE:A-B",
+    shell_complete=complete_notes,
+    help="The lines that the text is from; NOTE is a path, title or alias.",
+)
 @click.option("--query", default="", help="The query that found the text.")
 @click.option("--merge", "into", metavar="ID", help="Add the text to the memory ID instead of making a new memory.")
 @click.option("--json", "as_json", is_flag=True, help="Print the memory as JSON.")
@@ -160,9 +172,19 @@ def _validate_since(_ctx: click.Context, _param: click.Parameter, since: str) ->
 @click.argument("words", nargs=-1)
 @vaults_option
 @click.option(
-    "--tag", "tags", multiple=True, help="List only memories with this tag; given several times, with all these tags."
+    "--tag",
+    "tags",
+    multiple=True,
+    shell_complete=complete_tags,
+    help="List only memories with this tag; given several times, with all these tags.",
 )
-@click.option("--source", default="", metavar="PATH", help="List only memories from this note or folder.")
+@click.option(
+    "--source",
+    default="",
+    metavar="PATH",
+    shell_complete=complete_notes,
+    help="List only memories from this note or folder.",
+)
 @click.option(
     "--since",
     default="",
@@ -271,7 +293,9 @@ _DECISION_HELP = {
 @click.argument("memory_id", metavar="ID")
 @vault_option
 @click.option("--text", help="The new text of the memory; - reads the text from stdin.")
-@click.option("--tag", "tags", multiple=True, help="Add a tag; may be given several times.")
+@click.option(
+    "--tag", "tags", multiple=True, shell_complete=complete_tags, help="Add a tag; may be given several times."
+)
 @click.option("--untag", "untags", multiple=True, help="Remove a tag; may be given several times.")
 @click.option("--why", help="Why the memory matters.")
 @click.option("--merge", "other", metavar="OTHER", help="Merge the memory OTHER into the memory ID, and forget OTHER.")

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from excerpt.cli.hits import print_hits
+from excerpt.cli.completing import complete_notes
+from excerpt.cli.hits import print_hit_lines, print_hits
 from excerpt.cli.printing import print_json, print_message, read_input
 from excerpt.cli.vaults import add_vaults, has_store, load_vault, refresh_option, vaults_option
 from excerpt.kinds import Confidence, Strategy
@@ -48,7 +49,14 @@ NO_ANSWER = "No note answers the query. The most similar passages are below."
 )
 @click.option("--explain", is_flag=True, help="Show the parts of each score, by signal and by word.")
 @click.option(
-    "--why", "note", metavar="NOTE", help="Show why NOTE (a path, title or alias) is not ranked higher, or not found."
+    "--why",
+    "note",
+    metavar="NOTE",
+    shell_complete=complete_notes,
+    help="Show why NOTE (a path, title or alias) is not ranked higher, or not found.",
+)
+@click.option(
+    "--lines", "as_lines", is_flag=True, help="Print one line for each hit, PATH:LINE:TEXT, for fzf and editors."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: one object, or one per line of the batch.")
 @refresh_option
@@ -61,6 +69,7 @@ def search_command(
     batch: Path | None,
     explain: bool,
     note: str | None,
+    as_lines: bool,
     as_json: bool,
     no_refresh: bool,
 ) -> int:
@@ -80,10 +89,14 @@ def search_command(
         raise click.UsageError("--batch prints JSON only. Add --json.")
     if (explain or note is not None) and batch is not None:
         raise click.UsageError("Use --explain and --why with one QUERY, not with --batch.")
+    if as_lines and (explain or note is not None or as_json):
+        raise click.UsageError("Use --lines without --explain, --why and --json.")
     if len(vaults) > 1 and has_store(vaults):
         if batch is not None or explain or note is not None:
             raise click.UsageError("Use --batch, --explain and --why with a single store, or with folders.")
-        return _search_with_stores(str(query), vaults, strategy, limit, as_json=as_json, refresh=not no_refresh)
+        return _search_with_stores(
+            str(query), vaults, strategy, limit, as_lines=as_lines, as_json=as_json, refresh=not no_refresh
+        )
     batch_queries = None if batch is None else read_batch_queries(batch)
     with load_vault(vaults, refresh=not no_refresh) as opened_vault:
         chosen = Strategy(strategy) if strategy else opened_vault.settings.search.strategy
@@ -98,7 +111,9 @@ def search_command(
         explanations = opened_vault.explain(result) if explain else ()
     for hint in result.hints:
         print_message(hint.message)
-    if as_json:
+    if as_lines:
+        print_hit_lines(result.hits, None if opened_vault.address else opened_vault.folders)
+    elif as_json:
         print_json(add_vaults(opened_vault, result_to_json(result, explanations)))
     else:
         _print_result(result, explanations, in_store=bool(opened_vault.address))
@@ -106,7 +121,14 @@ def search_command(
 
 
 def _search_with_stores(
-    query: str, folders: Sequence[Path], strategy: str | None, limit: int | None, *, as_json: bool, refresh: bool
+    query: str,
+    folders: Sequence[Path],
+    strategy: str | None,
+    limit: int | None,
+    *,
+    as_lines: bool,
+    as_json: bool,
+    refresh: bool,
 ) -> int:
     """Search several vaults, of which some are in stores, and print their hits as one list. Returns the exit code.
 
@@ -136,6 +158,9 @@ def _search_with_stores(
                 "hits": [hit.to_dict() for hit in hits],
             }
         )
+        return 0 if hits else 1
+    if as_lines:
+        print_hit_lines(hits, None)
         return 0 if hits else 1
     sure = [result.confidence for result in results.values()]
     if hits and all(each is Confidence.NOTHING for each in sure):

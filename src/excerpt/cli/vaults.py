@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,6 +19,8 @@ from excerpt.model import BuildReport
 from excerpt.settings import Paths, Settings, open_vault, user_paths
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from excerpt.api import Vault
 
 
@@ -33,6 +37,17 @@ class VaultParameter(click.Path):
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)
+
+    def shell_complete(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - click's names
+        param: click.Parameter,  # noqa: ARG002
+        incomplete: str,
+    ) -> list[CompletionItem[str]]:
+        """Complete folders, which the shell lists."""
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(incomplete, "dir")]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not str(value).strip():
@@ -170,3 +185,20 @@ def add_vaults(vault: Vault, answer: Mapping[str, Any]) -> dict[str, Any]:
     if not vault.folders.is_joined:
         return dict(answer)
     return {"vaults": {name: str(folder) for name, folder in vault.folders.named}, **answer}
+
+
+_NOTE_PART = re.compile(r"(?P<file>.+?)(?P<part>:\d+(?:-\d*)?|#.*)?", re.DOTALL)
+
+
+def note_in_vault(vault: Vault, note: str) -> str:
+    """Return the path in the vault of a note that is given as a file, as shells complete it; others unchanged.
+
+    A part of the note, `:A-B` or `#Heading`, stays behind the path.
+    """
+    match = _NOTE_PART.fullmatch(note)
+    for file, part in ((note, ""), (match["file"], match["part"] or "") if match else (note, "")):
+        path = Path(file)
+        with suppress(OSError, ValueError):  # ValueError: in no vault, or a NUL in the name
+            if path.is_file() and (inside := vault.folders.path_of(path.absolute(), path.resolve())):
+                return inside + part
+    return note

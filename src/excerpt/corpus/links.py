@@ -54,6 +54,16 @@ class LinkResolver:
         ends = f"/{from_root}"
         return next((path for path in paths if _fold(_without_suffix(f"/{path}")).endswith(ends)), None)
 
+    def shortest_target(self, path: str) -> str:
+        """Return the shortest target by which Obsidian finds the note at `path` from any note, without `.md`.
+
+        That is the file name if no other note has it, else the path from the vault's root.
+        """
+        name = path[path.rfind("/") + 1 :]
+        same_name = self._by_name.get(_fold(_without_suffix(name)), ())
+        target = path if len(same_name) > 1 else name
+        return target[:-3] if target.lower().endswith(".md") else target
+
 
 def target_file_name(target: str) -> str:
     """Return the file name in a link's target, case-folded and without the suffix of a note.

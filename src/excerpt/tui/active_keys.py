@@ -181,6 +181,8 @@ def disabled_reasons(screen: Screen[object]) -> dict[str, str]:
         reasons = {**{key.id: "Here another action has this key." for key in FIELD_KEYS}, **reasons}
         typed = (id_ for id_, keys in working_keys(screen).items() if not keys and current_keys(id_))
         reasons |= {id_: "In a field this key types a character." for id_ in typed if not reasons[id_]}
+    if "accept" in reasons:
+        reasons["edit"] = "Here another action has this key."
     return {id_: reason for id_, reason in reasons.items() if reason}
 
 

@@ -51,6 +51,8 @@ from excerpt.tui.common.line_filters import AsciiFilter, ControlCharacterFilter
 from excerpt.tui.key_table import DIALOG_BINDING_IDS
 from excerpt.tui.keymap import use_keymap, validate_keymap
 from excerpt.tui.main_screen import MainScreen
+from excerpt.tui.messages import Picked
+from excerpt.tui.picking import PickOptions
 from excerpt.tui.session import NEW_SESSION, load_session
 from excerpt.tui.settings.themes import (
     DARK_DEFAULTS,
@@ -142,12 +144,13 @@ class ExcerptApp(App[None], inherit_bindings=False):
         *,
         store: StoreAddress | None = None,
         others: Sequence[Path] = (),
+        pick: PickOptions | None = None,
     ) -> None:
         """Prepare the app; without a `vault` it asks the user for one. Vaults in `others` are searched with `vault`.
 
         `message` is shown at the start: why the user must choose a vault, or a notice about the vault. If the vault is
         in a `store`, its path is no folder. `environment` is given to editors and clipboard tools; by default it is
-        that of this process.
+        that of this process. With `pick`, the user picks what is printed at the end.
         """
         # Copied before `super().__init__`, where Textual removes NO_COLOR from the environment.
         shell = dict(os.environ if environment is None else environment)
@@ -158,9 +161,14 @@ class ExcerptApp(App[None], inherit_bindings=False):
         self._user_paths = user_paths
         self._shell_environment = shell
         self._message = message
+        self._pick = pick
+        self.picked_text: str | None = None
+        """The text to print when the app has ended; None if the user has picked nothing."""
         self._opened_count = 0
         key = self._vaults.key if self._vaults is not None else None
         self._session = NEW_SESSION if key is None else load_session(key, settings, user_paths)
+        if pick is not None:
+            self._session = replace(self._session, tab="search", query=pick.query, place=None)
         keymap, self._settings_problems = validate_keymap(settings.screen.keys)
         self.set_keymap(to_textual_keymap(keymap))
         use_keymap(keymap)
@@ -192,6 +200,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
             self._session,
             use_settings=self.use_settings,
             store=self._store,
+            pick=self._pick,
         )
 
     def on_mount(self) -> None:
@@ -294,6 +303,11 @@ class ExcerptApp(App[None], inherit_bindings=False):
         self._show_start_messages()
         # Unfreeze the objects of the first engine; the next one freezes its own (`EngineWorker`).
         gc.unfreeze()
+
+    @on(Picked)
+    def _handle_pick(self, message: Picked) -> None:
+        self.picked_text = message.text
+        self.exit()
 
     def exit(self, result: None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
         """Save the sessions and leave the app. Later the widgets that hold a session's values are gone."""
@@ -469,6 +483,8 @@ class ExcerptApp(App[None], inherit_bindings=False):
         """
         if not self._is_on_open_screen(default_namespace):
             return True
+        if isinstance(action, str) and self._check_action_state(action, default_namespace or self) is False:
+            return False
         is_early = isinstance(self.screen, MainScreen) and not self.screen.is_populated
         if is_early and not isinstance(default_namespace, Input):  # editing must keep its order among typed letters
             self._late_action_count += 1
@@ -677,18 +693,21 @@ def run_app(
     *,
     store: StoreAddress | None = None,
     others: Sequence[Path] = (),
-) -> None:
+    pick: PickOptions | None = None,
+) -> str | None:
     """Run the app on a vault until the user leaves; without a `vault` the app asks for one.
 
-    Vaults in `others` are searched with `vault`. `store` is the address of a vault in a store. `message` is shown at
-    the start: why the user must choose a vault, or a notice about the vault. Raises ExcerptError if the terminal cannot
-    show the app, and any unexpected exception that ended the app.
+    With `pick`, return the text that the user has picked, None for nothing. Vaults in `others` are searched with
+    `vault`. `store` is the address of a vault in a store. `message` is shown at the start: why the user must choose a
+    vault, or a notice about the vault. Raises ExcerptError if the terminal cannot show the app, and any unexpected
+    exception that ended the app.
     """
     check_terminal(os.environ)
     if hasattr(signal, "SIGHUP"):
         # A parent such as nohup ignores it, and without its terminal Textual reads nothing in an endless loop.
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    app = ExcerptApp(vault, settings, user_paths, message=message, store=store, others=others)
+    app = ExcerptApp(vault, settings, user_paths, message=message, store=store, others=others, pick=pick)
     app.run()
     if app.fatal_exception is not None:
         raise app.fatal_exception
+    return app.picked_text

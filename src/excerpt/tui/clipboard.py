@@ -269,9 +269,13 @@ class Copier:
         self._write_to_terminal = write_to_terminal
 
     async def copy(self, request: CopyRequested) -> CopyReport:
-        """Copy a text to the clipboard and a file, or only to a file if the request says so."""
+        """Copy a text to the clipboard and a file, or only to a file. One for stdout is only counted."""
+        from excerpt.tui.messages import CopyTarget  # here, because a command uses this module without Textual
+
         size, now = len(encode_text(request.text)), datetime.now()
-        if request.to_file:
+        if request.target is CopyTarget.STDOUT:
+            report = CopyReport("", is_copied=True)
+        elif request.target is CopyTarget.FILE:
             name = f"pack-{format_timestamp(now)}{request.suffix}"
             file = await asyncio.to_thread(write_file, request.text, self._folder, name)
             report = CopyReport(file_notice(file, size, request.what, request.tokens), file is not None)

@@ -131,6 +131,13 @@ BUDGET_KEYS: Sequence[KeyBinding] = with_priority(
     KeyBinding("budget-copy", "ctrl+y", "take(True)", "copy pack", "Set the budget and copy the pack"),
 )
 
+LINK_KEYS: Sequence[KeyBinding] = with_priority(
+    KeyBinding("links-copy", "enter", "choose", "copy", "Copy the selected link"),
+    KeyBinding("links-next", "Y", "next_form", "next", "Next form; after the last, the first"),
+    KeyBinding("links-down", "down,j", "move(1)", "next", "Next form", is_movement=True),
+    KeyBinding("links-up", "up,k", "move(-1)", "previous", "Previous form", is_movement=True),
+)
+
 STRATEGY_KEYS: Sequence[KeyBinding] = with_priority(
     KeyBinding("strategies-use", "enter", "choose", "use", "Use the strategy that ranks the passage highest"),
     KeyBinding("strategies-down", "down,j", "move(1)", "next", "Next passage", is_movement=True),
@@ -196,6 +203,15 @@ HIT_KEYS: Sequence[KeyBinding] = with_priority(
     KeyBinding("up", "up,ctrl+p", "move(-1)", "previous", "Previous passage", is_movement=True),
     KeyBinding("edit", "enter", "edit", "open", "Open the note in your editor", acts_on_hit=True, footer_place=3),
     KeyBinding("copy-fragment", "y", "copy_fragment", "copy one", "Copy only the passage", acts_on_hit=True),
+    KeyBinding(
+        "copy-link",
+        "Y",
+        "copy_link",
+        "copy link",
+        "Copy a link to the passage",
+        acts_on_hit=True,
+        opens_dialog=True,
+    ),
     KeyBinding("strategy", "ctrl+s", "strategy", "strategy", "Next strategy"),
     KeyBinding(
         "remember", "m,ctrl+r", "remember", "remember", "Remember the passage", opens_dialog=True, footer_place=6
@@ -302,7 +318,15 @@ PANE_KEYS: Sequence[KeyBinding] = with_priority(
 SEARCH_KEYS: Sequence[KeyBinding] = (*HIT_KEYS, *PACK_OPTION_KEYS, *QUERY_KEYS, *PANE_KEYS)
 """All keys of the Search tab: those for hits, pack options, the query and the panes."""
 
-HIT_ACTIONS = frozenset(key.action for key in SEARCH_KEYS if key.acts_on_hit)
+PICK_KEYS: Sequence[KeyBinding] = with_priority(
+    KeyBinding(
+        "accept", "enter", "accept", "print", "Print what is picked, and leave", acts_on_hit=True, footer_place=3
+    ),
+    KeyBinding("cancel", "ctrl+c", "cancel", "cancel", "Leave, and print nothing"),
+)
+"""Keys of the Search tab while the app is to print what the user picks."""
+
+HIT_ACTIONS = frozenset(key.action for key in (*SEARCH_KEYS, *PICK_KEYS) if key.acts_on_hit)
 """Actions of the Search tab that need the selected hit."""
 
 HIT_LIST_KEYS: Sequence[KeyBinding] = list_movement_keys("list", "passage")
@@ -321,7 +345,7 @@ PASSAGE_KEYS: Sequence[KeyBinding] = (
     ),
     KeyBinding("context-return", "backspace", "come_back", "back", "Go back from a link", footer_place=6),
     KeyBinding("context-match", "n", "match(1)", "match", "Next match", footer_place=5, is_movement=True),
-    KeyBinding("context-match-before", "N", "match(-1)", "previous match", "Previous match", is_movement=True),
+    KeyBinding("context-match-before", "", "match(-1)", "previous match", "Go to the previous match"),
     KeyBinding("context-heading", "", "heading(1)", "heading", "Go to the next heading"),
     KeyBinding("context-heading-before", "", "heading(-1)", "heading", "Go to the previous heading"),
     KeyBinding("whole-note", "", "read_whole", "whole note", "Show the whole note, or the passage"),
@@ -502,6 +526,7 @@ CONTEXTS: Mapping[str, Sequence[KeyBinding]] = {  # bindings by the name of thei
     "Always": APP_KEYS,
     "Everywhere": MAIN_SCREEN_KEYS,
     "Search": SEARCH_KEYS,
+    "Picking": PICK_KEYS,
     "The query's menu": QUERY_MENU_KEYS,
     "Search, with the list focused": HIT_LIST_KEYS,
     "Search, with the start list focused": START_LIST_KEYS,
@@ -523,6 +548,7 @@ CONTEXTS: Mapping[str, Sequence[KeyBinding]] = {  # bindings by the name of thei
     "Remember, with the similar memories focused": MERGE_OFFER_KEYS,
     "The scope": SCOPE_KEYS,
     "The budget": BUDGET_KEYS,
+    "The link": LINK_KEYS,
     "Strategies": STRATEGY_KEYS,
     "Themes": (),
     "Themes, with the list focused": THEME_LIST_KEYS,
@@ -547,12 +573,13 @@ PARENT_CONTEXTS: Mapping[str, str] = {
     "Search": "Everywhere",
     "Overview": "Everywhere",
     "Memory": "Everywhere",
+    "Picking": "Everywhere",
     "The query's menu": "Everywhere",
     "Any dialog": "Always",
     "The text of a memory": "Remember",
     "Opening a vault": "Always",
     **dict.fromkeys(
-        ("A question", "The keys", "Remember", "The scope", "The budget", "Strategies", "Themes"),
+        ("A question", "The keys", "Remember", "The scope", "The budget", "The link", "Strategies", "Themes"),
         "Any dialog",
     ),
     **{context: context.partition(", with")[0] for context in CONTEXTS if ", with" in context},

@@ -31,6 +31,7 @@ from excerpt.tui.memory.controller import MemoryController
 from excerpt.tui.memory.worker import MemoryChanged
 from excerpt.tui.messages import (
     CopyRequested,
+    CopyTarget,
     EditRequested,
     Failure,
     GoldRequested,
@@ -48,9 +49,11 @@ from excerpt.tui.messages import (
     MemoryShowRequested,
     ObsidianRequested,
     PaneLeft,
+    Picked,
     RememberRequested,
     SearchRequested,
 )
+from excerpt.tui.picking import PickOptions
 from excerpt.tui.programs import TEXT_KINDS, ProgramLauncher
 from excerpt.tui.search.disabled import NO_FILES
 from excerpt.tui.search.hit_list import HitList
@@ -132,16 +135,19 @@ class MainScreen(LowLatencyScreen):
         *,
         use_settings: Callable[[Settings], object],
         store: StoreAddress | None = None,
+        pick: PickOptions | None = None,
     ) -> None:
         """Create the controllers of the open vaults.
 
         If the vault is in a `store`, its folder is the path under which its settings, memories and marks are saved.
         `environment` is that of the user's shell, for programs that are started here. `session` is the state saved the
-        last time. `use_settings` is called with the new settings when they have changed.
+        last time. `use_settings` is called with the new settings when they have changed. With `pick`, the user picks
+        what is printed; then session and marks are not saved.
         """
         super().__init__()
         self.vaults = vaults
         self.store = store
+        self._pick = pick
         self._user_paths = user_paths
         self._environment = dict(environment)
         self._on_settings_change = use_settings
@@ -191,7 +197,8 @@ class MainScreen(LowLatencyScreen):
                 self.index.engine,
                 self.memories.worker,
                 self._open_packer,
-                has_files=self.store is None,
+                folders=self.vaults if self.store is None else None,
+                pick=self._pick,
                 id="search",
             )
         yield KeyBar()
@@ -237,7 +244,8 @@ class MainScreen(LowLatencyScreen):
         self.set_interval(_POLL_SECONDS, self._open_newer_generation)
         await self._search_pane.open_query_store(self._query_store)
         self._resume_tab()
-        self._search_pane.load_saved_marks(await self._marks_file.read())
+        if self._pick is None:  # without reading, nothing is written either
+            self._search_pane.load_saved_marks(await self._marks_file.read())
         await self._settings.start_watching()
         self.set_interval(_POLL_SECONDS, self._poll_settings)
 
@@ -495,16 +503,20 @@ class MainScreen(LowLatencyScreen):
         pane.pack_format = session.form or pane.pack_format
         pane.fill = session.fill or pane.fill
         pane.share = session.share or pane.share
+        pane.link_form = session.link or pane.link_form
         if session.query:
             self.prefill_query(session.query)
             self.watch(pane, "result", self._restore_selection, init=False)
 
     def prefill_query(self, query: str) -> None:
-        """Put `query` into the query field if that is empty, and select it, so that typed text replaces it."""
+        """Put `query` into the query field if that is empty, and select it, so that typed text replaces it.
+
+        A query that was given for picking is not selected, since the user goes on typing.
+        """
         field = self.query_one("#query", Input)
         if not field.value:
             field.value = query
-            field.selection = Selection(0, len(query))
+            field.selection = Selection(0 if self._pick is None else len(query), len(query))
 
     def _restore_selection(self, result: Result | None) -> None:
         if result is not None and self._session.position_to_restore is not None:
@@ -522,7 +534,7 @@ class MainScreen(LowLatencyScreen):
         has_other_tab = session.tab in TABS and session.tab != self.query_one(TabBar).active == "search"
         if has_other_tab and self._search_pane.query_text == session.query:
             self.action_show_tab(session.tab)
-        if self.settings.screen.restore:
+        if self.settings.screen.restore and self._pick is None:
             self._session.start_saving()
             self.set_interval(_POLL_SECONDS, self.save_session)
 
@@ -548,6 +560,7 @@ class MainScreen(LowLatencyScreen):
             pane.share,
             pane.fill,
             pane.side.insight.hides_linked,
+            pane.link_form,
         )
 
     @on(MarksChanged)
@@ -724,8 +737,11 @@ class MainScreen(LowLatencyScreen):
 
         copier = Copier(self.vault, self._user_paths, self._environment, self._send_escape)
         report = await copier.copy(message)
-        self.notify(report.message, severity="information" if report.is_copied else "warning", markup=False)
+        if report.message:
+            self.notify(report.message, severity="information" if report.is_copied else "warning", markup=False)
         await self._record_use("marked" if message.pack is not None else "copied", message.used)
+        if message.target is CopyTarget.STDOUT:
+            self.post_message(Picked(message.text))
 
     def _send_escape(self, sequence: str) -> None:
         """Write an escape sequence to the terminal between two frames.

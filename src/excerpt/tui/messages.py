@@ -6,6 +6,7 @@ The main screen and its controllers own the state; they change it when they hand
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING
 
 from textual.message import Message
@@ -151,13 +152,21 @@ class ObsidianRequested(Message):
     used: UsedHit | None = None
 
 
+class CopyTarget(Enum):
+    """Where a text goes: to the clipboard and a file, to a file only, or to stdout when the app ends."""
+
+    CLIPBOARD = "clipboard"
+    FILE = "file"
+    STDOUT = "stdout"
+
+
 @dataclass
 class CopyRequested(Message):
-    """Request to copy `text` to the clipboard and to a file.
+    """Request to copy `text` to `target`.
 
     `what` names the text in the notice, such as "Passage". `tokens` is its number of tokens, None if not counted.
     `used` are the hits that the user chose for the text: the one copied, or the marked ones of a pack. `pack` is the
-    pack whose text this is, if any. `suffix` is that of the file. With `to_file` the text is written to a file only.
+    pack whose text this is, if any. `suffix` is that of the file.
     """
 
     text: str
@@ -166,7 +175,14 @@ class CopyRequested(Message):
     used: tuple[UsedHit, ...] = ()
     pack: PackResult | None = None
     suffix: str = ".md"
-    to_file: bool = False
+    target: CopyTarget = CopyTarget.CLIPBOARD
+
+
+@dataclass
+class Picked(Message):
+    """The user has picked; the app ends, and `text` is printed."""
+
+    text: str
 
 
 @dataclass

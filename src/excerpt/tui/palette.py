@@ -99,10 +99,18 @@ def _commands_elsewhere(screen: MainScreen) -> Iterator[tuple[KeyBinding, Callab
     for context, keys in CONTEXTS.items():
         tab = _TAB_IDS.get(context.partition(", with")[0])
         for binding in keys:
+            if any(not _is_possible(pane, binding.action) for pane in screen.query(f"#{tab}") if tab):
+                continue
             if context in ("Always", "Everywhere") or context in _TAB_IDS:
                 yield binding, screen.palette_callback(tab, binding.action)
             elif context in _CONTEXT_WIDGETS:
                 yield binding, partial(_run_in_context, screen, context, binding)
+
+
+def _is_possible(pane: Widget, action: str) -> bool:
+    """Return whether an action bound at a pane is one of those that the pane has now."""
+    target, name, parameters = action_target(pane, action)
+    return target.check_action(name, parameters) is not False
 
 
 async def _run_in_context(screen: MainScreen, context: str, binding: KeyBinding) -> None:

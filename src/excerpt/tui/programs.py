@@ -1,12 +1,8 @@
-"""Starting of other programs: the user's editor at a line, viewers of attachments, and Obsidian at a heading.
-
-Obsidian is started by a link; their format: https://obsidian.md/help/uri
-"""
+"""Starting of other programs: the user's editor at a line, viewers of attachments, and Obsidian at a heading."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import shlex
 import subprocess
@@ -15,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote
 
+from excerpt.corpus.passage_links import find_obsidian_vault, make_obsidian_link
 from excerpt.errors import ExcerptError, SettingsError
 from excerpt.known_vaults import VaultFolders
 from excerpt.locations import first_page_of
@@ -47,9 +43,6 @@ _FALLBACK_EDITORS = ("nano", "vim", "vi", "micro", "emacs")
 
 _OPEN_SECONDS = 3.0
 """Seconds to wait for the exit code of a link opener. Some run until the window they open is closed."""
-
-_HEADING_SEPARATORS = re.compile(r"[#^|:%\[\]\\]+")
-"""Characters that Obsidian replaces by a space in a link to a heading."""
 
 
 class ProgramLauncher:
@@ -152,12 +145,16 @@ class ProgramLauncher:
         If no program opens links, `copy` is called with the link. Over ssh the user can then open it on their own
         machine.
         """
-        try:
-            vault = next(folder for folder in self._vaults.by_name.values() if file.is_relative_to(folder))
-            link = make_obsidian_link(find_obsidian_vault(vault), file, headings)
-        except ExcerptError as error:
-            self._notify(str(error), title="The note cannot be opened in Obsidian", severity="warning", markup=False)
+        vault = next(folder for folder in self._vaults.by_name.values() if file.is_relative_to(folder))
+        root = find_obsidian_vault(vault)
+        if root is None:
+            reason = f"{vault.name} is not an Obsidian vault: it has no .obsidian folder."
+            hint = "Open the folder in Obsidian once; Obsidian creates it."
+            self._notify(
+                f"{reason} {hint}", title="The note cannot be opened in Obsidian", severity="warning", markup=False
+            )
             return False
+        link = make_obsidian_link(root, file, headings)
         argv = find_link_opener(self._environment, find_program, sys.platform)
         if argv is not None and await asyncio.to_thread(open_link, (*argv, link), self._environment):
             self._notify(f"Obsidian opens {file.name}.", markup=False)
@@ -324,39 +321,6 @@ def _may_execute_file_name(words: Sequence[str]) -> bool:
 def _fill_placeholders(word: str, values: Mapping[str, str]) -> str:
     """Return a word of a command with its placeholders replaced; inserted text is not scanned for placeholders."""
     return re.sub(r"\{(?:file|page|place)\}", lambda match: values[match[0]], word)
-
-
-def find_obsidian_vault(vault: Path) -> Path:
-    """Return the folder of the Obsidian vault that is `vault` or contains it. Raises ExcerptError if there is none."""
-    for folder in (vault, *vault.parents):
-        if (folder / ".obsidian").is_dir():
-            return folder
-    raise ExcerptError(
-        f"{vault.name} is not an Obsidian vault: it has no .obsidian folder.",
-        "Open the folder in Obsidian once; Obsidian creates it.",
-    )
-
-
-def make_obsidian_link(root: Path, note: Path, headings: Sequence[str]) -> str:
-    """Return the obsidian:// link to a note in the Obsidian vault `root`, at the section under `headings`."""
-    file = note.relative_to(root).as_posix()
-    if file.lower().endswith(".md"):
-        file = file[:-3]
-    escaped = (" ".join(_HEADING_SEPARATORS.sub(" ", heading).split()) for heading in headings)
-    anchor = "".join(f"#{heading}" for heading in escaped if heading)
-    return f"obsidian://open?vault={_percent_encode(root.name)}&file={_percent_encode(file + anchor)}"
-
-
-def _percent_encode(text: str) -> str:
-    """Return `text` with all reserved characters percent-encoded: a slash is %2F, a space %20.
-
-    Invalid UTF-8 is encoded as its bytes.
-    """
-    return quote(os.fsencode(text) if not _is_valid_utf8(text) else text, safe="")
-
-
-def _is_valid_utf8(text: str) -> bool:
-    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def find_link_opener(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from excerpt.insight.overview_parts import Overview, SourceLocation
-from excerpt.kinds import Strategy
+from excerpt.kinds import LinkForm, Strategy
 from excerpt.model import Fragment
 from excerpt.tui.note.requests import drop_stop_words
 from excerpt.tui.note.window import draw_window
@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from excerpt.corpus.interface import Corpus
+    from excerpt.corpus.passage_links import LinkedPassage
     from excerpt.insight.facet_map import VaultMap
     from excerpt.insight.related import RelatedNotes
     from excerpt.insight.suggest import Completion, Suggestion
+    from excerpt.known_vaults import VaultFolders
     from excerpt.model import PastUse, Result
     from excerpt.search.engine import Engine
     from excerpt.search.highlight import HighlightTerms
@@ -67,6 +69,29 @@ class AskHighlights:
 
     def answer(self, engine: Engine) -> Result:
         return engine.highlight_all(self.result)
+
+
+@dataclass(frozen=True, slots=True)
+class AskLinks:
+    """Question for the links to some passages in each form, without repetitions.
+
+    A passage is the id of a fragment, or a location. Fragments that are gone have no link. `folders` are the
+    vaults, None for a store.
+    """
+
+    kind: ClassVar[str] = "links"
+    priority: ClassVar[Priority] = Priority.PASSAGE
+    passages: tuple[str | LinkedPassage, ...]
+    folders: VaultFolders | None
+
+    def answer(self, engine: Engine) -> dict[LinkForm, tuple[str, ...]]:
+        from excerpt.corpus.passage_links import link_passage
+
+        corpus = engine.snapshot
+        found = (corpus.fragment(each) if isinstance(each, str) else each for each in self.passages)
+        links = [link_passage(corpus, each, self.folders) for each in found if each is not None]
+        forms = [form for form in LinkForm if links and form in links[0]]
+        return {form: tuple(dict.fromkeys(link[form] for link in links)) for form in forms}
 
 
 @dataclass(frozen=True, slots=True)

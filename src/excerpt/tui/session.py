@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Generic, TypeVar
 
 import msgspec
 
-from excerpt.kinds import Fill, Format, Scope, Strategy
+from excerpt.kinds import Fill, Format, LinkForm, Scope, Strategy
 from excerpt.settings import Paths, Settings
 from excerpt.state_files import read_value, write_value
 from excerpt.tui.common.split import DEFAULT_LIST_SHARE
@@ -118,8 +118,9 @@ class SelectedPosition:
 class Session:
     """The saved state of a vault's screen. None stands for the value in the settings.
 
-    `place` is the position of the selected fragment and `form` the format of the pack. `budget` is in tokens. `share`
-    is the part of the window that the list takes, 0 to 1. `unlinked` says that related notes with a link are hidden.
+    `place` is the position of the selected fragment, `form` the format of the pack, `link` the form of the last link
+    that was copied. `budget` is in tokens. `share` is the part of the window that the list takes, 0 to 1. `unlinked`
+    says that related notes with a link are hidden.
     """
 
     tab: str = "search"
@@ -132,6 +133,7 @@ class Session:
     share: float | None = None
     fill: Fill | None = None
     unlinked: bool = False
+    link: LinkForm | None = None
 
 
 NEW_SESSION = Session()
@@ -178,6 +180,7 @@ def drop_default_values(session: Session, settings: Settings) -> Session:
         form=session.form if session.form is not settings.pack.format else None,
         share=session.share if session.share != DEFAULT_LIST_SHARE else None,
         fill=session.fill if session.fill is not settings.pack.fill else None,
+        link=session.link if session.link is not LinkForm.WIKILINK else None,
     )
 
 

@@ -12,6 +12,7 @@ from excerpt.known_vaults import VaultFolders
 from excerpt.model import EntryHit, Hit, Memory, Pack, PackResult
 from excerpt.pack.selection import MarkedFragment, SavedMarks
 from excerpt.settings import PackSettings
+from excerpt.tui.messages import CopyTarget
 from excerpt.tui.pack.controller import PackController, mark_hit, parse_budget
 from excerpt.tui.pack.packer import BuiltPack, MarkCost, Packer
 from tests.tui.driver import ManualClock, ManualEngine
@@ -176,10 +177,10 @@ def test_marks_that_are_gone_are_told_once() -> None:
 
 def test_an_empty_pack_is_not_copied() -> None:
     bench = Bench()
-    assert bench.pack.copy_request(to_file=False) is None
+    assert bench.pack.copy_request(CopyTarget.CLIPBOARD) is None
     bench.pack.ask_pack(make_result("sync", A), Strategy.AUTO)
     bench.answer()
-    assert bench.pack.copy_request(to_file=False) is None
+    assert bench.pack.copy_request(CopyTarget.CLIPBOARD) is None
 
 
 def test_each_decision_is_kept_and_one_that_changes_nothing_is_not() -> None:

@@ -15,7 +15,7 @@ from excerpt.settings import PackSettings
 from excerpt.text.display import format_count
 from excerpt.tui.common.debouncer import Debouncer, StartTimer
 from excerpt.tui.engine_worker import QuestionQueue
-from excerpt.tui.messages import CopyRequested, Failure
+from excerpt.tui.messages import CopyRequested, CopyTarget, Failure
 
 if TYPE_CHECKING:
     from excerpt.model import Hit, Memory, Pack, PackResult, Result
@@ -579,8 +579,8 @@ class PackController:
 
     # --- copying ------------------------------------------------------------------------------------------------------
 
-    def copy_request(self, *, to_file: bool, used: tuple[UsedHit, ...] = ()) -> CopyRequested | None:
-        """Return the message that requests to copy the pack, or to write it to a file; None if the pack is empty.
+    def copy_request(self, target: CopyTarget, used: tuple[UsedHit, ...] = ()) -> CopyRequested | None:
+        """Return the message that requests to copy the pack to `target`; None if the pack is empty.
 
         `used` are the hits that are marked. A pack of the top hits has none: the user did not choose them.
         """
@@ -595,7 +595,7 @@ class PackController:
             used=used if self._is_built_from_marks else (),
             pack=packed.result,
             suffix=_SUFFIXES.get(packed.result.format, ".txt"),
-            to_file=to_file,
+            target=target,
         )
 
 

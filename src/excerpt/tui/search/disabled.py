@@ -68,8 +68,9 @@ def search_disabled_reason(action: str, state: SearchState, parameters: tuple[ob
     if state.is_on_name and action in HIT_ACTIONS:
         return "" if action == "edit" else "The name of a note is selected, not a passage."
     applies_elsewhere = (state.is_in_panel and action in _PANEL_ACTIONS) or (
-        action == "edit" and (state.has_correction or state.is_on_start_row)
+        action in ("edit", "accept") and (state.has_correction or state.is_on_start_row)
     )
+    applies_elsewhere = applies_elsewhere or (action in ("copy_link", "accept") and state.has_marks)
     needs_row = action in HIT_ACTIONS or parameters == ("why",)
     if needs_row and state.row_kind is SelectedRowKind.NOTHING and not applies_elsewhere:
         return "This query has no hits." if state.has_query else "Nothing is listed yet: type a query first."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -14,7 +14,7 @@ from textual.containers import Vertical
 from textual.reactive import var
 from textual.widgets import Input, Static
 
-from excerpt.kinds import Fill, Format, Scope, Strategy, next_in_cycle
+from excerpt.kinds import Fill, Format, LinkForm, Scope, Strategy, next_in_cycle
 from excerpt.pack.selection import SavedMarks
 from excerpt.settings import Settings
 from excerpt.text.display import format_count, format_lines
@@ -29,6 +29,7 @@ from excerpt.tui.keymap import key_sign
 from excerpt.tui.memory.controller import MemoryPlacement, RecallController, is_memory, make_memory_window
 from excerpt.tui.messages import (
     CopyRequested,
+    CopyTarget,
     EditRequested,
     Failure,
     GoldRequested,
@@ -42,6 +43,7 @@ from excerpt.tui.messages import (
 )
 from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.pack.controller import PackController, mark_hit, next_budget
+from excerpt.tui.picking import PickOptions, path_for_shell
 from excerpt.tui.search.disabled import SearchState, SelectedRowKind, empty_pack_reason, search_disabled_reason
 from excerpt.tui.search.hit_list import HitList, arrange_hits
 from excerpt.tui.search.notices import answer_warning, is_unanswered, list_offers, list_title, no_hits_notice
@@ -49,6 +51,7 @@ from excerpt.tui.search.query_bar import AnswerStatus, QueryBar, QueryMenu
 from excerpt.tui.search.query_history import QueryStore
 
 if TYPE_CHECKING:
+    from excerpt.known_vaults import VaultFolders
     from excerpt.model import Hit, Memory, Result
     from excerpt.search.usage import UsedHit
     from excerpt.tui.memory.worker import FoundMemories, MemoryWorker
@@ -71,7 +74,7 @@ _LIST_ACTIONS = frozenset({"copy_fragment", "obsidian", "next_view", "enter_side
 _NEAREST_HITS = 3
 """Number of hits that one key marks if nothing answers the query."""
 
-_MENU_ACTIONS = frozenset({"move", "mark", "edit", "back"})
+_MENU_ACTIONS = frozenset({"move", "mark", "edit", "accept", "back"})
 """Actions whose keys control the menu of the query bar instead while that menu is open."""
 
 
@@ -91,7 +94,7 @@ class SearchPane(Vertical):
     pane passes keys on to the controllers and shows their answers.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings("Search")
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("Search"), *bindings("Picking")]
 
     DEFAULT_CSS = """
     SearchPane {
@@ -143,11 +146,15 @@ class SearchPane(Vertical):
         memory_worker: MemoryWorker,
         open_packer: Callable[[], Packer],
         *,
-        has_files: bool = True,
+        folders: VaultFolders | None,
+        pick: PickOptions | None = None,
         id: str | None = None,  # noqa: A002 - Textual's name
     ) -> None:
+        """Prepare the tab. `folders` are the vaults, None for a store. With `pick`, what is picked is printed."""
         super().__init__(id=id)
-        self._has_files = has_files
+        self._folders = folders
+        self._has_files = folders is not None
+        self._pick = pick
         self.set_reactive(SearchPane.strategy, settings.search.strategy)
         self.memories = RecallController(
             engine,
@@ -178,8 +185,10 @@ class SearchPane(Vertical):
         self._pending_selection_id = ""
         """Id of the fragment to select in the next result; "" for none."""
         self._corrected_query = ""
-        self._pending_copy_to_file: bool | None = None
-        """Whether the copy of the pack that waits for an answer goes to a file; None if no copy waits."""
+        self._pending_copy: CopyTarget | None = None
+        """Where the copy of the pack goes that waits for an answer; None if no copy waits."""
+        self.link_form = LinkForm.WIKILINK
+        """The form of the last link that was copied."""
         self._marked_hits: dict[str, UsedHit] = {}
         """Hits that were marked, with their queries of that time, by the ids of their fragments."""
         self._last_state = SearchState()
@@ -452,8 +461,9 @@ class SearchPane(Vertical):
 
     @property
     def is_opening(self) -> bool:
-        """Whether actions wait for the hits of a query, or the query menu waits for its rows."""
-        return bool(self._pending_actions) or self._engine.is_waiting("suggest")
+        """Whether actions wait for the hits of a query, or the query menu or the links for their rows."""
+        waits = self._engine.is_waiting
+        return bool(self._pending_actions) or waits("suggest") or waits("links")
 
     def run_when_answered(self, action: Callable[[], Awaitable[object]]) -> None:
         """Run `action` when the newest query is answered, after the actions that wait already."""
@@ -700,13 +710,13 @@ class SearchPane(Vertical):
 
     def _handle_built_pack(self) -> None:
         self._refresh_keys()
-        if self._pending_copy_to_file is not None and not self._is_searching:
-            self._copy(to_file=self._pending_copy_to_file)
+        if self._pending_copy is not None and not self._is_searching:
+            self._copy(self._pending_copy)
         if count := self.pack.count_newly_missing():
             self.notify(f"{count} marked passage{' is' if count == 1 else 's are'} no longer in the vault.")
 
     def _cancel_copy(self) -> None:
-        self._pending_copy_to_file = None
+        self._pending_copy = None
 
     @on(HitList.MarkClicked)
     def _toggle_clicked_mark(self, event: HitList.MarkClicked) -> None:
@@ -803,19 +813,20 @@ class SearchPane(Vertical):
 
     def action_copy_pack(self) -> None:
         """Copy the pack of the newest query; wait if that pack is still being built."""
-        self._copy(to_file=False)
+        self._copy(CopyTarget.CLIPBOARD)
 
     def action_save_pack(self) -> None:
-        self._copy(to_file=True)
+        self._copy(CopyTarget.FILE)
 
-    def _copy(self, *, to_file: bool) -> None:
-        self._pending_copy_to_file = None if self.is_up_to_date else to_file
-        if self._pending_copy_to_file is not None:
+    def _copy(self, target: CopyTarget) -> None:
+        self._pending_copy = None if self.is_up_to_date else target
+        if self._pending_copy is not None:
             return
         marks = (self._marked_hits.get(mark.fragment_id) for mark in self.pack.choices.marks)
-        request = self.pack.copy_request(to_file=to_file, used=tuple(hit for hit in marks if hit is not None))
+        request = self.pack.copy_request(target, tuple(hit for hit in marks if hit is not None))
         if request is None:
-            reason = empty_pack_reason("copy", has_no_answer=self.pack.has_no_answer)
+            verb = "print" if target is CopyTarget.STDOUT else "copy"
+            reason = empty_pack_reason(verb, has_no_answer=self.pack.has_no_answer)
             self.notify(reason, severity="warning", markup=False)
         else:
             self.post_message(request)
@@ -1022,6 +1033,74 @@ class SearchPane(Vertical):
         else:
             self.post_message(EditRequested(row.path, 1))
 
+    def action_accept(self) -> None:
+        """Leave and print what is picked: the pack, or links to the marked passages or the selected one.
+
+        On a link, a branch of the map, a row of the start list or a corrected query, enter does the same as ever.
+        """
+        assert self._pick is not None
+        if self.start_list.has_focus:
+            self._use_start_row()
+        elif self.side.has_focus_within and self.side.handle_enter():
+            return
+        elif self._target_hit is None and not self.pack.choices.marks:
+            self._bar.set_query(self._corrected_query)
+        elif self._pick.form is None:
+            self._copy(CopyTarget.STDOUT)
+        else:
+            self._ask_links(partial(self._copy_links, CopyTarget.STDOUT, self._pick.form))
+
+    def action_cancel(self) -> None:
+        """Leave without printing anything."""
+        self.app.exit()
+
+    def action_copy_link(self) -> None:
+        """Open a dialog to choose the form of the link to the marked passages, or to the selected one, and copy it."""
+        from excerpt.tui.search.link_dialog import LinkDialog
+
+        def open_dialog(links: Mapping[LinkForm, Sequence[str]]) -> None:
+            def copy(form: LinkForm | None) -> None:
+                if form is not None:
+                    self.link_form = form
+                    self._copy_links(CopyTarget.CLIPBOARD, form, links)
+
+            self.app.push_screen(LinkDialog(links, self.link_form), copy)
+
+        self._ask_links(open_dialog)
+
+    def _ask_links(self, on_answer: Callable[[Mapping[LinkForm, Sequence[str]]], object]) -> None:
+        """Request the links to the picked lines, else to the marked passages, else to the selected one.
+
+        A memory is linked by its source.
+        """
+        from excerpt.tui.questions import AskLinks
+
+        lines, hit = self.side.pop_picked_lines() if self.side.has_focus_within else None, self._target_hit
+        marked = [mark.fragment_id for mark in self.pack.choices.marks]
+        ids = marked or ([hit.fragment.id] if hit is not None else [])
+        memories = {id_: self.memories.find_memory(id_) for id_ in ids}
+        passages = [memory.source if memory is not None else id_ for id_, memory in memories.items()]
+        question = AskLinks((lines,) if lines else tuple(each for each in passages if each), self._folders)
+
+        def handle(links: Mapping[LinkForm, Sequence[str]]) -> None:
+            if links:
+                on_answer(links)
+            else:
+                self.notify("A memory without a source has nothing to link to.")
+
+        self._engine.ask(question, handle)
+
+    def _copy_links(self, target: CopyTarget, form: LinkForm, links: Mapping[LinkForm, Sequence[str]]) -> None:
+        """Copy the links of one form. For programs, `path:line` has the path from the working directory."""
+        rows = links.get(form, ())
+        if target is CopyTarget.STDOUT and self._folders is not None and form in (LinkForm.LINES, LinkForm.PATH):
+            rows = [path_for_shell(*self._folders.locate(row)) for row in rows]
+        hits = [self._marked_hits.get(mark.fragment_id) for mark in self.pack.choices.marks]
+        if not hits and (hit := self._target_hit) is not None:
+            hits = [self._find_used_hit(hit)]
+        used = tuple(each for each in hits if each is not None)
+        self.post_message(CopyRequested("\n".join(rows), format_count(len(rows), "link"), None, used, target=target))
+
     def action_obsidian(self) -> None:
         """Open the note of the selected hit or of the side panel's passage in Obsidian."""
         hit = self._target_hit
@@ -1221,13 +1300,16 @@ class SearchPane(Vertical):
     def action_back(self) -> None:
         """Close one thing per call: picked lines, then the pack panel, then a side panel that replaces the list.
 
-        If none of these is open, focus the list, or the query if there are no hits.
+        If none of these is open, focus the list, or the query if there are no hits. If that has the focus while the
+        user picks, leave.
         """
         field = self._bar.field
         if self.side.stop_picking() or self._close_pack():
             return
         if self._replaces_list:
             self._return_to_list()
+        elif self._pick is not None and (self._hits if self._hits.display else field).has_focus:
+            self.app.exit()
         elif self._hits.display:
             if field.has_focus and self._bar.answered_query == self.query_text.strip():
                 self._bar.add_to_history()
@@ -1238,11 +1320,16 @@ class SearchPane(Vertical):
     # --- which keys work ----------------------------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return False for an action whose key belongs to the open query menu or not to the focused panel."""
+        """Return False for an action whose key belongs to the open query menu or not to the focused panel.
+
+        While the user picks, enter prints what is picked instead of opening the note.
+        """
         if action == "forget_uses" and self.is_populated and self.side.why.has_focus:
             return not self.side.why.check_action("forget", ())
         if action in _MENU_ACTIONS and any(menu.is_open for menu in self.query(QueryMenu)):
             return False
+        if action in ("accept", "cancel", "edit"):
+            return (action != "edit") is (self._pick is not None)
         if action in _LIST_ACTIONS and self.is_populated:
             return not (
                 self.screen.focused is self.pack_panel or (action == "enter_side" and self.side.has_focus_within)

@@ -1,0 +1,121 @@
+"""Links to passages, to be pasted elsewhere: wikilinks, Markdown links, Obsidian's addresses, and `path:line`.
+
+A wikilink leads where Obsidian and `LinkResolver` find it from any note. The format of Obsidian's addresses:
+https://obsidian.md/help/uri
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import quote
+
+from excerpt.kinds import LinkForm
+from excerpt.locations import first_location
+from excerpt.text.display import visible_line
+
+if TYPE_CHECKING:
+    from excerpt.corpus.interface import Corpus
+    from excerpt.known_vaults import VaultFolders
+
+_HEADING_SEPARATORS = re.compile(r"[#^|:%\[\]\\]+")
+"""Characters that Obsidian replaces by a space in a link to a heading."""
+_NOT_IN_WIKILINK = re.compile(r"[#^|\[\]\\\x00-\x1f\x7f\ud800-\udfff]")
+"""Characters that the target of a wikilink cannot have."""
+_MARKDOWN_LABEL_SIGNS = re.compile(r"[\\\[\]]")
+
+
+class LinkedPassage(Protocol):
+    """A passage that can be linked to, such as a fragment or the source of a memory."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def line_start(self) -> int: ...
+    @property
+    def heading_path(self) -> tuple[str, ...]: ...
+    @property
+    def place(self) -> str: ...
+
+
+def link_passage(corpus: Corpus, passage: LinkedPassage, folders: VaultFolders | None) -> dict[LinkForm, str]:
+    """Return a link to `passage` in each form.
+
+    Paths are relative to the vault of the passage; those of several vaults in `path:line` begin with its name.
+    `folders` is None for a store. There is no address for Obsidian if the folder is in none of its vaults. A note whose
+    name cannot be in a wikilink gets a Markdown link in its place.
+    """
+    path, place = passage.path, first_location(passage.place)
+    headings = (place,) if place else _anchor_headings(corpus, passage)
+    folder, inside = folders.locate(path) if folders is not None else (None, path)
+    prefix = path.removesuffix(inside)
+    target = corpus.facets.targets.shortest_target(path).removeprefix(prefix)
+    anchor = "".join(f"#{heading}" for heading in headings)
+    label = " › ".join((_title_of(corpus, path), *headings[-1:]))
+    escaped = _MARKDOWN_LABEL_SIGNS.sub(r"\\\g<0>", visible_line(label))
+    fragment = f"#{_percent_encode(anchor[1:], safe='#=')}" if anchor else ""
+    markdown = f"[{escaped}]({_percent_encode(inside, safe='/')}{fragment})"
+    can_be_wikilink = not _NOT_IN_WIKILINK.search(target) and not _NOT_IN_WIKILINK.search("".join(headings))
+    links = {
+        LinkForm.WIKILINK: f"[[{target}{anchor}]]" if can_be_wikilink else markdown,
+        LinkForm.MARKDOWN: markdown,
+        LinkForm.LINES: visible_line(f"{path}#{place}" if place else f"{path}:{passage.line_start}"),
+        LinkForm.PATH: visible_line(path),
+    }
+    root = find_obsidian_vault(folder) if folder is not None else None
+    if folder is not None and root is not None:
+        links[LinkForm.OBSIDIAN] = make_obsidian_link(root, folder / inside, headings)
+    return links
+
+
+def _anchor_headings(corpus: Corpus, passage: LinkedPassage) -> Sequence[str]:
+    """Return the headings that lead to a passage of a note: the last one, or all if the note has that one twice.
+
+    None are needed under the note's title.
+    """
+    sections = [section for section in corpus.sections(passage.path) if section.level]
+    path = passage.heading_path
+    if not path or (sections and sections[0].heading_path == path == (_title_of(corpus, passage.path),)):
+        return ()
+    is_unique = sum(section.heading == path[-1] for section in sections) <= 1
+    return [heading for heading in map(_clean_heading, path[-1:] if is_unique else path) if heading]
+
+
+def _title_of(corpus: Corpus, path: str) -> str:
+    """Return the title of a note, or its file name if the note is not in the index any more."""
+    try:
+        return corpus.note_info(path).title
+    except KeyError:
+        return path.rpartition("/")[2].removesuffix(".md")
+
+
+def _clean_heading(heading: str) -> str:
+    """Return a heading as a link has it: on one line, with spaces in place of the signs of links."""
+    return " ".join(_HEADING_SEPARATORS.sub(" ", visible_line(heading)).split())
+
+
+# --- Obsidian ---------------------------------------------------------------------------------------------------------
+
+
+def find_obsidian_vault(folder: Path) -> Path | None:
+    """Return the folder of the Obsidian vault that is `folder` or contains it; None if there is none."""
+    return next((each for each in (folder, *folder.parents) if (each / ".obsidian").is_dir()), None)
+
+
+def make_obsidian_link(root: Path, note: Path, headings: Sequence[str]) -> str:
+    """Return the obsidian:// link to a note in the Obsidian vault `root`, at the section under `headings`."""
+    file = note.relative_to(root).as_posix()
+    if file.lower().endswith(".md"):
+        file = file[:-3]
+    anchor = "".join(f"#{heading}" for heading in map(_clean_heading, headings) if heading)
+    return f"obsidian://open?vault={_percent_encode(root.name)}&file={_percent_encode(file + anchor)}"
+
+
+def _percent_encode(text: str, safe: str = "") -> str:
+    """Return `text` with all reserved characters but `safe` percent-encoded: a slash is %2F, a space %20.
+
+    Invalid UTF-8 of a file name is encoded as its bytes.
+    """
+    return quote(text.encode("utf-8", "surrogateescape"), safe=safe)

@@ -1,0 +1,70 @@
+"""Picking: the app draws on the terminal, and what the user picked is printed when it ends, as fzf does."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from excerpt.kinds import LinkForm
+
+
+@dataclass(frozen=True, slots=True)
+class PickOptions:
+    """What the app prints when the user has picked: links in a form, or the pack if `form` is None.
+
+    `query` is in the query field at the start.
+    """
+
+    form: LinkForm | None = None
+    query: str = ""
+
+
+def has_terminal() -> bool:
+    """Return whether the app can be drawn on a terminal: one of stdin and stderr is one, on Windows all streams are."""
+    if os.name == "nt":
+        return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+    return sys.stdin.isatty() or sys.stderr.isatty()
+
+
+@contextmanager
+def draw_on_terminal() -> Iterator[None]:
+    """Make the terminal stdin, stdout and stderr, so that the app and the editors that it starts use it.
+
+    At the end the streams are again what they were. Does nothing without a terminal.
+    """
+    redirected = [each for each in (0, 1, 2) if not os.isatty(each)] if has_terminal() else []
+    if not redirected:
+        yield
+        return
+    terminal = _open_terminal()
+    before = {each: os.dup(each) for each in redirected}  # not inherited: a child would keep the pipe open
+    try:
+        for each in redirected:
+            os.dup2(terminal, each)
+        yield
+    finally:
+        for each, saved in before.items():
+            with suppress(OSError):
+                os.dup2(saved, each)
+            os.close(saved)
+        os.close(terminal)
+
+
+def _open_terminal() -> int:
+    """Return a file descriptor of the terminal: of this process, or of stdin or stderr if it has none of its own."""
+    try:
+        return os.open("/dev/tty", os.O_RDWR)
+    except OSError:
+        return os.dup(0 if os.isatty(0) else 2)
+
+
+def path_for_shell(vault: Path, path: str) -> str:
+    """Return the path of a file in `vault` for programs: relative to the working directory if it is there."""
+    file = vault / path
+    with suppress(OSError, ValueError):
+        return str(file.relative_to(Path.cwd()))
+    return str(file)
