@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from excerpt.api import Gold, Memories, Vault, fuse_results, open  # noqa: A004 - read as `excerpt.open`
+    from excerpt.api import Gold, Memories, Vault, fuse_packs, fuse_results, open  # noqa: A004 - read as `excerpt.open`
     from excerpt.check.source_state import SourceComparison, SourceState
     from excerpt.check.verdicts import (
         AnswerCheck,
@@ -80,7 +80,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _NAMES_BY_MODULE = {
-    "api": "Gold Memories Vault fuse_results open",
+    "api": "Gold Memories Vault fuse_packs fuse_results open",
     "check.source_state": "SourceComparison SourceState",
     "check.verdicts": "AnswerCheck CheckedCitation CheckedQuotation CheckedSentence SourceLines Verdict",
     "errors": "ExcerptError GoldUnusableError IndexBusyError IndexUnusableError MemoryUnusableError ModelError "
@@ -185,6 +185,7 @@ __all__ = [
     "VaultSettings",
     "Verdict",
     "WordContribution",
+    "fuse_packs",
     "fuse_results",
     "open",
 ]

@@ -132,6 +132,19 @@ def fuse_results(results: Mapping[str, Result], limit: int) -> tuple[VaultHit, .
     return (*dated, *(each for each in best if not (sort and each.hit.date)))
 
 
+def fuse_packs(packed: Mapping[str, PackResult]) -> str:
+    """Return the packs of several vaults as one text, best first, with sources numbered through.
+
+    `packed` are the packs by vault name, in one format; each path has the name of its vault in front of it.
+    """
+    from excerpt.pack.formats.registry import load_format
+
+    packs = [replace(pack, path=f"{name}/{pack.path}") for name, result in packed.items() for pack in result.packs]
+    packs.sort(key=lambda pack: -pack.entry.score)
+    formats = {result.format for result in packed.values()} or {Format.MARKDOWN}
+    return load_format(formats.pop()).make_renderer(()).render(packs)
+
+
 class Vault:
     """A vault and its index: a context manager, created by `excerpt.open` and used from one thread at a time.
 
@@ -864,6 +877,21 @@ class Memories:
         checks = [(each, check_source(each.memory, snapshot)) for each in recalled]
         matching = [replace(each, source_check=stands) for each, stands in checks if stale in (None, stands.is_stale)]
         return tuple(matching if stale is None else matching[:limit])
+
+    def recall_answers(self, query: str) -> tuple[RecalledMemory, ...]:
+        """Return the memories that answer `query`, at most three, each with the status of its source.
+
+        The app and the MCP server show them with the hits of the query.
+        """
+        from excerpt.memory.stale import check_source
+
+        if not self._folder.is_dir():
+            return ()
+        recalled = self._open_recaller().recall_answers(query)
+        if not recalled:
+            return ()
+        snapshot = self._snapshot()
+        return tuple(replace(each, source_check=check_source(each.memory, snapshot)) for each in recalled)
 
     def get(self, memory_id: str) -> Memory:
         """Return the memory of this id."""

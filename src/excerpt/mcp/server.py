@@ -101,8 +101,8 @@ class Tools:
         *,
         query: str,
         budget: Annotated[int, Field(ge=MIN_LIMIT, le=PACK_CAP)] = 1_500,
-        scope: Annotated[str, Field(description="none, neighbors, section, note")] = "neighbors",
-        format: Annotated[str, Field(description="markdown, xml, plain")] = "markdown",  # noqa: A002 - as the command has it
+        scope: Literal["none", "neighbors", "section", "note"] = "neighbors",
+        format: Literal["markdown", "xml", "plain"] = "markdown",  # noqa: A002 - as the command has it
         fill: Annotated[
             Literal["enough", "budget"], Field(description="stop when it probably answers, or fill the budget")
         ] = "enough",
@@ -135,7 +135,7 @@ class Tools:
         query: str,
         limit: Annotated[int, Field(ge=1, le=50)] = 10,
         snippet: Annotated[int, Field(ge=0, le=1_000, description="characters of each")] = 200,
-        strategy: Annotated[str, Field(description="auto, adaptive, proximity, semantic, hybrid")] = "auto",
+        strategy: Literal["auto", "adaptive", "proximity", "semantic", "hybrid"] = "auto",
         group: Literal["passages", "notes", "folders"] = "passages",
         offset: Annotated[int, Field(ge=0, le=1_000)] = 0,
         vault: VaultName = "",
@@ -329,7 +329,7 @@ class Tools:
         room = max(_MAX_LISTED_FILES // len(self.vaults.all), 1)
         skipped = [visible_line(each.path)[:80] for each in status.skipped[:room]]
         if len(status.skipped) > room:
-            skipped.append(f"and {len(status.skipped) - room:,} more: excerpt status")
+            skipped.append(f"and {len(status.skipped) - room:,} more")
         return VaultStatus(
             vault=name,
             freshness=freshness[:200],
@@ -743,15 +743,20 @@ class StrictServer(MCPServer[None]):
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None) -> Any:
         """Call a tool by name. Raises ToolError with a short message, even if the arguments are very long."""
+        schema = self._tool_input_schema(name)
+        if schema is None:
+            known = ", ".join(each.name for each in await self.list_tools())
+            raise ToolError(f"There is no tool {visible_line(name)[:_MAX_HINT_LENGTH]}. The tools are {known}.")
         try:
             return await super().call_tool(name, arguments, context)
         except UnexpectedToolError:
             raise
         except ToolError as error:
             cause = error.__cause__
-            text = str(error)
             if isinstance(cause, ValidationError):
-                text = _format_argument_errors(name, cause, list((self._tool_input_schema(name) or {})["properties"]))
+                text = _format_argument_errors(name, cause, schema)
+            else:  # the SDK's message begins with words of its own
+                text = str(cause or error)
             raise ToolError(_shorten(text)) from None
 
     async def read_resource(self, uri: Any, context: Context[None, Any] | None = None) -> Any:
@@ -770,24 +775,47 @@ class StrictServer(MCPServer[None]):
             await server.run(read, write, server.create_initialization_options())
 
 
-def _format_argument_errors(tool: str, error: ValidationError, parameters: Sequence[str]) -> str:
-    """Return sentences about the invalid arguments of a call to the tool `tool`, which has the given `parameters`.
+def _format_argument_errors(tool: str, error: ValidationError, schema: Mapping[str, Any]) -> str:
+    """Return sentences about the invalid arguments of a call to the tool `tool`, whose parameters `schema` describes.
 
     For an unknown parameter, the most similar known one is suggested.
     """
-    sentences = []
-    for each in error.errors(include_url=False, include_input=False)[:_MAX_HINTS]:
-        name = visible_line(".".join(map(str, each["loc"])))[:_MAX_HINT_LENGTH]
-        near = get_close_matches(name, parameters, n=1, cutoff=0)
-        if each["type"] != "extra_forbidden":
-            sentences.append(f"{name}: {each['msg']}.")
-        elif near:
-            sentences.append(
-                f"{tool} has no parameter {name}. Did you mean {near[0]}? It takes {', '.join(parameters)}."
-            )
-        else:
-            sentences.append(f"{tool} has no parameter {name}: it takes no parameters.")
-    return " ".join(sentences)
+    sentences: dict[str, None] = {}
+    for each in error.errors(include_url=False, include_input=False):
+        name = visible_line(str(each["loc"][0]))[:_MAX_HINT_LENGTH]
+        sentences[_format_argument_error(tool, name, each["type"], schema["properties"])] = None
+    return " ".join([*sentences][:_MAX_HINTS])
+
+
+def _format_argument_error(tool: str, name: str, problem: str, parameters: Mapping[str, Mapping[str, Any]]) -> str:
+    if problem == "missing":
+        return f"{tool} needs {name}: {_describe_values(parameters[name])}."
+    if problem != "extra_forbidden":
+        return f"{name} must be {_describe_values(parameters[name])}."
+    near = get_close_matches(name, parameters, n=1, cutoff=0)
+    if not near:
+        return f"{tool} has no parameter {name}: it takes no parameters."
+    return f"{tool} has no parameter {name}. Did you mean {near[0]}? It takes {', '.join(parameters)}."
+
+
+def _describe_values(schema: Mapping[str, Any]) -> str:
+    """Return the values that a parameter takes, in words, from its JSON schema."""
+    if "anyOf" in schema:
+        return " or ".join(map(_describe_values, schema["anyOf"]))
+    if "enum" in schema:
+        return f"one of {', '.join(repr(each) for each in schema['enum'])}"
+    if schema["type"] == "integer":
+        return f"a whole number from {schema['minimum']:,} to {schema['maximum']:,}"
+    return {"string": "a text", "boolean": "true or false", "array": "a list of texts"}[schema["type"]]
+
+
+_COMMAND_OF_TOOL = re.compile(r"`excerpt (pack|search|read|related|overview|recall|remember|check|status)\b[^`]*`")
+_USERS_COMMAND = re.compile(r"\bRun (`excerpt [^`]*`)")
+
+
+def _name_tools(text: str) -> str:
+    """Return the text of an error with tools in place of commands; the user is to run commands that are no tools."""
+    return _USERS_COMMAND.sub(r"Ask the user to run \1", _COMMAND_OF_TOOL.sub(r"`\1`", text))
 
 
 def _shorten(text: str) -> str:
@@ -876,9 +904,9 @@ def _report_errors(tool: ToolMethod, log_crash: LogCrash) -> ToolMethod:
         try:
             return await tool(*args, **kwargs)
         except NotIndexedYetError as error:  # this is not a failure
-            return f"nothing yet · {visible_line(error.message)}\n\nNext: {error.hint}"
+            return f"nothing yet · {visible_line(error.message)}\n\nNext: {_name_tools(error.hint)}"
         except ExcerptError as error:
-            raise ToolError(str(error)) from None
+            raise ToolError(_name_tools(str(error))) from None
         except Exception as error:
             raise ToolError(log_crash(error)) from None
 

@@ -95,6 +95,8 @@ _BUILD_WAIT_SECONDS = (
 )
 _MAX_COMPARED_ROWS = 20
 _EPOCH = date(1970, 1, 1).toordinal()
+_MAX_SHOWN_ANSWERS = 3  # memories that are shown with the hits of a query
+_SHOWN_CONFIDENCES = (Confidence.STRONG, Confidence.LIKELY)  # of the memories that are shown with hits
 _MAX_NEAR_MISSES = 5  # the most memories with a word of the query that are listed if no memory answers it
 
 
@@ -202,6 +204,11 @@ class Recaller:
         )
         by_words = _match_words(queries, unknown, contents, self._today()) if unknown else []
         return (ranked + by_words)[: self._limit_for(queries, limit)]
+
+    def recall_answers(self, query: str) -> list[RecalledMemory]:
+        """Return the memories to show with the hits of `query`: at most three, strong or likely ones, best first."""
+        recalled = self.recall(query, limit=_MAX_SHOWN_ANSWERS) if query.strip() else []
+        return [each for each in recalled if each.confidence in _SHOWN_CONFIDENCES]
 
     def _parse_query(
         self, query: str, properties: Collection[str] = (), tags: Collection[str] | None = None

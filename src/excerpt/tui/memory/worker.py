@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from excerpt.kinds import Confidence
 from excerpt.settings import Paths, Settings
 from excerpt.tui.request_thread import Answer, EventLoop, Priority, Request, RequestThread
 
@@ -24,11 +23,6 @@ if TYPE_CHECKING:
     from excerpt.model import FileProblem, Hit, Memory, Source
     from excerpt.text.tokens import Tokenizer
     from excerpt.tui.memory.decisions import Decision, DecisionResult
-
-_MAX_MEMORY_HITS = 3
-"""Maximum number of memories that are shown with the hits of a query."""
-_SHOWN_CONFIDENCES = (Confidence.STRONG, Confidence.LIKELY)
-"""Confidence of memories that are shown with the hits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,10 +170,8 @@ class MemoryWorker:
     def _find_hits(self, query: str) -> FoundMemories:
         if not self._folder.is_dir() or not (memories := self._open_store().all().memories):
             return FoundMemories((), ())
-        recalled = self._open_recaller().recall(query, limit=_MAX_MEMORY_HITS) if query else []
-        return FoundMemories(
-            tuple(self._make_hit(one) for one in recalled if one.confidence in _SHOWN_CONFIDENCES), memories
-        )
+        recalled = self._open_recaller().recall_answers(query)
+        return FoundMemories(tuple(map(self._make_hit, recalled)), memories)
 
     def _find_merge_offers(self, text: str, source: Source | None) -> MergeOffers:
         if not self._folder.is_dir() or not self._open_store().all().memories:
