@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from excerpt.api import Gold, Memories, Vault, fuse_packs, fuse_results, open  # noqa: A004 - read as `excerpt.open`
+    from excerpt.check.places import MissingPlace
     from excerpt.check.source_state import SourceComparison, SourceState
     from excerpt.check.verdicts import (
         AnswerCheck,
@@ -81,6 +82,7 @@ __version__ = "0.1.0"
 
 _NAMES_BY_MODULE = {
     "api": "Gold Memories Vault fuse_packs fuse_results open",
+    "check.places": "MissingPlace",
     "check.source_state": "SourceComparison SourceState",
     "check.verdicts": "AnswerCheck CheckedCitation CheckedQuotation CheckedSentence SourceLines Verdict",
     "errors": "ExcerptError GoldUnusableError IndexBusyError IndexUnusableError MemoryUnusableError ModelError "
@@ -138,6 +140,7 @@ __all__ = [
     "Memory",
     "MemorySettings",
     "MemoryUnusableError",
+    "MissingPlace",
     "ModelError",
     "NotFoundError",
     "NoteExplanation",

@@ -42,6 +42,7 @@ from excerpt.store.address import StoreAddress, is_address, parse_address
 from excerpt.text.display import local_time
 
 if TYPE_CHECKING:
+    from excerpt.check.places import MissingPlace
     from excerpt.check.verdicts import AnswerCheck
     from excerpt.corpus.interface import Corpus
     from excerpt.gold.questions import GoldQuestion, GoldSet
@@ -549,6 +550,26 @@ class Vault:
         memories = MemoryStore(self._paths.memory_folder(self.folder)).all().memories
         return check_answer(parse_answer(answer), file, LookupWithMemories(self._snapshot, memories))
 
+    def check_places(
+        self, answer: str, sources: Sequence[str] = (), *, prefix: str = ""
+    ) -> tuple[AnswerCheck, tuple[MissingPlace, ...]]:
+        """Check the citations and quotations of an `answer` that cites places of the vault, against the vault now.
+
+        `sources` are the places (NOTE:A-B) that it cites as [1], [2] and so on; it may also cite a place in its text,
+        as `Sync.md:8-12`. Paths may begin with `prefix`, such as the vault's name. Returns the check, and the places
+        that the vault does not have.
+        """
+        from excerpt.check.answer import parse_answer
+        from excerpt.check.checker import check_answer
+        from excerpt.check.lookup import LookupWithMemories
+        from excerpt.check.places import number_places
+        from excerpt.memory.store import MemoryStore
+
+        numbered, pack, missing = number_places(self._snapshot, answer, sources, prefix)
+        memories = MemoryStore(self._paths.memory_folder(self.folder)).all().memories
+        lookup = LookupWithMemories(self._snapshot, memories)
+        return check_answer(parse_answer(numbered), pack, lookup), missing
+
     def _build_pack(
         self,
         queries: Sequence[str],
@@ -757,6 +778,7 @@ class StoredVault(Vault):
     fragments = _in_read_transaction(Vault.fragments)
     pack = _in_read_transaction(Vault.pack)
     check = _in_read_transaction(Vault.check)
+    check_places = _in_read_transaction(Vault.check_places)
     news = _in_read_transaction(Vault.news)
     run_gold = _in_read_transaction(Vault.run_gold)
     read = _in_read_transaction(Vault.read)
