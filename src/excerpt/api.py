@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from excerpt.memory.recall import RecalledMemory, Recaller, SavedMemory
     from excerpt.memory.stale import SourceCheck
     from excerpt.memory.store import LoadedMemories, MemoryStore
+    from excerpt.pack.formats.pack_format import PackSource
     from excerpt.pack.memories import NoteSourceWithMoves
     from excerpt.pack.selection import SavedMarks
     from excerpt.search.engine import Engine
@@ -565,10 +566,23 @@ class Vault:
         from excerpt.check.places import number_places
         from excerpt.memory.store import MemoryStore
 
-        numbered, pack, missing = number_places(self._snapshot, answer, sources, prefix)
+        paths = self._snapshot.facets.numbers
+        numbered, pack, missing = number_places(answer, sources, paths, self._read_pack_source, prefix)
         memories = MemoryStore(self._paths.memory_folder(self.folder)).all().memories
         lookup = LookupWithMemories(self._snapshot, memories)
         return check_answer(parse_answer(numbered), pack, lookup), missing
+
+    def _read_pack_source(self, place: str) -> PackSource:
+        """Return the lines NOTE:A-B as a source of a pack. Raises NotFoundError."""
+        from excerpt.insight.notes import read
+        from excerpt.pack.formats.pack_format import PackSource
+        from excerpt.text.display import title_and_headings, visible_line
+
+        note = read(self._snapshot, place)
+        heading = title_and_headings(note.title, note.heading_path)
+        return PackSource(
+            0, visible_line(note.path), heading, note.line_start, note.line_end, note.text, place=note.place
+        )
 
     def _build_pack(
         self,

@@ -7,17 +7,14 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
-from excerpt.corpus.interface import Corpus
 from excerpt.errors import NotFoundError
-from excerpt.insight.notes import read
 from excerpt.pack.formats.pack_format import PackFile, PackSource
-from excerpt.text.display import title_and_headings, visible_line
-from excerpt.text.fragments import digest_of_text
 
 MAX_SOURCES = 999
 """The most numbers of sources: a citation has at most three digits."""
 _PLACE_END = re.compile(r":(?P<first>\d{1,7})(?:[-–](?P<last>\d{1,7}))?(?!\w)|#(?P<place>[a-z]+=[\w-]+)")
-_NUMBERS = re.compile(r"(?<!\d)(\d{1,3})(?:\s*[-–]\s*(\d{1,3}))?(?!\d)")
+_CITATION = re.compile(r"[\[【［][\s\d,;–-]+[\]】］]")
+_NUMBERS = re.compile(r"(\d+)(?:\s*[-–]\s*(\d+))?")
 _NAME_START = re.compile(r"(?:^|(?<=[\s\[(`\"'“‘„«*_,;<>]))\S")
 _MAX_NAME_LENGTH = 300  # characters that a path may have before its lines
 _BRACKETS = {"[": "]", "(": ")", "`": "`", "<": ">", "【": "】"}
@@ -36,35 +33,35 @@ class MissingPlace:
 
 
 def number_places(
-    snapshot: Corpus, answer: str, sources: Sequence[str] = (), prefix: str = ""
+    answer: str, sources: Sequence[str], paths: Collection[str], read: Callable[[str], PackSource], prefix: str = ""
 ) -> tuple[str, PackFile, tuple[MissingPlace, ...]]:
     """Return `answer` with numbers for the places that it cites, such as `[3]`, the pack of them, and missing places.
 
     The first source of the pack is `sources[0]`, which the answer cites as `[1]`, and so on; places in the text get
-    numbers that the answer does not have. The text of all sources is that of the vault now. Paths may begin with
-    `prefix`, as among several vaults.
+    numbers that the answer does not have. `paths` are those of all notes; `read` returns the lines of a place as a
+    source, or raises NotFoundError. Paths may begin with `prefix`, as among several vaults.
     """
     numbered: dict[int, PackSource] = {}
     missing: list[MissingPlace] = []
     for number, source in enumerate(sources[:MAX_SOURCES], 1):
         try:
-            numbered[number] = _read_source(snapshot, number, source.removeprefix(prefix))
+            numbered[number] = replace(read(source.removeprefix(prefix)), number=number)
         except NotFoundError as error:
             missing.append(MissingPlace(0, source, error.message))
-    used = {number for first, last in _NUMBERS.findall(answer) for number in range(int(first), int(last or first) + 1)}
+    ranges = [match for citation in _CITATION.findall(answer) for match in _NUMBERS.findall(citation)]
+    used = {number for first, last in ranges for number in range(int(first), min(int(last or first), MAX_SOURCES) + 1)}
     free = (number for number in range(len(sources) + 1, MAX_SOURCES + 1) if number not in used)
     numbers: dict[str, int] = {}
 
     def cite(place: str) -> str:
         if place not in numbers:
-            source = _read_source(snapshot, 0, place.removeprefix(prefix))
+            source = read(place.removeprefix(prefix))
             number = next(free, 0)
             if not number:
                 raise NotFoundError("The answer has too many citations to check this one.")
             numbers[place], numbered[number] = number, replace(source, number=number)
         return f"[{numbers[place]}]"
 
-    paths = snapshot.facets.numbers
     suffixes = {PurePosixPath(path).suffix for path in paths} - {""}
 
     def is_path(name: str) -> bool:
@@ -112,17 +109,3 @@ def _find_places(
 
 def _is_path_like(name: str, suffixes: Collection[str]) -> bool:
     return " " not in name and PurePosixPath(name).suffix in suffixes
-
-
-def _read_source(snapshot: Corpus, number: int, place: str) -> PackSource:
-    note = read(snapshot, place)
-    return PackSource(
-        number,
-        visible_line(note.path),
-        visible_line(title_and_headings(note.title, note.heading_path)),
-        note.line_start,
-        note.line_end,
-        note.text,
-        digest_of_text(note.text),
-        place=note.place,
-    )
