@@ -14,8 +14,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from excerpt.api import Gold, Memories, Vault, VaultUnion, Where, fuse_results, open  # noqa: A004 - read as `excerpt.open`
+    from excerpt.api import Gold, Memories, Vault, VaultUnion, Where, fuse_packs, fuse_results, open  # noqa: A004 - read as `excerpt.open`
     from excerpt.check.answer import Citation, Quotation, QuoteKind, Sentence, UnpairedQuotationMark
+    from excerpt.check.places import MissingPlace
     from excerpt.check.quotations import QuotationDifference
     from excerpt.check.source_state import SourceComparison, SourceState
     from excerpt.check.verdicts import (
@@ -118,8 +119,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _NAMES_BY_MODULE = {
-    "api": "Gold Memories Vault VaultUnion Where fuse_results open",
+    "api": "Gold Memories Vault VaultUnion Where fuse_packs fuse_results open",
     "check.answer": "Citation Quotation QuoteKind Sentence UnpairedQuotationMark",
+    "check.places": "MissingPlace",
     "check.quotations": "QuotationDifference",
     "check.source_state": "SourceComparison SourceState",
     "check.verdicts": "AnswerCheck CheckedCitation CheckedQuotation CheckedSentence SourceLines Verdict",
@@ -206,6 +208,7 @@ __all__ = [
     "MemorySettings",
     "MemoryUnusableError",
     "Mention",
+    "MissingPlace",
     "ModelError",
     "Month",
     "NotFoundError",
@@ -280,6 +283,7 @@ __all__ = [
     "Verdict",
     "Where",
     "WordContribution",
+    "fuse_packs",
     "fuse_results",
     "open",
 ]

@@ -57,6 +57,7 @@ from excerpt.store.address import StoreAddress, is_address, parse_address
 from excerpt.text.display import local_time
 
 if TYPE_CHECKING:
+    from excerpt.check.places import MissingPlace
     from excerpt.check.verdicts import AnswerCheck
     from excerpt.corpus.interface import Corpus
     from excerpt.gold.questions import GoldQuestion, GoldSet
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from excerpt.memory.recall import RecalledMemory, Recaller, SavedMemory, SimilarMemory
     from excerpt.memory.stale import SourceCheck
     from excerpt.memory.store import LoadedMemories, MemoryStore
+    from excerpt.pack.formats.pack_format import PackSource
     from excerpt.pack.memories import NoteSourceWithMoves
     from excerpt.pack.selection import SavedMarks
     from excerpt.search.engine import Engine
@@ -186,6 +188,19 @@ def _one_at_a_time(
             return method(each, *args, **options)
 
     return wrapper
+
+
+def fuse_packs(packed: Mapping[str, PackResult]) -> str:
+    """Return the packs of several vaults as one text, best first, with sources numbered through.
+
+    `packed` are the packs by vault name, in one format; each path has the name of its vault in front of it.
+    """
+    from excerpt.pack.formats.registry import load_format
+
+    packs = [replace(pack, path=f"{name}/{pack.path}") for name, result in packed.items() for pack in result.packs]
+    packs.sort(key=lambda pack: -pack.entry.score)
+    formats = {result.format for result in packed.values()} or {Format.MARKDOWN}
+    return load_format(formats.pop()).make_renderer(()).render(packs)
 
 
 class Vault:
@@ -670,6 +685,39 @@ class Vault:
         memories = self.memories.all().memories
         return check_answer(parse_answer(answer), file, LookupWithMemories(self._snapshot, memories))
 
+    def check_places(
+        self, answer: str, sources: Sequence[str] = (), *, prefix: str = ""
+    ) -> tuple[AnswerCheck, tuple[MissingPlace, ...]]:
+        """Check the citations and quotations of an `answer` that cites places of the vault, against the vault now.
+
+        `sources` are the places (NOTE:A-B) that it cites as [1], [2] and so on; it may also cite a place in its text,
+        as `Sync.md:8-12`. Paths may begin with `prefix`, such as the vault's name. Returns the check, and the places
+        that the vault does not have.
+        """
+        from excerpt.check.answer import parse_answer
+        from excerpt.check.checker import check_answer
+        from excerpt.check.lookup import LookupWithMemories
+        from excerpt.check.places import number_places
+        from excerpt.memory.store import MemoryStore
+
+        paths = self._snapshot.facets.numbers
+        numbered, pack, missing = number_places(answer, sources, paths, self._read_pack_source, prefix)
+        memories = MemoryStore(self._paths.memory_folder(self.folder)).all().memories
+        lookup = LookupWithMemories(self._snapshot, memories)
+        return check_answer(parse_answer(numbered), pack, lookup), missing
+
+    def _read_pack_source(self, place: str) -> PackSource:
+        """Return the lines NOTE:A-B as a source of a pack. Raises NotFoundError."""
+        from excerpt.insight.notes import read
+        from excerpt.pack.formats.pack_format import PackSource
+        from excerpt.text.display import title_and_headings, visible_line
+
+        note = read(self._snapshot, place)
+        heading = title_and_headings(note.title, note.heading_path)
+        return PackSource(
+            0, visible_line(note.path), heading, note.line_start, note.line_end, note.text, place=note.place
+        )
+
     def _build_pack(
         self,
         queries: Sequence[str],
@@ -881,6 +929,7 @@ class StoredVault(Vault):
     fragments = _in_read_transaction(Vault.fragments)
     pack = _in_read_transaction(Vault.pack)
     check = _in_read_transaction(Vault.check)
+    check_places = _in_read_transaction(Vault.check_places)
     news = _in_read_transaction(Vault.news)
     run_gold = _in_read_transaction(Vault.run_gold)
     read = _in_read_transaction(Vault.read)
@@ -1104,6 +1153,7 @@ class Memories:
         query, stale_in_query = split_stale_filter(words)
         stale = stale_in_query if stale is None else stale
         recalled = self._find(query, tags, source, since, limit if stale is None else None)
+        self._notify_of_recall()
         if not (check_sources or stale is not None) or not recalled:
             return tuple(recalled)
         snapshot = self._snapshot()
@@ -1115,13 +1165,30 @@ class Memories:
         self, query: str, tags: Sequence[str], source: str, since: str, limit: int | None
     ) -> Sequence[RecalledMemory]:
         """Return the memories that `recall` finds, without the status of their sources."""
+        return self._open_recaller().recall(query, tags, source, since, limit)
+
+    def _notify_of_recall(self) -> None:
+        """Send the notices of the last `_find`: about filters in the query, and a search by words only."""
         recaller = self._open_recaller()
-        recalled = recaller.recall(query, tags, source, since, limit)
         for hint in recaller.hints:
             self._notice(hint.message)
         if recaller.unranked:
             self._notice(f"Memories were searched by words only: {recaller.unranked}")
-        return recalled
+
+    @_one_at_a_time
+    def recall_answers(self, query: str) -> tuple[RecalledMemory, ...]:
+        """Return the memories that answer `query`, at most three, each with the status of its source.
+
+        The app and the MCP server show them with the hits of the query.
+        """
+        from excerpt.memory.recall import MAX_SHOWN_ANSWERS, select_answers
+        from excerpt.memory.stale import check_source
+
+        recalled = select_answers(self._find(query, (), "", "", MAX_SHOWN_ANSWERS)) if query.strip() else []
+        if not recalled:
+            return ()
+        snapshot = self._snapshot()
+        return tuple(replace(each, source_check=check_source(each.memory, snapshot)) for each in recalled)
 
     @_one_at_a_time
     def get(self, memory_id: str) -> Memory:
@@ -1252,6 +1319,10 @@ class UnionMemories(Memories):
         from excerpt.memory.joined_store import JoinedMemoryStore
 
         return JoinedMemoryStore({name: memories._store for name, memories in self._memories.items()})
+
+    def _notify_of_recall(self) -> None:
+        for memories in self._memories.values():
+            memories._notify_of_recall()
 
     def _find_similar(self, text: str, origin: Source | None) -> tuple[SimilarMemory, ...]:
         from excerpt.memory.joined_store import add_vault, own_source

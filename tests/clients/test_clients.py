@@ -19,7 +19,7 @@ from tests.clients.serving import Served, Stdio
 
 pytestmark = pytest.mark.clients
 
-TOOLS = {"pack", "search", "read", "related", "overview", "remember", "recall", "status"}
+TOOLS = {"pack", "search", "read", "related", "overview", "remember", "recall", "check", "status"}
 STATELESS, HANDSHAKE = "2026-07-28", "2025-11-25"
 
 BUILD = 60.0

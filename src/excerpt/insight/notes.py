@@ -95,8 +95,14 @@ def find_section(snapshot: Corpus, path: str, heading: str, line: int = 0) -> Se
     ]
     found = exact or [section for section in sections if _is_under(section, parts)]
     if not found:
-        raise NotFoundError(f"{path} has no heading {heading}.", "List the note's headings with `excerpt peek`.")
+        raise NotFoundError(f"{path} has no heading {heading}.", _suggest_similar_headings(sections, heading))
     return next((section for section in found if section.line_start == line), found[0])
+
+
+def _suggest_similar_headings(sections: Sequence[Section], heading: str) -> str:
+    names = dict.fromkeys(section.heading for section in sections if section.heading)
+    near = process.extract(heading, [*names], processor=_fold_name, limit=_MAX_LISTED_NAMES)
+    return f"Its headings nearest to that: {', '.join(name for name, *_ in near)}." if near else "It has no headings."
 
 
 def _is_under(section: Section, parts: Sequence[str]) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import TYPE_CHECKING
 
 from excerpt.text.columns import truncate
@@ -49,6 +50,7 @@ _FENCE = "```"
 _CUT_MARK = "[…]"
 _MAX_NAME_COLUMNS = 200  # of headings for example; a path is never cut, as `read` needs the whole path
 _MAX_MEMORY_LENGTH = 4_000  # characters
+_NAMED_STATUSES = ("changed", "gone", "moved")  # of the sources of memories, beside their ids
 _MAX_COUNT_ATTEMPTS = 20
 """Attempts to make the token count stated in an answer equal to its actual count."""
 
@@ -57,8 +59,9 @@ _MAX_COUNT_ATTEMPTS = 20
 class ToolAnswer:
     """The content of an answer, before it is cut to a limit of tokens.
 
-    `facts` go into the first line, with the name of the `vault` and its `freshness`, whether it is up to date. The text
-    `above` is always shown. `parts` follow, best first, each whole or not at all. `hint` says what to call next.
+    `facts` go into the first line, with the name of the `vault` and its `freshness`, whether it is up to date. The line
+    `notice` and the text `above` are always shown. `parts` follow, best first, each whole or not at all. `hint` says
+    what to call next.
     `what` is the plural noun for the parts, such as "notes", or "" to omit their count; `total` counts all parts that
     exist. `more` says how to get the parts that are left out: a text, or a function of the number of parts shown.
     """
@@ -72,6 +75,7 @@ class ToolAnswer:
     total: int = 0
     more: str | Callable[[int], str] = ""
     above: str = ""
+    notice: str = ""
 
 
 def count_tokens(text: str) -> int:
@@ -125,7 +129,8 @@ def _render(answer: ToolAnswer, shown: int, limit: int) -> str:
             f"vault {visible_line(answer.vault)}",
             answer.freshness,
         )
-        text = "\n\n".join((" · ".join(filter(None, facts)), *body, "Next: " + " ".join(filter(None, hints))))
+        head = "\n".join(filter(None, (" · ".join(filter(None, facts)), answer.notice)))
+        text = "\n\n".join((head, *body, "Next: " + " ".join(filter(None, hints))))
         actual = count_tokens(text)
         if actual == token_count:
             break
@@ -156,18 +161,17 @@ def format_headings(fragment: Fragment) -> str:
     return truncate(visible_line(title_and_headings(fragment.title, fragment.heading_path)), _MAX_NAME_COLUMNS)
 
 
-def format_hit(number: int, hit: Hit, characters: int, vault: str = "") -> str:
+def format_hit(number: int, hit: Hit, characters: int, prefix: str = "") -> str:
     """Return a hit on two lines: location and confidence, then a snippet of `characters` characters (0: no snippet).
 
-    `number` is the hit's rank, from 1; `vault` the name to show, "" for none.
+    `number` is the hit's rank, from 1; `prefix` comes before its path.
     """
     fragment = hit.fragment
-    vault_text = f"vault {visible_line(vault)} · " if vault else ""
     sure = f" · {hit.confidence}" if hit.confidence is not None else ""
-    reference = source_reference(fragment.path, fragment.line_start, fragment.line_end, fragment.place)
+    reference = source_reference(f"{prefix}{fragment.path}", fragment.line_start, fragment.line_end, fragment.place)
     tokens = format_count(fragment.tokens, "token")
     day = f" · {hit.date}" if hit.date else ""
-    head = f"{number}. {vault_text}{reference} · {format_headings(fragment)}{day}{sure} · {tokens}"
+    head = f"{number}. {reference} · {format_headings(fragment)}{day}{sure} · {tokens}"
     return f"{head}\n   {quote_snippet(fragment.text, hit.spans, characters)}" if characters else head
 
 
@@ -180,16 +184,15 @@ def quote_snippet(text: str, spans: Sequence[Span], characters: int) -> str:
     return f'"{truncate(shown, characters)}"'
 
 
-def format_passage(path: str, first: int, last: int, headings_text: str, text: str) -> str:
-    """Return the text of lines of a note in a code fence, below a line with their location and headings."""
+def enclose(text: str) -> str:
+    """Return text of a note in a code fence that the text cannot close."""
     fence = extend_fence(_FENCE, text)
-    named = f" · {headings_text}" if headings_text else ""
-    return f"{source_reference(path, first, last)}{named}\n{fence}\n{text}\n{fence}"
+    return f"{fence}\n{text}\n{fence}"
 
 
 @dataclass(frozen=True, slots=True)
 class NoteLinesPart:
-    """Consecutive lines of a note that are shown together; `is_cut` means that it is one line, which was cut to fit."""
+    """Consecutive lines of a note; `is_cut` means that it is one line, which was cut to fit."""
 
     path: str
     first: int
@@ -197,17 +200,16 @@ class NoteLinesPart:
     text: str
     is_cut: bool = False
 
-    @property
-    def shown(self) -> str:
-        """The lines as text of an answer, with their location."""
-        return format_passage(self.path, self.first, self.last, "", self.text)
 
+def format_fragment(fragment: Fragment, max_tokens: int, prefix: str = "") -> str:
+    """Return a fragment in a code fence below its location, which begins with `prefix`, and headings.
 
-def format_fragment(fragment: Fragment, max_tokens: int) -> str:
-    """Return a fragment in a code fence, or only its first lines if it has more than `max_tokens` tokens."""
+    If it has more than `max_tokens` tokens, only its first lines are shown.
+    """
     whole = NoteLinesPart(fragment.path, fragment.line_start, fragment.line_end, fragment.text)
     first = next(iter(_split_to_fit(whole, max_tokens)), whole)
-    return format_passage(first.path, first.first, first.last, format_headings(fragment), first.text)
+    place = source_reference(f"{prefix}{fragment.path}", first.first, first.last)
+    return f"From {place} · {format_headings(fragment)}\n{enclose(first.text)}"
 
 
 def split_note(note: NoteLines, fragments: Iterable[Fragment], max_tokens: int) -> tuple[NoteLinesPart, ...]:
@@ -257,19 +259,17 @@ def _cut_line(line: str, max_tokens: int) -> str:
     return f"{shortened} {_CUT_MARK}"
 
 
-def format_outline(peek: Peek) -> str:
-    """Return a note's size and headings, each with its lines and tokens."""
-    head = f"{visible_line(peek.path)} · {format_count(peek.tokens, 'token')} · {format_count(peek.lines, 'line')}"
-    rows = [
-        f"{'  ' * max(entry.level - 1, 0)}{visible_line(entry.heading) or '(before the first heading)'} "
+def format_outline(peek: Peek) -> list[str]:
+    """Return a row for each heading of a note, with its lines and tokens."""
+    return [
+        f"{'  ' * max(entry.level - 1, 0)}- {visible_line(entry.heading) or '(before the first heading)'} "
         f":{line_range(entry.line_start, entry.line_end)} · {entry.tokens:,}"
         for entry in peek.outline
     ]
-    return "\n".join((head, *rows))
 
 
-def format_related_note(note: RelatedNote) -> str:
-    """Return a related note and the reasons for it, on one or two lines."""
+def format_related_note(note: RelatedNote, prefix: str = "") -> str:
+    """Return a related note and the reasons for it, on one or two lines; `prefix` comes before its path."""
     why = []
     if note.linked.sentence:
         why.append(note.linked.sentence)
@@ -285,12 +285,28 @@ def format_related_note(note: RelatedNote) -> str:
         truncate(visible_line(note.title), _MAX_NAME_COLUMNS),
         truncate(visible_line("; ".join(why)), 2 * _MAX_NAME_COLUMNS),
     )
-    head = f"{visible_line(f'{note.path}:{note.line}')} · {title} · {note.score:.2f}"
+    head = f"{visible_line(f'{prefix}{note.path}:{note.line}')} · {title} · {note.score:.2f}"
     reasons_lines = [f"{head} · {reasons}" if reasons else head]
     for match in note.matches[:1]:
         theirs = match.related_passage
         reasons_lines.append(f"   {quote_snippet(theirs.fragment.text, theirs.spans, 160)}")
     return "\n".join(reasons_lines)
+
+
+def format_answering_memories(recalled: Sequence[RecalledMemory], today: date) -> str:
+    """Return a line that names the memories that answer a query, with their ages; "" without one."""
+    if not recalled:
+        return ""
+    names = ", ".join(f"{each.memory.id} ({_describe_memory(each, today)})" for each in recalled)
+    count = format_count(len(recalled), "memory answers", "memories answer")
+    return f"{count}: {names}; `recall` {'it' if len(recalled) == 1 else 'them'} with this query."
+
+
+def _describe_memory(recalled: RecalledMemory, today: date) -> str:
+    days = (today - date.fromisoformat(recalled.memory.created[:10])).days
+    age = f"{format_count(days, 'day')} old" if days > 0 else "of today"
+    check = recalled.source_check
+    return f"{age}, source {check.kind}" if check is not None and check.kind in _NAMED_STATUSES else age
 
 
 def format_memory(recalled: RecalledMemory) -> str:
@@ -318,6 +334,11 @@ def _format_source_status(source_check: SourceCheck | None) -> str:
     return (
         " · STALE: its source is gone" if source_check.kind == "gone" else f" · STALE: its source has changed, see{now}"
     )
+
+
+def render(answer: ToolAnswer, limit: int) -> str:
+    """Return an answer with all of its parts as text, which may have more tokens than `limit`."""
+    return _render(answer, len(answer.parts), limit)
 
 
 def fit_pack(

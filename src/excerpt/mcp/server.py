@@ -1,4 +1,4 @@
-"""The MCP server: eight tools for one or more vaults, over stdio or HTTP.
+"""The MCP server: nine tools for one or more vaults, over stdio or HTTP.
 
 Answers are text (docs/design/agents.md says why), each within the token limit of its tool; no state is kept between
 calls. Answers quote the text of notes as data, and no tool writes into a vault.
@@ -7,13 +7,15 @@ calls. Answers quote the text of notes as data, and no tool writes into a vault.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from datetime import date
 from difflib import get_close_matches
 from functools import partial, wraps
 from typing import Annotated, Any, Literal, TypeVar
@@ -23,14 +25,26 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
-from mcp_types import INVALID_PARAMS, ToolAnnotations
-from pydantic import BaseModel, Field, ValidationError
+from mcp_types import INVALID_PARAMS, CallToolResult, TextContent, ToolAnnotations
+from pydantic import Field, ValidationError
 
 import excerpt
 from excerpt.errors import ExcerptError, NotFoundError
 from excerpt.mcp import answers
-from excerpt.mcp.answers import MIN_LIMIT, ToolAnswer, fit_answer
+from excerpt.mcp.answers import MIN_LIMIT, ToolAnswer, count_tokens, fit_answer
+from excerpt.mcp.checking import answer_check
 from excerpt.mcp.http import HttpListener, serve
+from excerpt.mcp.reading import (
+    LocatedSource,
+    answer_source,
+    divide_tokens,
+    explain_missing,
+    find_in_note,
+    locate_source,
+    measure_source,
+    read_source,
+    resolve_source,
+)
 from excerpt.mcp.served_vaults import NotIndexedYetError, ReportProgress, ServedSnapshot, ServedVault, ServedVaults
 from excerpt.mcp.stdio import stdio_transport
 from excerpt.text.display import format_count, visible_line
@@ -46,9 +60,10 @@ INSTRUCTIONS = (
 
 # The maximum length in tokens of the answer of each tool:
 SEARCH_CAP, READ_CAP, PACK_CAP, RELATED_CAP, OVERVIEW_CAP, RECALL_CAP = 4_000, 8_000, 8_000, 4_000, 2_000, 4_000
+CHECK_CAP = 2_000
 _HEADER_TOKENS = 150  # maximum tokens of the first and the last line around the text of a note, unless names are long
 _MAX_LISTED_VAULTS, _MAX_LISTED_FILES = 4, 5  # listed by `status`, to keep its answer short
-_NOTE_SEARCH_LIMIT = 50  # hits of a search in one note
+MATCH_ALL_QUERY = "path:/"
 _MAX_HITS_PER_NOTE = 6  # hits that one note has among the first fifty of a search
 _ALLOWED_SOURCE_STATUSES = {"follow": ("moved",), "update": ("changed",), "keep": ("changed", "gone")}
 """The values of `SourceStatus` for which each value of the parameter `stale` is allowed."""
@@ -59,6 +74,12 @@ _SOURCE_STATUS_TEXTS = {
     "gone": "is gone",
     "none": "does not exist",
 }
+_MAX_CHECKED_LENGTH = 100_000  # characters of an answer
+_MAX_SOURCES = 10  # of one call of `read`
+_MAX_NEAREST = 3  # places named if nothing is likely to answer
+_MAX_NAMED_MEMORIES = 3
+_ERROR_TOKENS = 40  # of an unknown source, in the last line
+_IN_ALL = ' with vault="*"'
 _MAX_HINTS, _MAX_HINT_LENGTH = 3, 120  # hints in an answer, and characters of each
 _MAX_ERROR_LENGTH = 1_000  # characters
 _ERROR_BEGINNING_LENGTH, _ERROR_END_LENGTH = 300, 600  # characters shown of an error that is too long
@@ -67,26 +88,22 @@ _MAX_URI_LENGTH = 3 * 4_096 + 300  # the longest path on Linux with each byte as
 Answer = TypeVar("Answer")
 
 VaultName = Annotated[str, Field(description="see status")]
-SourceName = Annotated[str, Field(description="path, path:10-40, path#heading, title, [[wikilink]] or fragment id")]
+_SOURCE_FORMS = "path, path:10-40, path#heading, title, [[wikilink]] or fragment id"
+SourceName = Annotated[str, Field(description=_SOURCE_FORMS)]
 
 _READ_ONLY = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _WRITES_MEMORIES = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
 
 
-class VaultStatus(BaseModel):
+@dataclass(frozen=True, slots=True)
+class VaultStatus:
     """One vault in the result of `status`."""
 
     vault: str
     freshness: str
     notes: int = 0
     fragments: int = 0
-    skipped: list[str] = []
-
-
-class Statuses(BaseModel):
-    """The result of `status`."""
-
-    vaults: list[VaultStatus]
+    skipped: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +118,8 @@ class Tools:
         *,
         query: str,
         budget: Annotated[int, Field(ge=MIN_LIMIT, le=PACK_CAP)] = 1_500,
-        scope: Annotated[str, Field(description="none, neighbors, section, note")] = "neighbors",
-        format: Annotated[str, Field(description="markdown, xml, plain")] = "markdown",  # noqa: A002 - as the command has it
+        scope: Literal["none", "neighbors", "section", "note"] = "neighbors",
+        format: Literal["markdown", "xml", "plain"] = "markdown",  # noqa: A002 - as the command has it
         fill: Annotated[
             Literal["enough", "budget"], Field(description="stop when it probably answers, or fill the budget")
         ] = "enough",
@@ -111,64 +128,60 @@ class Tools:
         """Return the passages that answer a question, whole, with sources, in a token budget. Use this first."""
         _check_query(query)
         served = self.vaults.find_vaults(vault)
-        results: dict[ServedVault, excerpt.Result] = {}
-        shares = {served[0]: budget}
         if len(served) > 1:
-            results = await _ask_each(served, lambda snapshot: snapshot.vault.search_for_pack(query), ctx)
-            shares = _divide_budget(results, budget)
+            return await _pack_vaults(served, query, budget, ctx, scope=scope, format=format, fill=fill)
 
-        async def packed(target: ServedVault, share: int) -> str:
-            result = results.get(target)
-            return await target.ask(
-                lambda snapshot: _pack_text(
-                    snapshot, query, share, scope=scope, pack_format=format, fill=fill, result=result
-                ),
-                _progress_callback(ctx),
-            )
+        def respond(snapshot: ServedSnapshot) -> str:
+            notice = _format_memories(_recall_answers(snapshot, query))
+            return _pack_text(snapshot, query, budget, scope=scope, pack_format=format, fill=fill, notice=notice)
 
-        return "\n\n".join(await asyncio.gather(*(packed(target, share) for target, share in shares.items())))
+        return await served[0].ask(respond, _progress_callback(ctx))
 
     async def search(
         self,
         ctx: Context[Any, Any],
         *,
-        query: str,
+        query: str = "",
         limit: Annotated[int, Field(ge=1, le=50)] = 10,
         snippet: Annotated[int, Field(ge=0, le=1_000, description="characters of each")] = 200,
-        strategy: Annotated[str, Field(description="auto, adaptive, proximity, semantic, hybrid")] = "auto",
-        group: Literal["passages", "notes", "folders"] = "passages",
+        strategy: Literal["auto", "adaptive", "proximity", "semantic", "hybrid"] = "auto",
+        group: Literal["passages", "notes", "folders", "tags"] = "passages",
         offset: Annotated[int, Field(ge=0, le=1_000)] = 0,
         vault: VaultName = "",
     ) -> str:
-        """Find passages that match: path:lines, headings, a snippet.
+        """Find passages that match: path:lines, headings, a snippet. Without a query, with group, list all.
 
-        Filters: tag:x path:x/ file:x "phrase" -word modified:7d date:2025-05. Order: sort:-date. vault="*" asks all.
+        Filters: tag:x path:x/ file:x link:Note (backlinks) "phrase" -word date:2025-05; modified:7d lists recent notes.
+        Order: sort:-date. vault="*" asks all.
         """
+        if group in ("folders", "tags"):
+            (only,) = self.single_vault(vault)
+            return await only.ask(
+                lambda snapshot: _list_branches(snapshot, query, group, offset, limit), _progress_callback(ctx)
+            )
+        query = query if query.strip() or group == "passages" else MATCH_ALL_QUERY
         _check_query(query)
         served = self.vaults.find_vaults(vault)
-        if group == "folders":
-            (only,) = self.single_vault(vault)
-            return await only.ask(lambda snapshot: _list_folders(snapshot, query, limit), _progress_callback(ctx))
         hit_limit = (offset + limit) * (_MAX_HITS_PER_NOTE if group == "notes" else 1)
 
-        def respond(snapshot: ServedSnapshot) -> tuple[ServedSnapshot, excerpt.Result, int]:
+        def respond(snapshot: ServedSnapshot) -> _Searched:
             result = snapshot.vault.search(query, strategy=strategy, limit=hit_limit)
-            return snapshot, result, snapshot.vault.map(query, limit=1).notes if group == "notes" else result.matched
+            matched = snapshot.vault.map(query, limit=1).notes if group == "notes" else result.matched
+            return _Searched(snapshot, result, matched, _recall_answers(snapshot, query))
 
         searched = await _ask_each(served, respond, ctx)
-        results = {vault_of_result.name: result for vault_of_result, (_, result, _) in searched.items()}
-        matched = sum(count for *_, count in searched.values())
+        results = {vault_of_result.name: each.result for vault_of_result, each in searched.items()}
+        matched = sum(each.matched for each in searched.values())
         several = len(served) > 1
         fused = excerpt.fuse_results(results, hit_limit)
         hits = (_best_hit_per_note(fused) if group == "notes" else fused)[offset : offset + limit]
         parts = tuple(
-            answers.format_hit(number, each.hit, snippet, each.vault if several else "")
+            answers.format_hit(number, each.hit, snippet, f"{each.vault}/" if several else "")
             for number, each in enumerate(hits, offset + 1)
         )
-        words = [result.confidence for result in results.values() if result.confidence is not None]
-        sure = min(words, key=list(excerpt.Confidence).index) if words else None
-        hint = "`read` a path:lines, or `pack` the question." if hits else "Try other words, or `overview`."
-        is_partial = len(searched) < len(served) or any(snapshot.is_partial for snapshot, *_ in searched.values())
+        sure = _best_confidence(results.values())
+        hint = f"`read` a path:lines{_IN_ALL if several else ''}, or `pack` the question."
+        is_partial = len(searched) < len(served) or any(each.snapshot.is_partial for each in searched.values())
         answer = ToolAnswer(
             facts=(
                 sure or "",
@@ -180,10 +193,13 @@ class Tools:
             total=max(matched, offset + len(parts)),  # under filters, hits also include the nearest in meaning
             vault=vault if several else served[0].name,
             freshness=_format_freshness(
-                served, {vault_of_result: snapshot for vault_of_result, (snapshot, *_) in searched.items()}
+                served, {vault_of_result: each.snapshot for vault_of_result, each in searched.items()}
             ),
             more=lambda shown: f"continue with offset={offset + shown}, or ask with a smaller snippet",
-            hint=_query_hints(results.values()) + hint + _partial_hint(sure, is_partial=is_partial),
+            hint=_query_hints(results.values())
+            + (hint if hits else "Try other words, or `overview`.")
+            + _partial_hint(sure, is_partial=is_partial),
+            notice=_format_memories(memory for each in searched.values() for memory in each.memories),
         )
         return fit_answer(answer, SEARCH_CAP)
 
@@ -191,21 +207,68 @@ class Tools:
         self,
         ctx: Context[Any, Any],
         *,
-        source: SourceName,
-        query: Annotated[str, Field(description="only what answers the query")] = "",
+        source: Annotated[str | list[str], Field(description=f"{_SOURCE_FORMS}; or several")],
+        query: Annotated[str, Field(description="only what answers it, of one source")] = "",
         budget: Annotated[int, Field(ge=MIN_LIMIT, le=READ_CAP)] = 2_000,
         full: Annotated[bool, Field(description="all of a long note")] = False,
         vault: VaultName = "",
     ) -> str:
-        """Return a note, lines or a section of it.
-
-        Of a long note, without query or full: its outline and main passages.
-        """
-        (served,) = self.single_vault(vault)
+        """Return notes, lines or sections. Of a long note, without query or full: its outline and main passages."""
+        sources = [source] if isinstance(source, str) else list(dict.fromkeys(source))
         limit = READ_CAP if full else budget
-        return await served.ask(
-            lambda snapshot: _read_note(snapshot, source, query, limit, full=full), _progress_callback(ctx)
+        if len(sources) == 1 and query.strip():
+            return await self._ask_about(
+                sources[0], vault, lambda snapshot, at: _answer_from_note(snapshot, at.name, query, limit), ctx
+            )
+        if len(sources) == 1:
+            return await self._ask_about(
+                sources[0],
+                vault,
+                lambda snapshot, at: answer_source(snapshot, at.name, limit, full=full, prefix=at.prefix),
+                ctx,
+            )
+        _refuse_unused(["query"] if query.strip() else [], "a query takes one source")
+        return await self._read_sources(sources, vault, limit, ctx, full=full)
+
+    async def _read_sources(
+        self, sources: Sequence[str], vault: str, limit: int, ctx: Context[Any, Any], *, full: bool
+    ) -> str:
+        """Return an answer with several sources, which share `limit` tokens; for an unknown one, it has the error."""
+        if not 0 < len(sources) <= _MAX_SOURCES:
+            raise ExcerptError(f"Give 1 to {_MAX_SOURCES} sources.", "Read the others in another call.")
+        sizes: list[int] = []
+        errors: dict[str, ExcerptError] = {}
+        for source in sources:
+            try:
+                sizes.append(await self._ask_about(source, vault, lambda at, name: measure_source(at, name.name), ctx))
+            except NotFoundError as error:
+                errors[source] = error
+        if not sizes:
+            raise next(iter(errors.values()))
+        blocks, known = [], [source for source in sources if source not in errors]
+        snapshots: dict[ServedVault, ServedSnapshot] = {}
+        room = limit - _HEADER_TOKENS - _ERROR_TOKENS * len(errors)
+        for source, share in zip(known, divide_tokens(sizes, room), strict=True):
+
+            def respond(
+                snapshot: ServedSnapshot, at: LocatedSource, share: int = share
+            ) -> tuple[ServedVault, ServedSnapshot, str]:
+                return at.vault, snapshot, read_source(snapshot, at.name, share, full=full, prefix=at.prefix).block
+
+            served, snapshots[served], block = await self._ask_about(source, vault, respond, ctx)
+            blocks.append(block)
+        names = [visible_line(_name_tools(str(error)))[:_MAX_HINT_LENGTH] for error in errors.values()]
+        answer = ToolAnswer(
+            facts=(),
+            what="sources",
+            parts=tuple(blocks),
+            total=len(sources),
+            vault=", ".join(each.name for each in snapshots),
+            freshness=_format_freshness(tuple(snapshots), snapshots),
+            more="read fewer at once, or with a larger budget",
+            hint=" ".join((*names, "`related` shows notes near one.")),
         )
+        return fit_answer(answer, limit)
 
     async def related(
         self,
@@ -215,24 +278,57 @@ class Tools:
         limit: Annotated[int, Field(ge=1, le=30)] = 8,
         vault: VaultName = "",
     ) -> str:
-        """Find the notes nearest to a note or passage, and why."""
-        (served,) = self.single_vault(vault)
+        """Find the notes nearest to a note or passage, and why: words, meaning, links and backlinks."""
 
-        def respond(snapshot: ServedSnapshot) -> str:
-            near = snapshot.vault.related(_resolve_source(snapshot.vault, source), limit=limit)
+        def respond(snapshot: ServedSnapshot, at: LocatedSource) -> str:
+            near = snapshot.vault.related(resolve_source(snapshot.vault, at.name), limit=limit)
+            linked = snapshot.vault.peek(near.path, first_lines=1).linked_from
+            listing = f'`search` query=\'link:"{visible_line(near.path)}"\' group="notes" lists those that link to it.'
             answer = ToolAnswer(
-                facts=(f"near {visible_line(near.path)}",),
-                what="notes",
-                parts=tuple(map(answers.format_related_note, near.notes)),
+                facts=(
+                    f"near {visible_line(at.prefix + near.path)}",
+                    f"linked from {format_count(linked, 'note')}",
+                ),
+                what="nearest notes",
+                parts=tuple(answers.format_related_note(note, at.prefix) for note in near.notes),
                 total=len(near.notes),
                 vault=snapshot.name,
                 freshness=snapshot.freshness,
                 more="ask with a smaller limit",
-                hint="`read` one of them.",
+                hint=f"`read` one of them. {listing if linked else ''}".strip(),
             )
             return fit_answer(answer, RELATED_CAP)
 
-        return await served.ask(respond, _progress_callback(ctx))
+        return await self._ask_about(source, vault, respond, ctx)
+
+    async def _ask_about(
+        self,
+        source: str,
+        vault: str,
+        question: Callable[[ServedSnapshot, LocatedSource], Answer],
+        ctx: Context[Any, Any],
+    ) -> Answer:
+        """Ask about a source the first vault that has it. Raises NotFoundError if none has it, or several of "*"."""
+        found: list[tuple[LocatedSource, Answer]] = []
+        first_error: NotFoundError | None = None
+        for place in locate_source(self.vaults, source, vault):
+            try:
+                answer = await place.vault.ask(
+                    lambda snapshot, place=place: question(snapshot, place),  # type: ignore[misc]
+                    _progress_callback(ctx),
+                )
+            except NotFoundError as error:
+                first_error = first_error or error
+                continue
+            found.append((place, answer))
+            if vault != "*":
+                break
+        if not found:
+            raise explain_missing(self.vaults, source) or first_error or NotFoundError(f"No note is called {source}.")
+        if len(found) > 1:
+            names = ", ".join(f"{place.prefix}{place.name}" for place, _ in found)
+            raise NotFoundError(f"{len(found)} vaults have {source}.", f"Name one: {names}.")
+        return found[0][1]
 
     async def overview(
         self,
@@ -312,13 +408,34 @@ class Tools:
 
         return await served.ask(respond, _progress_callback(ctx), writes=True)
 
-    async def status(self) -> Statuses:
+    async def check(
+        self,
+        ctx: Context[Any, Any],
+        *,
+        answer: str,
+        sources: Annotated[Sequence[str], Field(description="places that [1], [2] … cite")] = (),
+        vault: VaultName = "",
+    ) -> str:
+        """Check the quotations and citations ([1] or path:lines) of an answer against the notes."""
+        (served,) = self.single_vault(vault)
+        if not answer.strip() or len(answer) > _MAX_CHECKED_LENGTH:
+            raise ExcerptError(
+                f"The answer has {format_count(len(answer), 'character')}.",
+                f"Give the text of an answer, at most {_MAX_CHECKED_LENGTH:,} characters.",
+            )
+        return await served.ask(
+            lambda snapshot: answer_check(snapshot, answer, sources, CHECK_CAP), _progress_callback(ctx)
+        )
+
+    async def status(self) -> CallToolResult:
         """List vaults, how fresh each is, files skipped."""
         statuses = list(await asyncio.gather(*map(self._status, self.vaults.all[:_MAX_LISTED_VAULTS])))
         if len(self.vaults.all) > _MAX_LISTED_VAULTS:
             others = ", ".join(visible_line(each.name) for each in self.vaults.all[_MAX_LISTED_VAULTS:])
             statuses.append(VaultStatus(vault=others[:200], freshness="name one to ask it"))
-        return Statuses(vaults=statuses)
+        data = {"vaults": [asdict(each) for each in statuses]}
+        text = json.dumps(data, ensure_ascii=False, indent=1)
+        return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=data)
 
     async def _status(self, served: ServedVault) -> VaultStatus:
         name = visible_line(served.name)[:60]
@@ -329,7 +446,7 @@ class Tools:
         room = max(_MAX_LISTED_FILES // len(self.vaults.all), 1)
         skipped = [visible_line(each.path)[:80] for each in status.skipped[:room]]
         if len(status.skipped) > room:
-            skipped.append(f"and {len(status.skipped) - room:,} more: excerpt status")
+            skipped.append(f"and {len(status.skipped) - room:,} more")
         return VaultStatus(
             vault=name,
             freshness=freshness[:200],
@@ -378,7 +495,7 @@ def _divide_budget(results: Mapping[ServedVault, excerpt.Result], budget: int) -
 
 def _check_query(query: str) -> None:
     if not query.strip():
-        raise ExcerptError("The query is empty.", "Give a question or a few words.")
+        raise ExcerptError("The query is empty.", "Give a question, a few words, or filters such as tag:x.")
 
 
 async def _ask_each(
@@ -432,6 +549,8 @@ def _fallback_text(result: excerpt.Result) -> str:
 def _time_text(result: excerpt.Result) -> str:
     """Return the filters of the periods that the query names, and the order by date: "notes of date:2025-05 first"."""
     order = {"": "", "date": "oldest first", "-date": "newest first"}[result.sort]
+    if order and not any(hit.date for hit in result.hits):
+        return "no hit has a date"
     filters = " ".join(period.filter for period in result.periods)
     return order or (f"notes of {filters} first" if filters else "")
 
@@ -453,13 +572,14 @@ def _pack_text(
     ids: Sequence[str] = (),
     fact: str = "",
     result: excerpt.Result | None = None,
+    notice: str = "",
 ) -> str:
     """Return a pack as the text of an answer, in at most `limit` tokens.
 
     `ids` are fragments to pack besides the hits; `fact` replaces the confidence in the first line; `result` is the
-    result of the query, if it was searched already.
+    result of the query, if it was searched already; `notice` is a line below the first.
     """
-    if result is None or result.generation != snapshot.vault.generation:
+    if result is None:
         result = snapshot.vault.search_for_pack(query)
 
     def pack(budget: int) -> excerpt.PackResult:
@@ -475,22 +595,139 @@ def _pack_text(
         )
 
     def answer(packed: excerpt.PackResult) -> ToolAnswer:
-        left = [each for each in packed.left_out if each.line_start]
-        more = ", ".join(answers.source_reference(each.path, each.line_start, each.line_end) for each in left[:2])
-        hint = f"{len(left):,} left out, first {more}: `read` them." if left else "`related` or `search` for more."
-        if packed.stopped is excerpt.StopReason.NO_ANSWER:
-            nearest = ", ".join(answers.source_reference(each.path, each.line_start, each.line_end) for each in left)
-            hint = f"Try other words. Nearest places, unlikely to answer: {nearest}."
-        elif packed.stopped is excerpt.StopReason.ENOUGH and not left:
-            hint = '`related` or `search` for more, or fill="budget".'
-        passages = f"{len(packed.packs):,} of {format_count(len(packed.packs) + len(left), 'passage')}"
         sure = result.confidence or ""
-        hint = _query_hints([result]) + hint + _partial_hint(result.confidence, is_partial=snapshot.is_partial)
-        return ToolAnswer((fact or sure, passages), snapshot.name, snapshot.freshness, hint)
+        return ToolAnswer(
+            (fact or sure, _count_passages([packed]), _time_text(result)),
+            snapshot.name,
+            snapshot.freshness,
+            _query_hints([result])
+            + _pack_hint({"": packed})
+            + _partial_hint(result.confidence, is_partial=snapshot.is_partial),
+            notice=notice,
+        )
 
     text, packed = answers.fit_pack(pack, answer, limit)
     snapshot.vault.count_saved(packed)
     return text
+
+
+async def _pack_vaults(
+    served: Sequence[ServedVault],
+    query: str,
+    limit: int,
+    ctx: Context[Any, Any],
+    *,
+    scope: str,
+    format: str,  # noqa: A002 - as the tool has it
+    fill: str,
+) -> str:
+    """Return one pack of several vaults as the text of an answer, in at most `limit` tokens."""
+
+    def search(snapshot: ServedSnapshot) -> _Searched:
+        result = snapshot.vault.search_for_pack(query)
+        return _Searched(snapshot, result, result.matched, _recall_answers(snapshot, query))
+
+    searched = await _ask_each(served, search, ctx)
+    results = {vault: each.result for vault, each in searched.items()}
+    sure = _best_confidence(results.values())
+    is_partial = len(searched) < len(served) or any(each.snapshot.is_partial for each in searched.values())
+
+    def answer(packed: Mapping[ServedVault, excerpt.PackResult]) -> ToolAnswer:
+        by_prefix = {f"{vault.name}/": each for vault, each in packed.items()}
+        return ToolAnswer(
+            (sure or "", _count_passages(packed.values()), *dict.fromkeys(map(_time_text, results.values()))),
+            "*",
+            _format_freshness(served, {vault: each.snapshot for vault, each in searched.items()}),
+            _query_hints(results.values()) + _pack_hint(by_prefix) + _partial_hint(sure, is_partial=is_partial),
+            notice=_format_memories(memory for each in searched.values() for memory in each.memories),
+        )
+
+    async def pack(budget: int) -> dict[ServedVault, excerpt.PackResult]:
+        async def pack_vault(vault: ServedVault, share: int) -> excerpt.PackResult:
+            return await vault.ask(
+                lambda snapshot: snapshot.vault.pack(
+                    query,
+                    budget=share,
+                    scope=scope,
+                    format=format,
+                    fill=fill,
+                    tokenizer=answers.TOKENIZER,
+                    result=results[vault] if results[vault].generation == snapshot.vault.generation else None,
+                )
+            )
+
+        shares = _divide_budget(results, budget)
+        packed = await asyncio.gather(*(pack_vault(vault, share) for vault, share in shares.items()))
+        return dict(zip(shares, packed, strict=True))
+
+    room = limit - count_tokens(fit_answer(answer(await pack(0)), limit))
+    while True:
+        packed = await pack(max(room, 0))
+        text = excerpt.fuse_packs({vault.name: each for vault, each in packed.items()}).strip("\n")
+        content = replace(answer(packed), parts=(text,) if text else ())
+        spent = count_tokens(answers.render(content, limit))
+        if spent <= limit or not text:
+            break
+        room = min(room, sum(each.tokens for each in packed.values())) - (spent - limit)
+    for vault, each in packed.items():
+        vault.vault.count_saved(each)
+    return fit_answer(content, limit)
+
+
+def _count_passages(packed: Iterable[excerpt.PackResult]) -> str:
+    packed = tuple(packed)
+    shown = sum(len(each.packs) for each in packed)
+    return f"{shown:,} of {format_count(shown + sum(len(_left_out(each)) for each in packed), 'passage')}"
+
+
+def _left_out(packed: excerpt.PackResult) -> list[excerpt.OmittedHit]:
+    return [each for each in packed.left_out if each.line_start]
+
+
+def _pack_hint(packed: Mapping[str, excerpt.PackResult]) -> str:
+    """Return what to do after a pack of vaults, whose results `packed` has by the prefix of their paths."""
+    answering = {prefix: each for prefix, each in packed.items() if each.stopped is not excerpt.StopReason.NO_ANSWER}
+    left = [
+        answers.source_reference(f"{prefix}{hit.path}", hit.line_start, hit.line_end)
+        for prefix, each in (answering or packed).items()
+        for hit in _left_out(each)
+    ]
+    if not answering:
+        return f"Try other words. Nearest places, unlikely to answer: {', '.join(left[:_MAX_NEAREST])}."
+    if left:
+        return f"{len(left):,} left out, first {', '.join(left[:2])}: `read` them{_IN_ALL if len(packed) > 1 else ''}."
+    if any(each.stopped is excerpt.StopReason.ENOUGH for each in packed.values()):
+        return '`related` or `search` for more, or fill="budget".'
+    return "`related` or `search` for more."
+
+
+@dataclass(frozen=True, slots=True)
+class _Searched:
+    """What one vault answers to a query: the result, the number of matches, and the memories that answer."""
+
+    snapshot: ServedSnapshot
+    result: excerpt.Result
+    matched: int
+    memories: tuple[excerpt.RecalledMemory, ...]
+
+
+def _best_confidence(results: Iterable[excerpt.Result]) -> excerpt.Confidence | None:
+    words = [result.confidence for result in results if result.confidence is not None]
+    return min(words, key=list(excerpt.Confidence).index) if words else None
+
+
+def _recall_answers(snapshot: ServedSnapshot, query: str) -> tuple[excerpt.RecalledMemory, ...]:
+    """Return the memories that answer a query; none if memories cannot be read, which `recall` reports."""
+    with suppress(ExcerptError):
+        return snapshot.vault.memories.recall_answers(query)
+    return ()
+
+
+def _format_memories(memories: Iterable[excerpt.RecalledMemory]) -> str:
+    """Return a line that names the memories that answer best, "" without one."""
+    order = list(excerpt.Confidence)
+    best = sorted(memories, key=lambda each: order.index(each.confidence or excerpt.Confidence.NOTHING))
+    return answers.format_answering_memories(best[:_MAX_NAMED_MEMORIES], date.today())
 
 
 def _best_hit_per_note(hits: Sequence[excerpt.VaultHit]) -> tuple[excerpt.VaultHit, ...]:
@@ -577,123 +814,40 @@ def _resolve_stale_memory(memories: excerpt.Memories, memory_id: str, decision: 
 # --- notes and topics -------------------------------------------------------------------------------------------------
 
 
-def _list_folders(snapshot: ServedSnapshot, query: str, limit: int) -> str:
+def _list_branches(snapshot: ServedSnapshot, query: str, group: str, offset: int, limit: int) -> str:
+    """List the folders or tags that have matches of a query, nested ones too, those with the most matches first."""
     matches = snapshot.vault.map(query, limit=1)
-    branches = [branch for branch in matches.folders if branch.fragments][:limit]
+    top = matches.folders if group == "folders" else matches.tags
+    branches = sorted((each for each in _flatten(top) if each.filter), key=lambda each: -each.fragments)
     parts = tuple(
         f"{visible_line(branch.filter)} · "
         f"{format_count(branch.fragments, 'passage')} in {format_count(branch.notes, 'note')}"
-        for branch in branches
+        for branch in branches[offset : offset + limit]
     )
     answer = ToolAnswer(
         facts=(),
-        what="folders",
+        what=group,
         parts=parts,
-        total=len(matches.folders),
+        total=len(branches),
         vault=snapshot.name,
         freshness=snapshot.freshness,
-        more="ask with a smaller limit",
+        more=lambda shown: f"continue with offset={offset + shown}",
         hint="`search` again with one of these filters in front of the query.",
     )
     return fit_answer(answer, SEARCH_CAP)
 
 
-_LINES_SUFFIX = re.compile(r":\d+(-\d*)?$")
-_WIKILINK = re.compile(r"!?\[\[([^\]|]+)(?:\|[^\]]*)?\]\]")
+def _flatten(branches: Iterable[excerpt.Branch]) -> Iterator[excerpt.Branch]:
+    for branch in branches:
+        yield branch
+        yield from _flatten(branch.branches)
 
 
-def _resolve_source(vault: excerpt.Vault, source: str) -> str:
-    """Convert the parameter `source` of a tool (a path, [[wikilink]] or fragment id) to a name for `excerpt.Vault`.
-
-    Raises ExcerptError if `source` is empty.
-    """
-    source = source.strip()
-    if not source:
-        raise ExcerptError("The source is empty.", "Name a note: path, path:10-40, title or [[wikilink]].")
-    if link := _WIKILINK.fullmatch(source):
-        return link[1]
-    fragment = vault.fragment(source)
-    if fragment is not None:
-        return f"{fragment.path}:{fragment.line_start}-{fragment.line_end}"
-    return source
-
-
-def _read_note(snapshot: ServedSnapshot, source: str, query: str, limit: int, *, full: bool) -> str:
-    vault = snapshot.vault
-    requested = _resolve_source(vault, source)
-    note = vault.read(requested)
-    whole = not (note.heading_path or _LINES_SUFFIX.search(requested))
-    if query.strip():
-        return _answer_from_note(snapshot, note, query, limit)
-    if whole and not full and note.tokens > limit * 0.8:
-        return _summarize_note(snapshot, note, limit)
-    parts = answers.split_note(note, vault.fragments(note.path), limit - _HEADER_TOKENS)
-
-    def continuation(shown: int) -> str:
-        return f"`read` {answers.source_reference(note.path, parts[shown].first, note.line_end)}"
-
-    cut_hint = next((f"Line {part.first} continues: `read` it with a query. " for part in parts if part.is_cut), "")
-    answer = ToolAnswer(
-        facts=(
-            answers.source_reference(note.path, note.line_start, note.line_end, note.place),
-            format_count(note.lines, "line"),
-        ),
-        what="passages",
-        parts=tuple(part.shown for part in parts),
-        total=len(parts),
-        vault=snapshot.name,
-        freshness=snapshot.freshness,
-        more=continuation,
-        hint=f"{cut_hint}`related` shows notes near it.",
-    )
-    return fit_answer(answer, limit)
-
-
-def _answer_from_note(snapshot: ServedSnapshot, note: excerpt.NoteLines, query: str, limit: int) -> str:
-    """Return an answer with the passages of `note` that answer a query, best first; `note` may be some lines of it."""
-    within = _restrict_to_note(note.path, query)
-    result = snapshot.vault.search(within, limit=_NOTE_SEARCH_LIMIT)
-    inside = [
-        hit.fragment.id
-        for hit in result.hits
-        if hit.fragment.path == note.path
-        and note.line_start <= hit.fragment.line_end
-        and hit.fragment.line_start <= note.line_end
-    ]
-    if not inside:
-        raise NotFoundError(f"No part of {note.path} answers {query}.", "Read the note without a query.")
-    fact = f"what {visible_line(note.path)} says"
-    ids = inside if len(inside) < len(result.hits) else ()  # without ids, the pack leaves out hits that do not fit
+def _answer_from_note(snapshot: ServedSnapshot, source: str, query: str, limit: int) -> str:
+    """Return an answer with the passages of a source that answer a query, best first."""
+    result, within, ids, path = find_in_note(snapshot, source, query)
+    fact = f"what {visible_line(path)} says"
     return _pack_text(snapshot, within, limit, scope="none", pack_format="markdown", ids=ids, fact=fact, result=result)
-
-
-def _summarize_note(snapshot: ServedSnapshot, note: excerpt.NoteLines, limit: int) -> str:
-    """Return an answer that sums up a long note: its outline, and the passages that best match its title."""
-    vault = snapshot.vault
-    matches = vault.search(_restrict_to_note(note.path, note.title), limit=_NOTE_SEARCH_LIMIT, spans=False)
-    main = [hit.fragment for hit in matches.hits if hit.fragment.path == note.path] or vault.fragments(note.path)
-    format_outline = answers.format_outline(vault.peek(note.path, first_lines=1))
-    max_tokens = limit // 2
-    while answers.count_tokens(format_outline) > max_tokens and "\n" in format_outline:
-        rows = format_outline.split("\n")
-        format_outline = "\n".join((*rows[: max(len(rows) * 3 // 4, 1)], "…")) if len(rows) > 2 else rows[0]
-    answer = ToolAnswer(
-        facts=(f"a long note in brief, {format_count(note.note_tokens, 'token')}",),
-        what="passages",
-        parts=tuple(answers.format_fragment(fragment, limit // 3) for fragment in main),
-        total=len(vault.fragments(note.path)),
-        vault=snapshot.name,
-        freshness=snapshot.freshness,
-        above=format_outline,
-        hint="`read` lines of the outline as path:A-B, give a query, or full=true.",
-    )
-    return fit_answer(answer, limit)
-
-
-def _restrict_to_note(path: str, query: str) -> str:
-    """Return a query with each of its alternatives restricted to one note."""
-    quoted = path.replace('"', '""')
-    return " | ".join(f'path:"=/{quoted}" {part}' for part in query.split(" | "))
 
 
 def _answer_overview(snapshot: ServedSnapshot, topic: str, limit: int) -> str:
@@ -743,15 +897,20 @@ class StrictServer(MCPServer[None]):
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None) -> Any:
         """Call a tool by name. Raises ToolError with a short message, even if the arguments are very long."""
+        schema = self._tool_input_schema(name)
+        if schema is None:
+            known = ", ".join(each.name for each in await self.list_tools())
+            raise ToolError(f"There is no tool {visible_line(name)[:_MAX_HINT_LENGTH]}. The tools are {known}.")
         try:
             return await super().call_tool(name, arguments, context)
         except UnexpectedToolError:
             raise
         except ToolError as error:
             cause = error.__cause__
-            text = str(error)
             if isinstance(cause, ValidationError):
-                text = _format_argument_errors(name, cause, list((self._tool_input_schema(name) or {})["properties"]))
+                text = _format_argument_errors(name, cause, schema)
+            else:  # the SDK's message begins with words of its own
+                text = str(cause or error)
             raise ToolError(_shorten(text)) from None
 
     async def read_resource(self, uri: Any, context: Context[None, Any] | None = None) -> Any:
@@ -770,24 +929,47 @@ class StrictServer(MCPServer[None]):
             await server.run(read, write, server.create_initialization_options())
 
 
-def _format_argument_errors(tool: str, error: ValidationError, parameters: Sequence[str]) -> str:
-    """Return sentences about the invalid arguments of a call to the tool `tool`, which has the given `parameters`.
+def _format_argument_errors(tool: str, error: ValidationError, schema: Mapping[str, Any]) -> str:
+    """Return sentences about the invalid arguments of a call to the tool `tool`, whose parameters `schema` describes.
 
     For an unknown parameter, the most similar known one is suggested.
     """
-    sentences = []
-    for each in error.errors(include_url=False, include_input=False)[:_MAX_HINTS]:
-        name = visible_line(".".join(map(str, each["loc"])))[:_MAX_HINT_LENGTH]
-        near = get_close_matches(name, parameters, n=1, cutoff=0)
-        if each["type"] != "extra_forbidden":
-            sentences.append(f"{name}: {each['msg']}.")
-        elif near:
-            sentences.append(
-                f"{tool} has no parameter {name}. Did you mean {near[0]}? It takes {', '.join(parameters)}."
-            )
-        else:
-            sentences.append(f"{tool} has no parameter {name}: it takes no parameters.")
-    return " ".join(sentences)
+    sentences: dict[str, None] = {}
+    for each in error.errors(include_url=False, include_input=False):
+        name = visible_line(str(each["loc"][0]))[:_MAX_HINT_LENGTH]
+        sentences[_format_argument_error(tool, name, each["type"], schema["properties"])] = None
+    return " ".join([*sentences][:_MAX_HINTS])
+
+
+def _format_argument_error(tool: str, name: str, problem: str, parameters: Mapping[str, Mapping[str, Any]]) -> str:
+    if problem == "missing":
+        return f"{tool} needs {name}: {_describe_values(parameters[name])}."
+    if problem != "extra_forbidden":
+        return f"{name} must be {_describe_values(parameters[name])}."
+    near = get_close_matches(name, parameters, n=1, cutoff=0)
+    if not near:
+        return f"{tool} has no parameter {name}: it takes no parameters."
+    return f"{tool} has no parameter {name}. Did you mean {near[0]}? It takes {', '.join(parameters)}."
+
+
+def _describe_values(schema: Mapping[str, Any]) -> str:
+    """Return the values that a parameter takes, in words, from its JSON schema."""
+    if "anyOf" in schema:
+        return " or ".join(map(_describe_values, schema["anyOf"]))
+    if "enum" in schema:
+        return f"one of {', '.join(repr(each) for each in schema['enum'])}"
+    if schema["type"] == "integer":
+        return f"a whole number from {schema['minimum']:,} to {schema['maximum']:,}"
+    return {"string": "a text", "boolean": "true or false", "array": "a list of texts"}[schema["type"]]
+
+
+_COMMAND_OF_TOOL = re.compile(r"`excerpt (pack|search|read|related|overview|recall|remember|check|status)\b[^`]*`")
+_USERS_COMMAND = re.compile(r"\bRun (`excerpt [^`]*`)")
+
+
+def _name_tools(text: str) -> str:
+    """Return the text of an error with tools in place of commands; the user is to run commands that are no tools."""
+    return _USERS_COMMAND.sub(r"Ask the user to run \1", _COMMAND_OF_TOOL.sub(r"`\1`", text))
 
 
 def _shorten(text: str) -> str:
@@ -830,7 +1012,10 @@ def build_server(vaults: ServedVaults, log_crash: LogCrash, *, with_memory: bool
         yield
 
     tools = Tools(vaults)
-    readers = (tools.pack, tools.search, tools.read, tools.related, tools.overview, tools.recall)
+    readers = (
+        *(tools.pack, tools.search, tools.read, tools.related, tools.overview),
+        *(tools.recall, tools.check, tools.status),
+    )
     offered = [
         *(
             _forbid_unknown_parameters(
@@ -843,7 +1028,6 @@ def build_server(vaults: ServedVaults, log_crash: LogCrash, *, with_memory: bool
                 _report_errors(tools.remember, log_crash), annotations=_WRITES_MEMORIES, structured_output=False
             )
         ),
-        _forbid_unknown_parameters(Tool.from_function(_report_errors(tools.status, log_crash), annotations=_READ_ONLY)),
     ]
     server = StrictServer(
         "excerpt",
@@ -859,7 +1043,7 @@ def build_server(vaults: ServedVaults, log_crash: LogCrash, *, with_memory: bool
         """Read a note of a vault, as far as 8,000 tokens go."""
         try:
             (served,) = tools.single_vault(vault)
-            return await served.ask(lambda snapshot: _read_note(snapshot, path, "", READ_CAP, full=True))
+            return await served.ask(lambda snapshot: answer_source(snapshot, path, READ_CAP, full=True))
         except NotFoundError as error:
             raise ResourceNotFoundError(_shorten(str(error))) from None
         except ExcerptError as error:
@@ -876,9 +1060,9 @@ def _report_errors(tool: ToolMethod, log_crash: LogCrash) -> ToolMethod:
         try:
             return await tool(*args, **kwargs)
         except NotIndexedYetError as error:  # this is not a failure
-            return f"nothing yet · {visible_line(error.message)}\n\nNext: {error.hint}"
+            return f"nothing yet · {visible_line(error.message)}\n\nNext: {_name_tools(error.hint)}"
         except ExcerptError as error:
-            raise ToolError(str(error)) from None
+            raise ToolError(_name_tools(str(error))) from None
         except Exception as error:
             raise ToolError(log_crash(error)) from None
 

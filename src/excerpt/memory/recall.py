@@ -95,6 +95,8 @@ _BUILD_WAIT_SECONDS = (
 )
 _MAX_COMPARED_ROWS = 20
 _EPOCH = date(1970, 1, 1).toordinal()
+MAX_SHOWN_ANSWERS = 3  # memories that are shown with the hits of a query
+_SHOWN_CONFIDENCES = (Confidence.STRONG, Confidence.LIKELY)  # of the memories that are shown with hits
 _MAX_NEAR_MISSES = 5  # the most memories with a word of the query that are listed if no memory answers it
 
 
@@ -295,6 +297,11 @@ def adapt_settings(settings: Settings) -> Settings:
         vault=VaultSettings(extensions=(".md",), exclude=("!*", f"/{TRASH}/"), language=settings.vault.language),
         search=replace(settings.search, per_note=0, boosts=BoostSettings(links=False, recency=False)),
     )
+
+
+def select_answers(recalled: Iterable[RecalledMemory]) -> list[RecalledMemory]:
+    """Return the memories to show with the hits of a query: the strong and likely ones of those recalled for it."""
+    return [each for each in recalled if each.confidence in _SHOWN_CONFIDENCES]
 
 
 def merge_recalled(recalled: Mapping[str, Sequence[RecalledMemory]], limit: int | None) -> tuple[RecalledMemory, ...]:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from excerpt.kinds import Confidence
 from excerpt.known_vaults import VaultFolders
 from excerpt.settings import Paths, Settings
 from excerpt.tui.request_thread import Answer, EventLoop, Priority, Request, RequestThread
@@ -25,11 +24,6 @@ if TYPE_CHECKING:
     from excerpt.model import FileProblem, Hit, Memory, Source
     from excerpt.text.tokens import Tokenizer
     from excerpt.tui.memory.decisions import Decision, DecisionResult
-
-_MAX_MEMORY_HITS = 3
-"""Maximum number of memories that are shown with the hits of a query."""
-_SHOWN_CONFIDENCES = (Confidence.STRONG, Confidence.LIKELY)
-"""Confidence of memories that are shown with the hits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,10 +190,10 @@ class MemoryWorker:
     def _find_hits(self, query: str) -> FoundMemories:
         if not (memories := self._load_memories()):
             return FoundMemories((), ())
-        recalled = self._recall(query, _MAX_MEMORY_HITS) if query else ()
-        return FoundMemories(
-            tuple(self._make_hit(one) for one in recalled if one.confidence in _SHOWN_CONFIDENCES), memories
-        )
+        from excerpt.memory.recall import MAX_SHOWN_ANSWERS, select_answers
+
+        recalled = self._recall(query, MAX_SHOWN_ANSWERS) if query.strip() else ()
+        return FoundMemories(tuple(map(self._make_hit, select_answers(recalled))), memories)
 
     def _find_merge_offers(self, text: str, source: Source | None) -> MergeOffers:
         if not self._load_memories():
