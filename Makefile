@@ -72,6 +72,9 @@ million: $(READY) ## measure a million fragments (DATA=../shared, half an hour, 
 soak: $(READY) ## 10,000 queries, 500 edits, 50 reopenings: does memory or the number of open files grow? (DATA=../shared)
 	$(BIN)/python -m benchmarks.soak --write $(if $(DATA),--data $(DATA))
 
+servers: $(READY) ## measure the memory of one, two and four MCP servers of a vault (DATA=../shared)
+	$(BIN)/python -m benchmarks.servers --write $(if $(DATA),--data $(DATA))
+
 quality: $(READY) ## measure ranking, and what each of its parts is worth (DATA=../shared)
 	$(BIN)/python -m benchmarks.quality --write $(if $(DATA),--data $(DATA))
 
