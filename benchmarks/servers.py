@@ -1,9 +1,9 @@
 """Measure the memory of the MCP servers of one vault, and count the processes that watch it: `make servers`.
 
 Each client starts a server of its own over stdio, as agents do, and asks for packs. Measured from /proc (Linux) after
-that, for 1, 2 and 4 clients: the servers' share of memory (PSS: own pages, and a part of those that processes share),
-and that of the process that watches the vault for all of them. Fails if a further client takes more than LIMIT, or if
-there is not exactly one watching process.
+that, for 1, 2 and 4 clients, of the largest server and of the process that watches the vault for all of them: its own
+pages, which a further client adds, the resident ones, which include shared pages of files, and its share (PSS). Fails
+if a server's own pages take more than LIMIT, or if there is not exactly one watching process.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def main() -> None:
     data, failures = Data(args.data.resolve()), []
     if not Path("/proc/self/smaps_rollup").exists():
         return
-    with result("servers", "Servers", write=args.write):
+    with result("servers", "MCP servers", write=args.write):
         print(f"Megabytes after {PACKS} packs by each client.\n")
         rows = []
         for name, query_set in SETS:
@@ -113,19 +113,17 @@ def main() -> None:
             if vault is None:
                 continue
             index(vault)
-            totals: list[int] = []
             for clients in CLIENTS:
                 servers, watchers = measured(vault, clients, data.queries(query_set)[:PACKS])
-                totals.append(sum(each.share for each in (*servers, *watchers)))
-                further = round((totals[-1] - totals[0]) / (clients - CLIENTS[0])) if len(totals) > 1 else 0
                 own, resident, share = (
                     max(getattr(each, field) for each in servers) for field in ("own", "resident", "share")
                 )
-                figures = own, resident, share, len(watchers), max((each.share for each in watchers), default=0)
-                rows.append((name, str(clients), *map(str, figures), str(totals[-1]), str(further or "")))
-                if further > LIMIT or len(watchers) != 1:
-                    failures.append(f"{name}, {clients} clients: {further} MB for each further, {len(watchers)} watch")
-        head = ("vault", "clients", "own", "RSS", "PSS", "watching", "its PSS", "all PSS", "each further")
+                total = sum(each.share for each in (*servers, *watchers))
+                figures = clients, own, resident, share, len(watchers), sum(each.share for each in watchers), total
+                rows.append((name, *map(str, figures)))
+                if own > LIMIT or len(watchers) != 1:
+                    failures.append(f"{name}, {clients} clients: {own} MB each, {len(watchers)} processes watch.")
+        head = ("vault", "clients", "own MB", "RSS MB", "PSS MB", "watching", "its PSS MB", "all PSS MB")
         table(head, rows)
     if failures:
         sys.exit("\n".join(failures))
