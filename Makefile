@@ -7,7 +7,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help run setup test suite lint matrix clients team-test team-soak stories pictures properties fuzz bench soak million quality learning packs agents messy screenshots keys settings docs breaks model clean
+.PHONY: help run setup test suite lint matrix clients team-test team-soak stories pictures properties fuzz bench soak servers million quality learning packs agents messy screenshots keys settings docs breaks model clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -71,6 +71,9 @@ million: $(READY) ## measure a million fragments (DATA=../shared, half an hour, 
 
 soak: $(READY) ## 10,000 queries, 500 edits, 50 reopenings: does memory or the number of open files grow? (DATA=../shared)
 	$(BIN)/python -m benchmarks.soak --write $(if $(DATA),--data $(DATA))
+
+servers: $(READY) ## measure the memory of one, two and four MCP servers of a vault (DATA=../shared)
+	$(BIN)/python -m benchmarks.servers --write $(if $(DATA),--data $(DATA))
 
 quality: $(READY) ## measure ranking, and what each of its parts is worth (DATA=../shared)
 	$(BIN)/python -m benchmarks.quality --write $(if $(DATA),--data $(DATA))

@@ -32,7 +32,7 @@ SIZE = (140, 45)
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Memory of this process, in megabytes."""
+    """Memory of a process, in megabytes."""
 
     own: int
     files: int
@@ -41,9 +41,9 @@ class Memory:
     peak: int
 
 
-def memory() -> Memory:
-    """Return the current values from /proc."""
-    found = dict(_fields("/proc/self/status")) | dict(_fields("/proc/self/smaps_rollup"))
+def memory(process: int | str = "self") -> Memory:
+    """Return the current values of a process from /proc."""
+    found = dict(_fields(f"/proc/{process}/status")) | dict(_fields(f"/proc/{process}/smaps_rollup"))
     return Memory(*(found[name] // 1000 for name in ("RssAnon", "RssFile", "Rss", "Pss", "VmHWM")))
 
 

@@ -287,5 +287,6 @@ def file_lock(file: Path, seconds: float) -> BaseFileLock:
     """
     from filelock import FileLock
 
-    # Some versions of filelock give its file a mode of their own, over the umask.
-    return FileLock(file, timeout=seconds, mode=0o600)
+    # Some versions of filelock give its file a mode of their own, over the umask. A lock belongs to the process: one
+    # thread may acquire it and another release it.
+    return FileLock(file, timeout=seconds, mode=0o600, thread_local=False)

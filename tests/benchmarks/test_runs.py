@@ -39,6 +39,7 @@ from benchmarks import (
     related,
     screenshots,
     search_speed,
+    servers,
     settings_page,
     soak,
 )
@@ -93,6 +94,7 @@ SMALL: Mapping[object, Mapping[str, object]] = {
     edits: {"STARTS": 1, "WARM_UPS": 0, "EDITS": 2, "MAX_QUERY_CHARS": 3, "BURSTS": 1, "BURST": 2},
     memory: {"REST": 0.1},
     insight: {"ASKED": insight.ASKED[:1], "RUNS": 1},
+    servers: {"SETS": servers.SETS[:1], "CLIENTS": (1, 2), "PACKS": 1},
     soak: {"SEARCHES": 8, "EDITS": 2, "REOPENINGS": 1, "SAMPLES": 2, "MAX_GROWTH": 10.0},
     cross_validation: {"SAMPLE": 2},
     learning: {"SEEDS": 1, "EVENTS": 20, "RANKERS": learning.RANKERS[:2]},
@@ -154,6 +156,7 @@ RUNS: Mapping[str, Callable[[str], object]] = {
     "readers": lambda data: readers.main(Path(data) / "attachments"),
     "related": lambda data: related.measure(Data(Path(data))),
     "screenshots": lambda _data: _main(screenshots.main),
+    "servers": lambda data: _main(servers.main, "--data", data),
     "settings_page": lambda _data: _main(settings_page.main),
     "soak": lambda data: _main(soak.main, "--data", data),
 }

@@ -120,25 +120,36 @@ class ShippedModel:
     """The model that ships with excerpt, loaded from its files without model2vec.
 
     Loading takes .04 s of CPU instead of .18 s with model2vec, which imports progress bars and multiprocessing, copies
-    arrays and builds a table of all tokens. Other models may have features that this class does not support (weights,
-    merged tokens, a maximum length), so model2vec loads them.
+    arrays and builds a table of all tokens. The vectors are mapped, so that all processes share one copy in memory.
+    Other models may have features that this class does not support (weights, merged tokens, a maximum length), so
+    model2vec loads them.
     """
 
     weights = None
     token_mapping = None
 
     def __init__(self, folder: Path) -> None:
-        from safetensors.numpy import load_file
         from tokenizers import Tokenizer
 
         _, tokenizer_file, tensors_file = (folder / name for name in _FILES)
-        self.embedding: NDArray[Any] = load_file(tensors_file)["embeddings"]
+        self.embedding: NDArray[Any] = _map_vectors(tensors_file)
         self.tokenizer = Tokenizer.from_file(str(tokenizer_file))
         self._unknown = self.tokenizer.token_to_id(self.tokenizer.model.unk_token)
 
     def tokenize(self, sentences: Sequence[str]) -> list[list[int]]:
         encodings = self.tokenizer.encode_batch_fast(sentences, add_special_tokens=False)
         return [[number for number in encoding.ids if number != self._unknown] for encoding in encodings]
+
+
+def _map_vectors(file: Path) -> NDArray[np.int8]:
+    """Return the tensor "embeddings" of a safetensors file, one of int8, mapped into memory."""
+    with file.open("rb") as opened:
+        header_size = int.from_bytes(opened.read(8), "little")
+        tensor = json.loads(opened.read(header_size))["embeddings"]
+    if tensor["dtype"] != "I8":
+        raise ValueError(f"{file.name} has vectors of {tensor['dtype']}, not of I8")
+    offset = 8 + header_size + tensor["data_offsets"][0]
+    return np.asarray(np.memmap(file, np.int8, "r", offset, tuple(tensor["shape"])))
 
 
 class Embedder:

@@ -1,7 +1,8 @@
 """The vaults that the MCP server answers from.
 
 For each vault, queries run in a thread of its own, and another process watches the files and updates the index. So no
-vault waits for another one, and no answer waits for indexing.
+vault waits for another one, and no answer waits for indexing. All servers of a vault share that process: the first one
+starts it, and when it ends, another server starts one.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from excerpt.known_vaults import unique_names
 from excerpt.settings import user_paths
 from excerpt.store.address import is_address, parse_address
 from excerpt.text.display import format_count, visible_line
-from excerpt.vault.watched import is_watched
+from excerpt.vault.watched import WatchClaim, is_watched
 
 Answer = TypeVar("Answer")
 ReportProgress = Callable[[int, int, str], Awaitable[None]]
@@ -33,6 +34,7 @@ ReportProgress = Callable[[int, int, str], Awaitable[None]]
 ANSWER_SECONDS = 4.0
 """Seconds after which a call ends without an answer; agents give up after 60, and users before that."""
 _POLL_SECONDS = 0.1
+_WATCH_SECONDS = 2.0  # between two looks whether a vault is still watched by another process
 _RENEW_SECONDS = 2.0  # between two looks for a newer generation of an index that is being built
 _RESTART_SECONDS = 10.0  # between two starts of an indexing process that ends by itself
 _MAX_UNREAD_FILES = 20  # files that a build has to read, up to which the index does not count as partial
@@ -68,10 +70,15 @@ class IndexingState:
 
 
 class VaultIndexing:
-    """The indexing process of one vault, and what the process has reported."""
+    """The indexing process of one vault, and what the process has reported.
+
+    It runs only while this process has the claim to watch the vault.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._process = IndexingProcess(folder, self._handle_line, self._handle_exit)
+        self._claim = WatchClaim(user_paths().watch_folder(folder))
+        self._start_lock = threading.Lock()
         self._start_time = -_RESTART_SECONDS
         self.state = IndexingState()
         """The thread that reads reports replaces this object as a whole, so its values always belong together."""
@@ -82,21 +89,24 @@ class VaultIndexing:
         return self._process.is_running
 
     def start(self) -> None:
-        """Start the process unless it runs or was started in the last `_RESTART_SECONDS`."""
-        if self.is_running or time.monotonic() - self._start_time < _RESTART_SECONDS:
-            return
-        self._start_time, self.state = time.monotonic(), replace(self.state, has_scanned=False)
-        self._process.start()
+        """Start the process, unless the vault is watched or it was started in the last `_RESTART_SECONDS`."""
+        with self._start_lock:
+            if self.is_running or time.monotonic() - self._start_time < _RESTART_SECONDS or not self._claim.acquire():
+                return
+            self._start_time, self.state = time.monotonic(), replace(self.state, has_scanned=False)
+            self._process.start()
 
     def end(self) -> None:
         """End the process. The generations that it has committed stay in the index."""
         self._process.end()
+        self._claim.release()
 
     def _handle_line(self, line: bytes) -> None:
         with suppress(ValueError, KeyError, TypeError):
             self.handle_event(json.loads(line))
 
     def _handle_exit(self, code: int | None, text: str) -> None:
+        self._claim.release()
         failed = self.state.failed or "The indexing process has ended."
         if code is None:
             failed = f"The indexing process cannot be started: {text}."
@@ -148,7 +158,7 @@ class ServedVault:
 
     def watch(self) -> None:
         """Start the indexing process unless another process watches the vault."""
-        if self._is_watch_requested and not self._is_watched():
+        if self._is_watch_requested:
             self.indexing.start()
 
     def prepare(self) -> None:
@@ -284,11 +294,20 @@ class ServedVaults:
             *(ServedVault(folder, names[folder], watched=watched) for folder in resolved),
             *(ServedVault(address, names[at], watched=False) for at, address in addresses.items()),
         )
+        self._is_ended = threading.Event()
 
     def watch(self) -> None:
-        """Start indexing processes for the vaults that no other process watches."""
-        for each in self.all:
-            each.watch()
+        """Start indexing processes for the vaults that no other process watches, now and whenever such a process ends.
+
+        Does not wait.
+        """
+        threading.Thread(target=self._keep_watched, name="watch", daemon=True).start()
+
+    def _keep_watched(self) -> None:
+        while not self._is_ended.is_set():
+            for each in self.all:
+                each.watch()
+            self._is_ended.wait(_WATCH_SECONDS)
 
     def prepare(self) -> None:
         """Start to load the index of each vault, so that the first answers are fast; does not wait."""
@@ -297,6 +316,7 @@ class ServedVaults:
 
     def end(self) -> None:
         """End the indexing processes of all vaults, and wait for that."""
+        self._is_ended.set()
         enders = [threading.Thread(target=each.end) for each in self.all]
         for ender in enders:
             ender.start()

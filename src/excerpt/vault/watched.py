@@ -1,4 +1,4 @@
-"""Marks that a vault is being watched: a locked file, whose lock ends with the watching process."""
+"""Marks that a vault is being watched: locked files, whose locks end with their processes."""
 
 from __future__ import annotations
 
@@ -41,6 +41,38 @@ def is_watched(folder: Path) -> bool:
         return any(_is_lock_held(file) for file in sorted(folder.glob("*.lock")))
     except OSError:
         return False
+
+
+class WatchClaim:
+    """The claim to start the process that watches a vault: at most one process holds it, by a locked file in `folder`.
+
+    A new process takes a moment to mark the vault as watched; meanwhile the claim keeps others from starting one too.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lock = file_lock(folder / "claim", 0)
+
+    def acquire(self) -> bool:
+        """Acquire the claim; return False if another process has it, or if the vault is watched.
+
+        In a folder that is not writable nobody can have the claim, so that every process gets it.
+        """
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._lock.acquire()
+        except Timeout:
+            return False
+        except OSError:
+            return True
+        if is_watched(self._folder):
+            self._lock.release()
+            return False
+        return True
+
+    def release(self) -> None:
+        """Release the claim, if this process has it."""
+        self._lock.release()
 
 
 def _is_lock_held(file: Path) -> bool:
