@@ -8,19 +8,25 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import excerpt
+from excerpt.errors import NotFoundError
 from excerpt.json_forms import to_json_value
 from excerpt.mcp.served_vaults import ServedSnapshot
 from excerpt.serve.messages import (
+    CompleteParams,
     PackParams,
     ReadParams,
+    RecallParams,
+    RememberParams,
     SearchParams,
     StatusParams,
     VaultParams,
+    WhyParams,
 )
 from excerpt.text.columns import truncate
 from excerpt.text.snippet import snippet
 
 JsonObject = dict[str, Any]
+_MAX_EXPLAINED_RANK = 200  # the largest limit of a search
 _WIKILINK = re.compile(r"!?\[\[([^\]|]+)(?:\|[^\]]*)?\]\]")
 
 
@@ -83,6 +89,30 @@ def answer_pack(snapshot: ServedSnapshot, params: PackParams) -> JsonObject:
     return {**packed.to_dict(), "rendered": packed.text}
 
 
+def answer_why(snapshot: ServedSnapshot, params: WhyParams) -> JsonObject:
+    """Return a hit of a query with its explanation."""
+    result = snapshot.vault.search(
+        params.query,
+        where=params.where,
+        literal=params.literal,
+        strategy=params.strategy,
+        limit=_MAX_EXPLAINED_RANK,
+        spans=False,
+    )
+    rank = next((rank for rank, hit in enumerate(result, 1) if hit.fragment.id == params.fragment_id), None)
+    if rank is None:
+        raise NotFoundError(
+            f"The fragment is not among the first {_MAX_EXPLAINED_RANK} hits of the query.", "Search again."
+        )
+    explanation = snapshot.vault.explain(replace(result, hits=result.hits[:rank]))[-1]
+    return {**result.hits[rank - 1].to_dict(), "explanation": explanation.to_dict()}
+
+
+def answer_complete(snapshot: ServedSnapshot, params: CompleteParams) -> JsonObject:
+    """Return completions of the word of a query at the cursor."""
+    return snapshot.vault.complete(params.text, params.cursor).to_dict()
+
+
 # --- notes ------------------------------------------------------------------------------------------------------------
 
 
@@ -105,6 +135,25 @@ def _resolve_source(vault: excerpt.Vault, source: str) -> str:
     return source if fragment is None else f"{fragment.path}:{fragment.line_start}-{fragment.line_end}"
 
 
+# --- memories ---------------------------------------------------------------------------------------------------------
+
+
+def answer_remember(snapshot: ServedSnapshot, params: RememberParams) -> JsonObject:
+    """Save a memory and return it, with the existing ones that say nearly the same."""
+    if not (params.text.strip() or params.source):
+        raise ValueError("remember needs a text or a source.")
+    saved = snapshot.vault.memories.remember(
+        params.text or None, tags=params.tags, why=params.why, source=params.source or None
+    )
+    return saved.to_dict()
+
+
+def answer_recall(snapshot: ServedSnapshot, params: RecallParams) -> JsonObject:
+    """Return the memories that match, best first; the newest without a query."""
+    recalled = snapshot.vault.memories.recall(params.query, tags=params.tags, limit=params.limit, check_sources=True)
+    return {"memories": [each.to_dict() for each in recalled]}
+
+
 # --- the server -------------------------------------------------------------------------------------------------------
 
 
@@ -119,6 +168,10 @@ METHODS: Mapping[str, Method] = {
     "search": Method(SearchParams, answer_search),
     "pack": Method(PackParams, answer_pack),
     "read": Method(ReadParams, answer_read),
+    "why": Method(WhyParams, answer_why),
+    "complete": Method(CompleteParams, answer_complete),
+    "remember": Method(RememberParams, answer_remember, writes=True),
+    "recall": Method(RecallParams, answer_recall),
     "status": Method(StatusParams, answer_status),
 }
 """The methods by name, without `cancel`, which the connection answers itself."""
