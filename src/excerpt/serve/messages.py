@@ -219,7 +219,7 @@ def _format_error(text: str, kind: type[Any], method: str) -> str:
 
 
 def _describe_type(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
-    """Return in words what a JSON schema allows, without null: "a number from 1 to 200"."""
+    """Return in words what a JSON schema allows, without null: "from 1 to 200"."""
     options = [each for each in schema.get("anyOf", [schema]) if each.get("type") != "null"]
     if len(options) > 1:
         return " or ".join(_describe_type(each, definitions) for each in options)
@@ -228,16 +228,20 @@ def _describe_type(schema: Mapping[str, Any], definitions: Mapping[str, Any]) ->
         only = definitions[only["$ref"].rpartition("/")[2]]
     if "enum" in only:
         return f"one of {', '.join(only['enum'])}"
-    match only["type"]:
+    parts = {"array": "items", "object": "additionalProperties"}
+    if only["type"] in parts:
+        inner = _describe_type(only[parts[only["type"]]], definitions)
+        return f"a list, each {inner}" if only["type"] == "array" else f"an object, each value {inner}"
+    return _describe_scalar(only)
+
+
+def _describe_scalar(schema: Mapping[str, Any]) -> str:
+    match schema["type"]:
         case "integer":
-            least, most = only.get("minimum"), only.get("maximum")
-            return "an integer" if least is None else f"at least {least}" if most is None else f"from {least} to {most}"
+            least, most = schema["minimum"], schema.get("maximum")
+            return f"at least {least}" if most is None else f"from {least} to {most:,}"
         case "string":
-            return f"a text of at most {only['maxLength']:,} characters" if "maxLength" in only else "a text"
-        case "array":
-            return f"a list, each {_describe_type(only['items'], definitions)}"
-        case "object":
-            return f"an object, each value {_describe_type(only['additionalProperties'], definitions)}"
+            return f"a text of at most {schema['maxLength']:,} characters" if "maxLength" in schema else "a text"
         case _:
             return "true or false"
 

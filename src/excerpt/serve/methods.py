@@ -9,7 +9,6 @@ from typing import Any
 
 import excerpt
 from excerpt.errors import NotFoundError
-from excerpt.json_forms import to_json_value
 from excerpt.mcp.served_vaults import ServedSnapshot
 from excerpt.serve.messages import (
     CompleteParams,
@@ -22,6 +21,16 @@ from excerpt.serve.messages import (
     VaultParams,
     WhyParams,
 )
+from excerpt.serve.results import (
+    CompleteResult,
+    PackAnswer,
+    ReadResult,
+    RecallResult,
+    RememberResult,
+    SearchResult,
+    StatusResult,
+    WhyResult,
+)
 from excerpt.text.columns import truncate
 from excerpt.text.snippet import snippet
 
@@ -32,9 +41,13 @@ _WIKILINK = re.compile(r"!?\[\[([^\]|]+)(?:\|[^\]]*)?\]\]")
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A method: the type of its parameters, what answers it, and whether it writes, so that it is never run twice."""
+    """A method: the types of its parameters and its result, what answers it, and whether it writes.
+
+    One that writes is never run a second time.
+    """
 
     params: type[VaultParams]
+    result: type[Any]
     answer: Callable[[ServedSnapshot, Any], JsonObject]
     writes: bool = False
 
@@ -159,19 +172,17 @@ def answer_recall(snapshot: ServedSnapshot, params: RecallParams) -> JsonObject:
 
 def answer_status(snapshot: ServedSnapshot, _params: StatusParams) -> JsonObject:
     """Return what the index holds, and whether it is up to date."""
-    status = to_json_value(snapshot.vault.status())
-    assert isinstance(status, dict)
-    return {**status, "freshness": snapshot.freshness}
+    return {**snapshot.vault.status().to_dict(), "freshness": snapshot.freshness}
 
 
 METHODS: Mapping[str, Method] = {
-    "search": Method(SearchParams, answer_search),
-    "pack": Method(PackParams, answer_pack),
-    "read": Method(ReadParams, answer_read),
-    "why": Method(WhyParams, answer_why),
-    "complete": Method(CompleteParams, answer_complete),
-    "remember": Method(RememberParams, answer_remember, writes=True),
-    "recall": Method(RecallParams, answer_recall),
-    "status": Method(StatusParams, answer_status),
+    "search": Method(SearchParams, SearchResult, answer_search),
+    "pack": Method(PackParams, PackAnswer, answer_pack),
+    "read": Method(ReadParams, ReadResult, answer_read),
+    "why": Method(WhyParams, WhyResult, answer_why),
+    "complete": Method(CompleteParams, CompleteResult, answer_complete),
+    "remember": Method(RememberParams, RememberResult, answer_remember, writes=True),
+    "recall": Method(RecallParams, RecallResult, answer_recall),
+    "status": Method(StatusParams, StatusResult, answer_status),
 }
 """The methods by name, without `cancel`, which the connection answers itself."""

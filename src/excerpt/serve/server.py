@@ -72,9 +72,7 @@ class LineServer:
             return make_error(request_id, "unknown_method", message, f"The methods are {', '.join(METHODS)}.")
         try:
             params = parse_params(request.params, method.params, request.method)
-            if params.vault == "*":
-                raise ValueError("Name one vault.")
-            (served,) = self._vaults.find_vaults(params.vault)
+            served = self._find_vault(params.vault)
             result = await served.ask(lambda snapshot: method.answer(snapshot, params), writes=method.writes)
         except ValueError as error:
             return make_error(request_id, "invalid_params", _shorten(str(error)))
@@ -87,6 +85,11 @@ class LineServer:
         if request.method == "status":
             result |= {"protocol": PROTOCOL, "watching": served.is_watched, "clients": len(self._connections)}
         return make_answer(request_id, result)
+
+    def _find_vault(self, name: str) -> ServedVault:
+        if name == "*":
+            raise ValueError("A request is for one vault: name it, or leave vault out for the first.")
+        return self._vaults.find_vaults(name)[0]
 
     async def report_changes(self, served: ServedVault) -> None:
         """Send an event for each newer generation of a vault that answers now."""
