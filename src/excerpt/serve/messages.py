@@ -150,12 +150,11 @@ class Request:
 class InvalidMessageError(Exception):
     """A line that is no valid request; `kind` is the kind of error, `id` that of the request, if it has one."""
 
-    def __init__(self, kind: str, message: str, request_id: RequestId | None = None, *, is_notification: bool = False):
+    def __init__(self, kind: str, message: str, request_id: RequestId | None = None) -> None:
         super().__init__(message)
         self.kind = kind
         self.message = message
         self.id = request_id
-        self.is_notification = is_notification
 
 
 def parse_request(line: bytes | None) -> Request:
