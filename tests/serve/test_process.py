@@ -40,7 +40,8 @@ class Server:
         )
         self.messages: list[Message] = []
         self._arrived = threading.Condition()
-        threading.Thread(target=self._collect, daemon=True).start()
+        self.reader = threading.Thread(target=self._collect, daemon=True)
+        self.reader.start()
 
     def _collect(self) -> None:
         assert self.process.stdout is not None
@@ -85,6 +86,7 @@ def running(home: Path, *words: str | Path) -> Iterator[Server]:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(ANSWER_SECONDS)
             process.kill()
+            server.reader.join()
 
 
 def has_ended(processes: list[int]) -> bool:
@@ -222,7 +224,7 @@ def fuzzed_line(chance: random.Random) -> bytes:
         request[chance.choice(["id", "method", "params", "jsonrpc", "y"])] = chance.choice(VALUES)
     line = bytearray(json.dumps(request).encode())
     for _ in range(chance.choice([0, 0, 0, 1, 3])):
-        at = chance.randrange(len(line))
+        at = chance.randrange(len(line) + 1)
         line[at : at + chance.choice([0, 1, 40])] = chance.randbytes(chance.choice([0, 1, 4]))
     return bytes(line).replace(b"\n", b" ")
 
