@@ -158,7 +158,7 @@ def serve_socket(vaults: ServedVaults, log_crash: LogCrash, file: Path) -> None:
 
     Raises ExcerptError if it cannot listen there.
     """
-    from excerpt.serve.local_socket import is_own_process, listen
+    from excerpt.serve.local_socket import is_own_process, listen, remove_socket
 
     with listen(file) as listener:
 
@@ -181,7 +181,7 @@ def serve_socket(vaults: ServedVaults, log_crash: LogCrash, file: Path) -> None:
                 sys.stderr.flush()
                 await asyncio.Event().wait()
 
-        _run(vaults, log_crash, serve, file)
+        _run(vaults, log_crash, serve, partial(remove_socket, file))
 
 
 def _take_streams() -> tuple[int, int]:
@@ -207,13 +207,12 @@ def _run(
     vaults: ServedVaults,
     log_crash: LogCrash,
     serve: Callable[[LineServer], Awaitable[None]],
-    socket_file: Path | None = None,
+    clean_up: Callable[[], None] = lambda: None,
 ) -> None:
-    """Serve until `serve` returns or a signal comes; then end the process with its children, and remove the socket."""
+    """Serve until `serve` returns or a signal comes; then call `clean_up` and end the process with its children."""
 
     def end(*_: object) -> None:
-        if socket_file is not None:
-            socket_file.unlink(missing_ok=True)
+        clean_up()
         vaults.end()
         os._exit(0)
 
