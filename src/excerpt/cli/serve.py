@@ -49,7 +49,8 @@ def serve_command(*, vaults: tuple[Path, ...], at_socket: bool, socket_path: Pat
 
     served = ServedVaults(folders)
     if at_socket:
-        file = (socket_path or socket_file(folders[0])).expanduser().absolute()
+        first = served.all[0].vault
+        file = (socket_path or socket_file(first.address or first.folder)).expanduser().absolute()
         for each in served.all:
             if file.resolve().is_relative_to(each.vault.folder):
                 raise VaultError(f"{file} is inside the vault {each.vault.folder}, which excerpt never writes to.")
