@@ -43,9 +43,9 @@ def serve_command(*, vaults: tuple[Path, ...], at_socket: bool, socket_path: Pat
     for folder in folders:
         if not is_address(str(folder)):
             refuse_broad_folder(open_vault(folder), user_paths())
-    from excerpt.mcp.served_vaults import ServedVaults
     from excerpt.serve.client import socket_file
     from excerpt.serve.server import serve_socket, serve_stdio
+    from excerpt.served_vaults import ServedVaults
 
     served = ServedVaults(folders)
     if at_socket:

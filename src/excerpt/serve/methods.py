@@ -30,7 +30,7 @@ from excerpt.serve.results import (
     StatusResult,
     WhyResult,
 )
-from excerpt.mcp.served_vaults import ServedSnapshot
+from excerpt.served_vaults import ServedSnapshot
 from excerpt.text.columns import truncate
 from excerpt.text.snippet import snippet
 

@@ -14,11 +14,11 @@ from typing import Any
 
 import excerpt
 from excerpt.errors import ExcerptError, NotFoundError
-from excerpt.mcp.served_vaults import NotIndexedYetError, ServedVault, ServedVaults
 from excerpt.serve.connection import Connection
 from excerpt.serve.lines import CHUNK_BYTES, encode_line
 from excerpt.serve.messages import PROTOCOL, Request, make_answer, make_error, make_event, parse_params
 from excerpt.serve.methods import METHODS
+from excerpt.served_vaults import NotIndexedYetError, ServedVault, ServedVaults
 from excerpt.text.display import visible_line
 
 LogCrash = Callable[[BaseException], str]
