@@ -69,6 +69,7 @@ if TYPE_CHECKING:
         RelatedNotes,
         SharedWord,
     )
+    from excerpt.insight.suggest import Completion, Completions
     from excerpt.kinds import Confidence, Fill, Format, LinkForm, Scope, StopReason, Strategy
     from excerpt.known_vaults import VaultFolders
     from excerpt.memory.recall import RecalledMemory, SavedMemory, SimilarMemory
@@ -135,6 +136,7 @@ _NAMES_BY_MODULE = {
     "Overview SourceLocation Theme Timeline",
     "insight.related": "CommonLink LinkDirection MatchedFragment Mention PassageMatch RelatedNote RelatedNotes "
     "SharedWord",
+    "insight.suggest": "Completion Completions",
     "kinds": "Confidence Fill Format LinkForm Scope StopReason Strategy",
     "known_vaults": "VaultFolders",
     "memory.recall": "RecalledMemory SavedMemory SimilarMemory",
@@ -166,6 +168,8 @@ __all__ = [
     "CheckedSentence",
     "Citation",
     "CommonLink",
+    "Completion",
+    "Completions",
     "Confidence",
     "CopiedMemory",
     "DiffRow",

@@ -61,6 +61,7 @@ class AsyncVault:
     explain = _awaitable(api.Vault.explain)
     why_not = _awaitable(api.Vault.why_not)
     notes = _awaitable(api.Vault.notes)
+    complete = _awaitable(api.Vault.complete)
     fragment = _awaitable(api.Vault.fragment)
     fragments = _awaitable(api.Vault.fragments)
     news = _awaitable(api.Vault.news)

@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from excerpt.insight.notes import NoteLines, Peek
     from excerpt.insight.overview_parts import Overview
     from excerpt.insight.related import RelatedNotes
+    from excerpt.insight.suggest import Completions
     from excerpt.memory.joined_store import JoinedMemoryStore
     from excerpt.memory.recall import RecalledMemory, Recaller, SavedMemory, SimilarMemory
     from excerpt.memory.stale import SourceCheck
@@ -516,6 +517,17 @@ class Vault:
         return tuple(self._snapshot.note_infos(paths))
 
     @_one_at_a_time
+    def complete(self, query: str, cursor: int | None = None) -> Completions:
+        """Return completions of the word of `query` at the character `cursor`, by default at its end.
+
+        They are tags, folders, names, headings, properties and their values, periods, and words of the vault.
+        """
+        from excerpt.insight.suggest import complete_at
+
+        at = len(query) if cursor is None else min(cursor, len(query))
+        return complete_at(self._snapshot, query, at, date.today())
+
+    @_one_at_a_time
     def fragment(self, fragment_id: str) -> Fragment | None:
         """Return the fragment with this id, None if it is not in the index."""
         return self._snapshot.fragment(fragment_id)
@@ -925,6 +937,7 @@ class StoredVault(Vault):
     explain = _in_read_transaction(Vault.explain)
     why_not = _in_read_transaction(Vault.why_not)
     notes = _in_read_transaction(Vault.notes)
+    complete = _in_read_transaction(Vault.complete)
     fragment = _in_read_transaction(Vault.fragment)
     fragments = _in_read_transaction(Vault.fragments)
     pack = _in_read_transaction(Vault.pack)

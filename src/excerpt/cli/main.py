@@ -53,6 +53,7 @@ COMMANDS = {
     "watch": "watch",
     "push": "push",
     "mcp": "mcp",
+    "serve": "serve",
     "status": "index",
     "config": "config",
     "completion": "completion",

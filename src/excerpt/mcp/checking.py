@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import excerpt
 from excerpt.mcp.answers import ToolAnswer, fit_answer, source_reference
-from excerpt.mcp.served_vaults import ServedSnapshot
+from excerpt.served_vaults import ServedSnapshot
 from excerpt.text.columns import truncate
 from excerpt.text.display import format_count, format_percent, visible_line
 

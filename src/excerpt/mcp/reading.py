@@ -11,7 +11,7 @@ import excerpt
 from excerpt.errors import ExcerptError, NotFoundError
 from excerpt.mcp import answers
 from excerpt.mcp.answers import ToolAnswer, count_tokens, fit_answer
-from excerpt.mcp.served_vaults import ServedSnapshot, ServedVault, ServedVaults
+from excerpt.served_vaults import ServedSnapshot, ServedVault, ServedVaults
 from excerpt.text.display import format_count, visible_line
 
 _MAIN_PASSAGES = 3  # shown of a long note

@@ -45,8 +45,8 @@ from excerpt.mcp.reading import (
     read_source,
     resolve_source,
 )
-from excerpt.mcp.served_vaults import NotIndexedYetError, ReportProgress, ServedSnapshot, ServedVault, ServedVaults
 from excerpt.mcp.stdio import stdio_transport
+from excerpt.served_vaults import NotIndexedYetError, ReportProgress, ServedSnapshot, ServedVault, ServedVaults
 from excerpt.text.display import format_count, visible_line
 from mcp import MCPError
 
