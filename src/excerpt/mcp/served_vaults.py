@@ -159,6 +159,22 @@ class ServedVault:
         """End the indexing process."""
         self.indexing.end()
 
+    @property
+    def is_watched(self) -> bool:
+        """Whether a process keeps the index up to date: the server's own, or another one."""
+        return self._is_watched()
+
+    async def open_newest(self) -> int:
+        """Switch to the newest generation in the vault's thread and return its number, 0 if there is none yet."""
+
+        def renew() -> int:
+            with suppress(ExcerptError):
+                self._renew(is_busy=self._is_building(self.indexing.state))
+                return self.vault.generation
+            return 0
+
+        return await asyncio.wrap_future(self._thread.submit(renew))
+
     async def ask(
         self,
         question: Callable[[ServedSnapshot], Answer],

@@ -1,0 +1,237 @@
+"""The messages of the protocol: requests with their parameters, answers, errors and events."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from typing import Annotated, Any, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from excerpt.kinds import Fill, Scope, Strategy
+
+PROTOCOL = 1
+"""Version of the protocol. A change that breaks clients raises it."""
+
+_MAX_NAME_LENGTH = 100  # characters of a name of the client that an error repeats
+
+RequestId = str | int
+Params = TypeVar("Params")
+
+ERROR_CODES = {
+    "parse_error": -32700,
+    "invalid_request": -32600,
+    "unknown_method": -32601,
+    "invalid_params": -32602,
+    "internal": -32603,
+    "not_found": -32000,
+    "not_indexed_yet": -32001,
+    "unusable": -32002,
+    "cancelled": -32800,
+    "superseded": -32801,
+}
+"""The code of each kind of error: those of JSON-RPC and of the language server protocol, and three of excerpt."""
+
+# --- requests ---------------------------------------------------------------------------------------------------------
+
+QueryText = Annotated[str, Meta(max_length=10_000)]
+Source = Annotated[str, Meta(min_length=1, max_length=10_000)]
+Where = dict[str, str | list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class VaultParams:
+    """What every method takes: the name or folder of a vault, by default the first one."""
+
+    vault: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchParams(VaultParams):
+    """Parameters of `search`. `snippet` is the length of the snippets in terminal cells, 0 for none."""
+
+    query: QueryText
+    limit: Annotated[int, Meta(ge=1, le=200)] = 20
+    strategy: Strategy | None = None
+    where: Where | None = None
+    literal: bool = False
+    text: bool = True
+    snippet: Annotated[int, Meta(ge=0, le=1_000)] = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackParams(VaultParams):
+    """Parameters of `pack`. `fragments` are ids; with them, what `query` finds is not packed."""
+
+    query: QueryText = ""
+    fragments: Annotated[list[str], Meta(max_length=1_000)] = field(default_factory=list)
+    budget: Annotated[int, Meta(ge=0, le=10_000_000)] | None = None
+    scope: Scope | None = None
+    format: Literal["markdown", "xml", "plain"] = "markdown"
+    fill: Fill | None = None
+    where: Where | None = None
+    literal: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadParams(VaultParams):
+    """Parameters of `read`. `context` is the number of lines to add above and below."""
+
+    source: Source
+    context: Annotated[int, Meta(ge=0, le=10_000)] = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhyParams(VaultParams):
+    """Parameters of `why`; `strategy`, `where` and `literal` are those of the search."""
+
+    query: QueryText
+    fragment_id: str
+    strategy: Strategy | None = None
+    where: Where | None = None
+    literal: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompleteParams(VaultParams):
+    """Parameters of `complete`: a query and the position of the cursor in it, in characters."""
+
+    text: QueryText
+    cursor: Annotated[int, Meta(ge=0)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RememberParams(VaultParams):
+    """Parameters of `remember`. Without `text`, the text of `source` is kept."""
+
+    text: Annotated[str, Meta(max_length=100_000)] = ""
+    tags: list[str] = field(default_factory=list)
+    why: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallParams(VaultParams):
+    """Parameters of `recall`."""
+
+    query: QueryText = ""
+    tags: list[str] = field(default_factory=list)
+    limit: Annotated[int, Meta(ge=1, le=200)] = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusParams(VaultParams):
+    """Parameters of `status`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelParams:
+    """Parameters of `cancel`: the id of the request to cancel."""
+
+    id: RequestId
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request of a client, not checked for its method; without an `id`, it gets no answer.
+
+    A newer request of the same `channel` supersedes the older ones that are not answered.
+    """
+
+    method: str
+    params: Mapping[str, Any]
+    id: RequestId | None = None
+    channel: str | None = None
+
+
+class InvalidMessageError(Exception):
+    """A line that is no valid request; `kind` is the kind of error, `id` that of the request, if it has one."""
+
+    def __init__(self, kind: str, message: str, request_id: RequestId | None = None, *, is_notification: bool = False):
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.id = request_id
+        self.is_notification = is_notification
+
+
+def parse_request(line: bytes | None) -> Request:
+    """Return the request in a line; None is a line that was too long. Raises InvalidMessageError."""
+    if line is None:
+        raise InvalidMessageError("parse_error", "The line is longer than 1 MiB.")
+    try:
+        message = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise InvalidMessageError("parse_error", "The line is not JSON in UTF-8.") from None
+    if not isinstance(message, dict):
+        raise InvalidMessageError("invalid_request", "The line is not a JSON object.")
+    request_id = message.get("id")
+    if isinstance(request_id, bool) or not isinstance(request_id, str | int | None):
+        raise InvalidMessageError("invalid_request", "id must be a string or an integer.")
+    problem = _find_problem(message)
+    if problem:
+        raise InvalidMessageError("invalid_request", problem, request_id)
+    return Request(message["method"], message.get("params") or {}, request_id, message.get("channel"))
+
+
+def _find_problem(message: Mapping[str, Any]) -> str:
+    """Return a sentence on what is wrong with a request, "" if nothing is."""
+    if message.get("jsonrpc", "2.0") != "2.0":
+        return 'jsonrpc must be "2.0", or left out.'
+    if not isinstance(message.get("method"), str):
+        return "method must be a string."
+    if not isinstance(message.get("params"), dict | None):
+        return "params must be an object."
+    if not isinstance(message.get("channel"), str | None):
+        return "channel must be a string."
+    unknown = next((name for name in message if name not in ("jsonrpc", "id", "method", "params", "channel")), None)
+    return f"A request has no member {unknown[:_MAX_NAME_LENGTH]}." if unknown is not None else ""
+
+
+def parse_params(params: Mapping[str, Any], kind: type[Params], method: str) -> Params:
+    """Return the parameters of a method as a value of type `kind`. Raises ValueError with a sentence."""
+    names = [each.name for each in fields(kind)]  # type: ignore[arg-type]
+    unknown = next((name for name in params if name not in names), None)
+    if unknown is not None:
+        near = get_close_matches(unknown, names, n=1)
+        hint = f"Did you mean {near[0]}?" if near else f"It takes {', '.join(names)}."
+        raise ValueError(f"{method} has no parameter {unknown[:_MAX_NAME_LENGTH]}. {hint}")
+    try:
+        return msgspec.convert(params, kind)
+    except msgspec.ValidationError as error:
+        raise ValueError(_format_error(str(error), method)) from None
+
+
+_MISSING = re.compile(r"Object missing required field `(\w+)`")
+_WRONG = re.compile(r"(.*) - at `\$\.?(.*)`$", re.DOTALL)
+
+
+def _format_error(text: str, method: str) -> str:
+    """Return what msgspec says about parameters as a sentence."""
+    if missing := _MISSING.match(text):
+        return f"{method} needs the parameter {missing[1]}."
+    wrong = _WRONG.match(text)
+    what, where = (wrong[1], wrong[2]) if wrong else (text, "params")
+    return f"{where}: {what[:_MAX_NAME_LENGTH].lower().replace('`', '')}."
+
+
+# --- answers and events -----------------------------------------------------------------------------------------------
+
+
+def make_answer(request_id: RequestId, result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the answer to a request."""
+    return {"jsonrpc": "2.0", "id": request_id, "result": result}
+
+
+def make_error(request_id: RequestId | None, kind: str, message: str, hint: str = "") -> dict[str, Any]:
+    """Return the error that answers a request."""
+    error = {"code": ERROR_CODES[kind], "message": message, "data": {"kind": kind, "hint": hint}}
+    return {"jsonrpc": "2.0", "id": request_id, "error": error}
+
+
+def make_event(name: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an event."""
+    return {"jsonrpc": "2.0", "method": name, "params": params}

@@ -1,0 +1,194 @@
+"""The line server: answers the requests of its clients from one or more vaults, and tells them of changes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+import excerpt
+from excerpt.errors import ExcerptError, NotFoundError
+from excerpt.mcp.served_vaults import NotIndexedYetError, ServedVault, ServedVaults
+from excerpt.serve.connection import Connection
+from excerpt.serve.lines import CHUNK_BYTES
+from excerpt.serve.messages import PROTOCOL, Request, make_answer, make_error, make_event, parse_params
+from excerpt.serve.methods import METHODS
+from excerpt.text.display import visible_line
+
+LogCrash = Callable[[BaseException], str]
+"""Logs an unexpected exception and returns the sentence to show."""
+
+_LOOK_SECONDS = 0.5  # between two looks for a newer generation
+_PROGRESS_SECONDS = 0.25  # between two events of progress
+_MAX_ERROR_LENGTH = 1_000  # characters
+
+
+class LineServer:
+    """Answers requests from `vaults` and sends events to all connected clients."""
+
+    def __init__(self, vaults: ServedVaults, log_crash: LogCrash) -> None:
+        self._vaults = vaults
+        self._log_crash = log_crash
+        self._connections: set[Connection] = set()
+        self._generations = dict.fromkeys((each.name for each in vaults.all), 0)
+
+    async def open(self) -> None:
+        """Open the index of each vault that has one, then begin to load its model; does not wait for that."""
+        for each in self._vaults.all:
+            self._generations[each.name] = await each.open_newest()
+        self._vaults.prepare()
+
+    async def serve_client(
+        self, read: Callable[[], Awaitable[bytes]], write: Callable[[bytes], Awaitable[None]]
+    ) -> None:
+        """Serve one client until it has closed its side and is answered, or cannot be written to."""
+        connection = Connection(read, write, self.answer)
+        greeting = make_event("ready", self._describe_server())
+        self._connections.add(connection)
+        try:
+            await connection.run(greeting)
+        finally:
+            self._connections.discard(connection)
+
+    async def answer(self, request: Request) -> dict[str, Any]:
+        """Return the message that answers a request."""
+        request_id = "" if request.id is None else request.id
+        method = METHODS.get(request.method)
+        if method is None:
+            from difflib import get_close_matches
+
+            near = get_close_matches(request.method, METHODS, n=1, cutoff=0)
+            message = f"There is no method {visible_line(request.method)[:100]}. Did you mean {near[0]}?"
+            return make_error(request_id, "unknown_method", message, f"The methods are {', '.join(METHODS)}.")
+        try:
+            params = parse_params(request.params, method.params, request.method)
+            (served,) = self._vaults.find_vaults(params.vault)[:1]
+            result = await served.ask(lambda snapshot: method.answer(snapshot, params), writes=method.writes)
+        except ValueError as error:
+            return make_error(request_id, "invalid_params", _shorten(str(error)))
+        except ExcerptError as error:
+            return make_error(request_id, _error_kind(error), _shorten(error.message), _shorten(error.hint))
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # also a panic of a library in Rust, which is no Exception
+            return make_error(request_id, "internal", _shorten(self._log_crash(error)))
+        if request.method == "status":
+            result |= {"protocol": PROTOCOL, "watching": served.is_watched, "clients": len(self._connections)}
+        return make_answer(request_id, result)
+
+    async def report_changes(self, served: ServedVault) -> None:
+        """Send an event for each newer generation of a vault that answers now."""
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            served.watch()
+            generation = await served.open_newest()
+            if generation != self._generations[served.name]:
+                with suppress(ExcerptError):
+                    notes = await served.ask(lambda snapshot: snapshot.vault.status().notes)
+                    self._generations[served.name] = generation
+                    self._post("changed", {"vault": served.name, "generation": generation, "notes": notes})
+
+    async def report_progress(self, served: ServedVault) -> None:
+        """Send events while the index of a vault is built by this server's own process."""
+        last = None
+        while True:
+            await asyncio.sleep(_PROGRESS_SECONDS)
+            files = served.indexing.state.files
+            if files != last and files is not None and files[1]:
+                self._post("progress", {"vault": served.name, "done": files[0], "total": files[1]})
+            last = files
+
+    def _post(self, name: str, params: dict[str, Any]) -> None:
+        for connection in self._connections:
+            connection.post_event((name, params["vault"]), make_event(name, params))
+
+    def _describe_server(self) -> dict[str, Any]:
+        vaults = [
+            {"name": each.name, "folder": each.vault.address or str(each.vault.folder)} for each in self._vaults.all
+        ]
+        generation = self._generations[self._vaults.all[0].name]
+        return {"protocol": PROTOCOL, "version": excerpt.__version__, "vaults": vaults, "generation": generation}
+
+
+def _error_kind(error: ExcerptError) -> str:
+    if isinstance(error, NotIndexedYetError):
+        return "not_indexed_yet"
+    return "not_found" if isinstance(error, NotFoundError) else "unusable"
+
+
+def _shorten(text: str) -> str:
+    return visible_line(text)[:_MAX_ERROR_LENGTH]
+
+
+def serve_stdio(vaults: ServedVaults, log_crash: LogCrash) -> None:
+    """Serve the client that started the process over stdin and stdout, until it closes stdin. Does not return."""
+    stdin, stdout = _take_streams()
+
+    async def serve(server: LineServer) -> None:
+        loop = asyncio.get_running_loop()
+
+        async def read() -> bytes:
+            return await loop.run_in_executor(None, os.read, stdin, CHUNK_BYTES)
+
+        async def write(line: bytes) -> None:
+            await loop.run_in_executor(None, _write_all, stdout, line)
+
+        await server.serve_client(read, write)
+
+    _run(vaults, log_crash, serve)
+
+
+def _take_streams() -> tuple[int, int]:
+    """Return descriptors of stdin and stdout that only the protocol uses.
+
+    What else is printed to stdout, by a library, goes to stderr. Child processes inherit an empty stdin.
+    """
+    stdin, stdout = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return stdin, stdout
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _run(vaults: ServedVaults, log_crash: LogCrash, serve: Callable[[LineServer], Awaitable[None]]) -> None:
+    """Serve until `serve` returns or a signal comes; then end the process with its children."""
+
+    def end(*_: object) -> None:
+        vaults.end()
+        os._exit(0)
+
+    for name in ("SIGTERM", "SIGINT", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+            signal.signal(number, end)
+
+    async def run() -> None:
+        server = LineServer(vaults, log_crash)
+        await server.open()
+        reports = [
+            asyncio.create_task(report(each))
+            for each in vaults.all
+            for report in (server.report_changes, server.report_progress)
+        ]
+        await serve(server)
+        for report in reports:
+            report.cancel()
+
+    try:
+        asyncio.run(run())
+    except Exception as error:
+        with suppress(OSError):
+            sys.stderr.write(f"excerpt: {visible_line(log_crash(error))}\n")
+    finally:
+        end()
