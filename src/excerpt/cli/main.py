@@ -50,6 +50,7 @@ COMMANDS = {
     "push": "push",
     "mcp": "mcp",
     "serve": "serve",
+    "editor": "editor",
     "status": "index",
     "config": "config",
     "doctor": "doctor",

@@ -41,17 +41,18 @@ local function move_to_line(line)
   vim.cmd("normal! zvzz")
 end
 
--- Open the note of a hit at its passage. Of an attachment, show the text that was read from it.
+-- Open the note of a hit at its passage. Of an attachment, or a note that is no file here, show the text that was read.
 function M.open(hit, how)
   server.request("read", { source = hit.fragment_id }, function(problem, read)
     if problem then
       return M.report(problem)
     end
-    if hit.kind then
+    local file = text.file_name(read.file)
+    if hit.kind or vim.fn.filereadable(file) == 0 then
       show_buffer(M.scratch_buffer(text.lines(read.text), true), how)
-      return text.notify(("the text of %s, from line %d"):format(hit.path, read.line_start))
+      return text.notify("the text that excerpt read from " .. hit.path)
     end
-    local buffer = vim.fn.bufadd(text.file_name(read.file)) -- literally: `:edit` would expand it
+    local buffer = vim.fn.bufadd(file) -- literally: `:edit` would expand it
     vim.bo[buffer].buflisted = true
     if show_buffer(buffer, how) then
       move_to_line(read.line_start)

@@ -341,6 +341,7 @@ local function create_windows(one)
     one.windows[name] = vim.api.nvim_open_win(buffer, name == "prompt", place)
     vim.wo[one.windows[name]].winhighlight = "Normal:ExcerptNormal,NormalFloat:ExcerptNormal,FloatBorder:ExcerptBorder"
     vim.wo[one.windows[name]].wrap = name == "preview"
+    vim.wo[one.windows[name]].signcolumn = "no" -- highlighted lines would open it
   end
   vim.bo[one.buffers.preview].syntax = "markdown"
   vim.wo[one.windows.preview].linebreak = true

@@ -18,22 +18,28 @@ local function format_place(hit)
   return (" · %s %s%s"):format(place.kind, place.from, last)
 end
 
--- Return path and headings of a hit. In a narrow list, folders are left out first.
+-- Return path and headings of a hit. Where they do not fit, folders and the headings between are left out first.
 local function format_location(hit, width)
-  local path = hit.path:gsub("%.md$", "")
-  local parts = vim.list_extend({ path }, hit.heading_path)
-  local location = text.line(table.concat(parts, " › ") .. format_place(hit))
-  if vim.fn.strdisplaywidth(location) > width and path:find("/") then
-    parts[1] = "…/" .. path:match("[^/]*$")
+  local path, headings = hit.path:gsub("%.md$", ""), hit.heading_path
+  local name = path:find("/") and "…/" .. path:match("[^/]*$") or path
+  local choices = { vim.list_extend({ path }, headings), vim.list_extend({ name }, headings) }
+  if #headings > 1 then
+    choices[3] = { name, "…", headings[#headings] }
+  end
+  local location
+  for _, parts in ipairs(choices) do
     location = text.line(table.concat(parts, " › ") .. format_place(hit))
+    if vim.fn.strdisplaywidth(location) <= width then
+      break
+    end
   end
   return text.cut(location, width)
 end
 
--- Return confidence and score of a hit.
+-- Return the confidence of a hit that has some, and its score.
 local function format_figures(hit)
-  local confidence = type(hit.confidence) == "string" and hit.confidence .. " " or ""
-  return ("%s%.2f"):format(confidence, hit.score)
+  local is_confident = type(hit.confidence) == "string" and hit.confidence ~= "nothing"
+  return ("%s%.2f"):format(is_confident and hit.confidence .. " " or "", hit.score)
 end
 
 -- Return the lines of a hit and its highlights: line from 0, first byte, end, group.

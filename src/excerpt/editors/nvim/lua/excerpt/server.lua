@@ -16,7 +16,9 @@ function M.command()
   local command = vim.list_extend({}, config.values.cmd)
   vim.list_extend(command, { "serve" })
   local vault = config.values.vault
-  if vault then
+  if vault and vault:find("://", 1, true) then -- the address of a store
+    command[#command + 1] = vault
+  elseif vault then
     local folder = vim.fn.fnamemodify(vault, ":p")
     command[#command + 1] = #folder > 1 and folder:gsub("/$", "") or folder
   end
