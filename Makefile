@@ -7,7 +7,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help run setup test suite lint matrix clients team-test team-soak stories pictures properties fuzz bench soak million quality learning packs agents messy screenshots keys settings docs breaks model clean
+.PHONY: help run setup test suite lint matrix clients team-test team-soak stories pictures properties fuzz bench soak million quality learning packs agents serve-bench serve-soak messy screenshots keys settings docs breaks model clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -84,6 +84,12 @@ packs: $(READY) ## measure what packs hold, save and cost (DATA=../shared)
 agents: $(READY) ## measure what an agent spends until it has the answer, and plot it for the README (DATA=../shared)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group plots
 	$(BIN)/python -m benchmarks.agents --write $(if $(DATA),--data $(DATA))
+
+serve-bench: $(READY) ## measure the line server: time of an answer, memory over 100,000 requests (DATA=../shared)
+	$(BIN)/python -m benchmarks.line_server --write $(if $(DATA),--data $(DATA))
+
+serve-soak: $(READY) ## 10,000 lines at random for the line server, and 20 kills of it
+	EXCERPT_FUZZED_LINES=10000 EXCERPT_KILLS=20 $(BIN)/pytest -n auto tests/serve/test_process.py
 
 messy: $(READY) ## what becomes of 200 hostile and damaged files (DATA=../shared)
 	$(BIN)/python -m benchmarks.messy --write $(if $(DATA),--data $(DATA))

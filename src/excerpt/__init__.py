@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from excerpt.insight.notes import NoteLines, Peek
     from excerpt.insight.overview_parts import Overview
     from excerpt.insight.related import MatchedFragment, RelatedNote, RelatedNotes
+    from excerpt.insight.suggest import Completion, Completions
     from excerpt.kinds import Confidence, Fill, Format, Scope, StopReason, Strategy
     from excerpt.memory.recall import RecalledMemory, SavedMemory, SimilarMemory
     from excerpt.memory.stale import SourceCheck, SourceStatus
@@ -91,6 +92,7 @@ _NAMES_BY_MODULE = {
     "insight.notes": "NoteLines Peek",
     "insight.overview_parts": "Overview",
     "insight.related": "MatchedFragment RelatedNote RelatedNotes",
+    "insight.suggest": "Completion Completions",
     "kinds": "Confidence Fill Format Scope StopReason Strategy",
     "memory.recall": "RecalledMemory SavedMemory SimilarMemory",
     "memory.stale": "SourceCheck SourceStatus",
@@ -112,6 +114,8 @@ __all__ = [
     "CheckedCitation",
     "CheckedQuotation",
     "CheckedSentence",
+    "Completion",
+    "Completions",
     "Confidence",
     "EmbeddingSettings",
     "ExcerptError",

@@ -60,6 +60,7 @@ class AsyncVault:
     search = _awaitable(api.Vault.search)
     explain = _awaitable(api.Vault.explain)
     why_not = _awaitable(api.Vault.why_not)
+    complete = _awaitable(api.Vault.complete)
     fragment = _awaitable(api.Vault.fragment)
     fragments = _awaitable(api.Vault.fragments)
     pack = _awaitable(api.Vault.pack)

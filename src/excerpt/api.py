@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from excerpt.insight.notes import NoteLines, Peek
     from excerpt.insight.overview_parts import Overview
     from excerpt.insight.related import RelatedNotes
+    from excerpt.insight.suggest import Completions
     from excerpt.memory.recall import RecalledMemory, Recaller, SavedMemory
     from excerpt.memory.stale import SourceCheck
     from excerpt.memory.store import LoadedMemories, MemoryStore
@@ -390,6 +391,16 @@ class Vault:
 
         chosen = _to_choice(Strategy, strategy, self.settings.search.strategy)
         return explain_note(self._load_engine(), query, note, chosen)
+
+    def complete(self, query: str, cursor: int | None = None) -> Completions:
+        """Return completions of the word of `query` at the character `cursor`, by default at its end.
+
+        They are tags, folders, names, headings, properties and their values, periods, and words of the vault.
+        """
+        from excerpt.insight.suggest import complete_at
+
+        at = len(query) if cursor is None else min(cursor, len(query))
+        return complete_at(self._snapshot, query, at, date.today())
 
     def fragment(self, fragment_id: str) -> Fragment | None:
         """Return the fragment with this id, None if it is not in the index."""
@@ -740,6 +751,7 @@ class StoredVault(Vault):
     search = _in_read_transaction(Vault.search)
     explain = _in_read_transaction(Vault.explain)
     why_not = _in_read_transaction(Vault.why_not)
+    complete = _in_read_transaction(Vault.complete)
     fragment = _in_read_transaction(Vault.fragment)
     fragments = _in_read_transaction(Vault.fragments)
     pack = _in_read_transaction(Vault.pack)

@@ -6,10 +6,11 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from enum import StrEnum
 from functools import partial
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -32,6 +33,7 @@ from excerpt.insight.facet_map import (
 from excerpt.insight.significant import log_likelihood
 from excerpt.insight.themes import Phrases, extract_phrases
 from excerpt.insight.topic import Topic, find_topic
+from excerpt.json_forms import dataclass_to_json
 from excerpt.search.engine import Engine
 from excerpt.search.evidence import analyze_text
 from excerpt.search.filters import flag_allowed_notes, flag_allowed_rows
@@ -48,6 +50,7 @@ from excerpt.search.query import (
     parse_alternatives,
     suggest_filters,
 )
+from excerpt.search.query_word import token_at
 from excerpt.text.dates import parse_date
 from excerpt.text.words import QueryWord, analyze, fold
 
@@ -94,6 +97,28 @@ class Completion:
 
 
 @dataclass(frozen=True, slots=True)
+class Completions:
+    """The completions of a word of a query, the likeliest first; `text` of each replaces characters `start` to `end`.
+
+    `end` is exclusive.
+    """
+
+    start: int
+    end: int
+    completions: tuple[Completion, ...]
+
+    def __iter__(self) -> Iterator[Completion]:
+        return iter(self.completions)
+
+    def __len__(self) -> int:
+        return len(self.completions)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON types."""
+        return dataclass_to_json(self)
+
+
+@dataclass(frozen=True, slots=True)
 class _CompletionEntry:
     """A completion in a list, with its case-folded text for matching; entries of more `weight` come first."""
 
@@ -104,6 +129,16 @@ class _CompletionEntry:
 
 _CompletionLists = dict[str, tuple[_CompletionEntry, ...]]
 _CACHED_LISTS: WeakKeyDictionary[Facets, _CompletionLists] = WeakKeyDictionary()
+
+
+def complete_at(snapshot: Corpus, query: str, cursor: int, today: date) -> Completions:
+    """Return completions of the word of `query` that ends at or contains character `cursor`; none in a phrase."""
+    token = token_at(query, cursor)
+    if token is None:
+        return Completions(cursor, cursor, ())
+    sign = "-" if token.negated else ""
+    found = complete(snapshot, token.operator, token.value, today)
+    return Completions(token.start, token.end, tuple(replace(each, text=f"{sign}{each.text}") for each in found))
 
 
 def complete(snapshot: Corpus, operator: str, typed_text: str, today: date) -> tuple[Completion, ...]:

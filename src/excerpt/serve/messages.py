@@ -150,12 +150,11 @@ class Request:
 class InvalidMessageError(Exception):
     """A line that is no valid request; `kind` is the kind of error, `id` that of the request, if it has one."""
 
-    def __init__(self, kind: str, message: str, request_id: RequestId | None = None, *, is_notification: bool = False):
+    def __init__(self, kind: str, message: str, request_id: RequestId | None = None) -> None:
         super().__init__(message)
         self.kind = kind
         self.message = message
         self.id = request_id
-        self.is_notification = is_notification
 
 
 def parse_request(line: bytes | None) -> Request:
@@ -202,20 +201,48 @@ def parse_params(params: Mapping[str, Any], kind: type[Params], method: str) -> 
     try:
         return msgspec.convert(params, kind)
     except msgspec.ValidationError as error:
-        raise ValueError(_format_error(str(error), method)) from None
+        raise ValueError(_format_error(str(error), kind, method)) from None
 
 
 _MISSING = re.compile(r"Object missing required field `(\w+)`")
-_WRONG = re.compile(r"(.*) - at `\$\.?(.*)`$", re.DOTALL)
+_FIELD = re.compile(r"`\$\.(\w+)")
 
 
-def _format_error(text: str, method: str) -> str:
-    """Return what msgspec says about parameters as a sentence."""
+def _format_error(text: str, kind: type[Any], method: str) -> str:
+    """Return a sentence for an error of msgspec: which parameter is wrong, and what it must be."""
     if missing := _MISSING.match(text):
         return f"{method} needs the parameter {missing[1]}."
-    wrong = _WRONG.match(text)
-    what, where = (wrong[1], wrong[2]) if wrong else (text, "params")
-    return f"{where}: {what[:_MAX_NAME_LENGTH].lower().replace('`', '')}."
+    name = _FIELD.findall(text)[-1]
+    definitions = msgspec.json.schema(kind)["$defs"]
+    return f"{name} must be {_describe_type(definitions[kind.__name__]['properties'][name], definitions)}."
+
+
+def _describe_type(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
+    """Return in words what a JSON schema allows, without null: "from 1 to 200"."""
+    options = [each for each in schema.get("anyOf", [schema]) if each.get("type") != "null"]
+    if len(options) > 1:
+        return " or ".join(_describe_type(each, definitions) for each in options)
+    (only,) = options
+    if "$ref" in only:
+        only = definitions[only["$ref"].rpartition("/")[2]]
+    if "enum" in only:
+        return f"one of {', '.join(only['enum'])}"
+    parts = {"array": "items", "object": "additionalProperties"}
+    if only["type"] in parts:
+        inner = _describe_type(only[parts[only["type"]]], definitions)
+        return f"a list, each {inner}" if only["type"] == "array" else f"an object, each value {inner}"
+    return _describe_scalar(only)
+
+
+def _describe_scalar(schema: Mapping[str, Any]) -> str:
+    match schema["type"]:
+        case "integer":
+            least, most = schema["minimum"], schema.get("maximum")
+            return f"at least {least}" if most is None else f"from {least} to {most:,}"
+        case "string":
+            return f"a text of at most {schema['maxLength']:,} characters" if "maxLength" in schema else "a text"
+        case _:
+            return "true or false"
 
 
 # --- answers and events -----------------------------------------------------------------------------------------------

@@ -8,27 +8,46 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import excerpt
-from excerpt.json_forms import to_json_value
+from excerpt.errors import NotFoundError
 from excerpt.mcp.served_vaults import ServedSnapshot
 from excerpt.serve.messages import (
+    CompleteParams,
     PackParams,
     ReadParams,
+    RecallParams,
+    RememberParams,
     SearchParams,
     StatusParams,
     VaultParams,
+    WhyParams,
+)
+from excerpt.serve.results import (
+    CompleteResult,
+    PackAnswer,
+    ReadResult,
+    RecallResult,
+    RememberResult,
+    SearchResult,
+    StatusResult,
+    WhyResult,
 )
 from excerpt.text.columns import truncate
 from excerpt.text.snippet import snippet
 
 JsonObject = dict[str, Any]
+_MAX_EXPLAINED_RANK = 200  # the largest limit of a search
 _WIKILINK = re.compile(r"!?\[\[([^\]|]+)(?:\|[^\]]*)?\]\]")
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A method: the type of its parameters, what answers it, and whether it writes, so that it is never run twice."""
+    """A method: the types of its parameters and its result, what answers it, and whether it writes.
+
+    One that writes is never run a second time.
+    """
 
     params: type[VaultParams]
+    result: type[Any]
     answer: Callable[[ServedSnapshot, Any], JsonObject]
     writes: bool = False
 
@@ -83,6 +102,30 @@ def answer_pack(snapshot: ServedSnapshot, params: PackParams) -> JsonObject:
     return {**packed.to_dict(), "rendered": packed.text}
 
 
+def answer_why(snapshot: ServedSnapshot, params: WhyParams) -> JsonObject:
+    """Return a hit of a query with its explanation."""
+    result = snapshot.vault.search(
+        params.query,
+        where=params.where,
+        literal=params.literal,
+        strategy=params.strategy,
+        limit=_MAX_EXPLAINED_RANK,
+        spans=False,
+    )
+    rank = next((rank for rank, hit in enumerate(result, 1) if hit.fragment.id == params.fragment_id), None)
+    if rank is None:
+        raise NotFoundError(
+            f"The fragment is not among the first {_MAX_EXPLAINED_RANK} hits of the query.", "Search again."
+        )
+    explanation = snapshot.vault.explain(replace(result, hits=result.hits[:rank]))[-1]
+    return {**result.hits[rank - 1].to_dict(), "explanation": explanation.to_dict()}
+
+
+def answer_complete(snapshot: ServedSnapshot, params: CompleteParams) -> JsonObject:
+    """Return completions of the word of a query at the cursor."""
+    return snapshot.vault.complete(params.text, params.cursor).to_dict()
+
+
 # --- notes ------------------------------------------------------------------------------------------------------------
 
 
@@ -105,20 +148,41 @@ def _resolve_source(vault: excerpt.Vault, source: str) -> str:
     return source if fragment is None else f"{fragment.path}:{fragment.line_start}-{fragment.line_end}"
 
 
+# --- memories ---------------------------------------------------------------------------------------------------------
+
+
+def answer_remember(snapshot: ServedSnapshot, params: RememberParams) -> JsonObject:
+    """Save a memory and return it, with the existing ones that say nearly the same."""
+    if not (params.text.strip() or params.source):
+        raise ValueError("remember needs a text or a source.")
+    saved = snapshot.vault.memories.remember(
+        params.text or None, tags=params.tags, why=params.why, source=params.source or None
+    )
+    return saved.to_dict()
+
+
+def answer_recall(snapshot: ServedSnapshot, params: RecallParams) -> JsonObject:
+    """Return the memories that match, best first; the newest without a query."""
+    recalled = snapshot.vault.memories.recall(params.query, tags=params.tags, limit=params.limit, check_sources=True)
+    return {"memories": [each.to_dict() for each in recalled]}
+
+
 # --- the server -------------------------------------------------------------------------------------------------------
 
 
 def answer_status(snapshot: ServedSnapshot, _params: StatusParams) -> JsonObject:
     """Return what the index holds, and whether it is up to date."""
-    status = to_json_value(snapshot.vault.status())
-    assert isinstance(status, dict)
-    return {**status, "freshness": snapshot.freshness}
+    return {**snapshot.vault.status().to_dict(), "freshness": snapshot.freshness}
 
 
 METHODS: Mapping[str, Method] = {
-    "search": Method(SearchParams, answer_search),
-    "pack": Method(PackParams, answer_pack),
-    "read": Method(ReadParams, answer_read),
-    "status": Method(StatusParams, answer_status),
+    "search": Method(SearchParams, SearchResult, answer_search),
+    "pack": Method(PackParams, PackAnswer, answer_pack),
+    "read": Method(ReadParams, ReadResult, answer_read),
+    "why": Method(WhyParams, WhyResult, answer_why),
+    "complete": Method(CompleteParams, CompleteResult, answer_complete),
+    "remember": Method(RememberParams, RememberResult, answer_remember, writes=True),
+    "recall": Method(RecallParams, RecallResult, answer_recall),
+    "status": Method(StatusParams, StatusResult, answer_status),
 }
 """The methods by name, without `cancel`, which the connection answers itself."""

@@ -8,6 +8,8 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import excerpt
@@ -21,6 +23,9 @@ from excerpt.text.display import visible_line
 
 LogCrash = Callable[[BaseException], str]
 """Logs an unexpected exception and returns the sentence to show."""
+
+MAX_CLIENTS = 64
+"""Clients that are connected to a socket at the same time."""
 
 _LOOK_SECONDS = 0.5  # between two looks for a newer generation
 _PROGRESS_SECONDS = 0.25  # between two events of progress
@@ -38,6 +43,7 @@ class LineServer:
 
     async def open(self) -> None:
         """Open the index of each vault that has one, then begin to load its model; does not wait for that."""
+        self._vaults.watch()
         for each in self._vaults.all:
             self._generations[each.name] = await each.open_newest()
         self._vaults.prepare()
@@ -66,7 +72,7 @@ class LineServer:
             return make_error(request_id, "unknown_method", message, f"The methods are {', '.join(METHODS)}.")
         try:
             params = parse_params(request.params, method.params, request.method)
-            (served,) = self._vaults.find_vaults(params.vault)[:1]
+            served = self._find_vault(params.vault)
             result = await served.ask(lambda snapshot: method.answer(snapshot, params), writes=method.writes)
         except ValueError as error:
             return make_error(request_id, "invalid_params", _shorten(str(error)))
@@ -79,6 +85,11 @@ class LineServer:
         if request.method == "status":
             result |= {"protocol": PROTOCOL, "watching": served.is_watched, "clients": len(self._connections)}
         return make_answer(request_id, result)
+
+    def _find_vault(self, name: str) -> ServedVault:
+        if name == "*":
+            raise ValueError("A request is for one vault: name it, or leave vault out for the first.")
+        return self._vaults.find_vaults(name)[0]
 
     async def report_changes(self, served: ServedVault) -> None:
         """Send an event for each newer generation of a vault that answers now."""
@@ -142,6 +153,37 @@ def serve_stdio(vaults: ServedVaults, log_crash: LogCrash) -> None:
     _run(vaults, log_crash, serve)
 
 
+def serve_socket(vaults: ServedVaults, log_crash: LogCrash, file: Path) -> None:
+    """Serve processes of this user at the Unix socket `file` until a signal comes. Does not return.
+
+    Raises ExcerptError if it cannot listen there.
+    """
+    from excerpt.serve.local_socket import is_own_process, listen
+
+    with listen(file) as listener:
+
+        async def serve(server: LineServer) -> None:
+            clients: set[asyncio.StreamWriter] = set()
+
+            async def serve_client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                async def write(line: bytes) -> None:
+                    writer.write(line)
+                    await writer.drain()
+
+                if is_own_process(writer.get_extra_info("socket")) and len(clients) < MAX_CLIENTS:
+                    clients.add(writer)
+                    await server.serve_client(partial(reader.read, CHUNK_BYTES), write)
+                    clients.discard(writer)
+                writer.close()
+
+            async with await asyncio.start_unix_server(serve_client, sock=listener):
+                sys.stderr.write(f"excerpt: serving {visible_line(vaults.all[0].name)} at {visible_line(str(file))}\n")
+                sys.stderr.flush()
+                await asyncio.Event().wait()
+
+        _run(vaults, log_crash, serve, file)
+
+
 def _take_streams() -> tuple[int, int]:
     """Return descriptors of stdin and stdout that only the protocol uses.
 
@@ -161,10 +203,17 @@ def _write_all(descriptor: int, data: bytes) -> None:
         view = view[os.write(descriptor, view) :]
 
 
-def _run(vaults: ServedVaults, log_crash: LogCrash, serve: Callable[[LineServer], Awaitable[None]]) -> None:
-    """Serve until `serve` returns or a signal comes; then end the process with its children."""
+def _run(
+    vaults: ServedVaults,
+    log_crash: LogCrash,
+    serve: Callable[[LineServer], Awaitable[None]],
+    socket_file: Path | None = None,
+) -> None:
+    """Serve until `serve` returns or a signal comes; then end the process with its children, and remove the socket."""
 
     def end(*_: object) -> None:
+        if socket_file is not None:
+            socket_file.unlink(missing_ok=True)
         vaults.end()
         os._exit(0)
 

@@ -26,6 +26,14 @@ from textual.widgets.input import Selection
 
 from excerpt.errors import ExcerptError
 from excerpt.kinds import Confidence, Strategy
+from excerpt.search.query_word import (
+    apply_completion,
+    filter_period,
+    ignore_period,
+    remove_span,
+    token_at,
+    use_next_order,
+)
 from excerpt.text.display import format_count, visible_line
 from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.field import Field
@@ -35,14 +43,6 @@ from excerpt.tui.engine_worker import QuestionQueue
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.messages import PartClicked
 from excerpt.tui.search.query_controller import QueryController
-from excerpt.tui.search.query_word import (
-    apply_completion,
-    filter_period,
-    ignore_period,
-    remove_span,
-    token_at,
-    use_next_order,
-)
 
 if TYPE_CHECKING:
     from excerpt.insight.suggest import Completion, Suggestion

@@ -1,0 +1,124 @@
+"""Tests of what the methods answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.serve.conftest import Talk
+
+
+async def test_search_returns_places_with_snippets_that_mark_the_words(talk: Talk) -> None:
+    found = await talk.ask("search", query="swarm queen", limit=1)
+    (hit,) = found["hits"]
+    assert (hit["path"], hit["heading_path"]) == ("Swarms.md", ["Swarms"])
+    words = [hit["snippet"]["text"][first:last] for first, last in hit["snippet"]["spans"]]
+    assert {"swarm", "queen"} <= set(words)
+    assert "signals" not in hit
+
+
+async def test_a_short_snippet_marks_only_what_it_shows(talk: Talk) -> None:
+    hit = (await talk.ask("search", query="degrees two minutes", limit=1, snippet=12))["hits"][0]
+    assert len(hit["snippet"]["text"]) <= 12
+    assert all(last <= len(hit["snippet"]["text"]) for _, last in hit["snippet"]["spans"])
+
+
+async def test_a_list_can_do_without_texts(talk: Talk) -> None:
+    hit = (await talk.ask("search", query="swarm", limit=1, text=False, snippet=0))["hits"][0]
+    assert "text" not in hit
+    assert "snippet" not in hit
+
+
+async def test_filters_are_data_and_a_question_need_not_be_a_query(talk: Talk) -> None:
+    found = await talk.ask("search", query="what is path:Swarms hive", literal=True, where={"path": "kitchen/"})
+    assert {hit["path"] for hit in found["hits"]} == {"kitchen/Tea.md"}
+
+
+async def test_pack_renders_what_answers(talk: Talk) -> None:
+    packed = await talk.ask("pack", query="how long is green tea steeped?", budget=300)
+    assert "two minutes" in packed["rendered"]
+    assert packed["tokens"] <= 300
+
+
+async def test_pack_of_marked_fragments_holds_these_in_their_order(talk: Talk) -> None:
+    tea, swarm = [
+        (await talk.ask("search", query=query, limit=1))["hits"][0]["fragment_id"] for query in ("green tea", "swarm")
+    ]
+    packed = await talk.ask("pack", query="hive", fragments=[tea, swarm], scope="none", format="xml")
+    assert [passage["path"] for passage in packed["packs"]] == ["kitchen/Tea.md", "Swarms.md"]
+
+
+@pytest.mark.parametrize("source", ["Hives.md", "Hives", "Bee houses", "[[Hives|the hives]]"])
+async def test_read_finds_a_note_by_path_title_alias_and_link(talk: Talk, vault: Path, source: str) -> None:
+    note = await talk.ask("read", source=source)
+    assert note["file"] == str(vault.resolve() / "Hives.md")
+
+
+async def test_read_of_a_fragment_adds_lines_around_it(talk: Talk) -> None:
+    hit = (await talk.ask("search", query="green tea steeped", limit=1))["hits"][0]
+    note = await talk.ask("read", source=hit["fragment_id"], context=2)
+    assert (note["line_start"], note["line_end"]) == (hit["line_start"] - 2, hit["line_end"])
+    assert note["text"].split("\n")[2] == hit["text"].split("\n")[0]
+
+
+async def test_why_explains_the_score_of_a_hit(talk: Talk) -> None:
+    hit = (await talk.ask("search", query="swarm queen", limit=1))["hits"][0]
+    why = await talk.ask("why", query="swarm queen", fragment_id=hit["fragment_id"])
+    assert sum(signal["part"] for signal in why["signals"].values()) == pytest.approx(hit["score"], abs=1e-4)
+    assert {word["word"] for word in why["explanation"]["words"]} == {"swarm", "queen"}
+
+
+async def test_complete_says_which_characters_to_replace(talk: Talk) -> None:
+    text = "leaves -path:kit"
+    found = await talk.ask("complete", text=text, cursor=len(text))
+    (completion, *_) = found["completions"]
+    assert text[: found["start"]] + completion["text"] == "leaves -path:/kitchen/"
+
+
+async def test_complete_offers_nothing_inside_a_phrase(talk: Talk) -> None:
+    assert (await talk.ask("complete", text='"swa', cursor=4))["completions"] == []
+
+
+async def test_a_memory_is_kept_and_recalled(talk: Talk) -> None:
+    kept = await talk.ask("remember", text="Hives face south", tags=["garden"], source="Hives.md:4-6")
+    (found,) = (await talk.ask("recall", query="where do hives face?"))["memories"]
+    assert (found["id"], found["tags"]) == (kept["id"], ["garden"])
+    assert found["source_check"]["kind"] == "fresh"
+
+
+async def test_status_names_the_protocol_and_the_clients(talk: Talk) -> None:
+    status = await talk.ask("status")
+    assert (status["protocol"], status["clients"], status["notes"], status["watching"]) == (1, 1, 4, False)
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "kind", "part"),
+    [
+        ("serch", {}, "unknown_method", "Did you mean search?"),
+        ("search", {}, "invalid_params", "search needs the parameter query."),
+        ("search", {"qery": "a"}, "invalid_params", "Did you mean query?"),
+        ("search", {"query": "a", "limit": 0}, "invalid_params", "limit must be from 1 to 200."),
+        ("search", {"query": 1}, "invalid_params", "query must be a text of at most 10,000 characters."),
+        ("search", {"query": "a", "strategy": "best"}, "invalid_params", "strategy must be one of adaptive, auto"),
+        ("search", {"query": "a", "where": {"tag": 1}}, "invalid_params", "where must be an object"),
+        ("search", {"query": "a", "where": {"unheard": "of"}}, "invalid_params", "no filter of this vault"),
+        ("search", {"query": "a", "text": "yes"}, "invalid_params", "text must be true or false."),
+        ("search", {"query": "a", "vault": "other"}, "unusable", "There is no vault other."),
+        ("search", {"query": "a", "vault": "*"}, "invalid_params", "one vault"),
+        ("pack", {}, "invalid_params", "pack needs a query or fragments."),
+        ("pack", {"query": "a", "format": "json"}, "invalid_params", "format must be one of markdown, plain, xml."),
+        ("pack", {"fragments": [1]}, "invalid_params", "fragments must be a list, each a text."),
+        ("read", {"source": "Nowhere.md"}, "not_found", "Nowhere.md"),
+        ("read", {"source": ""}, "invalid_params", "source must be a text"),
+        ("why", {"query": "a", "fragment_id": "none"}, "not_found", "not among the first 200 hits"),
+        ("remember", {"text": " "}, "invalid_params", "remember needs a text or a source."),
+        ("remember", {"source": "Nowhere.md:1-2"}, "unusable", "Nowhere.md"),
+    ],
+)
+async def test_an_error_says_what_is_wrong(
+    talk: Talk, method: str, params: dict[str, object], kind: str, part: str
+) -> None:
+    error = await talk.fail(method, **params)
+    assert error["data"]["kind"] == kind
+    assert part in error["message"]
