@@ -33,18 +33,57 @@ def environment(home: Path) -> dict[str, str]:
     return {**kept, "EXCERPT_HOME": str(home), "LANG": "C.UTF-8"}
 
 
-@pytest.fixture
-def vault(tmp_path: Path) -> Path:
-    folder = tmp_path / "notes"
+def write_notes(folder: Path) -> Path:
     for path, text in NOTES.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
     return folder
 
 
+def setup_options(vault: Path) -> str:
+    """Return the options of `setup()` for a vault."""
+    command = ", ".join(map(json.dumps, EXCERPT))
+    return f"cmd = {{ {command} }}, vault = {json.dumps(str(vault))}"
+
+
+@pytest.fixture(scope="session")
+def shared_vault(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a vault that is only read."""
+    return write_notes(tmp_path_factory.mktemp("shared") / "notes")
+
+
+@pytest.fixture(scope="session")
+def shared_neovim(shared_vault: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neovim]:
+    home = tmp_path_factory.mktemp("home")
+    index = [*EXCERPT, "index", "--vault", str(shared_vault)]
+    subprocess.run(index, env=environment(home), check=True, capture_output=True)
+    neovim = Neovim(tmp_path_factory.mktemp("editor"), setup_options(shared_vault), environment(home))
+    yield neovim
+    neovim.end()
+
+
+@pytest.fixture
+def neovim(shared_neovim: Neovim) -> Neovim:
+    """Return Neovim with the plugin, an empty buffer, and a vault that is only read."""
+    shared_neovim.clear()
+    return shared_neovim
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    """Return a vault for this test alone."""
+    return write_notes(tmp_path / "notes")
+
+
+@pytest.fixture
+def options(vault: Path) -> str:
+    """Return the options of `setup()` for the vault of this test."""
+    return setup_options(vault)
+
+
 @pytest.fixture
 def start_neovim(tmp_path: Path) -> Iterator[StartNeovim]:
-    """Return a function that starts Neovim with options of `setup()` and files."""
+    """Return a function that starts a Neovim with options of `setup()` and files."""
     started: list[Neovim] = []
 
     def start(options: str, files: Sequence[Path] = ()) -> Neovim:
@@ -56,18 +95,3 @@ def start_neovim(tmp_path: Path) -> Iterator[StartNeovim]:
     yield start
     for each in started:
         each.end()
-
-
-@pytest.fixture
-def options(vault: Path) -> str:
-    """Return the options of `setup()` for the vault."""
-    command = ", ".join(map(json.dumps, EXCERPT))
-    return f"cmd = {{ {command} }}, vault = {json.dumps(str(vault))}"
-
-
-@pytest.fixture
-def neovim(vault: Path, options: str, start_neovim: StartNeovim, tmp_path: Path) -> Neovim:
-    """Return Neovim with the plugin, on a vault that has an index."""
-    index = [*EXCERPT, "index", "--vault", str(vault)]
-    subprocess.run(index, env=environment(tmp_path / "home"), check=True, capture_output=True)
-    return start_neovim(options)

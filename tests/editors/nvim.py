@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import excerpt
 
 PLUGIN = Path(excerpt.__file__).parent / "editors" / "nvim"
-PATIENCE = 20.0  # seconds
+PATIENCE = 60.0  # seconds
 
 Seen = TypeVar("Seen")
 
@@ -129,14 +129,21 @@ class Neovim:
 
     def servers(self) -> list[int]:
         """Return the process ids of the servers that the plugin has started."""
-        pids = self.eval("vim.tbl_map(function(p) return p end, vim.api.nvim_get_proc_children(vim.fn.getpid()))")
+        pids = self.eval("vim.api.nvim_get_proc_children(vim.fn.getpid())")
         return [int(pid) for pid in pids]
 
     def end(self) -> None:
         """Quit Neovim."""
         if self.process.poll() is None:
-            self._ask_server("--remote-send", "<C-\\><C-N>:qall!<CR>")
+            command = ["nvim", "--server", str(self._socket), "--remote-send", "<C-\\><C-N>:qall!<CR>"]
+            subprocess.run(command, env=self._environment, capture_output=True, timeout=PATIENCE, check=False)
             self.process.wait(PATIENCE)
+
+    def clear(self) -> None:
+        """Close the picker and all buffers, and forget messages and registers."""
+        self.type("<C-\\><C-N><Esc>:tabonly! | only! | %bwipeout!<CR>")
+        self.eval("vim.fn.setreg('\"', '')")
+        self.eval("(function() _G.notices = {} end)()")
 
 
 def is_running(pid: int) -> bool:

@@ -48,7 +48,7 @@ end
 -- Return the path of a file relative to the vault that has it, or nil.
 local function path_in_vault(file, vaults)
   for _, vault in ipairs(vaults) do
-    local folder = vim.loop.fs_realpath(text.file_name(vault.folder))
+    local folder = vim.loop.fs_realpath(vault.folder)
     if folder and file:sub(1, #folder + 1) == folder .. "/" then
       return file:sub(#folder + 2)
     end

@@ -47,7 +47,7 @@ function M.open(hit, how)
     if problem then
       return M.report(problem)
     end
-    local file = text.file_name(read.file)
+    local file = read.file
     if hit.kind or vim.fn.filereadable(file) == 0 then
       show_buffer(M.scratch_buffer(text.lines(read.text), true), how)
       return text.notify("the text that excerpt read from " .. hit.path)

@@ -381,6 +381,7 @@ local function define_keys(buffer)
       vim.keymap.set({ "i", "n" }, key, action.act, { buffer = buffer, nowait = true, desc = action.label })
     end
   end
+  vim.keymap.set("i", "<C-w>", "<C-S-w>", { buffer = buffer, desc = "delete a word, which a prompt buffer does not" })
   vim.keymap.set("i", "?", function()
     if picker.query == "" then
       toggle_help()

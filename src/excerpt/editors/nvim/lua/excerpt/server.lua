@@ -6,7 +6,7 @@ local M = {}
 
 M.PROTOCOL = 1
 
--- Called with the name and the parameters of an event (ready, progress, changed, ended) while it is a function.
+-- Called with the name and the parameters of an event (ready, progress, changed) while it is a function.
 M.on_event = nil
 
 local servers = {} -- by the command line
@@ -79,18 +79,14 @@ local function end_server(server, code)
   if server.is_stopped then
     return
   end
-  local reason = server.last_error and ": " .. server.last_error:gsub("^excerpt: ", "") or ""
-  local message = ("the server ended (code %d)%s"):format(code, reason)
-  local is_reported = false
-  for _, callback in pairs(server.waiting) do
-    callback({ message = message, data = { kind = "ended" } }, nil)
-    is_reported = true
+  local reason = server.last_error and server.last_error:gsub("^excerpt: ", "") or ("exit code %d"):format(code)
+  local waiting = server.waiting
+  server.waiting = {}
+  if next(waiting) == nil then
+    text.notify("the server ended, the next query starts it again: " .. reason, vim.log.levels.WARN)
   end
-  if not is_reported then
-    text.notify(message .. ". The next query starts it again.", vim.log.levels.WARN)
-  end
-  if M.on_event then
-    M.on_event("ended", {})
+  for _, callback in pairs(waiting) do
+    callback({ message = "The server ended: " .. reason, data = { kind = "ended" } }, nil)
   end
 end
 
@@ -119,6 +115,10 @@ local function start()
   end
   server.job = job
   servers[key] = server
+  vim.api.nvim_create_autocmd("VimLeavePre", {
+    group = vim.api.nvim_create_augroup("excerpt_server", { clear = true }),
+    callback = M.stop,
+  })
   return server
 end
 

@@ -11,7 +11,7 @@ local UNSAFE = {
   "\226\129[\160\166-\175]", -- U+2060, bidi isolates
   "\239\187\191", -- U+FEFF
   "\239\191[\185-\187]", -- annotations
-  "\237[\160-\191][\128-\191]", -- lone surrogates: file names that are not UTF-8
+  "\237[\160-\191][\128-\191]", -- lone surrogates
   "\243\160[\128-\129][\128-\191]", -- tags
 }
 
@@ -50,14 +50,6 @@ function M.cut(text, width)
     count = count - 1
   end
   return vim.fn.strcharpart(text, 0, count) .. "…"
-end
-
--- Return a file name from JSON as the bytes that the system knows. Python writes a byte that is not UTF-8 as a lone
--- surrogate, U+DC80 to U+DCFF.
-function M.file_name(name)
-  return (name:gsub("\237([\178\179])([\128-\191])", function(high, low)
-    return string.char((high:byte() - 178) * 64 + low:byte())
-  end))
 end
 
 -- Show a message in one line. A message that does not fit would ask for a key.
