@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -19,10 +20,14 @@ if shutil.which("nvim") is None or os.name != "posix":
 
 EXCERPT = [sys.executable, "-m", "excerpt"]
 
+HOSTILE = "%{system('touch a')} $(touch b) `touch c` #1|x *?[z] é\x1b[31m\u202e.md"
+
 NOTES = {
     "Bees.md": "# Bees\n\nBees live in a hive.\n\n## Winter\n\nA bee colony winters as a cluster around its honey.\n",
     "food/Honey.md": "# Honey\n\nHoney keeps for years when it holds less than eighteen percent of water.\n",
     "food/Tea.md": "# Tea\n\n## Green tea\n\nGreen tea is steeped at eighty degrees for two minutes.\n",
+    "shop/Tea.md": "# Tea\n\nOolong rests in a clay pot.\n",
+    HOSTILE: "# Walrus \x1b]52;c;aGFja2Vk\x07\n\nThe walrus \x1b[2J\u202e dives.\n\nvim: set tabstop=3:\n",
 }
 
 StartNeovim = Callable[..., Neovim]
@@ -46,50 +51,43 @@ def setup_options(vault: Path) -> str:
     return f"cmd = {{ {command} }}, vault = {json.dumps(str(vault))}"
 
 
-@pytest.fixture(scope="session")
-def shared_vault(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a vault that is only read."""
-    return write_notes(tmp_path_factory.mktemp("shared") / "notes")
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A vault with an index, and the home that has it. Tests only read the vault."""
+
+    vault: Path
+    home: Path
 
 
 @pytest.fixture(scope="session")
-def shared_neovim(shared_vault: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neovim]:
-    home = tmp_path_factory.mktemp("home")
-    index = [*EXCERPT, "index", "--vault", str(shared_vault)]
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Shared:
+    vault, home = write_notes(tmp_path_factory.mktemp("shared") / "notes"), tmp_path_factory.mktemp("home")
+    index = [*EXCERPT, "index", "--vault", str(vault)]
     subprocess.run(index, env=environment(home), check=True, capture_output=True)
-    neovim = Neovim(tmp_path_factory.mktemp("editor"), setup_options(shared_vault), environment(home))
+    return Shared(vault, home)
+
+
+@pytest.fixture(scope="session")
+def shared_neovim(shared: Shared, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neovim]:
+    neovim = Neovim(tmp_path_factory.mktemp("editor"), setup_options(shared.vault), environment(shared.home))
     yield neovim
     neovim.end()
 
 
 @pytest.fixture
 def neovim(shared_neovim: Neovim) -> Neovim:
-    """Return Neovim with the plugin, an empty buffer, and a vault that is only read."""
+    """Return Neovim on the shared vault, with an empty buffer."""
     shared_neovim.clear()
     return shared_neovim
 
 
 @pytest.fixture
-def vault(tmp_path: Path) -> Path:
-    """Return a vault for this test alone."""
-    return write_notes(tmp_path / "notes")
-
-
-@pytest.fixture
-def options(vault: Path) -> str:
-    """Return the options of `setup()` for the vault of this test."""
-    return setup_options(vault)
-
-
-@pytest.fixture
-def start_neovim(tmp_path: Path) -> Iterator[StartNeovim]:
-    """Return a function that starts a Neovim with options of `setup()` and files."""
+def start_neovim(shared: Shared, tmp_path: Path) -> Iterator[StartNeovim]:
+    """Return a function that starts a Neovim for this test alone, with options of `setup()` and files."""
     started: list[Neovim] = []
 
     def start(options: str, files: Sequence[Path] = ()) -> Neovim:
-        folder = tmp_path / "editor"
-        folder.mkdir()
-        started.append(Neovim(folder, options, environment(tmp_path / "home"), files))
+        started.append(Neovim(tmp_path, options, environment(shared.home), files))
         return started[-1]
 
     yield start

@@ -42,14 +42,13 @@ function _G.picker()
   return next(lines) and lines or vim.empty_dict()
 end
 
--- Return the lines of the preview that are highlighted as the passage.
+-- Return the lines that are highlighted as the passage.
 function _G.passage()
-  local lines = {}
-  for _, window in ipairs(vim.api.nvim_list_wins()) do
-    local buffer = vim.api.nvim_win_get_buf(window)
-    for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(buffer, vim.api.nvim_create_namespace("excerpt"), 0, -1, { details = true })) do
-      if mark[4].line_hl_group or mark[4].hl_group == nil and mark[4].virt_text == nil then
-        table.insert(lines, vim.api.nvim_buf_get_lines(buffer, mark[2], mark[2] + 1, false)[1])
+  local namespace, lines = vim.api.nvim_create_namespace("excerpt"), {}
+  for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
+    for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(buffer, namespace, 0, -1, { details = true })) do
+      if not mark[4].hl_group and not mark[4].virt_text then -- 0.7 does not name the group of a whole line
+        vim.list_extend(lines, vim.api.nvim_buf_get_lines(buffer, mark[2], mark[2] + 1, false))
       end
     end
   end
@@ -100,7 +99,7 @@ class Neovim:
         end = time.monotonic() + PATIENCE
         while not until(seen := look()):
             assert time.monotonic() < end, seen
-            time.sleep(0.03)
+            time.sleep(0.05)
         return seen
 
     # --- what the user sees -------------------------------------------------------------------------------------------
