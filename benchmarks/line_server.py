@@ -25,6 +25,8 @@ from benchmarks.measure import Data, environment, index, percentile, result, tab
 from excerpt.serve.client import LineClient
 
 VAULT, QUERIES = "dendron-site", "dendron-site.dev"
+SMALL_VAULT, SMALL_QUERIES = "obsidian-help/en", "obsidian-help-en.dev"
+"""For the many requests of the measurement of memory."""
 REQUESTS, SAMPLES, CLIENTS = 100_000, 10, 8
 WARM_UPS, TIMED = 20, 200
 MAX_EXTRA_MS = 15.0
@@ -196,10 +198,11 @@ def main() -> None:
     write_option(parser, "line_server")
     args = parser.parse_args()
     data = Data(args.data.resolve())
-    vault = data.vault(VAULT)
-    if vault is None or not Path("/proc/self/fd").exists():
+    vault, small = data.vault(VAULT), data.vault(SMALL_VAULT)
+    if vault is None or small is None or not Path("/proc/self/fd").exists():
         return
-    index(vault)
+    for each in (vault, small):
+        index(each)
     queries = data.queries(QUERIES)[: TIMED + WARM_UPS]
     client = StdioClient(vault)
     rows = [(name, measure_times(client, queries, params)) for name, params in _SHAPES]
@@ -207,7 +210,9 @@ def main() -> None:
         with LineClient.connect(file, _TIMEOUT) as socket_client:
             rows.append(("at a socket, 20 hits", measure_times(socket_client, queries, {})))
         a_second, wrong = measure_clients(file, queries)
-    samples = measure_memory(client, queries)
+    client.close()
+    client = StdioClient(small)
+    samples = measure_memory(client, data.queries(SMALL_QUERIES))
     client.close()
     with result("line_server", "Line server", write=args.write):
         print(f"{VAULT}: {len(queries) - WARM_UPS} searches each, ms\n")
@@ -215,7 +220,8 @@ def main() -> None:
             ("answers", "engine, median", "more, median", "more, 95 %", "more, most"),
             [times.row(name) for name, times in rows],
         )
-        print(f"\n{CLIENTS} clients of a socket: {a_second:,.0f} answers a second, {wrong} wrong\n")
+        print(f"\n{CLIENTS} clients of a socket: {a_second:,.0f} answers a second, {wrong} wrong")
+        print(f"\n{SMALL_VAULT}: searches, completions, notes, some superseded, cancelled or wrong\n")
         table(
             ("requests", "own MB", "open files"),
             [(f"{number:,}", f"{own / 1e3:.1f}", str(files)) for number, own, files in samples],

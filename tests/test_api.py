@@ -264,6 +264,13 @@ def test_a_fragment_is_found_by_its_id_and_among_those_of_its_note(opened: excer
     assert opened.fragment("none") is None
 
 
+def test_the_word_at_the_cursor_is_completed(opened: excerpt.Vault) -> None:
+    found = opened.complete("history -file:Syn lentils", cursor=len("history -file:Syn"))
+    (completion, *_) = found
+    assert ("history -file:Syn lentils"[found.start : found.end], completion.text) == ("-file:Syn", "-file:Sync")
+    assert opened.complete("dev").completions[0].text == "devices"
+
+
 def test_tokens_are_those_of_the_index(opened: excerpt.Vault) -> None:
     packed = opened.pack("sync conflict")
     assert opened.tokens(packed.text) == packed.tokens

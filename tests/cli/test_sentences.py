@@ -471,7 +471,7 @@ def watch(stage: Stage) -> None:
             process.kill()
 
 
-def push_and_mcp(stage: Stage) -> None:
+def push_and_servers(stage: Stage) -> None:
     stage.say("push", "{vault}", vault=False)
     stage.say("push", "{vault}", "--to", "postgresql://localhost/x", "--merge", "--mirror", vault=False)
     stage.say("watch", "--merge")
@@ -482,6 +482,9 @@ def push_and_mcp(stage: Stage) -> None:
     stage.record("excerpt mcp {vault} --print-config claude", re.sub("-- .* mcp", "-- {command} mcp", answer.err))
     for client in ("cursor", "vscode", "codex"):
         stage.say("mcp", "{vault}", "--print-config", client, vault=False)
+    stage.say("serve", "{tmp}/nowhere", vault=False)
+    stage.say("serve", "{vault}", "--socket-path", "{vault}/a.sock", vault=False)
+    stage.say("serve", "{vault}", "--socket-path", f"{{tmp}}/{'a' * 100}", vault=False)
 
 
 # --- moved vaults -----------------------------------------------------------------------------------------------------
@@ -521,7 +524,7 @@ SCENES = (
     *(pack, pack_formats, pack_into_a_file, check),
     *(remember, recall, memories_whose_files_are_odd, edit_and_forget),
     *(gold, news),
-    *(learned, index_and_status, index_ocr, config, watch, push_and_mcp),
+    *(learned, index_and_status, index_ocr, config, watch, push_and_servers),
     *(an_index_that_is_damaged, an_index_that_is_written_elsewhere, an_index_on_a_full_disk),
     an_index_in_the_place_of_which_is_a_file,
 )

@@ -75,7 +75,8 @@ def test_the_demo_vault_ships_with_the_program(excerpt: Excerpt) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [("{}",), ("index", "--vault", "{}"), ("search", "x", "--vault", "{}"), ("mcp", "{}")]
+    "command",
+    [("{}",), ("index", "--vault", "{}"), ("search", "x", "--vault", "{}"), ("mcp", "{}"), ("serve", "{}")],
 )
 def test_a_home_folder_is_not_indexed_unasked(
     excerpt: Excerpt, vault: Path, home: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
@@ -136,7 +137,7 @@ def test_a_home_folder_holds_them_by_itself(vault: Path, monkeypatch: pytest.Mon
     [
         *(("{}",), ("--plain", "{}"), ("config", "--vault", "{}")),
         *((name, "--vault", "{}", *argv) for name, argv in sorted(WORDS.items())),
-        ("mcp", "{}"),
+        *(("mcp", "{}"), ("serve", "{}")),
     ],
     ids=lambda command: command[0],
 )
@@ -170,4 +171,4 @@ def test_every_command_that_takes_a_vault_is_tried_without_its_name() -> None:
     takers = {
         name for name, command in commands.items() if command and {"vault", "vaults"} & {p.name for p in command.params}
     }
-    assert takers == {*WORDS, "config", "mcp", "push"}
+    assert takers == {*WORDS, "config", "mcp", "push", "serve"}

@@ -54,6 +54,7 @@ WORDS: Mapping[str, Sequence[str]] = {
     "index": [],
     "watch": ["--progress"],
     "push": [".", "--to", "postgresql://127.0.0.1:1/none"],
+    "serve": ["--schema"],
     "mcp": [".", "--print-config", "claude"],
     "status": [],
     "config": [],
@@ -176,6 +177,29 @@ async def test_an_mcp_server_and_its_indexing_process_run_nothing(hostile: Hosti
         ask = asking(client)
         while "up to date" not in (await ask("search", query="walrus")).first_line:
             pass
+    assert hostile.ran == []
+
+
+def test_a_line_server_and_its_indexing_process_run_nothing(hostile: Hostile) -> None:
+    hostile.change()
+    with subprocess.Popen(
+        [EXCERPT, "serve", "."],
+        cwd=hostile.folder,
+        env=hostile.shell,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        answer: dict[str, object] = {}
+        while answer.get("freshness") != "up to date":
+            server.stdin.write(b'{"id": 1, "method": "status"}\n')
+            server.stdin.flush()
+            while "id" not in (message := json.loads(server.stdout.readline())):
+                pass
+            answer = message["result"]
+        server.stdin.close()
+        assert server.wait(PATIENCE) == 0
     assert hostile.ran == []
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from excerpt.known_vaults import DEMO
 from excerpt.serve.client import LineClient, LineServerError
 from tests.mcp.conftest import indexed, written
 from tests.mcp.test_serving import children_of, is_alive
@@ -186,14 +188,13 @@ def test_killed_at_any_moment_it_leaves_no_process_and_starts_again(home: Path, 
             server.process.kill()
         assert has_ended(left)
     with running(home, vault) as server:
+        hits: list[Message] = []
         number = 0
-        answer: Message = {"error": {"data": {"kind": "not_indexed_yet"}}}
-        while "error" in answer:
-            assert answer["error"]["data"]["kind"] == "not_indexed_yet"
+        while not hits:  # until the index, which may have none of its notes yet, is complete
             number += 1
             server.send(number, "search", query="swarm")
-            answer = server.wait_for(id=number)
-        assert answer["result"]["hits"][0]["path"] == "Swarms.md"
+            hits = server.wait_for(id=number).get("result", {"hits": []})["hits"]
+        assert hits[0]["path"] == "Swarms.md"
 
 
 # --- lines at random --------------------------------------------------------------------------------------------------
@@ -245,6 +246,26 @@ def test_lines_at_random_get_at_most_one_message_each_and_the_server_lives_on(ho
 
 
 # --- the socket -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no Unix sockets")
+def test_the_client_of_the_guide_prints_places(
+    vault: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (DEMO / "Line server.md").read_text(encoding="utf-8")
+    example = page.partition("```python\n")[2].partition("```")[0]
+    with tempfile.TemporaryDirectory(prefix="ex") as folder:
+        home = Path(folder).resolve()
+        for name, value in {"HOME": home, "EXCERPT_HOME": home / "e"}.items():
+            monkeypatch.setenv(name, str(value))
+        shutil.copytree(vault, home / "notes")
+        indexed(home / "notes")
+        with running(home / "e", home / "notes", "--socket") as server:
+            assert server.process.stderr is not None
+            server.process.stderr.readline()
+            exec(example.replace("sync conflicts", "swarm queen"), {})
+            server.process.terminate()
+    assert "Swarms.md 3" in capsys.readouterr().out
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there are no Unix sockets")

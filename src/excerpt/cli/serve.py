@@ -12,6 +12,7 @@ import click
 from excerpt.cli.crash import log_crash
 from excerpt.cli.printing import print_line, print_message
 from excerpt.cli.vaults import VaultParameter, find_last_vault
+from excerpt.errors import VaultError
 from excerpt.known_vaults import refuse_broad_folder
 from excerpt.settings import open_vault, user_paths
 from excerpt.store.address import is_address
@@ -48,7 +49,12 @@ def serve_command(*, vaults: tuple[Path, ...], at_socket: bool, socket_path: Pat
 
     served = ServedVaults(folders)
     if at_socket:
-        serve_socket(served, _log_crash, (socket_path or socket_file(folders[0])).expanduser().absolute())
+        first = served.all[0].vault
+        file = (socket_path or socket_file(first.address or first.folder)).expanduser().absolute()
+        for each in served.all:
+            if file.resolve().is_relative_to(each.vault.folder):
+                raise VaultError(f"{file} is inside the vault {each.vault.folder}, which excerpt never writes to.")
+        serve_socket(served, _log_crash, file)
     if sys.stdin.isatty():
         print_message("Waiting for requests on stdin, one JSON object a line. Press Ctrl+D to stop.")
     serve_stdio(served, _log_crash)

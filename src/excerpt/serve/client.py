@@ -34,7 +34,8 @@ class LineServerError(Exception):
 def socket_file(vault: str | Path) -> Path:
     """Return the socket at which a vault is served, unless its server was given another: one for each vault and user.
 
-    The folder is below $EXCERPT_HOME, or else below $XDG_RUNTIME_DIR, or else in the folder for state.
+    `vault` is a folder or the address of a store. The folder of the socket is below $EXCERPT_HOME, or else below
+    $XDG_RUNTIME_DIR, or else in the folder for state.
     """
     home, runtime = os.environ.get("EXCERPT_HOME"), os.environ.get("XDG_RUNTIME_DIR")
     if home:
@@ -45,7 +46,7 @@ def socket_file(vault: str | Path) -> Path:
         folder = Path.home() / "Library" / "Application Support" / "excerpt"
     else:
         folder = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "excerpt"
-    resolved = Path(vault).expanduser().resolve()
+    resolved = str(vault) if "://" in str(vault) else Path(vault).expanduser().resolve()
     # A short name: the whole path of a socket has room for about a hundred characters.
     return folder / "run" / f"{hashlib.blake2b(os.fsencode(resolved), digest_size=8).hexdigest()}.sock"
 

@@ -31,7 +31,7 @@ def listen(file: Path) -> Iterator[socket.socket]:
     if len(os.fsencode(file)) > MAX_PATH_BYTES:
         raise ExcerptError(f"The path of the socket is too long: {file}.", "Choose a shorter one with --socket-path.")
     _create_folder(file.parent)
-    lock = file_lock(file.with_name(f"{file.name}.lock"), 0)
+    lock = file_lock(_lock_path(file), 0)
     try:
         lock.acquire()
     except Timeout:
@@ -44,11 +44,21 @@ def listen(file: Path) -> Iterator[socket.socket]:
         try:
             yield server
         finally:
-            with suppress(OSError):
-                file.unlink()
             server.close()
+            remove_socket(file)
     finally:
         lock.release()
+
+
+def remove_socket(file: Path) -> None:
+    """Remove a socket that this process listens at, and its lock."""
+    for each in (file, _lock_path(file)):
+        with suppress(OSError):
+            each.unlink()
+
+
+def _lock_path(file: Path) -> Path:
+    return file.with_name(f"{file.name}.lock")
 
 
 def is_own_process(connection: socket.socket) -> bool:

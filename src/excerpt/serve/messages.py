@@ -70,6 +70,7 @@ class PackParams(VaultParams):
     fragments: Annotated[list[str], Meta(max_length=1_000)] = field(default_factory=list)
     budget: Annotated[int, Meta(ge=0, le=10_000_000)] | None = None
     scope: Scope | None = None
+    strategy: Strategy | None = None
     format: Literal["markdown", "xml", "plain"] = "markdown"
     fill: Fill | None = None
     where: Where | None = None

@@ -67,7 +67,7 @@ def answer_search(snapshot: ServedSnapshot, params: SearchParams) -> JsonObject:
     )
     answer = result.to_dict()
     answer["hits"] = [_format_hit(hit, params) for hit in result.hits]
-    return answer
+    return {**answer, "freshness": snapshot.freshness}
 
 
 def _format_hit(hit: excerpt.Hit, params: SearchParams) -> JsonObject:
@@ -94,12 +94,13 @@ def answer_pack(snapshot: ServedSnapshot, params: PackParams) -> JsonObject:
         literal=params.literal,
         budget=params.budget,
         scope=params.scope,
+        strategy=params.strategy,
         fill=params.fill,
         format=params.format,
         ids=params.fragments,
     )
     snapshot.vault.count_saved(packed)
-    return {**packed.to_dict(), "rendered": packed.text}
+    return {**packed.to_dict(), "rendered": packed.text, "freshness": snapshot.freshness}
 
 
 def answer_why(snapshot: ServedSnapshot, params: WhyParams) -> JsonObject:

@@ -62,6 +62,7 @@ class SearchResult(TypedDict):
     generation: int
     periods: list[QueryPeriod]
     hits: list[HitForm]
+    freshness: str
 
 
 class SignalForm(TypedDict):
@@ -144,6 +145,7 @@ class PackAnswer(TypedDict):
     source_tokens: int
     stopped: StopReason
     rendered: str
+    freshness: str
 
 
 # --- notes and memories -----------------------------------------------------------------------------------------------

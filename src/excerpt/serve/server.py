@@ -95,13 +95,16 @@ class LineServer:
         """Send an event for each newer generation of a vault that answers now."""
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
-            served.watch()
-            generation = await served.open_newest()
-            if generation != self._generations[served.name]:
-                with suppress(ExcerptError):
-                    notes = await served.ask(lambda snapshot: snapshot.vault.status().notes)
-                    self._generations[served.name] = generation
-                    self._post("changed", {"vault": served.name, "generation": generation, "notes": notes})
+            with suppress(ExcerptError):
+                await self._report_newest(served)
+
+    async def _report_newest(self, served: ServedVault) -> None:
+        served.watch()
+        generation = await served.open_newest()
+        if generation != self._generations[served.name]:
+            notes = await served.ask(lambda snapshot: snapshot.vault.status().notes)
+            self._generations[served.name] = generation
+            self._post("changed", {"vault": served.name, "generation": generation, "notes": notes})
 
     async def report_progress(self, served: ServedVault) -> None:
         """Send events while the index of a vault is built by this server's own process."""
@@ -158,7 +161,7 @@ def serve_socket(vaults: ServedVaults, log_crash: LogCrash, file: Path) -> None:
 
     Raises ExcerptError if it cannot listen there.
     """
-    from excerpt.serve.local_socket import is_own_process, listen
+    from excerpt.serve.local_socket import is_own_process, listen, remove_socket
 
     with listen(file) as listener:
 
@@ -177,11 +180,10 @@ def serve_socket(vaults: ServedVaults, log_crash: LogCrash, file: Path) -> None:
                 writer.close()
 
             async with await asyncio.start_unix_server(serve_client, sock=listener):
-                sys.stderr.write(f"excerpt: serving {visible_line(vaults.all[0].name)} at {visible_line(str(file))}\n")
-                sys.stderr.flush()
+                _write_message(f"serving {vaults.all[0].name} at {file}")
                 await asyncio.Event().wait()
 
-        _run(vaults, log_crash, serve, file)
+        _run(vaults, log_crash, serve, partial(remove_socket, file))
 
 
 def _take_streams() -> tuple[int, int]:
@@ -194,6 +196,9 @@ def _take_streams() -> tuple[int, int]:
     os.dup2(nothing, 0)
     os.close(nothing)
     os.dup2(2, 1)
+    if os.name == "posix":
+        for each in (stdin, stdout):
+            os.set_blocking(each, True)  # a client may have left its pipe non-blocking
     return stdin, stdout
 
 
@@ -207,13 +212,12 @@ def _run(
     vaults: ServedVaults,
     log_crash: LogCrash,
     serve: Callable[[LineServer], Awaitable[None]],
-    socket_file: Path | None = None,
+    clean_up: Callable[[], None] = lambda: None,
 ) -> None:
-    """Serve until `serve` returns or a signal comes; then end the process with its children, and remove the socket."""
+    """Serve until `serve` returns or a signal comes; then call `clean_up` and end the process with its children."""
 
     def end(*_: object) -> None:
-        if socket_file is not None:
-            socket_file.unlink(missing_ok=True)
+        clean_up()
         vaults.end()
         os._exit(0)
 
@@ -221,6 +225,10 @@ def _run(
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             signal.signal(number, end)
+
+    def log_failure(report: asyncio.Task[None]) -> None:
+        if not report.cancelled() and (error := report.exception()) is not None:
+            _write_message(log_crash(error))  # answers go on without its events
 
     async def run() -> None:
         server = LineServer(vaults, log_crash)
@@ -230,14 +238,19 @@ def _run(
             for each in vaults.all
             for report in (server.report_changes, server.report_progress)
         ]
-        await serve(server)
         for report in reports:
-            report.cancel()
+            report.add_done_callback(log_failure)
+        await serve(server)
 
     try:
         asyncio.run(run())
     except Exception as error:
-        with suppress(OSError):
-            sys.stderr.write(f"excerpt: {visible_line(log_crash(error))}\n")
+        _write_message(log_crash(error))
     finally:
         end()
+
+
+def _write_message(sentence: str) -> None:
+    with suppress(OSError, ValueError):
+        sys.stderr.write(f"excerpt: {visible_line(sentence)}\n")
+        sys.stderr.flush()
