@@ -58,6 +58,7 @@ WORDS: Mapping[str, Sequence[str]] = {
     "mcp": [".", "--print-config", "claude"],
     "status": [],
     "config": [],
+    "editor": ["nvim"],
     "doctor": [],
 }
 """The arguments that each command is called with."""

@@ -196,7 +196,8 @@ end
 
 local function on_event(event, params)
   if event == "progress" then
-    picker.progress = params.total > 0 and ("indexing %d %%"):format(params.done * 100 / params.total) or "indexing"
+    local is_done = params.done >= params.total -- without a change, no other event follows
+    picker.progress = not is_done and ("indexing %d %%"):format(params.done * 100 / params.total) or nil
     draw_status()
   elseif event == "changed" then
     picker.progress = nil
