@@ -175,11 +175,25 @@ local function show_result(result, selected_id)
   request_preview()
 end
 
+-- Say which vault is searched. It also starts the server before the first letter.
+local function show_vault()
+  local one, hint = picker, ("Type a question. %s lists the keys."):format(config.keys_of("help")[1] or ":help excerpt-keys")
+  show_message(hint)
+  server.request("status", {}, function(problem, status)
+    if not is_open(one) or picker.query ~= "" then
+      return
+    elseif problem then
+      return show_message(hint, "", server.sentence(problem))
+    end
+    show_message(hint, "", ("%s: %d notes"):format(status.vault, status.notes))
+  end, "excerpt_search")
+end
+
 -- Search for the query of the prompt. `is_renewal`: the same query after a change of the vault, keeps the selection.
 local function search(is_renewal)
   local one, query = picker, picker.query
   if vim.trim(query) == "" then
-    return show_message("Type a question. F1 lists the keys.")
+    return show_vault()
   end
   local selected = is_renewal and picker.hits[picker.selected]
   local params = { query = query, limit = config.values.limit, text = false }

@@ -7,6 +7,7 @@ M.LINES = 2 -- of a hit
 
 local MARK = "● "
 local INDENT = "    "
+local MIN_PATH_CELLS = 16 -- of a path before long headings
 
 -- Return the place of a hit in an attachment, such as " · page 3", or "".
 local function format_place(hit)
@@ -18,22 +19,17 @@ local function format_place(hit)
   return (" · %s %s%s"):format(place.kind, place.from, last)
 end
 
--- Return path and headings of a hit. Where they do not fit, folders and the headings between are left out first.
+-- Return path and headings of a hit. Where they do not fit, the headings between and the start of the path are left out.
 local function format_location(hit, width)
   local path, headings = hit.path:gsub("%.md$", ""), hit.heading_path
-  local name = path:find("/") and "…/" .. path:match("[^/]*$") or path
-  local choices = { vim.list_extend({ path }, headings), vim.list_extend({ name }, headings) }
-  if #headings > 1 then
-    choices[3] = { name, "…", headings[#headings] }
+  local location = text.line(table.concat(vim.list_extend({ path }, headings), " › ") .. format_place(hit))
+  if vim.fn.strdisplaywidth(location) <= width then
+    return location
   end
-  local location
-  for _, parts in ipairs(choices) do
-    location = text.line(table.concat(parts, " › ") .. format_place(hit))
-    if vim.fn.strdisplaywidth(location) <= width then
-      break
-    end
-  end
-  return text.cut(location, width)
+  local last = #headings > 0 and (#headings > 1 and " › … › " or " › ") .. headings[#headings] or ""
+  local tail = text.line(last .. format_place(hit))
+  local room = math.max(MIN_PATH_CELLS, width - vim.fn.strdisplaywidth(tail))
+  return text.cut(text.cut_start(text.line(path), room) .. tail, width)
 end
 
 -- Return the confidence of a hit that has some, and its score.

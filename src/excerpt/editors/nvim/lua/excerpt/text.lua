@@ -52,6 +52,16 @@ function M.cut(text, width)
   return vim.fn.strcharpart(text, 0, count) .. "…"
 end
 
+-- Return the end of a text in `width` cells: of a path it says most.
+function M.cut_start(text, width)
+  local count = vim.fn.strchars(text)
+  local first = 0
+  while first < count and vim.fn.strdisplaywidth(vim.fn.strcharpart(text, first)) > width - (first > 0 and 1 or 0) do
+    first = first + 1
+  end
+  return (first > 0 and "…" or "") .. vim.fn.strcharpart(text, first)
+end
+
 -- Show a message in one line. A message that does not fit would ask for a key.
 function M.notify(message, level)
   local room = math.max(20, vim.v.echospace)
