@@ -80,7 +80,7 @@ class StdioClient:
         assert isinstance(message, dict)
         return message
 
-    def request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+    def request(self, method: str, params: dict[str, Any], _timeout: float = _TIMEOUT) -> dict[str, Any]:
         """Return the result of a request."""
         self.send({"method": method, "params": params})
         answer: dict[str, Any] = self.receive()["result"]
@@ -104,8 +104,10 @@ def _socket_server(vault: Path) -> Iterator[Path]:
         ) as server:
             assert server.stderr is not None
             server.stderr.readline()
-            yield file
-            server.terminate()
+            try:
+                yield file
+            finally:
+                server.terminate()
 
 
 # --- time -------------------------------------------------------------------------------------------------------------
@@ -116,7 +118,7 @@ def measure_times(client: StdioClient | LineClient, queries: Sequence[str], para
     times = Times([], [])
     for number, query in enumerate(queries):
         start = time.perf_counter()
-        answer = client.request("search", {"query": query, **params})
+        answer = client.request("search", {"query": query, **params}, _TIMEOUT)
         waited = (time.perf_counter() - start) * 1_000
         if number >= WARM_UPS:
             times.engine.append(answer["elapsed_ms"])

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import excerpt
-from excerpt.mcp.served_vaults import ServedVaults
 from excerpt.mcp.server import build_server
+from excerpt.served_vaults import ServedVaults
 from mcp import Client
 
 LONG = "\n".join(

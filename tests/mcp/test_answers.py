@@ -13,11 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import excerpt
+from excerpt import served_vaults
 from excerpt.errors import IndexBusyError
 from excerpt.known_vaults import DEMO
-from excerpt.mcp import served_vaults
 from excerpt.mcp.answers import MIN_LIMIT, ToolAnswer, count_tokens, fit_answer
-from excerpt.mcp.served_vaults import ServedVaults
 from excerpt.mcp.server import (
     INSTRUCTIONS,
     OVERVIEW_CAP,
@@ -29,6 +28,7 @@ from excerpt.mcp.server import (
     build_server,
 )
 from excerpt.search.engine import Engine
+from excerpt.served_vaults import ServedVaults
 from mcp import Client, MCPError
 from tests.conftest import few
 from tests.mcp.conftest import NOTES, Ask, asking, failed, indexed

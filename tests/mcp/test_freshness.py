@@ -13,9 +13,9 @@ import excerpt
 from excerpt.errors import IndexBusyError
 from excerpt.index import build as building
 from excerpt.index.build import BuildCancelled, BuildControl, build
-from excerpt.mcp.served_vaults import IndexingState, ServedSnapshot, ServedVaults, VaultIndexing
 from excerpt.mcp.server import build_server
 from excerpt.model import Progress
+from excerpt.served_vaults import IndexingState, ServedSnapshot, ServedVaults, VaultIndexing
 from excerpt.settings import load_vault_settings, user_paths
 from excerpt.vault.watched import mark_watched
 from mcp import Client

@@ -5,14 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from excerpt.serve.connection import MAX_WAITING, Connection
 from excerpt.serve.lines import MAX_LINE_BYTES
-from excerpt.serve.messages import Request, make_answer, make_event
+from excerpt.serve.messages import RecallParams, Request, make_answer, make_event
+from excerpt.serve.methods import METHODS, Method
+from excerpt.serve.results import RecallResult
 from excerpt.serve.server import LineServer
+from tests.mcp.conftest import indexed
 from tests.serve.conftest import Message, Talk, connected
 
 READY = make_event("ready", {"protocol": 1, "version": "0", "vaults": [], "generation": 0})
@@ -93,6 +98,29 @@ async def test_who_closes_its_side_gets_its_answers_first(server: LineServer) ->
     assert [(await talk.receive()).get("id") for _ in range(3)] == [None, 1, 2]
 
 
+async def test_a_bug_is_answered_with_a_sentence_and_the_server_goes_on(
+    home: Path, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> Message:
+        raise RuntimeError("at fault")
+
+    monkeypatch.setitem(METHODS, "recall", Method(RecallParams, RecallResult, fail))
+    vaults = indexed(vault)
+    async with connected(LineServer(vaults, lambda error: f"Logged: {error}.")) as talk:
+        error = await talk.fail("recall")
+        assert (error["data"]["kind"], error["message"]) == ("internal", "Logged: at fault.")
+        assert (await talk.ask("status"))["notes"] == 4
+    vaults.end()
+
+
+async def test_a_client_too_many_is_told_so(server: LineServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("excerpt.serve.server.MAX_CLIENTS", 1)
+    async with connected(server):
+        other = Talk()
+        await server.serve_client(other.read, other.write)
+        assert "No more than 1 clients" in (await other.receive())["error"]["message"]
+
+
 # --- newest wins, cancel ----------------------------------------------------------------------------------------------
 
 
@@ -127,6 +155,24 @@ async def test_a_cancelled_request_is_answered_at_once_and_only_once(slow: Slow,
     slow.may_answer.release()
     assert (await slow_talk.receive())["id"] == last
     assert slow.ran == [running, last]
+
+
+async def test_a_request_that_answers_although_it_is_cancelled_gets_no_second_answer() -> None:
+    async def answer(request: Request) -> Message:
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        return make_answer(request.id or 0, RECALLED)
+
+    talk = Talk()
+    serving = asyncio.create_task(Connection(talk.read, talk.write, answer).run(READY))
+    first = talk.send("recall")
+    cancel = talk.send("cancel", id=first)
+    last = talk.send("recall")
+    talk.send("cancel", id=last)
+    received = [(await talk.receive()).get("id") for _ in range(5)]
+    assert received[:3] == [None, first, cancel]
+    assert received.count(first) == 1
+    serving.cancel()
 
 
 async def test_cancelling_what_is_answered_changes_nothing(slow: Slow, slow_talk: Talk) -> None:

@@ -157,6 +157,24 @@ def test_it_ends_with_its_client_and_leaves_no_process(home: Path, vault: Path, 
 
 
 @pytest.mark.skipif(os.name != "posix", reason="looks at processes with ps")
+def test_it_ends_when_nobody_reads_its_answers_any_more(home: Path, vault: Path) -> None:
+    indexed(vault)
+    with subprocess.Popen(
+        [sys.executable, "-m", "excerpt", "serve", str(vault)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "EXCERPT_HOME": str(home)},
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        assert b"ready" in server.stdout.readline()
+        server.stdout.close()
+        server.stdin.write(b'{"id": 1, "method": "status"}\n')
+        server.stdin.flush()
+        assert server.wait(ANSWER_SECONDS) == 0  # with stdin still open
+
+
+@pytest.mark.skipif(os.name != "posix", reason="looks at processes with ps")
 def test_it_ends_when_its_parent_is_killed(home: Path, vault: Path) -> None:
     code = (
         "import subprocess, sys; p = subprocess.Popen([sys.executable, '-m', 'excerpt', 'serve', sys.argv[1]],"

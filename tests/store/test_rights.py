@@ -19,9 +19,9 @@ from excerpt.cli.main import run
 from excerpt.doctor.stores import check_store
 from excerpt.errors import ExcerptError, StoreUnusableError
 from excerpt.insight.suggest import complete, correct, suggest_queries
-from excerpt.mcp.served_vaults import ServedVaults
 from excerpt.mcp.server import build_server
 from excerpt.model import PushReport
+from excerpt.served_vaults import ServedVaults
 from excerpt.settings import Settings
 from excerpt.store import schema
 from excerpt.store.address import parse_address

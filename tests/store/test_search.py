@@ -12,8 +12,8 @@ import pytest
 import excerpt
 from excerpt import Result, Vault
 from excerpt.errors import StoreUnusableError
-from excerpt.mcp.served_vaults import ServedVaults
 from excerpt.mcp.server import build_server
+from excerpt.served_vaults import ServedVaults
 from excerpt.store.address import parse_address
 from excerpt.store.push import push
 from mcp import Client

@@ -79,7 +79,7 @@ def mcp_command(
         if not is_address(str(folder)):
             refuse_broad_folder(open_vault(folder), user_paths())
     from excerpt.mcp.http import HttpAddress, is_loopback, open_listener
-    from excerpt.mcp.served_vaults import ServedVaults
+    from excerpt.served_vaults import ServedVaults
 
     http_address = None
     if over_http:

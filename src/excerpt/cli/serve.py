@@ -43,9 +43,9 @@ def serve_command(*, vaults: tuple[Path, ...], at_socket: bool, socket_path: Pat
     for folder in folders:
         if not is_address(str(folder)):
             refuse_broad_folder(open_vault(folder), user_paths())
-    from excerpt.mcp.served_vaults import ServedVaults
     from excerpt.serve.client import socket_file
     from excerpt.serve.server import serve_socket, serve_stdio
+    from excerpt.served_vaults import ServedVaults
 
     served = ServedVaults(folders)
     if at_socket:
@@ -56,7 +56,7 @@ def serve_command(*, vaults: tuple[Path, ...], at_socket: bool, socket_path: Pat
                 raise VaultError(f"{file} is inside the vault {each.vault.folder}, which excerpt never writes to.")
         serve_socket(served, _log_crash, file)
     if sys.stdin.isatty():
-        print_message("Waiting for requests on stdin, one JSON object a line. Press Ctrl+D to stop.")
+        print_message("Waiting for requests on stdin, one JSON object a line. Press Ctrl+C to stop.")
     serve_stdio(served, _log_crash)
 
 

@@ -31,8 +31,8 @@ from excerpt.errors import ExcerptError, NotFoundError
 from excerpt.mcp import answers
 from excerpt.mcp.answers import MIN_LIMIT, ToolAnswer, fit_answer
 from excerpt.mcp.http import HttpListener, serve
-from excerpt.mcp.served_vaults import NotIndexedYetError, ReportProgress, ServedSnapshot, ServedVault, ServedVaults
 from excerpt.mcp.stdio import stdio_transport
+from excerpt.served_vaults import NotIndexedYetError, ReportProgress, ServedSnapshot, ServedVault, ServedVaults
 from excerpt.text.display import format_count, visible_line
 from mcp import MCPError
 

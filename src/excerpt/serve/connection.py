@@ -150,13 +150,14 @@ class Connection:
                 await self._queue_changed.wait_for(lambda: self._waiting)
                 request = self._waiting.popleft()
                 task = asyncio.create_task(self._answer(request))
-                self._running = _RunningRequest(request, task)
+                running = self._running = _RunningRequest(request, task)
                 self._queue_changed.notify_all()
             try:
                 await asyncio.wait([task])
             finally:
                 task.cancel()
-            if not task.cancelled() and request.id is not None:
+            # A task may end with an answer although it was cancelled: whether it was dropped is not asked of the task.
+            if self._running is running and request.id is not None:
                 await self._send(task.result())
             async with self._queue_changed:
                 self._running = None

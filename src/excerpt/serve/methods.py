@@ -9,7 +9,6 @@ from typing import Any
 
 import excerpt
 from excerpt.errors import NotFoundError
-from excerpt.mcp.served_vaults import ServedSnapshot
 from excerpt.serve.messages import (
     CompleteParams,
     PackParams,
@@ -31,6 +30,7 @@ from excerpt.serve.results import (
     StatusResult,
     WhyResult,
 )
+from excerpt.served_vaults import ServedSnapshot
 from excerpt.text.columns import truncate
 from excerpt.text.snippet import snippet
 
@@ -72,7 +72,7 @@ def answer_search(snapshot: ServedSnapshot, params: SearchParams) -> JsonObject:
 
 def _format_hit(hit: excerpt.Hit, params: SearchParams) -> JsonObject:
     """Return a hit as `search` writes it, with the snippet and the text that were asked for, without signals."""
-    form = hit.to_dict()
+    form = replace(hit, signals=()).to_dict()  # writing them takes .05 ms a hit
     del form["signals"]
     if not params.text:
         del form["text"]

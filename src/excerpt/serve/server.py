@@ -14,11 +14,11 @@ from typing import Any
 
 import excerpt
 from excerpt.errors import ExcerptError, NotFoundError
-from excerpt.mcp.served_vaults import NotIndexedYetError, ServedVault, ServedVaults
 from excerpt.serve.connection import Connection
-from excerpt.serve.lines import CHUNK_BYTES
+from excerpt.serve.lines import CHUNK_BYTES, encode_line
 from excerpt.serve.messages import PROTOCOL, Request, make_answer, make_error, make_event, parse_params
 from excerpt.serve.methods import METHODS
+from excerpt.served_vaults import NotIndexedYetError, ServedVault, ServedVaults
 from excerpt.text.display import visible_line
 
 LogCrash = Callable[[BaseException], str]
@@ -52,6 +52,11 @@ class LineServer:
         self, read: Callable[[], Awaitable[bytes]], write: Callable[[bytes], Awaitable[None]]
     ) -> None:
         """Serve one client until it has closed its side and is answered, or cannot be written to."""
+        if len(self._connections) == MAX_CLIENTS:
+            await write(
+                encode_line(make_error(None, "unusable", f"No more than {MAX_CLIENTS} clients can be connected."))
+            )
+            return
         connection = Connection(read, write, self.answer)
         greeting = make_event("ready", self._describe_server())
         self._connections.add(connection)
@@ -166,18 +171,16 @@ def serve_socket(vaults: ServedVaults, log_crash: LogCrash, file: Path) -> None:
     with listen(file) as listener:
 
         async def serve(server: LineServer) -> None:
-            clients: set[asyncio.StreamWriter] = set()
-
             async def serve_client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
                 async def write(line: bytes) -> None:
                     writer.write(line)
                     await writer.drain()
 
-                if is_own_process(writer.get_extra_info("socket")) and len(clients) < MAX_CLIENTS:
-                    clients.add(writer)
-                    await server.serve_client(partial(reader.read, CHUNK_BYTES), write)
-                    clients.discard(writer)
-                writer.close()
+                try:
+                    if is_own_process(writer.get_extra_info("socket")):
+                        await server.serve_client(partial(reader.read, CHUNK_BYTES), write)
+                finally:
+                    writer.close()
 
             async with await asyncio.start_unix_server(serve_client, sock=listener):
                 _write_message(f"serving {vaults.all[0].name} at {file}")
@@ -232,22 +235,22 @@ def _run(
 
     async def run() -> None:
         server = LineServer(vaults, log_crash)
-        await server.open()
-        reports = [
-            asyncio.create_task(report(each))
-            for each in vaults.all
-            for report in (server.report_changes, server.report_progress)
-        ]
-        for report in reports:
-            report.add_done_callback(log_failure)
-        await serve(server)
+        try:
+            await server.open()
+            reports = [
+                asyncio.create_task(report(each))
+                for each in vaults.all
+                for report in (server.report_changes, server.report_progress)
+            ]
+            for report in reports:
+                report.add_done_callback(log_failure)
+            await serve(server)
+        except Exception as error:
+            _write_message(log_crash(error))
+        finally:
+            end()  # asyncio would wait for the thread that reads stdin
 
-    try:
-        asyncio.run(run())
-    except Exception as error:
-        _write_message(log_crash(error))
-    finally:
-        end()
+    asyncio.run(run())
 
 
 def _write_message(sentence: str) -> None:

@@ -1,4 +1,4 @@
-"""The vaults that the MCP server answers from.
+"""The vaults that a server answers from: the MCP server, or the line server.
 
 For each vault, queries run in a thread of its own, and another process watches the files and updates the index. So no
 vault waits for another one, and no answer waits for indexing.
