@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.editors.conftest import HOSTILE, Shared, StartNeovim, setup_options, write_notes
+from tests.editors.conftest import EXCERPT, HOSTILE, Shared, StartNeovim, environment, setup_options, write_notes
 from tests.editors.nvim import PLUGIN, Neovim, is_running
 
 # --- the picker -------------------------------------------------------------------------------------------------------
@@ -240,6 +241,26 @@ def test_names_and_text_of_notes_are_only_text(neovim: Neovim, shared: Shared) -
 
 
 # --- the plugin's files -----------------------------------------------------------------------------------------------
+
+
+def test_the_printed_lines_are_a_configuration(neovim: Neovim, tmp_path: Path) -> None:
+    vault = tmp_path / 'my "notes", all\\of them'
+    vault.mkdir()
+    printed = subprocess.run(
+        [*EXCERPT, "editor", "nvim", "--vault", str(vault)],
+        env=environment(tmp_path / "home"),
+        check=True,
+        capture_output=True,
+    )
+    (tmp_path / "init.lua").write_bytes(printed.stdout)
+    argv = ["nvim", "--headless", "-u", "init.lua", "-i", "NONE"]
+    show = "+lua io.stdout:write(require('excerpt.server').command()[#require('excerpt.server').command()])"
+    shown = subprocess.run([*argv, show, "+qall!"], cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    assert shown.stdout.decode() == str(vault)
+    mapped = subprocess.run(
+        [*argv, "+verbose map <leader>n", "+qall!"], cwd=tmp_path, check=True, capture_output=True, timeout=60
+    )
+    assert b"Excerpt" in mapped.stderr
 
 
 def test_the_health_check_names_vault_and_notes(neovim: Neovim, shared: Shared) -> None:
