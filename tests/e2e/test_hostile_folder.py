@@ -60,6 +60,7 @@ WORDS: Mapping[str, Sequence[str]] = {
     "status": [],
     "config": [],
     "completion": ["print", "--shell", "bash"],
+    "editor": ["nvim"],
     "doctor": [],
 }
 """The arguments that each command is called with."""

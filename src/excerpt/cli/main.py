@@ -54,6 +54,7 @@ COMMANDS = {
     "push": "push",
     "mcp": "mcp",
     "serve": "serve",
+    "editor": "editor",
     "status": "index",
     "config": "config",
     "completion": "completion",
