@@ -49,6 +49,7 @@ COMMANDS = {
     "watch": "watch",
     "push": "push",
     "mcp": "mcp",
+    "agents": "agents",
     "status": "index",
     "config": "config",
     "doctor": "doctor",
