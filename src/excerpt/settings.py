@@ -267,6 +267,11 @@ class Paths:
         return self.state / "gold" / f"{vault_slug(vault)}.json"
 
     @property
+    def agents_folder(self) -> Path:
+        """Folder of copies of agents' configuration files as they were; these are the user's data."""
+        return self.data / "agents"
+
+    @property
     def prompt_log_file(self) -> Path:
         """Path of the log of passages that prompts got from the hook; it may be deleted at any time."""
         return self.state / "agents" / "prompts.jsonl"
