@@ -175,11 +175,14 @@ def test_a_hook_that_the_agent_does_not_have_is_refused(agent: str) -> None:
         plan_install(agent, [VAULT], None, hook=True)
 
 
-def test_a_server_of_codex_in_another_form_is_left_alone() -> None:
+def test_servers_of_codex_in_one_line_are_changed_or_left_alone() -> None:
     file = agent_files("codex", None).tools
     file.parent.mkdir(parents=True)
     file.write_text('mcp_servers = {excerpt = {command = "mine"}}\n')
-    with pytest.raises(ExcerptError, match="form of its own"):
+    put("codex")
+    assert tomllib.loads(file.read_text())["mcp_servers"]["excerpt"]["args"][-1] == VAULT
+    file.write_text('mcp_servers = {other = {command = "mine"}}\n')
+    with pytest.raises(ExcerptError, match=r"config\.toml"):
         plan_install("codex", [VAULT], None, hook=False)
 
 

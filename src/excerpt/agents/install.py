@@ -12,12 +12,15 @@ import json
 import os
 import shlex
 import sys
-import tomllib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+
+import tomlkit
+from tomlkit import TOMLDocument
+from tomlkit.exceptions import TOMLKitError
 
 from excerpt.agents import json_text
 from excerpt.errors import ExcerptError
@@ -183,12 +186,7 @@ def plan_install(agent: str, vaults: Sequence[str], project: Path | None, *, hoo
 def _plan_tools(agent: str, file: Path, command: Sequence[str]) -> Edit:
     before = _read(file)
     if file.suffix == ".toml":
-        rest = _without_table(file, before or "")
-        table = server_table(command)
-        if before is not None and table in before:
-            return Edit(file, before, before)
-        after = f"{rest.rstrip()}\n\n{table}" if rest.strip() else table
-        return Edit(file, before, _checked_toml(file, after))
+        return Edit(file, before, _with_table(file, before or "", command))
     entry = server_entry(agent, command)
     path = _tools_path(agent)
     if before is not None and _value_at(file, before, path) == entry:
@@ -238,8 +236,7 @@ def plan_uninstall(agent: str, project: Path | None, paths: Paths) -> tuple[Edit
 
 def _without_own(agent: str, file: Path, text: str, *, is_hooks: bool) -> str:
     if file.suffix == ".toml":
-        rest = _without_table(file, text)
-        return rest if rest != text else text
+        return _with_table(file, text, None)
     if is_hooks:
         own = _own_hooks(file, text)
         return _edit_json(file, lambda: json_text.remove_elements(text, _HOOK_PATH, own)) if own else text
@@ -394,48 +391,30 @@ def _is_own_skill(text: str) -> bool:
     return text.startswith("---\nname: excerpt\n")
 
 
-def _parse_toml(file: Path, text: str) -> dict[str, dict[str, object]]:
+def _parse_toml(file: Path, text: str) -> TOMLDocument:
     try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        return tomlkit.parse(text)
+    except TOMLKitError as error:
         raise _not_understood(file, error) from None
 
 
-def _checked_toml(file: Path, text: str) -> str:
-    _parse_toml(file, text)
-    return text
-
-
-def _without_table(file: Path, text: str) -> str:
-    """Return TOML text without the table of excerpt's server, and the blank line above it.
-
-    Raises ExcerptError if the text is not TOML, or has the server in a form that this does not find.
-    """
-    data = _parse_toml(file, text)
-    if NAME not in data.get("mcp_servers", {}):
-        return text
-    lines = text.splitlines(keepends=True)
-    header = f"[mcp_servers.{NAME}]"
-    start = next((number for number, line in enumerate(lines) if line.strip() == header), None)
-    if start is None:
-        raise ExcerptError(
-            f"Cannot change {file}: it has the server {NAME} in a form of its own.", "Remove it by hand."
-        )
-    end = next((n for n in range(start + 1, len(lines)) if lines[n].lstrip().startswith("[")), len(lines))
-    if start and not lines[start - 1].strip():
-        start -= 1
-    rest = "".join((*lines[:start], *lines[end:]))
-    servers = {name: value for name, value in data["mcp_servers"].items() if name != NAME}
-    expected = {**data, "mcp_servers": servers} if servers else {k: v for k, v in data.items() if k != "mcp_servers"}
-    if _parse_toml(file, rest) != expected:
-        raise ExcerptError(
-            f"Cannot change {file}: it has the server {NAME} in a form of its own.", "Remove it by hand."
-        )
-    return rest
-
-
-def _unusual_table(file: Path) -> ExcerptError:
-    return ExcerptError(f"Cannot change {file}: it has the server {NAME} in a form of its own.", "Remove it by hand.")
+def _with_table(file: Path, text: str, command: Sequence[str] | None) -> str:
+    """Return TOML text with the table of excerpt's server for `command`, or without it for None."""
+    document = _parse_toml(file, text)
+    servers = document.get("mcp_servers", {})
+    if command is None:
+        if NAME in servers:
+            del servers[NAME]
+        return tomlkit.dumps(document)
+    if NAME in servers:
+        for key, value in (("command", command[0]), ("args", list(command[1:]))):
+            if servers[NAME].get(key) != value:
+                servers[NAME][key] = value
+        return tomlkit.dumps(document)
+    separator = "\n" if text.strip() else ""
+    added = f"{text.rstrip()}\n{separator}{server_table(command)}" if text.strip() else server_table(command)
+    _parse_toml(file, added)  # refuses servers in one line, which cannot be extended by a table
+    return added
 
 
 def _digest(text: str) -> str:
