@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import excerpt
-from excerpt.agents.prompts import answer_prompt, count_content_words, split_clauses
+from excerpt.prompts import answer_prompt, count_content_words, split_clauses
 
 NOTES = {
     "Hives.md": "# Hives\n\n## Feed a weak hive\n\nA weak hive gets sugar syrup in September, never honey.\n",
