@@ -23,13 +23,13 @@ TOOL_BUDGET = 1_500
 _OPTIONS = ("query", "budget", "scope")
 
 
-@llm.hookimpl  # type: ignore[untyped-decorator]
+@llm.hookimpl
 def register_fragment_loaders(register: Callable[[str, Callable[[str], list[llm.Fragment]]], None]) -> None:
     """Register `-f excerpt:…`."""
     register("excerpt", load_fragments)
 
 
-@llm.hookimpl  # type: ignore[untyped-decorator]
+@llm.hookimpl
 def register_tools(register: Callable[[Callable[..., str]], None]) -> None:
     """Register `-T excerpt_search` and `-T excerpt_read`."""
     register(excerpt_search)
@@ -46,7 +46,7 @@ def load_fragments(argument: str) -> list[llm.Fragment]:
         packed = opened.pack(query, literal=True, format="plain", **options)  # type: ignore[arg-type]
         if not packed.packs:
             raise ValueError(f"The notes in {opened.folder.name} do not answer: {query}")
-        return [llm.Fragment(_quote(pack), _place(pack)) for pack in packed.packs]
+        return [llm.Fragment(_quote(pack), _place(pack)) for pack in packed.packs]  # type: ignore[no-untyped-call]
 
 
 def parse_argument(argument: str) -> tuple[str, str, dict[str, object]]:
