@@ -68,6 +68,22 @@ class _ObsidianList:
     vaults: dict[str, _ObsidianVault]
 
 
+def find_last_vault(paths: Paths, environment: Mapping[str, str]) -> Path:
+    """Return the vault in $EXCERPT_VAULT, or else the vault that the app opened last: a folder or a store's address.
+
+    Raises VaultError if there is none.
+    """
+    if path := environment.get("EXCERPT_VAULT", "").strip():
+        return Path(path)
+    recent = recent_vaults(paths)
+    if not recent:
+        raise VaultError(
+            "No vault was given, and no vault has been opened before.",
+            "Open a vault with `excerpt ~/notes`, or look around with `excerpt demo`.",
+        )
+    return Path(recent[0].path)
+
+
 def recent_vaults(paths: Paths) -> tuple[RecentVault, ...]:
     """Return the vaults that were opened in the app, most recent first; some may not exist any more."""
     try:

@@ -266,6 +266,21 @@ class Paths:
         """Return the file of the last run of the gold set; it may be deleted at any time."""
         return self.state / "gold" / f"{vault_slug(vault)}.json"
 
+    @property
+    def agents_folder(self) -> Path:
+        """Folder of copies of agents' configuration files as they were; these are the user's data."""
+        return self.data / "agents"
+
+    @property
+    def prompt_log_file(self) -> Path:
+        """Path of the log of passages that prompts got from the hook; it may be deleted at any time."""
+        return self.state / "agents" / "prompts.jsonl"
+
+    @property
+    def prompt_sessions_file(self) -> Path:
+        """Path of the file of fragments that each agent session got; it may be deleted at any time."""
+        return self.state / "agents" / "sessions.json"
+
     def fingerprint_file(self, vault: Path) -> Path:
         """Return the file with a vault's path and digests of some notes, by which a moved vault is detected."""
         return self.data / "vaults" / f"{vault_slug(vault)}.json"

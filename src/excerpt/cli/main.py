@@ -55,6 +55,7 @@ COMMANDS = {
     "mcp": "mcp",
     "serve": "serve",
     "editor": "editor",
+    "agents": "agents",
     "status": "index",
     "config": "config",
     "completion": "completion",

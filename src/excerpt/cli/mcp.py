@@ -16,7 +16,6 @@ from excerpt.cli.printing import print_line, print_message
 from excerpt.cli.vaults import VaultParameter, find_last_vault
 from excerpt.errors import ExcerptError
 from excerpt.known_vaults import refuse_broad_folder
-from excerpt.processes import excerpt_command, find_program
 from excerpt.settings import open_vault, user_paths
 from excerpt.store.address import is_address, parse_address
 
@@ -116,33 +115,28 @@ def _log_crash(error: Exception) -> str:
     return log_crash(error, sys.argv[1:])
 
 
-def _format_absolute_vault(vault: Path) -> str:
+def format_absolute_vault(vault: Path) -> str:
     """Return the vault's absolute path, or the address of its store, so that a client can start in any folder."""
     return parse_address(str(vault)).display_text if is_address(str(vault)) else str(vault.expanduser().absolute())
 
 
 def _print_config(client: str, folders: Sequence[Path], *, no_memory: bool) -> None:
     """Print a client's MCP configuration on stdout, and on stderr the file it belongs in."""
-    program = find_program("excerpt")
-    command = [program] if program else excerpt_command()
-    options = ["--no-memory"] if no_memory else []
-    arguments = [*command[1:], "mcp", *options, *map(_format_absolute_vault, folders)]
-    launch = {"command": command[0], "args": arguments}
+    from excerpt.agents.install import server_command, server_entry, server_table
+
+    launch = server_command([*map(format_absolute_vault, folders)], no_memory=no_memory)
     match client:
         case "claude":
-            add_command = f"claude mcp add excerpt -- {shlex.join([command[0], *arguments])}"
-            print_message(f"Add this to .mcp.json of a project, or run: {add_command}")
-            print_line(json.dumps({"mcpServers": {"excerpt": launch}}, indent=2, ensure_ascii=False))
+            print_message(f"Add this to .mcp.json of a project, or run: claude mcp add excerpt -- {shlex.join(launch)}")
         case "cursor":
             print_message("Add this to ~/.cursor/mcp.json, or to .cursor/mcp.json of a project.")
-            print_line(json.dumps({"mcpServers": {"excerpt": launch}}, indent=2, ensure_ascii=False))
         case "vscode":
             print_message(
                 "Add this to .vscode/mcp.json of a project, or to the file that `MCP: Open User Configuration` opens."
             )
-            print_line(json.dumps({"servers": {"excerpt": {"type": "stdio", **launch}}}, indent=2, ensure_ascii=False))
         case _:
             print_message("Add this to ~/.codex/config.toml.")
-            print_line("[mcp_servers.excerpt]")
-            print_line(f"command = {json.dumps(command[0])}")  # a TOML string is written as one of JSON
-            print_line(f"args = {json.dumps(arguments)}")
+            print_line(server_table(launch).rstrip("\n"))
+            return
+    key = "servers" if client == "vscode" else "mcpServers"
+    print_line(json.dumps({key: {"excerpt": server_entry(client, launch)}}, indent=2, ensure_ascii=False))

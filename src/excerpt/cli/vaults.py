@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from excerpt import known_vaults
 from excerpt.cli.printing import ProgressLine, print_message
-from excerpt.errors import StoreUnusableError, VaultError
-from excerpt.known_vaults import recent_vaults, refuse_broad_folder
+from excerpt.errors import StoreUnusableError
+from excerpt.known_vaults import refuse_broad_folder
 from excerpt.model import BuildReport
 from excerpt.settings import Paths, Settings, open_vault, user_paths
 
@@ -123,18 +124,9 @@ def find_last_vault() -> Path:
 
     Raises VaultError if there is no such vault, and a usage error if the variable is set but empty.
     """
-    path = os.environ.get("EXCERPT_VAULT")
-    if path is not None:
-        if not path.strip():
-            raise click.UsageError("$EXCERPT_VAULT is empty. Set it to the folder of your notes, or unset it.")
-        return Path(path)
-    recent = recent_vaults(user_paths())
-    if not recent:
-        raise VaultError(
-            "No vault was given, and no vault has been opened before.",
-            "Open a vault with `excerpt ~/notes`, or look around with `excerpt demo`.",
-        )
-    return Path(recent[0].path)
+    if os.environ.get("EXCERPT_VAULT", "-").strip():
+        return known_vaults.find_last_vault(user_paths(), os.environ)
+    raise click.UsageError("$EXCERPT_VAULT is empty. Set it to the folder of your notes, or unset it.")
 
 
 # --- from a vault to its index ----------------------------------------------------------------------------------------

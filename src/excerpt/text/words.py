@@ -192,6 +192,11 @@ _QUESTION_WORDS = frozenset(("a", "how", "what", "why", "where", "who", "do", "d
 """English words that say nothing about a query's subject, and that `_STOP_WORDS` lacks."""
 
 
+def is_question_word(word: str) -> bool:
+    """Return whether the folded `word` is an English word that says nothing about a question's subject ("how")."""
+    return word in _QUESTION_WORDS
+
+
 def select_stop_words(words: Collection[str], languages: Iterable[str]) -> frozenset[str]:
     """Return the stop words among the folded `words`, or an empty set if all of them are stop words."""
     languages = tuple(languages)

@@ -1,0 +1,158 @@
+"""Editing of JSON text in place: a configuration that somebody wrote by hand keeps its layout.
+
+Only the members or elements that change are rewritten. Text that is not JSON raises ValueError, and is never changed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+_decoder = json.JSONDecoder()
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A member of an object or an element of an array: its key ("" in an array), and where it is in the text.
+
+    The member is at characters `start` to `end` (exclusive), its value from `value_start` on.
+    """
+
+    key: str
+    start: int
+    value_start: int
+    end: int
+
+
+def set_member(text: str, path: Sequence[str], value: object) -> str:
+    """Return `text` with `value` at the keys `path`; missing objects on the way are added. "" counts as `{}`.
+
+    Raises ValueError if the text is not JSON, or something on the way is not an object.
+    """
+    text = _object_text(text)
+    start = _root(text)
+    for depth, key in enumerate(path):
+        child = _find(text, start, key)
+        if child is None:
+            for missing in reversed(path[depth + 1 :]):
+                value = {missing: value}
+            return _append(text, start, f"{json.dumps(key)}: ", value, depth + 1)
+        if depth == len(path) - 1:
+            return text[: child.value_start] + _dump(value, _indent_of(text), depth + 1) + text[child.end :]
+        start = child.value_start
+    return text
+
+
+def append_element(text: str, path: Sequence[str], value: object) -> str:
+    """Return `text` with `value` as a further element of the array at the keys `path`, which is added if missing.
+
+    Raises ValueError if the text is not JSON, or there is something else at `path`.
+    """
+    text = _object_text(text)
+    start = _value_at(text, path)
+    if start is None:
+        return set_member(text, path, [value])
+    if text[start] != "[":
+        raise ValueError(f"{'.'.join(path)} is not a list")
+    return _append(text, start, "", value, len(path) + 1)
+
+
+def remove_member(text: str, path: Sequence[str]) -> str:
+    """Return `text` without the member at `path`; objects that become empty stay. Raises ValueError if not JSON."""
+    start = _value_at(text, path[:-1])
+    child = None if start is None else _find(text, start, path[-1])
+    return text if start is None or child is None else _remove(text, list(_children(text, start)), child)
+
+
+def remove_elements(text: str, path: Sequence[str], indexes: Sequence[int]) -> str:
+    """Return `text` without the elements at `indexes` of the array at `path`. Raises ValueError if not JSON."""
+    for index in sorted(indexes, reverse=True):
+        start = _value_at(text, path)
+        if start is not None:
+            children = list(_children(text, start))
+            text = _remove(text, children, children[index])
+    return text
+
+
+def _object_text(text: str) -> str:
+    return text if text.strip() else "{}\n"
+
+
+def _root(text: str) -> int:
+    """Return the position of the object that the text is. Raises ValueError if it is none."""
+    if not isinstance(json.loads(text.removeprefix("\ufeff")), dict):
+        raise ValueError("it is not an object")  # noqa: TRY004 - what is wrong is the text that was parsed
+    return text.index("{")
+
+
+def _value_at(text: str, path: Sequence[str]) -> int | None:
+    start = _root(text)
+    for key in path:
+        child = _find(text, start, key)
+        if child is None:
+            return None
+        start = child.value_start
+    return start
+
+
+def _find(text: str, start: int, key: str) -> Child | None:
+    if text[start] != "{":
+        raise ValueError(f"the value that should have {key} is not an object")
+    return next((child for child in _children(text, start) if child.key == key), None)
+
+
+def _children(text: str, start: int) -> Iterator[Child]:
+    """Yield the members or elements of the object or array that begins at `start`."""
+    is_object = text[start] == "{"
+    at = _skip_space(text, start + 1)
+    while text[at] not in "}]":
+        first, key = at, ""
+        if is_object:
+            key, at = _decoder.raw_decode(text, at)
+            at = _skip_space(text, _skip_space(text, at) + 1)  # over the colon
+        value_start = at
+        _, at = _decoder.raw_decode(text, at)
+        yield Child(key, first, value_start, at)
+        at = _skip_space(text, at)
+        if text[at] == ",":
+            at = _skip_space(text, at + 1)
+
+
+def _skip_space(text: str, at: int) -> int:
+    match = _SPACE.match(text, at)
+    return at if match is None else match.end()
+
+
+def _append(text: str, start: int, prefix: str, value: object, depth: int) -> str:
+    """Return `text` with a further child in the object or array at `start`, whose children are `depth` deep."""
+    children, indent = list(_children(text, start)), _indent_of(text)
+    newline = "\r\n" if "\r\n" in text else "\n"
+    child = prefix + _dump(value, indent, depth)
+    if children:
+        return f"{text[: children[-1].end]},{newline}{indent * depth}{child}{text[children[-1].end :]}"
+    end = _skip_space(text, start + 1)
+    return f"{text[: start + 1]}{newline}{indent * depth}{child}{newline}{indent * (depth - 1)}{text[end:]}"
+
+
+def _remove(text: str, children: Sequence[Child], child: Child) -> str:
+    """Return `text` without `child`, one of `children`, and the comma that belonged to it."""
+    index = children.index(child)
+    if index:
+        return text[: children[index - 1].end] + text[child.end :]
+    if len(children) > 1:
+        return text[: child.start] + text[children[1].start :]
+    before = text[: child.start].rstrip(" \t\r\n")
+    return before + text[_skip_space(text, child.end) :]
+
+
+def _indent_of(text: str) -> str:
+    """Return the whitespace by which the text indents one level: that of its first indented line, or two spaces."""
+    match = re.search(r"\n([ \t]+)\S", text)
+    return match[1] if match else "  "
+
+
+def _dump(value: object, indent: str, depth: int) -> str:
+    return json.dumps(value, indent=indent, ensure_ascii=False).replace("\n", f"\n{indent * depth}")

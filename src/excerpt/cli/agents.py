@@ -1,0 +1,135 @@
+"""`excerpt agents`: install excerpt in the configuration of agents, and the hook that adds passages to prompts."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from excerpt.cli.mcp import format_absolute_vault
+from excerpt.cli.printing import print_json, print_line, print_message, write_stderr
+from excerpt.cli.vaults import VaultParameter, find_last_vault
+from excerpt.settings import user_paths
+from excerpt.text.display import visible
+
+if TYPE_CHECKING:
+    from excerpt.agents.install import Edit
+
+_AGENTS = ("claude", "codex", "cursor", "vscode")
+
+_agent_argument = click.argument("agent", type=click.Choice(_AGENTS))
+_project_option = click.option("--project", is_flag=True, help="In the working directory, not for you in all projects.")
+_yes_option = click.option("--yes", is_flag=True, help="Write without asking.")
+
+
+@click.group()
+def agents_command() -> None:
+    """Install excerpt in Claude Code, Codex, Cursor or VS Code.
+
+    Shows each change before it writes it. `uninstall` restores the files.
+    """
+
+
+@agents_command.command("install")
+@_agent_argument
+@click.option(
+    "--vault",
+    "vaults",
+    multiple=True,
+    type=VaultParameter(),
+    help="A vault to serve; may be given several times.  [default: $EXCERPT_VAULT, else the vault last opened]",
+)
+@_project_option
+@click.option("--hook", is_flag=True, help="Also add passages to prompts that a vault surely answers.")
+@_yes_option
+def install_command(agent: str, *, vaults: tuple[Path, ...], project: bool, hook: bool, yes: bool) -> None:
+    """Install the MCP server and a skill for an agent; with --hook, the prompt hook too."""
+    from excerpt.agents.install import install, plan_install
+
+    addresses = [format_absolute_vault(vault) for vault in vaults or (find_last_vault(),)]
+    edits = plan_install(agent, addresses, _project(project), hook=hook)
+    if not edits:
+        print_message(f"excerpt is installed for {agent} like this already.")
+    elif _confirm(edits, yes=yes):
+        install(edits, user_paths())
+        print_message(f"Installed for {agent}. Start it anew. To undo this: excerpt agents uninstall {agent}")
+
+
+@agents_command.command("uninstall")
+@_agent_argument
+@_project_option
+@_yes_option
+def uninstall_command(agent: str, *, project: bool, yes: bool) -> None:
+    """Remove everything that `install` has added for an agent."""
+    from excerpt.agents.install import plan_uninstall, uninstall
+
+    edits = plan_uninstall(agent, _project(project), user_paths())
+    if not edits:
+        print_message(f"excerpt is not installed for {agent}.")
+    elif _confirm(edits, yes=yes):
+        uninstall(edits, user_paths())
+        print_message(f"Removed from {agent}.")
+
+
+@agents_command.command("status")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def status_command(*, as_json: bool) -> int:
+    """List what is installed for you, and in the working directory. Exits with 1 if nothing is."""
+    from excerpt.agents.install import installed
+
+    found = [installed(agent, project) for agent in _AGENTS for project in (None, Path.cwd())]
+    if as_json:
+        print_json({"agents": found})
+    for each in () if as_json else found:
+        parts = [name for name in ("tools", "skill", "hook") if getattr(each, name)]
+        if parts or each.problem:
+            print_line(f"{each.agent} ({each.scope}): {visible(each.problem) or ', '.join(parts)}")
+    if not any(each.is_any for each in found):
+        print_message("excerpt is installed for no agent. See: excerpt agents install --help")
+    return 0 if any(each.is_any for each in found) else 1
+
+
+def _project(chosen: bool) -> Path | None:
+    return Path.cwd() if chosen else None
+
+
+def _confirm(edits: Sequence[Edit], *, yes: bool) -> bool:
+    """Show changes on stderr and ask whether to write them; raise a usage error if nobody can answer."""
+    for edit in edits:
+        write_stderr(visible(edit.diff))
+    if yes:
+        return True
+    if not sys.stdin.isatty():
+        raise click.UsageError("Nobody can be asked here. With --yes, the changes shown above are written.")
+    return click.confirm("Write these changes?", err=True)
+
+
+@agents_command.command("hook", hidden=True)
+@_agent_argument
+@click.argument("vaults", nargs=-1, required=True, type=click.Path(path_type=Path))
+def hook_command(agent: str, vaults: tuple[Path, ...]) -> None:
+    """Add passages to a prompt: read an agent's event from stdin, print JSON. Agents run this command themselves."""
+    from excerpt.agents.hook import run_hook
+
+    run_hook(agent, vaults)
+
+
+@agents_command.command("log")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def log_command(as_json: bool) -> int:
+    """List the passages that prompts got from the hook: time, agent, vault, sources. Prompts are not kept."""
+    from excerpt.agents.hook import read_records
+
+    records = read_records(user_paths())
+    if as_json:
+        print_json({"prompts": records})
+    for record in () if as_json else records:
+        print_line(f"{record.time.replace('T', ' ')}  {record.agent}  {record.vault}  {record.tokens} tokens")
+        for source in record.sources:
+            print_line(f"    {source}")
+    if not records:
+        print_message("No prompt got passages from the hook so far.")
+    return 0 if records else 1
