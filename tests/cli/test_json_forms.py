@@ -17,6 +17,7 @@ from typing import Any
 import click
 import pytest
 
+from excerpt.agents.hook import HookRecord, append_record
 from excerpt.cli.main import COMMANDS, program, run
 from excerpt.search.saved_queries import change_saved
 from excerpt.search.usage import UsedHit, UseKind, UseLog
@@ -104,7 +105,8 @@ def _printed(vault: Path, root: Path) -> Iterator[tuple[str, Any]]:
     UseLog(user_paths().use_file(vault)).record(UseKind.OPENED, [UsedHit("hive", "Bees/Swarms.md", "", 1)], time.time())
     yield "learned", ask("learned")
     yield from _of_gold(vault, root, ask)
-    yield "commands", asked
+    yield from _of_agents(root)
+    yield "commands", asked | {"agents"}
 
 
 def _of_memories(vault: Path, ask: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
@@ -139,6 +141,22 @@ def _of_gold(vault: Path, root: Path, ask: Callable[..., Any]) -> Iterator[tuple
     yield "gold run", ask("gold", "run")
 
 
+def _of_agents(root: Path) -> Iterator[tuple[str, Any]]:
+    def told(*words: str) -> Any:
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            run([*words, "--json"])
+        return json.loads(out.getvalue())
+
+    append_record(
+        user_paths(), HookRecord("2026-11-25T10:00:00", "claude", "bees", ("Swarms.md:9",), "strong", 40, 9.5)
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(root))
+        patch.chdir(root)
+        yield "agents status", told("agents", "status")
+        yield "agents log", told("agents", "log")
+
+
 FORMS = {
     "hit": "A hit",
     "search": "search",
@@ -167,6 +185,8 @@ FORMS = {
     "gold list": "gold list",
     "gold run": "gold run",
     "news": "news",
+    "agents status": "agents status",
+    "agents log": "agents log",
 }
 
 
