@@ -1086,7 +1086,7 @@ class SearchPane(Vertical):
             if links:
                 on_answer(links)
             else:
-                self.notify("A memory without a source has nothing to link to.")
+                self.notify("Nothing to link to: a memory without a source, or a passage that is gone.")
 
         self._engine.ask(question, handle)
 
