@@ -15,6 +15,8 @@ from hypothesis import settings
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a background shell ignores it, also for child processes
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # nohup ignores it
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 gc.set_threshold(5_000, 10, 10)  # otherwise a tenth of the time of the screen tests is garbage collection
 

@@ -40,7 +40,7 @@ from tests.cli.conftest import home as excerpt_home
 from tests.cli.conftest import vault as small_vault
 
 command, home, vault = run_excerpt, excerpt_home, small_vault  # fixtures
-FRONT_ENDS = ("cli", "doctor", "mcp", "tui")
+FRONT_ENDS = ("cli", "doctor", "mcp", "serve", "served_vaults", "tui")
 EXAMPLES = Path(__file__).parents[1] / "docs/examples"
 
 

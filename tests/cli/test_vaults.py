@@ -171,4 +171,4 @@ def test_every_command_that_takes_a_vault_is_tried_without_its_name() -> None:
     takers = {
         name for name, command in commands.items() if command and {"vault", "vaults"} & {p.name for p in command.params}
     }
-    assert takers == {*WORDS, "config", "mcp", "push", "serve"}
+    assert takers == {*WORDS, "config", "editor", "mcp", "pick", "push", "serve"}

@@ -61,10 +61,11 @@ WORDS: Mapping[str, Sequence[str]] = {
     "config": [],
     "completion": ["print", "--shell", "bash"],
     "editor": ["nvim"],
+    "agents": ["log"],
     "doctor": [],
 }
 """The arguments that each command is called with."""
-CODES = {"edit": 3, "forget": 3, "gold": 1, "learned": 1, "news": 1, "pick": 3, "push": 3}
+CODES = {"agents": 1, "edit": 3, "forget": 3, "gold": 1, "learned": 1, "news": 1, "pick": 3, "push": 3}
 """Exit codes without such a memory, questions, learned notes, saved queries, a server or a terminal; else 0."""
 
 

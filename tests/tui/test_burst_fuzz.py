@@ -29,6 +29,7 @@ from excerpt.tui.keymap import binding_keys
 from excerpt.tui.memory.form import MemoryForm
 from excerpt.tui.pack.dialogs import BudgetDialog, ScopeDialog
 from excerpt.tui.palette import Palette
+from excerpt.tui.search.link_dialog import LinkDialog
 from excerpt.tui.search.strategies import StrategiesScreen
 from excerpt.tui.search.why_view import WhyNot
 from excerpt.tui.settings.theme_picker import ThemePicker
@@ -45,7 +46,7 @@ PRESSED = sorted({key for rows in CONTEXTS.values() for row in rows for key in b
 PRESSED += ["ctrl+end", "shift+left", "alt+b", "f6"]
 PRESSED += [f"unbound-{row.id}" for rows in CONTEXTS.values() for row in rows if not row.keys]
 OPENINGS = (
-    *("f1", "ctrl+g", "ctrl+r", "ctrl+t", "ctrl+o"),
+    *("f1", "ctrl+g", "ctrl+r", "ctrl+t", "ctrl+o", "Y"),
     *(f"unbound-{command}" for command in ("compare", "history", "saved", "suggest")),
     *(f"unbound-{command}" for command in ("budget", "scope", "index", "switch-vault")),
 )
@@ -61,6 +62,7 @@ DIALOGS: frozenset[type[object]] = frozenset(
         ConfirmDialog,
         HelpDialog,
         IndexDialog,
+        LinkDialog,
         Palette,
         MemoryForm,
         ScopeDialog,

@@ -13,7 +13,7 @@ from excerpt.cli.mcp import format_absolute_vault
 from excerpt.cli.printing import print_json, print_line, print_message, write_stderr
 from excerpt.cli.vaults import VaultParameter, find_last_vault
 from excerpt.settings import user_paths
-from excerpt.text.display import visible
+from excerpt.text.display import format_count, visible
 
 if TYPE_CHECKING:
     from excerpt.agents.install import Edit
@@ -127,7 +127,9 @@ def log_command(as_json: bool) -> int:
     if as_json:
         print_json({"prompts": records})
     for record in () if as_json else records:
-        print_line(f"{record.time.replace('T', ' ')}  {record.agent}  {record.vault}  {record.tokens} tokens")
+        print_line(
+            f"{record.time.replace('T', ' ')}  {record.agent}  {record.vault}  {format_count(record.tokens, 'token')}"
+        )
         for source in record.sources:
             print_line(f"    {source}")
     if not records:

@@ -327,7 +327,7 @@ class Tools:
             raise explain_missing(self.vaults, source) or first_error or NotFoundError(f"No note is called {source}.")
         if len(found) > 1:
             names = ", ".join(f"{place.prefix}{place.name}" for place, _ in found)
-            raise NotFoundError(f"{len(found)} vaults have {source}.", f"Name one: {names}.")
+            raise NotFoundError(f"Several vaults have {source}.", f"Name one: {names}.")
         return found[0][1]
 
     async def overview(

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from excerpt.kinds import Fill, Scope, Strategy
+from excerpt.text.display import format_count
 
 PROTOCOL = 1
 """Version of the protocol. A change that breaks clients raises it."""
@@ -241,7 +242,11 @@ def _describe_scalar(schema: Mapping[str, Any]) -> str:
             least, most = schema["minimum"], schema.get("maximum")
             return f"at least {least}" if most is None else f"from {least} to {most:,}"
         case "string":
-            return f"a text of at most {schema['maxLength']:,} characters" if "maxLength" in schema else "a text"
+            return (
+                f"a text of at most {format_count(schema['maxLength'], 'character')}"
+                if "maxLength" in schema
+                else "a text"
+            )
         case _:
             return "true or false"
 

@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.widgets import OptionList
 
 from excerpt.kinds import LinkForm, next_in_cycle
-from excerpt.text.display import visible_line
+from excerpt.text.display import format_count, visible_line
 from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.dialog import Dialog, DialogBox
 from excerpt.tui.keymap import key_sign
@@ -51,7 +51,9 @@ class LinkDialog(Dialog[LinkForm]):
     def compose(self) -> ComposeResult:
         count = max(map(len, self._links.values()))
         with DialogBox() as box:
-            box.border_title = Content("Link to the passage" if count == 1 else f"Links to {count} passages")
+            box.border_title = Content(
+                "Link to the passage" if count == 1 else f"Links to {format_count(count, 'passage')}"
+            )
             box.set_hints(
                 f"{key_sign('links-copy')} copy",
                 f"{key_sign('links-next')} next",
