@@ -181,6 +181,13 @@ def test_threads_get_answers_while_the_vault_is_updated_and_closed(opened: excer
         assert len(list(changed)) == 40
 
 
+def test_threads_keep_memories(opened: excerpt.Vault) -> None:
+    texts = [f"Memory {number} of {name}." for number in range(10) for name in ("bees", "tea", "honey")]
+    kept = answer_in_threads([partial(opened.memories.remember, text) for text in texts], range(len(texts)))
+    assert [each.text for each in kept] == texts  # type: ignore[attr-defined]
+    assert sorted(each.text for each in opened.memories.all().memories) == sorted(texts)
+
+
 def test_a_search_does_not_wait_for_an_update(opened: excerpt.Vault, vault: Path) -> None:
     opened.load()
     (vault / "Quartz.md").write_text("A clock runs on quartz.\n", encoding="utf-8")
@@ -244,6 +251,12 @@ async def test_methods_can_be_awaited_by_several_tasks(home: Path, vault: Path) 
         assert {result.hits for result in results} == {twin.search("notes", limit=3).hits}
         assert packed.text == twin.pack("notes", budget=300).text
     assert memories == ()
+
+
+def test_what_a_vault_answers_can_be_awaited() -> None:
+    methods = {name for name, member in vars(excerpt.Vault).items() if inspect.isfunction(member) and name[0] != "_"}
+    by_run = {"count_saved", "run_in_one_snapshot", "search_for_pack"}
+    assert methods - set(dir(excerpt.aio.AsyncVault)) == by_run | {"close"}
 
 
 async def test_the_event_loop_goes_on_while_a_vault_is_asked(home: Path, vault: Path) -> None:
