@@ -125,6 +125,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory, tesseract: None) -> Hostil
     found.change()
     indexed = found.run("index", "--vault", ".")
     assert indexed.returncode == 0, indexed.stderr
+    assert found.run("remember", "The walrus rests.").returncode == 0  # for `recall`
     (folder / "pack.txt").write_bytes(found.run("pack", "walrus", "--vault", ".").stdout)
     return found
 

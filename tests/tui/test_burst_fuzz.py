@@ -17,6 +17,7 @@ import pytest
 from rich.color import ColorSystem
 from textual.widgets import Input
 
+from excerpt.kinds import LinkForm
 from excerpt.memory.store import MemoryStore
 from excerpt.settings import Paths, ScreenSettings, Settings
 from excerpt.tui.app import ExcerptApp
@@ -46,13 +47,14 @@ PRESSED = sorted({key for rows in CONTEXTS.values() for row in rows for key in b
 PRESSED += ["ctrl+end", "shift+left", "alt+b", "f6"]
 PRESSED += [f"unbound-{row.id}" for rows in CONTEXTS.values() for row in rows if not row.keys]
 OPENINGS = (
-    *("f1", "ctrl+g", "ctrl+r", "ctrl+t", "ctrl+o", "Y"),
+    *("f1", "ctrl+g", "ctrl+r", "ctrl+t", "ctrl+o"),
     *(f"unbound-{command}" for command in ("compare", "history", "saved", "suggest")),
     *(f"unbound-{command}" for command in ("budget", "scope", "index", "switch-vault")),
 )
 FROM_PALETTE: tuple[Callable[[ScriptedApp], object], ...] = (
     lambda app: app.action_change_theme(),
     lambda app: pane_of(app).action_why_not(),
+    lambda app: app.push_screen(LinkDialog({LinkForm.WIKILINK: ("[[Sync]]",)}, LinkForm.WIKILINK)),
     lambda app: app.push_screen(ConfirmDialog("Rebuild the index?", "It is made anew.", "Rebuild")),
 )
 """Dialogs that no key opens, opened as by the palette or a button."""

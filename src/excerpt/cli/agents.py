@@ -127,9 +127,8 @@ def log_command(as_json: bool) -> int:
     if as_json:
         print_json({"prompts": records})
     for record in () if as_json else records:
-        print_line(
-            f"{record.time.replace('T', ' ')}  {record.agent}  {record.vault}  {format_count(record.tokens, 'token')}"
-        )
+        tokens = format_count(record.tokens, "token")
+        print_line(f"{record.time.replace('T', ' ')}  {record.agent}  {record.vault}  {tokens}")
         for source in record.sources:
             print_line(f"    {source}")
     if not records:

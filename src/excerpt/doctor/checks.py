@@ -593,7 +593,7 @@ def check_clipboard(
             yield ok("Copies of any length go to tmux, which passes them on if its options and the terminal allow that")
         else:
             yield ok(f"Copies of any length go to the clipboard by {tool.name}")
-    if chosen.osc:
+    if chosen.osc and not chosen.tools:
         route = "the terminal by OSC 52" + (" through tmux" if chosen.osc == "tmux" else "")
         limit = f"with up to {OSC_LIMIT:,} bytes; excerpt cannot check whether the terminal accepts them"
         if remote:

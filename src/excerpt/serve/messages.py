@@ -242,11 +242,9 @@ def _describe_scalar(schema: Mapping[str, Any]) -> str:
             least, most = schema["minimum"], schema.get("maximum")
             return f"at least {least}" if most is None else f"from {least} to {most:,}"
         case "string":
-            return (
-                f"a text of at most {format_count(schema['maxLength'], 'character')}"
-                if "maxLength" in schema
-                else "a text"
-            )
+            if "maxLength" in schema:
+                return f"a text of at most {format_count(schema['maxLength'], 'character')}"
+            return "a text"
         case _:
             return "true or false"
 

@@ -56,9 +56,9 @@ class ClipboardTool:
 class CopyPlan:
     """The routes by which a text is to be copied.
 
-    `tools` are the programs to run. `osc` is the form of the OSC 52 sequence: "plain", "screen" or "tmux" (if tmux runs
-    but its program is not found), "" for no sequence. `too_long`: only OSC 52 is available, and the text exceeds
-    `OSC_LIMIT`.
+    `tools` are the programs to run. `osc` is the form of the OSC 52 sequence, which is sent if no program works:
+    "plain", "screen" or "tmux" (inside tmux), "" if the text exceeds `OSC_LIMIT`. `too_long`: the text exceeds it, and
+    there is at most tmux beside OSC 52.
     """
 
     tools: tuple[ClipboardTool, ...]
@@ -88,7 +88,7 @@ def plan_copy(environment: Mapping[str, str], which: FindProgram, platform: str,
     """Return the routes for copying `size` bytes of text on `platform` (a value of `sys.platform`).
 
     Over ssh the system's tools would fill the clipboard of the remote machine, so only tmux and OSC 52 are used there.
-    OSC 52 is used only if there is no other route, since it cannot be verified.
+    OSC 52 is used only if no other route works, as it cannot be verified: an X server may be gone, for example.
     """
     tools: list[ClipboardTool] = []
     in_tmux = bool(environment.get("TMUX"))
@@ -99,7 +99,7 @@ def plan_copy(environment: Mapping[str, str], which: FindProgram, platform: str,
     if in_tmux and which("tmux"):
         tools.append(ClipboardTool("tmux", ("tmux", "load-buffer", "-w", "-")))
     osc = "tmux" if in_tmux else "screen" if environment.get("STY") else "plain"
-    return CopyPlan(tuple(tools), "" if tools or too_long else osc, too_long)
+    return CopyPlan(tuple(tools), osc if size <= OSC_LIMIT else "", too_long)
 
 
 def _find_system_tool(environment: Mapping[str, str], which: FindProgram, platform: str) -> ClipboardTool | None:
@@ -141,10 +141,10 @@ def encode_text(text: str) -> bytes:
 def copy(text: str, copy_plan: CopyPlan, folder: Path, now: datetime, suffix: str = ".md") -> CopyOutcome:
     """Copy `text` by the tools of a plan and to a new file in `folder`, and wait for both.
 
-    `now` names the file. If the plan has OSC 52, it is added to the routes, but the caller must send it.
+    `now` names the file. OSC_ROUTE among the routes of the outcome means that the caller must send the sequence.
     """
     routes = [_route_name(tool) for tool in copy_plan.tools if _run_tool(tool, text)]
-    if copy_plan.osc:
+    if not routes and copy_plan.osc:
         routes.append(OSC_ROUTE)
     file = write_file(text, folder, f"copy-{format_timestamp(now)}{suffix}")
     for old in sorted(folder.glob("copy-*"))[:-MAX_COPIES] if file else ():
@@ -282,7 +282,7 @@ class Copier:
         else:
             copy_plan = plan_copy(self._environment, find_program, sys.platform, size)
             outcome = await asyncio.to_thread(copy, request.text, copy_plan, self._folder, now, request.suffix)
-            if copy_plan.osc:
+            if OSC_ROUTE in outcome.routes:
                 self._write_to_terminal(osc_sequence(request.text, copy_plan.osc))
             report = CopyReport(copy_notice(outcome, request.what, request.tokens), bool(outcome.routes))
         if request.pack is not None and request.pack.format is not Format.JSON:

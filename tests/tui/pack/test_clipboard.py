@@ -56,9 +56,15 @@ def test_the_tool_of_the_place_is_chosen(
     assert names(plan_copy(environment, having(*programs), platform, 10)) == expected
 
 
-def test_the_terminal_is_asked_only_where_no_tool_is() -> None:
-    assert plan_copy({}, having(), "linux", 10).osc == "plain"
-    assert plan_copy({"DISPLAY": ":0"}, having("xclip"), "linux", 10).osc == ""
+@pytest.mark.parametrize(("exit_code", "route"), [(0, "xclip"), (1, "the terminal")])
+def test_the_terminal_is_asked_only_where_no_tool_works(
+    exit_code: int, route: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "xclip").write_text(f"#!/bin/sh\ncat > /dev/null\nexit {exit_code}\n")
+    (tmp_path / "xclip").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    chosen = plan_copy({"DISPLAY": ":99"}, having("xclip"), "linux", 10)
+    assert copy("0123456789", chosen, tmp_path / "copies", NOW).routes == (route,)
 
 
 def test_inside_tmux_without_the_program_the_sequence_is_sent_as_it_is_and_wrapped() -> None:
@@ -148,7 +154,7 @@ def test_each_way_gets_every_byte_with_the_arguments_of_its_manual(
     monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
     chosen = plan_copy(environment, having(route), platform, len(text.encode()))
     copied = copy(text, chosen, tmp_path / "copies", NOW)
-    assert (copied.routes, chosen.osc) == ((route,), "")
+    assert copied.routes == (route,)
     assert (tmp_path / "taken").read_bytes().decode(encoding) == text
     assert (tmp_path / "said").read_text().strip() == arguments
     assert copied.file is not None

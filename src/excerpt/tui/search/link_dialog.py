@@ -51,9 +51,8 @@ class LinkDialog(Dialog[LinkForm]):
     def compose(self) -> ComposeResult:
         count = max(map(len, self._links.values()))
         with DialogBox() as box:
-            box.border_title = Content(
-                "Link to the passage" if count == 1 else f"Links to {format_count(count, 'passage')}"
-            )
+            links_text = "Link to the passage" if count == 1 else f"Links to {format_count(count, 'passage')}"
+            box.border_title = Content(links_text)
             box.set_hints(
                 f"{key_sign('links-copy')} copy",
                 f"{key_sign('links-next')} next",
