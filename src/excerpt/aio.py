@@ -69,6 +69,7 @@ class AsyncVault:
     link = _awaitable(api.Vault.link)
     pack = _awaitable(api.Vault.pack)
     check = _awaitable(api.Vault.check)
+    check_places = _awaitable(api.Vault.check_places)
     read = _awaitable(api.Vault.read)
     peek = _awaitable(api.Vault.peek)
     related = _awaitable(api.Vault.related)

@@ -780,7 +780,7 @@ async def test_a_note_in_any_of_several_vaults_is_found_by_its_name_alone(ask_tw
     assert "grey as paper" in (await ask_two("read", source="Nests", vault="*")).text
     assert (await ask_two("read", source="Nests")).is_error
     both = await ask_two("read", source="Hives", vault="*")
-    assert both.text == "2 vaults have Hives. Name one: bees/Hives, wasps/Hives."
+    assert both.text == "Several vaults have Hives. Name one: bees/Hives, wasps/Hives."
 
 
 async def test_an_absolute_path_names_its_vault(ask_two: Ask, tmp_path: Path) -> None:

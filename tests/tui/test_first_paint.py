@@ -30,6 +30,8 @@ VALUES = {
     "excerpt.pack.memory_fragment",
     "excerpt.insight",
     "excerpt.insight.overview_parts",
+    "excerpt.search",
+    "excerpt.search.query_word",
 }
 """Packages of the engine that import nothing else of it."""
 

@@ -50,8 +50,8 @@ from excerpt.search.query import (
     parse_alternatives,
     suggest_filters,
 )
+from excerpt.search.query_word import token_at
 from excerpt.text.dates import parse_date
-from excerpt.text.query_word import token_at
 from excerpt.text.words import QueryWord, analyze, fold
 
 # --- completions ------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.text.query_word import apply_completion, is_one_letter_edit, remove_span, token_at
+from excerpt.search.query_word import apply_completion, is_one_letter_edit, remove_span, token_at
 
 
 def at_bar(text: str) -> tuple[str, int]:

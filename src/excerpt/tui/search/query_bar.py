@@ -26,8 +26,7 @@ from textual.widgets.input import Selection
 
 from excerpt.errors import ExcerptError
 from excerpt.kinds import Confidence, Strategy
-from excerpt.text.display import format_count, visible_line
-from excerpt.text.query_word import (
+from excerpt.search.query_word import (
     apply_completion,
     filter_period,
     ignore_period,
@@ -35,6 +34,7 @@ from excerpt.text.query_word import (
     token_at,
     use_next_order,
 )
+from excerpt.text.display import format_count, visible_line
 from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.field import Field
 from excerpt.tui.common.row_list import RowList
