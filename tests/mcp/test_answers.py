@@ -371,10 +371,14 @@ async def test_the_first_line_alarms_only_where_something_failed(
 # --- errors that a model can correct ----------------------------------------------------------------------------------
 
 
+async def test_a_search_without_a_query_lists_all(ask: Ask) -> None:
+    for arguments in ({}, {"query": " "}):
+        assert "of 63 passages" in (await ask("search", **arguments)).first_line
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments", "said"),
     [
-        ("search", {"query": " "}, "The query is empty."),
         ("pack", {"query": ""}, "The query is empty."),
         ("search", {"query": "hive", "strategy": "best"}, "strategy must be one of 'auto', 'adaptive'"),
         ("pack", {"query": "hive", "format": "json"}, "format must be one of 'markdown', 'xml', 'plain'"),

@@ -149,7 +149,7 @@ class Tools:
         offset: Annotated[int, Field(ge=0, le=1_000)] = 0,
         vault: VaultName = "",
     ) -> str:
-        """Find passages that match: path:lines, headings, a snippet. Without a query, with group, list all.
+        """Find passages that match: path:lines, headings, a snippet. Without a query, list all.
 
         Filters: tag:x path:x/ file:x link:Note (backlinks) "phrase" -word date:2025-05; modified:7d lists recent notes.
         Order: sort:-date. vault="*" asks all.
@@ -159,8 +159,7 @@ class Tools:
             return await only.ask(
                 lambda snapshot: _list_branches(snapshot, query, group, offset, limit), _progress_callback(ctx)
             )
-        query = query if query.strip() or group == "passages" else MATCH_ALL_QUERY
-        _check_query(query)
+        query = query if query.strip() else MATCH_ALL_QUERY
         served = self.vaults.find_vaults(vault)
         hit_limit = (offset + limit) * (_MAX_HITS_PER_NOTE if group == "notes" else 1)
 
