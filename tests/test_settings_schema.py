@@ -29,7 +29,7 @@ def test_each_setting_has_its_meaning_and_its_default() -> None:
 def test_a_key_that_it_does_not_name_is_an_error() -> None:
     made = settings_schema(bindable_actions())
     tables = [shape for shape in made["$defs"].values() if "properties" in shape]
-    assert len(tables) == 9
+    assert len(tables) == 10
     assert all(table["additionalProperties"] is False for table in tables)
 
 

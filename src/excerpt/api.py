@@ -601,7 +601,7 @@ class Vault:
             if not key.startswith(SEARCH_SETTINGS):
                 raise SettingsError(
                     f"{key} does not change what a search of this index finds.",
-                    "Use a key of [search], vault.attachments.weight or embedding.multilingual.",
+                    "Use a key of [search], vault.attachments.weight or embedding.languages.",
                 )
         changed = change_settings(self.settings, changes)
         chosen = _to_choice(Strategy, strategy, changed.search.strategy)

@@ -32,6 +32,7 @@ MAX_COUNT = 1_000_000_000
 
 Positive = Annotated[int, msgspec.Meta(ge=1, le=MAX_COUNT)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_COUNT)]
+Seconds = Annotated[float, msgspec.Meta(gt=0, le=600)]
 Bytes = Annotated[int, msgspec.Meta(ge=1)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Extension = Annotated[str, msgspec.Meta(pattern=r"^\.[^/]+$")]
@@ -104,13 +105,20 @@ class VaultSettings:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingSettings:
-    """The embedding model.
+    """The embedding model, and the languages in which the similarity of meaning counts fully."""
 
-    If it is `multilingual`, the similarity of meaning has the same weight in other languages as in English.
-    """
+    model: str = setting("", "A model's folder, name or address, as in the guide; if empty, the one that ships.")
+    languages: tuple[str, ...] = setting((), 'Languages in which its vectors are trusted; "*": all; if empty, its own.')
+    remote: bool = setting(False, "Allow an address on another machine, to which the notes' text is sent.")
 
-    model: str = setting("", "Folder or name of a model2vec model; if empty, the model that ships with excerpt.")
-    multilingual: bool = setting(False, "The model supports languages other than English.")
+
+@dataclass(frozen=True, slots=True)
+class RerankSettings:
+    """A second model that reads the first hits again and changes their order."""
+
+    model: str = setting("", "Folder or address of a cross-encoder, as in the guide; if empty, none.")
+    weight: Share = setting(0.5, "Weight of its score beside the first order's, 0 to 1.")
+    seconds: Seconds = setting(2.0, "Seconds after which the first order stays.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +193,7 @@ class Settings:
 
     vault: VaultSettings = field(default_factory=VaultSettings)
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
+    rerank: RerankSettings = field(default_factory=RerankSettings)
     search: SearchSettings = field(default_factory=SearchSettings)
     pack: PackSettings = field(default_factory=PackSettings)
     memory: MemorySettings = field(default_factory=MemorySettings)

@@ -113,8 +113,8 @@ def test_a_missing_note_is_an_error_that_names_the_nearest(driven: Driven) -> No
     assert "Bees.md" in missing.text
 
 
-def test_an_empty_query_is_an_error_that_says_so(driven: Driven) -> None:
-    empty = driven.call("search", query="")
+def test_an_empty_query_of_a_pack_is_an_error_that_says_so(driven: Driven) -> None:
+    empty = driven.call("pack", query="")
     assert empty.error
     assert "query" in empty.text
 

@@ -449,9 +449,9 @@ def test_an_empty_vault_answers_every_query(tmp_path: Path) -> None:
 
 
 def test_the_meaning_of_a_multilingual_model_counts_in_every_script(snapshot: Snapshot) -> None:
-    def meaning(*, multilingual: bool) -> float:
-        chosen = Settings(embedding=EmbeddingSettings(multilingual=multilingual))
+    def meaning(*languages: str) -> float:
+        chosen = Settings(embedding=EmbeddingSettings(languages=languages))
         hit = Engine(snapshot, chosen).search("!h 日本語 sync conflict").hits[0]
         return next(signal.value for signal in hit.signals if signal.name == "meaning")
 
-    assert 0 < meaning(multilingual=False) < meaning(multilingual=True)
+    assert 0 < meaning() < meaning("*")

@@ -23,24 +23,24 @@ def test_where_nothing_stands_out_nothing_counts() -> None:
 
 
 def test_english_is_trusted_wholly() -> None:
-    assert compute_meaning_factor("how do I keep notes", ("en", "de")) == 1.0
+    assert compute_meaning_factor("how do I keep notes", ("en", "de"), ()) == 1.0
 
 
 def test_a_vault_of_no_known_language_counts_as_english() -> None:
-    assert compute_meaning_factor("notes", ()) == 1.0
+    assert compute_meaning_factor("notes", (), ()) == 1.0
 
 
 def test_other_languages_are_trusted_less_and_other_scripts_not() -> None:
-    assert 0 < compute_meaning_factor("Wie behalte ich Notizen", ("de", "en")) < 1
-    assert compute_meaning_factor("新しい保管庫", ("ja",)) == 0.0
+    assert 0 < compute_meaning_factor("Wie behalte ich Notizen", ("de", "en"), ()) < 1
+    assert compute_meaning_factor("新しい保管庫", ("ja",), ()) == 0.0
 
 
 def test_a_mixed_query_is_trusted_in_part() -> None:
-    assert 0 < compute_meaning_factor("Obsidian 同期", ("en",)) < 1
+    assert 0 < compute_meaning_factor("Obsidian 同期", ("en",), ()) < 1
 
 
 def test_a_query_without_letters_is_no_other_language() -> None:
-    assert compute_meaning_factor("1.0.21", ("en",)) == 1.0
+    assert compute_meaning_factor("1.0.21", ("en",), ()) == 1.0
 
 
 def test_a_fragment_alone_in_its_vault_does_not_stand_out(tmp_path: Path) -> None:

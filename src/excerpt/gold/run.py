@@ -35,7 +35,7 @@ RANKED_HITS = 50
 """Number of first hits in which a target is looked for; a target below them counts as not found."""
 TOP_HITS = 5
 """The first hits that `hit_at_5` counts."""
-SEARCH_SETTINGS = ("search.", "vault.attachments.weight", "embedding.multilingual")
+SEARCH_SETTINGS = ("search.", "vault.attachments.weight", "embedding.languages")
 """The beginnings of the keys of settings that change a search in the index as it is."""
 SIGNIFICANCE = 0.05
 """The largest probability at which a difference is taken for more than chance."""

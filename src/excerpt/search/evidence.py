@@ -78,16 +78,19 @@ def scale_above_mean(similarities: Floats, mean: float, highest: float) -> Float
     return np.clip(above, 0.0, 1.0)
 
 
-def compute_meaning_factor(text: str, languages: Sequence[str]) -> float:
+def compute_meaning_factor(text: str, languages: Sequence[str], model_languages: Sequence[str]) -> float:
     """Return the factor, 0 to 1, by which the signals of meaning count for the query `text`.
 
-    It is the share of Latin letters, since the English model reads no others. It is halved if `languages`, the vault's
-    languages by frequency, does not begin with "en".
+    `languages` are the vault's, by frequency, and `model_languages` those of the embedding model: none for the English
+    model that ships, "*" for all, which gives 1. Otherwise the factor is the share of Latin letters, halved if the
+    vault's first language is not the model's.
     """
+    if "*" in model_languages:
+        return 1.0
     letters = [c for c in text if c.isalpha()]
     latin = sum(c < "\u0250" for c in letters)
     share = latin / len(letters) if letters else 1.0
-    return share if not languages or languages[0] == "en" else 0.5 * share
+    return share if not languages or languages[0] in (model_languages or ("en",)) else 0.5 * share
 
 
 Floats = npt.NDArray[np.float32]
@@ -370,7 +373,7 @@ def gather_evidence(query: Query, snapshot: Corpus, index: WordIndex, settings: 
     shares = _language_weights(words, snapshot)
     matches = tuple(index.match(word).with_share(share) for word, share in zip(words, shares, strict=True))
     similarities = QuerySimilarities(query.words if query_words else "", snapshot)
-    meaning_factor = 1.0 if settings.embedding.multilingual else compute_meaning_factor(query.words, snapshot.languages)
+    meaning_factor = compute_meaning_factor(query.words, snapshot.languages, settings.embedding.languages)
     named_rows = _find_named_rows(query.words, snapshot) if query_words else NO_ROWS
     is_allowed = filters.flag_allowed_rows(query, snapshot, lambda text: analyze_text(text, snapshot), today)
     scores = WordScores(matches, snapshot.lexical.doc_count, is_allowed, snapshot.is_note_row)

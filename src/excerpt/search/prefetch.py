@@ -36,7 +36,7 @@ def build_candidate_query(
     corpus.lexical.prefetch_counts([term for word in query_words for term in word.terms])
     index = WordIndex(corpus.lexical)
     words = index.expand(query_words, open_word=query.open_word, fuzzy_threshold=settings.search.fuzzy_threshold)
-    meaning_factor = 1.0 if settings.embedding.multilingual else compute_meaning_factor(query.words, corpus.languages)
+    meaning_factor = compute_meaning_factor(query.words, corpus.languages, settings.embedding.languages)
     note_filters = [
         filter_
         for filter_ in query.filters
