@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from excerpt.encoders.interface import PassageEmbedder, Reranker
+from excerpt.encoders.model_folder import as_folder, is_transformer_folder
 from excerpt.errors import ModelError
 from excerpt.settings import Settings
 
@@ -18,16 +19,47 @@ def is_static_model(model: str) -> bool:
     Static are the shipped model (""), model2vec folders and model2vec names on a hub. All others are embedders of this
     package: they are slow, so they embed in the background.
     """
-    return not model.startswith((SERVER_PREFIX, PLUGIN_PREFIX))
+    if not model:
+        return True
+    if model.startswith((SERVER_PREFIX, PLUGIN_PREFIX)):
+        return False
+    folder = as_folder(model)
+    return folder is None or not is_transformer_folder(folder)
 
 
-def open_embedder(settings: Settings) -> PassageEmbedder:
-    """Open the embedder that `embedding.model` names. Raises ModelError, also for a static model."""
-    raise ModelError(f"There is no embedder at {settings.embedding.model}.", "Set embedding.model to another model.")
+def open_embedder(settings: Settings, *, threads: int = 0) -> PassageEmbedder:
+    """Open the embedder that `embedding.model` names, with its own languages. Raises ModelError, also for a static one.
+
+    `threads`: threads of a computation on this machine, 0 for one per core.
+    """
+    model = settings.embedding.model
+    if model.startswith(PLUGIN_PREFIX):
+        from excerpt.encoders.plugins import PluginEmbedder
+
+        return PluginEmbedder(model.removeprefix(PLUGIN_PREFIX))
+    if not is_static_model(model) and (folder := as_folder(model)):
+        from excerpt.encoders.onnx_folder import open_onnx_embedder
+
+        return open_onnx_embedder(folder, threads)
+    raise ModelError(f"There is no embedder at {model}.", "Set embedding.model to another model.")
 
 
-def open_reranker(settings: Settings) -> Reranker | None:
-    """Open the reranker that `rerank.model` names; None if it names none. Raises ModelError."""
-    if not settings.rerank.model:
+def open_reranker(settings: Settings, *, threads: int = 0) -> Reranker | None:
+    """Open the reranker that `rerank.model` names; None if it names none. Raises ModelError.
+
+    `threads`: threads of a computation on this machine, 0 for one per core.
+    """
+    model = settings.rerank.model
+    if not model:
         return None
-    raise ModelError(f"There is no reranker at {settings.rerank.model}.", "Set rerank.model to another model.")
+    if model.startswith(PLUGIN_PREFIX):
+        from excerpt.encoders.plugins import PluginReranker
+
+        return PluginReranker(model.removeprefix(PLUGIN_PREFIX))
+    if folder := as_folder(model):
+        from excerpt.encoders.onnx_folder import open_onnx_reranker
+
+        return open_onnx_reranker(folder, threads)
+    raise ModelError(
+        f"There is no reranker at {model}.", "Set rerank.model to the folder or the address of a cross-encoder."
+    )
