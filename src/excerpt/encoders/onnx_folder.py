@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from excerpt.encoders.checks import checked_scores, checked_vectors, clean_text
 from excerpt.encoders.interface import Floats, PassageEmbedder, Reranker
 from excerpt.encoders.model_folder import ModelFolder, read_model_folder
-from excerpt.encoders.vectors import checked_scores, checked_vectors
 from excerpt.errors import ModelError, first_line
 
 if TYPE_CHECKING:
@@ -127,12 +127,6 @@ def _numpy_type(onnx_type: str) -> type[np.integer[Any]]:
     return np.int32 if onnx_type == "tensor(int32)" else np.int64
 
 
-def _clean_text(text: str) -> str:
-    """Return the beginning of a text without lone surrogates, which the tokenizer rejects and UTF-16 notes may hold."""
-    bounded = text[:_MAX_CHARACTERS]
-    return bounded if bounded.isascii() else bounded.encode("utf-8", "replace").decode()
-
-
 # --- embedder ---------------------------------------------------------------------------------------------------------
 
 
@@ -179,7 +173,7 @@ class OnnxEmbedder:
         return vector
 
     def _embed(self, texts: Sequence[str]) -> Floats:
-        encodings = [self._model.tokenizer.encode(_clean_text(text)) for text in texts]
+        encodings = [self._model.tokenizer.encode(clean_text(text, _MAX_CHARACTERS)) for text in texts]
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
         for batch in self._model.batches(encodings):
             vectors[batch] = self._embed_batch([encodings[position] for position in batch])
@@ -236,9 +230,9 @@ class CrossEncoder:
         """
         end = time.monotonic() + seconds
         model = self._model
-        short_query = self._shorten(_clean_text(query))
+        short_query = self._shorten(clean_text(query, _MAX_CHARACTERS))
         model.truncate(model.files.max_tokens, "only_second")
-        encodings = [model.tokenizer.encode(short_query, _clean_text(passage)) for passage in passages]
+        encodings = [model.tokenizer.encode(short_query, clean_text(passage, _MAX_CHARACTERS)) for passage in passages]
         scores = np.zeros(len(passages), np.float32)
         for batch in model.batches(encodings):
             if time.monotonic() >= end:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from excerpt.encoders.checks import checked_scores, checked_vectors
 from excerpt.encoders.interface import Floats
-from excerpt.encoders.vectors import checked_scores, checked_vectors
 from excerpt.entry_points import find_entry_points, load_entry_point
 from excerpt.errors import ModelError, first_line
 

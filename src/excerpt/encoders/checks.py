@@ -1,4 +1,4 @@
-"""Checks of what a model computed, whichever model it is: nothing but good numbers enters an index or an order."""
+"""Checks of what a model is given and of what it computed, whichever model it is."""
 
 from __future__ import annotations
 
@@ -8,6 +8,12 @@ import numpy as np
 
 from excerpt.encoders.interface import MAX_DIMENSIONS, Floats
 from excerpt.errors import ModelError
+
+
+def clean_text(text: str, max_characters: int) -> str:
+    """Return the beginning of a text without lone surrogates, which models reject and UTF-16 notes may hold."""
+    bounded = text[:max_characters]
+    return bounded if bounded.isascii() else bounded.encode("utf-8", "replace").decode()
 
 
 def checked_vectors(values: object, count: int, dimensions: int, source: str) -> Floats:
