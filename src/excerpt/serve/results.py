@@ -220,6 +220,26 @@ class RecallResult(TypedDict):
     memories: list[RecalledForm]
 
 
+# --- prompts ----------------------------------------------------------------------------------------------------------
+
+
+class PassagesForm(TypedDict):
+    """Text to add to a prompt, with the ids and sources (`path:lines`) of its fragments, and their tokens."""
+
+    text: str
+    vault: str
+    fragment_ids: list[str]
+    sources: list[str]
+    confidence: str
+    tokens: int
+
+
+class PassagesResult(TypedDict):
+    """The result of `passages`; None if the vault does not surely answer the prompt."""
+
+    passages: PassagesForm | None
+
+
 # --- the server -------------------------------------------------------------------------------------------------------
 
 
