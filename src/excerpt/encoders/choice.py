@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from excerpt.encoders.interface import PassageEmbedder, Reranker
 from excerpt.encoders.model_folder import as_folder, is_transformer_folder
 from excerpt.errors import ModelError
 from excerpt.settings import Paths, Settings, user_paths
 
 if TYPE_CHECKING:
+    from excerpt.encoders.interface import PassageEmbedder, Reranker
     from excerpt.encoders.model_server import ModelServer
 
 SERVER_PREFIX = "openai:"

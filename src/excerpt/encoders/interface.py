@@ -6,7 +6,6 @@ Packages of others implement them and announce them by the entry points `excerpt
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -16,14 +15,6 @@ Floats = NDArray[np.float32]
 
 MAX_DIMENSIONS = 4096
 """Most components of a vector."""
-
-
-@dataclass(frozen=True, slots=True)
-class Prompts:
-    """Texts that a model wants in front of a query and of a passage, such as "query: "; empty for most models."""
-
-    query: str = ""
-    passage: str = ""
 
 
 class PassageEmbedder(Protocol):

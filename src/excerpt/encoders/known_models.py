@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 
-from excerpt.encoders.interface import Prompts
-from excerpt.encoders.model_folder import ENGLISH, EVERY_LANGUAGE
+from excerpt.encoders.model_folder import ENGLISH, EVERY_LANGUAGE, Prompts
 
 _ENGLISH_QUERY = "Represent this sentence for searching relevant passages: "
 _PROMPTS = (

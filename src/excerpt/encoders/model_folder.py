@@ -13,7 +13,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from excerpt.encoders.interface import Prompts
 from excerpt.errors import ModelError
 from excerpt.state_files import read_limited, read_text
 
@@ -79,6 +78,14 @@ def is_transformer_folder(folder: Path) -> bool:
     """
     kind = _read_json(folder / "config.json").get("model_type", "")
     return kind != "model2vec" and bool(kind or network_file(folder))
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """Texts that a model wants in front of a query and of a passage, such as "query: "; empty for most models."""
+
+    query: str = ""
+    passage: str = ""
 
 
 @dataclass(frozen=True, slots=True)
