@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -74,13 +76,18 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def running_server(reply: Reply) -> Iterator[ModelTestServer]:
-    """Run a server on this machine while the block lasts."""
+def running_server(reply: Reply, certificate: Path | None = None) -> Iterator[ModelTestServer]:
+    """Run a server on this machine while the block lasts; `certificate`: a file with one and its key, for https."""
     bound = type("BoundHandler", (Handler,), {})
     server = ThreadingHTTPServer(("127.0.0.1", 0), bound)
     server.daemon_threads = True
     server.handle_error = lambda *_: None  # type: ignore[method-assign]  # clients hang up here on purpose
-    state = ModelTestServer(f"http://127.0.0.1:{server.server_address[1]}", reply)
+    if certificate:
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(certificate)
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+    scheme = "https" if certificate else "http"
+    state = ModelTestServer(f"{scheme}://127.0.0.1:{server.server_address[1]}", reply)
     bound.state = state  # type: ignore[attr-defined]
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import socket
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -354,6 +356,22 @@ def test_localhost_is_asked_of_no_name_server(
     model = f"openai:http://localhost:{server.port}/v1#letters"
     open_embedder(Settings(embedding=EmbeddingSettings(model=model)), paths=paths)
     assert (names.asked, len(server.requests)) == (0, 1)
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+def test_a_certificate_is_verified(paths: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "certificate.pem"
+    options = ["-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
+    names = ["-subj", "/CN=models", "-addext", "subjectAltName=IP:127.0.0.1"]
+    command = ["openssl", "req", *options, *names, "-keyout", str(file), "-out", str(tmp_path / "certificate")]
+    subprocess.run(command, check=True, capture_output=True)
+    file.write_text(file.read_text() + (tmp_path / "certificate").read_text())
+    with running_server(replies.embeddings, file) as server:
+        with pytest.raises(ModelError, match=r"certificate of .* cannot be verified"):
+            embedder_at(server, paths)
+        assert server.requests == []
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate"))
+        assert embedder_at(server, paths).dimensions == 26
 
 
 @pytest.mark.parametrize(
