@@ -362,7 +362,9 @@ class Result:
     `matched`, because the list continues with the fragments nearest in meaning. `elapsed_ms` is the time of the search
     alone, in milliseconds. `generation` is the index's (a number that each commit raises). `hints` are suggestions
     about the query and do not change the result. `periods` are those that the query names. `sort` is
-    the order that the query chooses, "date" (oldest first) or "-date"; "" for the best first.
+    the order that the query chooses, "date" (oldest first) or "-date"; "" for the best first. `warnings` are sentences
+    on models of the user's own that did not answer. `is_without_meaning`: the embedding model has not answered (yet),
+    so the hits are ranked by words.
     """
 
     query: str
@@ -376,6 +378,8 @@ class Result:
     confidence: Confidence | None = None
     periods: tuple[QueryPeriod, ...] = ()
     sort: str = ""
+    warnings: tuple[str, ...] = ()
+    is_without_meaning: bool = False
 
     @property
     def best_first(self) -> tuple[Hit, ...]:
@@ -398,6 +402,7 @@ class Result:
             **attributes_to_json(self, "query", "strategy", "confidence"),
             "elapsed_ms": round(self.elapsed_ms, 3),
             **attributes_to_json(self, "matched", "generation", "periods"),
+            **({"warnings": list(self.warnings)} if self.warnings else {}),
             "hits": [hit.to_dict() for hit in self.hits],
         }
 

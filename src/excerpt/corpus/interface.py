@@ -180,17 +180,12 @@ class QueryEmbedder(Protocol):
     """The model that made the vectors with which a query is compared: a static one, or an embedder of `encoders`."""
 
     @property
-    def id(self) -> str:
-        """Identity of the model."""
-        ...
-
-    @property
     def languages(self) -> tuple[str, ...]:
         """Codes of the languages in which the vectors are trusted, such as "en"; ("*",) for every language."""
         ...
 
     def embed_query(self, text: str) -> Floats:
-        """Return a vector of length 1 for a query, shape (dimensions,). Raises ModelError."""
+        """Return a vector of length 1 for a query, shape (dimensions,). Loads the model first. Raises ModelError."""
         ...
 
 
@@ -353,7 +348,11 @@ class Corpus(Notes, Protocol):
 
     @property
     def query_embedder(self) -> QueryEmbedder:
-        """The model that made `search_vectors`: the same object as `embedder` if that made them. Raises ModelError."""
+        """The model that made `search_vectors`: the same object as `embedder` if that made them.
+
+        Another one is not loaded yet: its own `embed_query` does that, outside of the thread that searches. Raises
+        ModelError.
+        """
         ...
 
     @property

@@ -245,7 +245,8 @@ class Embedder:
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """Return the vector of a query, shape (dimensions,): a static model embeds queries as it embeds passages."""
-        return self.embed([text])[0]
+        vector: NDArray[np.float32] = self.embed([text])[0]
+        return vector
 
     def _mean(self, ids: NDArray[np.int32]) -> NDArray[np.float32]:
         """Return the mean of the weighted vectors of some tokens, as the model's own `encode` does; not normalised.
