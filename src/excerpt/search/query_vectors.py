@@ -70,7 +70,7 @@ class QueryVectors:
             if embedder is not self._embedder:
                 self._embedder, self._failure = embedder, ""
                 self._vectors.clear()
-            missing = [text for text in dict.fromkeys(texts) if text not in self._vectors]
+            missing = [text for text in dict.fromkeys(map(str.strip, texts)) if text not in self._vectors]
             if self._failure and time.monotonic() < self._failure_time + RETRY_SECONDS:
                 return
         if missing:
@@ -82,9 +82,9 @@ class QueryVectors:
         if not has_chosen_embedder(corpus):
             return corpus.embedder.embed_query(text)
         with self._lock:
-            vector = self._vectors.get(text) if corpus.query_embedder is self._embedder else None
+            vector = self._vectors.get(text.strip()) if corpus.query_embedder is self._embedder else None
             if vector is not None:
-                self._vectors.move_to_end(text)
+                self._vectors.move_to_end(text.strip())
             return vector
 
     @property
