@@ -82,6 +82,7 @@ if TYPE_CHECKING:
         FileProblem,
         Fragment,
         Hit,
+        HitRerank,
         Memory,
         NoteInfo,
         OmittedHit,
@@ -145,8 +146,8 @@ _NAMES_BY_MODULE = {
     "memory.recall": "RecalledMemory SavedMemory SimilarMemory",
     "memory.stale": "DiffRow SourceCheck SourceStatus",
     "memory.store": "CopiedMemory LoadedMemories",
-    "model": "BuildReport EntryHit FileProblem Fragment Hit Memory NoteInfo OmittedHit Pack PackResult PastUse "
-    "Progress QueryHint QueryPeriod Result Signal Source Span Status UnreadFiles VaultHit",
+    "model": "BuildReport EntryHit FileProblem Fragment Hit HitRerank Memory NoteInfo OmittedHit Pack PackResult "
+    "PastUse Progress QueryHint QueryPeriod Result Signal Source Span Status UnreadFiles VaultHit",
     "pack.formats.pack_format": "PackFile PackSource UnreadablePackError",
     "pack.formats.template_format": "TemplateStoppedError",
     "search.explain": "Explanation FieldCount SignalGap TermLikeness TermVariant WordContribution",
@@ -198,6 +199,7 @@ __all__ = [
     "GoldTarget",
     "GoldUnusableError",
     "Hit",
+    "HitRerank",
     "IndexBusyError",
     "IndexUnusableError",
     "KeyPassage",

@@ -83,6 +83,21 @@ def refresh_option(command: CommandFunction) -> CommandFunction:
     )(command)
 
 
+def rerank_option(command: CommandFunction) -> CommandFunction:
+    """Add the option --rerank to a command that searches; the value is None if it is not given."""
+    return click.option(
+        "--rerank/--no-rerank",
+        default=None,
+        help="Let the model of rerank.model change the order of the first hits.  [default: if it is set]",
+    )(command)
+
+
+def require_reranker(settings: Settings, *, rerank: bool | None) -> None:
+    """Raise a usage error if --rerank is given, and the settings name no reranker."""
+    if rerank and not settings.rerank.model:
+        raise click.UsageError("No reranker is set. Set rerank.model, or leave out --rerank.")
+
+
 def resolve_vault(path: Path | None, *, suggest_moves: bool = False) -> Path:
     """Return the absolute path of the vault to work on: `path`, or else $EXCERPT_VAULT or the vault opened last.
 
