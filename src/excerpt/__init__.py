@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         IndexUnusableError,
         MemoryUnusableError,
         ModelError,
+        ModelUnreachableError,
         NotFoundError,
         SavedQueriesError,
         SettingsError,
@@ -81,6 +82,7 @@ if TYPE_CHECKING:
         FileProblem,
         Fragment,
         Hit,
+        HitRerank,
         Memory,
         NoteInfo,
         OmittedHit,
@@ -111,6 +113,7 @@ if TYPE_CHECKING:
         MemorySettings,
         Ocr,
         PackSettings,
+        RerankSettings,
         ScreenSettings,
         SearchSettings,
         Settings,
@@ -127,7 +130,8 @@ _NAMES_BY_MODULE = {
     "check.source_state": "SourceComparison SourceState",
     "check.verdicts": "AnswerCheck CheckedCitation CheckedQuotation CheckedSentence SourceLines Verdict",
     "errors": "ExcerptError GoldUnusableError IndexBusyError IndexUnusableError MemoryUnusableError ModelError "
-    "NotFoundError SavedQueriesError SettingsError StoreUnusableError VaultEmptiedError VaultError",
+    "ModelUnreachableError NotFoundError SavedQueriesError SettingsError StoreUnusableError VaultEmptiedError "
+    "VaultError",
     "gold.questions": "GoldQuestion GoldSet GoldTarget UnreadableLine",
     "gold.run": "GoldChange GoldComparison GoldRank GoldReport GoldRun",
     "insight.facet_map": "Branch VaultMap",
@@ -142,15 +146,15 @@ _NAMES_BY_MODULE = {
     "memory.recall": "RecalledMemory SavedMemory SimilarMemory",
     "memory.stale": "DiffRow SourceCheck SourceStatus",
     "memory.store": "CopiedMemory LoadedMemories",
-    "model": "BuildReport EntryHit FileProblem Fragment Hit Memory NoteInfo OmittedHit Pack PackResult PastUse "
-    "Progress QueryHint QueryPeriod Result Signal Source Span Status UnreadFiles VaultHit",
+    "model": "BuildReport EntryHit FileProblem Fragment Hit HitRerank Memory NoteInfo OmittedHit Pack PackResult "
+    "PastUse Progress QueryHint QueryPeriod Result Signal Source Span Status UnreadFiles VaultHit",
     "pack.formats.pack_format": "PackFile PackSource UnreadablePackError",
     "pack.formats.template_format": "TemplateStoppedError",
     "search.explain": "Explanation FieldCount SignalGap TermLikeness TermVariant WordContribution",
     "search.explain_note": "Absence AbsenceKind NoteExplanation StrategyRank",
     "search.news": "QueryNews",
     "settings": "AttachmentSettings BoostSettings EmbeddingSettings Fusion MemorySettings Ocr PackSettings "
-    "ScreenSettings SearchSettings Settings VaultSettings",
+    "RerankSettings ScreenSettings SearchSettings Settings VaultSettings",
 }
 """The public names by the module that defines them, separated by spaces; the same as the imports above."""
 _MODULE_BY_NAME = {name: home for home, names in _NAMES_BY_MODULE.items() for name in names.split()}
@@ -195,6 +199,7 @@ __all__ = [
     "GoldTarget",
     "GoldUnusableError",
     "Hit",
+    "HitRerank",
     "IndexBusyError",
     "IndexUnusableError",
     "KeyPassage",
@@ -214,6 +219,7 @@ __all__ = [
     "Mention",
     "MissingPlace",
     "ModelError",
+    "ModelUnreachableError",
     "Month",
     "NotFoundError",
     "NoteExplanation",
@@ -241,6 +247,7 @@ __all__ = [
     "RecalledMemory",
     "RelatedNote",
     "RelatedNotes",
+    "RerankSettings",
     "Result",
     "SavedMemory",
     "SavedQueriesError",

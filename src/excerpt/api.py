@@ -79,6 +79,8 @@ if TYPE_CHECKING:
     from excerpt.search.explain import Explanation
     from excerpt.search.explain_note import NoteExplanation
     from excerpt.search.news import QueryNews
+    from excerpt.search.query_vectors import QueryVectors
+    from excerpt.search.rerank import ResultReranker
 
 OnProgress = Callable[[Progress], None]
 OnNotice = Callable[[str], None]
@@ -234,6 +236,8 @@ class Vault:
         self._notice = on_notice
         self._engine: Engine | None = None
         self._index_snapshot: Snapshot | None = None
+        self._reranker: ResultReranker | None = None
+        self._query_vectors: QueryVectors | None = None
         self._memories: Memories | None = None
         self._lock = threading.RLock()
         self._refresh_lock = threading.RLock()
@@ -351,8 +355,10 @@ class Vault:
 
     def _create_engine(self, snapshot: Corpus, settings: Settings | None = None) -> Engine:
         from excerpt.search.engine import Engine
+        from excerpt.search.query_vectors import QueryVectors
 
-        return Engine(snapshot, settings or self.settings)
+        self._query_vectors = self._query_vectors or QueryVectors()
+        return Engine(snapshot, settings or self.settings, query_vectors=self._query_vectors)
 
     def _open_corpus(self) -> Corpus:
         """Open the index, after an update if the vault was opened with `refresh`."""
@@ -423,18 +429,34 @@ class Vault:
         strategy: Strategy | str | None = None,
         limit: int | None = None,
         spans: bool = True,
+        rerank: bool | None = None,
     ) -> Result:
         """Find the fragments that answer `query`, best first.
 
         `where` has filters by name, such as `{"tag": "work", "-path": "Archive/"}`; a list of values must all match.
         With `literal`, the words of `query` are searched for and no filter in it is one, as for a question that
-        somebody else typed. Without `spans`, hits have no positions of the matched words, which halves the time. Raises
-        ValueError for a limit below 1 and for an unknown filter.
+        somebody else typed. Without `spans`, hits have no positions of the matched words, which halves the time.
+        `rerank` says whether the model of `rerank.model` changes the order of the first hits; by default it does if it
+        is set. Raises ValueError for a limit below 1, for an unknown filter, and for `rerank` without a model.
         """
         _check_positive("limit", limit)
         chosen = _to_choice(Strategy, strategy, self.settings.search.strategy)
         text = self._build_query(query, where, literal=literal)
-        return self._add_notes(self._load_engine().search(text, chosen, limit, highlight_count=None if spans else 0))
+        result = self._load_engine().search(text, chosen, limit, highlight_count=None if spans else 0)
+        return self._add_notes(self._rerank(result, rerank=rerank))
+
+    def _rerank(self, result: Result, *, rerank: bool | None) -> Result:
+        """Return `result` in the order of the reranker, if `rerank` or by default the settings ask for that."""
+        model = self.settings.rerank.model
+        if rerank and not model:
+            raise ValueError("no reranker is set: rerank.model is empty")
+        if not model or rerank is False:
+            return result
+        if self._reranker is None:
+            from excerpt.search.rerank import ResultReranker
+
+            self._reranker = ResultReranker(self.settings)
+        return self._reranker.rerank(self._load_engine(), result)
 
     def _add_notes(self, result: Result) -> Result:
         """Return `result` with the notes of its hits."""
@@ -451,6 +473,7 @@ class Vault:
         strategy: Strategy | str | None = None,
         limit: int | None = None,
         spans: bool = True,
+        rerank: bool | None = None,
     ) -> tuple[Result, ...]:
         """Return the result of each query, in the order of `queries`; all are of one state of the vault.
 
@@ -459,7 +482,9 @@ class Vault:
         queries = tuple(queries)
         return self.run_in_one_snapshot(
             lambda: tuple(
-                self.search(query, where=where, literal=literal, strategy=strategy, limit=limit, spans=spans)
+                self.search(
+                    query, where=where, literal=literal, strategy=strategy, limit=limit, spans=spans, rerank=rerank
+                )
                 for query in queries
             )
         )
@@ -490,7 +515,8 @@ class Vault:
         chosen = _to_choice(Strategy, strategy, self.settings.search.strategy)
         limit = max(self.settings.pack.limit, self.settings.search.limit)
         highlighted = self.settings.pack.limit * HITS_PER_PACKED
-        return self._add_notes(self._load_engine().search(query, chosen, limit, highlight_count=highlighted))
+        result = self._load_engine().search(query, chosen, limit, highlight_count=highlighted)
+        return self._add_notes(self._rerank(result, rerank=None))
 
     @_one_at_a_time
     def explain(self, result: Result) -> tuple[Explanation, ...]:
@@ -500,12 +526,19 @@ class Vault:
         return explain_hits(self._load_engine(), result)
 
     @_one_at_a_time
-    def why_not(self, query: str, note: str, *, strategy: Strategy | str | None = None) -> NoteExplanation:
-        """Explain why `query` ranks `note` no higher, or does not find it."""
+    def why_not(
+        self, query: str, note: str, *, strategy: Strategy | str | None = None, rerank: bool | None = None
+    ) -> NoteExplanation:
+        """Explain why `query` ranks `note` no higher, or does not find it. `rerank` is as for `search`."""
         from excerpt.search.explain_note import explain_note
 
         chosen = _to_choice(Strategy, strategy, self.settings.search.strategy)
-        return explain_note(self._load_engine(), query, note, chosen)
+        engine = self._load_engine()
+        reranked: tuple[Hit, ...] = ()
+        if rerank or (rerank is None and self.settings.rerank.model):
+            result = self._rerank(engine.search(query, chosen, highlight_count=0), rerank=rerank)
+            reranked = result.reranked_hits
+        return explain_note(engine, query, note, chosen, reranked)
 
     @_one_at_a_time
     def notes(self, *, where: Where | None = None) -> tuple[NoteInfo, ...]:
@@ -639,6 +672,7 @@ class Vault:
         question: bool | None = None,
         ids: Sequence[str] = (),
         marks: bool = False,
+        rerank: bool | None = None,
         result: Result | None = None,
     ) -> PackResult:
         """Pack the passages that answer the queries into a text for a prompt, within `budget` tokens.
@@ -651,8 +685,9 @@ class Vault:
         fragments to pack, whatever the queries find; with `marks`, the fragments marked in the app are packed before
         them. Without `ranked`, passages are in the order of the vault. `template` is a template file; it replaces
         `format`. With `question`, the query stands below the passages. `result` is an earlier result of the queries,
-        used instead of a new search. `where` and `literal` are as for `search`. Raises SettingsError for an unknown
-        format or tokenizer, NotFoundError for `marks` if no fragment is marked, ValueError for a negative number.
+        used instead of a new search. `where`, `literal` and `rerank` are as for `search`. Raises SettingsError for an
+        unknown format or tokenizer, NotFoundError for `marks` if no fragment is marked, ValueError for a negative
+        number.
         """
         _check_positive("limit", limit)
         _check_positive("budget", budget, least=0)
@@ -672,7 +707,9 @@ class Vault:
         settings = replace(self.settings.pack, **changes)
         chosen = _to_choice(Strategy, strategy, self.settings.search.strategy)
         queries = tuple(self._build_query(query, where, literal=literal) for query in queries)
-        return self._build_pack(queries, settings, chosen, ranked=ranked, ids=ids, marks=marks, result=result)
+        return self._build_pack(
+            queries, settings, chosen, ranked=ranked, ids=ids, marks=marks, rerank=rerank, result=result
+        )
 
     @_one_at_a_time
     def count_saved(self, packed: PackResult) -> None:
@@ -739,6 +776,7 @@ class Vault:
         ranked: bool,
         ids: Sequence[str],
         marks: bool,
+        rerank: bool | None,
         result: Result | None,
     ) -> PackResult:
         from excerpt.pack.build import build_pack, search_queries, with_fill
@@ -758,6 +796,9 @@ class Vault:
             if result is None:
                 search_limit = max(settings.limit, self.settings.search.limit)
                 result = search_queries(self._load_engine(), all_queries, strategy, search_limit)
+                result = self._rerank(result, rerank=rerank)
+                for warning in result.warnings:
+                    self._notice(warning)
             used_strategy, hits = result.strategy, result.hits
             settings = with_fill(settings, self._load_engine(), all_queries)
         packed = build_pack(

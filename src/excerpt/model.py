@@ -232,6 +232,17 @@ class PastUse:
     fragment: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class HitRerank:
+    """What a reranker says of a hit: its score, 0 (the lowest of the first hits) to 1, and the hit's place before.
+
+    Places count from 1.
+    """
+
+    score: float
+    moved_from: int
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Hit:
     """A search hit: a fragment with its score, the signals that add up to it, and the matched spans.
@@ -242,7 +253,8 @@ class Hit:
     for each heading of the heading path. `confidence` is None for a query of filters alone. `created` is the day
     that the note itself gives as its date, in a property or its file name; None if it gives none. `date` is the day
     that the fragment is about, ISO 8601, "" if it has none, or if the query neither names a period nor has `sort:`.
-    `past_uses` are the user's uses of the note for similar words (signal `reopened`), newest first.
+    `past_uses` are the user's uses of the note for similar words (signal `reopened`), newest first. `rerank` is what a
+    reranker said of it (signal `rerank`), None if none read it.
     """
 
     fragment: Fragment
@@ -255,6 +267,7 @@ class Hit:
     date: str = ""
     past_uses: tuple[PastUse, ...] = ()
     note: NoteInfo = UNREAD_NOTE
+    rerank: HitRerank | None = None
 
     def __repr__(self) -> str:
         return f"Hit({self.fragment!r}, score {self.score:.3f}, {self.confidence or 'not ranked'})"
@@ -317,6 +330,7 @@ class Hit:
             **({"date": self.date} if self.date else {}),
             **attributes_to_json(self, "score", "confidence"),
             "signals": signals_to_dict(self.signals),
+            **(attributes_to_json(self, "rerank") if self.rerank is not None else {}),
             **attributes_to_json(self, "tokens", "fragment_id", "text"),
         }
 
@@ -362,7 +376,9 @@ class Result:
     `matched`, because the list continues with the fragments nearest in meaning. `elapsed_ms` is the time of the search
     alone, in milliseconds. `generation` is the index's (a number that each commit raises). `hints` are suggestions
     about the query and do not change the result. `periods` are those that the query names. `sort` is
-    the order that the query chooses, "date" (oldest first) or "-date"; "" for the best first.
+    the order that the query chooses, "date" (oldest first) or "-date"; "" for the best first. `warnings` are sentences
+    on models of the user's own that did not answer. `is_without_meaning`: the embedding model has not answered (yet),
+    so the hits are ranked by words.
     """
 
     query: str
@@ -376,12 +392,25 @@ class Result:
     confidence: Confidence | None = None
     periods: tuple[QueryPeriod, ...] = ()
     sort: str = ""
+    warnings: tuple[str, ...] = ()
+    is_without_meaning: bool = False
 
     @property
     def best_first(self) -> tuple[Hit, ...]:
         """The hits in order of score, also where the query orders them by date."""
         is_by_date = self.sort and self.confidence is not None
         return tuple(sorted(self.hits, key=lambda hit: -hit.score)) if is_by_date else self.hits
+
+    @property
+    def is_reranked(self) -> bool:
+        """Whether a reranker has read the first hits, so that they may have other places."""
+        return any(hit.rerank is not None for hit in self.hits)
+
+    @property
+    def reranked_hits(self) -> tuple[Hit, ...]:
+        """The first hits, up to the last one that a reranker has read; none if it has read none."""
+        count = max((place for place, hit in enumerate(self.hits, 1) if hit.rerank is not None), default=0)
+        return self.hits[:count]
 
     def __repr__(self) -> str:
         return f"Result({self.query!r}, hits {len(self.hits)}, {self.confidence or 'not ranked'})"
@@ -398,6 +427,7 @@ class Result:
             **attributes_to_json(self, "query", "strategy", "confidence"),
             "elapsed_ms": round(self.elapsed_ms, 3),
             **attributes_to_json(self, "matched", "generation", "periods"),
+            **({"warnings": list(self.warnings)} if self.warnings else {}),
             "hits": [hit.to_dict() for hit in self.hits],
         }
 

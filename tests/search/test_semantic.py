@@ -39,6 +39,13 @@ def test_a_mixed_query_is_trusted_in_part() -> None:
     assert 0 < compute_meaning_factor("Obsidian 同期", ("en",), ()) < 1
 
 
+def test_the_letters_of_the_languages_that_a_model_knows_count() -> None:
+    assert compute_meaning_factor("新しい保管庫", ("ja",), ("en", "ja")) == 1.0
+    assert compute_meaning_factor("как вести заметки", ("ru",), ("en", "ru")) == 1.0
+    assert compute_meaning_factor("Wie behalte ich Notizen", ("de",), ("de", "en")) == 1.0
+    assert compute_meaning_factor("как вести заметки", ("ru",), ("en", "ja")) == 0.0
+
+
 def test_a_query_without_letters_is_no_other_language() -> None:
     assert compute_meaning_factor("1.0.21", ("en",), ()) == 1.0
 

@@ -16,10 +16,11 @@ QUERIES = ("sync conflict", "how to publish notes", "conflict")
 def test_the_nearest_are_the_same_to_the_last_bit(
     snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, query: str, size: int
 ) -> None:
-    exact = QuerySimilarities(query, snapshot)
+    vector = snapshot.embedder.embed_query(query)
+    exact = QuerySimilarities(vector, snapshot.vectors, snapshot)
     monkeypatch.setattr(evidence, "_STRIPE_LENGTH", 1)
     monkeypatch.setattr(evidence, "POOL_SIZE", 0)
-    rough = QuerySimilarities(query, snapshot)
+    rough = QuerySimilarities(vector, snapshot.vectors, snapshot)
     nearest = rough.top_rows(size)
     assert nearest.tolist() == exact.top_rows(size).tolist()
     assert rough.cosines_at(nearest).tobytes() == exact.cosines_at(nearest).tobytes()

@@ -95,7 +95,9 @@ def test_suggestions_find_what_they_say(both: tuple[Vault, Vault], query: str) -
     folder, stored = both
     found = suggest_queries(stored._load_engine(), query)
     assert found
-    assert [one.hits for one in found] == [folder.search(one.query, limit=1).matched for one in found]
+    assert [one.hits for one in found] == [stored.search(one.query, limit=1).matched for one in found]
+    # The store's vectors are of 16 bits, so another fragment may be the last of those that are near in meaning.
+    assert all(abs(folder.search(one.query, limit=1).matched - one.hits) <= 1 for one in found)
 
 
 @pytest.mark.parametrize("query", ["token budget", "copy a pack"])

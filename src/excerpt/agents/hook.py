@@ -2,6 +2,8 @@
 
 It prints passages only if a vault surely answers a clause of the prompt, else nothing. It never fails or delays a
 prompt: an error, a missing index or MAX_SECONDS without an answer is an empty output and exit code 0.
+
+A vault that `excerpt serve --socket` serves is asked there; only for others the search engine is imported.
 """
 
 from __future__ import annotations
@@ -9,24 +11,31 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import socket
 import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
-import excerpt
-from excerpt.prompts import PromptPassages, find_passages
+from excerpt.serve.client import LineClient, LineServerError, socket_file
 from excerpt.settings import Paths, user_paths
 from excerpt.state_files import append_lines, parse_lines, read_limited, read_value, replace_file, write_value
+
+if TYPE_CHECKING:
+    from excerpt.serve.results import PassagesForm
 
 MAX_SECONDS = 0.5
 """Seconds after which the process ends without output; with the start of Python a prompt waits at most .6 s."""
 _MAX_EVENT_BYTES = 4_000_000
 _MAX_LOG_LINES, _MAX_LOG_BYTES = 1_000, 1_000_000
 _MAX_SESSIONS, _MAX_SEEN = 50, 500
+_CONNECT_SECONDS = 0.05
+_SENT_CHARACTERS = 6_000
+"""Characters of the beginning and of the end of a prompt that a server gets: excerpt.prompts reads no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,28 +102,51 @@ def answer_event(event: HookEvent, agent: str, folders: Sequence[Path], paths: P
     seen = read_value(paths.prompt_sessions_file, SeenPassages, SeenPassages({}))
     shown_before = frozenset(seen.sessions.get(session, ()) if event.session_id else ())
     for folder in folders:
-        passages = _ask_vault(folder, event.prompt, shown_before)
+        passages = _find_passages(folder, event.prompt, shown_before)
         if passages is None:
             continue
-        _save_seen(paths, seen, session, passages.fragment_ids)
+        _save_seen(paths, seen, session, passages["fragment_ids"])
         record = HookRecord(
             time=time.strftime("%Y-%m-%dT%H:%M:%S"),
             agent=agent,
-            vault=passages.vault,
-            sources=passages.sources,
-            confidence=passages.confidence,
-            tokens=passages.tokens,
+            vault=passages["vault"],
+            sources=tuple(passages["sources"]),
+            confidence=passages["confidence"],
+            tokens=passages["tokens"],
             elapsed_ms=round((time.perf_counter() - start) * 1000, 1),
         )
         with suppress(OSError):
             append_record(paths, record)
-        return passages.text
+        return passages["text"]
     return ""
 
 
-def _ask_vault(folder: Path, prompt: str, shown_before: frozenset[str]) -> PromptPassages | None:
+def _find_passages(folder: Path, prompt: str, shown_before: frozenset[str]) -> PassagesForm | None:
+    """Return the passages that a vault has for a prompt: from its server, or else from the search engine."""
+    try:
+        return _ask_server(folder, prompt, shown_before)
+    except (LineServerError, KeyError):  # no server, or one of another version
+        return _search_vault(folder, prompt, shown_before)
+
+
+def _ask_server(folder: Path, prompt: str, shown_before: frozenset[str]) -> PassagesForm | None:
+    """Ask the server at the vault's socket. Raises LineServerError if there is none, or if it does not answer."""
+    if not hasattr(socket, "AF_UNIX"):
+        raise LineServerError("unreachable", "There are no sockets of this kind on this system.")
+    if len(prompt) > 2 * _SENT_CHARACTERS:
+        prompt = f"{prompt[:_SENT_CHARACTERS]}\n{prompt[-_SENT_CHARACTERS:]}"
+    with LineClient.connect(socket_file(folder), _CONNECT_SECONDS) as client:
+        answer = client.request("passages", {"prompt": prompt, "shown_before": sorted(shown_before)}, MAX_SECONDS)
+    return cast("PassagesForm | None", answer["passages"])
+
+
+def _search_vault(folder: Path, prompt: str, shown_before: frozenset[str]) -> PassagesForm | None:
+    import excerpt
+    from excerpt.prompts import find_passages
+
     with suppress(excerpt.ExcerptError), excerpt.open(folder, refresh=False, on_notice=_ignore) as vault:
-        return find_passages(vault, prompt, shown_before)
+        passages = find_passages(vault, prompt, shown_before)
+        return None if passages is None else cast("PassagesForm", asdict(passages))
     return None
 
 

@@ -38,7 +38,11 @@ def print_explanation(explanation: Explanation, indent: str = INDENT) -> None:
     score = f"{'score':<{_NAME_COLUMNS}}{'':>17}{explanation.hit.score:>8.3f}"
     rest = " · ".join(
         note
-        for note in (f"{format_share(explanation.share)} of the first hit", confidence_label(explanation.hit))
+        for note in (
+            f"{format_share(explanation.share)} of the first hit",
+            confidence_label(explanation.hit),
+            explanation.rerank_note,
+        )
         if note
     )
     print_line(f"{indent}{style_text(score, bold=True)}  {rest}")

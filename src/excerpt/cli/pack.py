@@ -11,7 +11,14 @@ from typing import Any
 import click
 
 from excerpt.cli.printing import escape_for_stdout, print_line, print_message, resolve_output_file, save_output
-from excerpt.cli.vaults import add_vaults, load_vault, refresh_option, vaults_option
+from excerpt.cli.vaults import (
+    add_vaults,
+    load_vault,
+    refresh_option,
+    require_reranker,
+    rerank_option,
+    vaults_option,
+)
 from excerpt.kinds import Fill, Format, Scope, StopReason, Strategy
 from excerpt.known_vaults import find_vault_of_file
 from excerpt.model import TOO_LARGE, PackResult
@@ -73,6 +80,7 @@ from excerpt.text.display import format_count, format_percent, line_range
 @click.option(
     "--id", "ids", multiple=True, metavar="FRAGMENT_ID", help="Pack this fragment; may be given several times."
 )
+@rerank_option
 @refresh_option
 def pack_command(
     *,
@@ -85,6 +93,7 @@ def pack_command(
     output: Path | None,
     from_marks: bool,
     ids: tuple[str, ...],
+    rerank: bool | None,
     no_refresh: bool,
     **options: Any,
 ) -> int:
@@ -97,6 +106,7 @@ def pack_command(
         raise click.UsageError("Give a QUERY, an --id, or --from-marks.")
     chosen_format = _choose_format(format_name, as_json=as_json, with_template=template is not None)
     with load_vault(vaults, refresh=not no_refresh) as opened_vault:
+        require_reranker(opened_vault.settings, rerank=rerank)
         target = None
         if output is not None and str(output) != "-":
             folders = opened_vault.folders.by_name.values()
@@ -110,6 +120,7 @@ def pack_command(
             ranked=rank == "score",
             ids=ids,
             marks=from_marks,
+            rerank=rerank,
             **options,
         )
         if packed.format is not Format.JSON:

@@ -14,7 +14,15 @@ import click
 from excerpt.cli.completing import complete_notes
 from excerpt.cli.hits import print_hit_lines, print_hits
 from excerpt.cli.printing import print_json, print_message, read_input
-from excerpt.cli.vaults import add_vaults, has_store, load_vault, refresh_option, vaults_option
+from excerpt.cli.vaults import (
+    add_vaults,
+    has_store,
+    load_vault,
+    refresh_option,
+    require_reranker,
+    rerank_option,
+    vaults_option,
+)
 from excerpt.kinds import Confidence, Strategy
 from excerpt.known_vaults import VaultFolders
 from excerpt.model import Hit, Result
@@ -59,6 +67,7 @@ NO_ANSWER = "No note answers the query. The most similar passages are below."
     "--lines", "as_lines", is_flag=True, help="Print one line for each hit, PATH:LINE:TEXT, for fzf and editors."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: one object, or one per line of the batch.")
+@rerank_option
 @refresh_option
 def search_command(
     *,
@@ -71,6 +80,7 @@ def search_command(
     note: str | None,
     as_lines: bool,
     as_json: bool,
+    rerank: bool | None,
     no_refresh: bool,
 ) -> int:
     """Find the fragments that answer QUERY, best first.
@@ -95,22 +105,30 @@ def search_command(
         if batch is not None or explain or note is not None:
             raise click.UsageError("Use --batch, --explain and --why with a single store, or with folders.")
         return _search_with_stores(
-            str(query), vaults, strategy, limit, as_lines=as_lines, as_json=as_json, refresh=not no_refresh
+            str(query),
+            vaults,
+            strategy,
+            limit,
+            as_lines=as_lines,
+            as_json=as_json,
+            rerank=rerank,
+            refresh=not no_refresh,
         )
     batch_queries = None if batch is None else read_batch_queries(batch)
     with load_vault(vaults, refresh=not no_refresh) as opened_vault:
+        require_reranker(opened_vault.settings, rerank=rerank)
         chosen = Strategy(strategy) if strategy else opened_vault.settings.search.strategy
         hit_limit = limit or (opened_vault.settings.search.limit if as_json else _DEFAULT_HITS)
         opened_vault.load()  # so that elapsed_ms is the time of the search alone
         if batch_queries is not None:
-            return _print_batch_results(opened_vault, batch_queries, chosen, hit_limit)
+            return _print_batch_results(opened_vault, batch_queries, chosen, hit_limit, rerank=rerank)
         assert query is not None
         if note is not None:
-            return _print_why_not(opened_vault, query, note, chosen, as_json=as_json)
-        result = opened_vault.search(query, strategy=chosen, limit=hit_limit, spans=not as_json)
+            return _print_why_not(opened_vault, query, note, chosen, as_json=as_json, rerank=rerank)
+        result = opened_vault.search(query, strategy=chosen, limit=hit_limit, spans=not as_json, rerank=rerank)
         explanations = opened_vault.explain(result) if explain else ()
-    for hint in result.hints:
-        print_message(hint.message)
+    for message in (*(hint.message for hint in result.hints), *result.warnings):
+        print_message(message)
     if as_lines:
         print_hit_lines(result.hits, None if opened_vault.address else opened_vault.folders)
     elif as_json:
@@ -128,6 +146,7 @@ def _search_with_stores(
     *,
     as_lines: bool,
     as_json: bool,
+    rerank: bool | None,
     refresh: bool,
 ) -> int:
     """Search several vaults, of which some are in stores, and print their hits as one list. Returns the exit code.
@@ -143,11 +162,16 @@ def _search_with_stores(
         hit_limit = limit or (max(vault.settings.search.limit for vault in vaults) if as_json else _DEFAULT_HITS)
         results: dict[str, Result] = {}
         for vault in vaults:
+            require_reranker(vault.settings, rerank=rerank)
             vault.load()
-            results[names[vault.folder]] = vault.search(query, strategy=strategy, limit=hit_limit, spans=not as_json)
+            results[names[vault.folder]] = vault.search(
+                query, strategy=strategy, limit=hit_limit, spans=not as_json, rerank=rerank
+            )
     hits = [_prefix_hit(each.vault, each.hit) for each in fuse_results(results, hit_limit)]
-    for hint in dict.fromkeys(hint.message for result in results.values() for hint in result.hints):
-        print_message(hint)
+    messages = [hint.message for result in results.values() for hint in result.hints]
+    messages += [warning for result in results.values() for warning in result.warnings]
+    for message in dict.fromkeys(messages):
+        print_message(message)
     if as_json:
         elapsed = sum(result.elapsed_ms for result in results.values())
         print_json(
@@ -180,11 +204,13 @@ def _prefix_hit(vault: str, hit: Hit) -> Hit:
     return replace(hit, fragment=replace(hit.fragment, path=f"{vault}/{hit.path}"))
 
 
-def _print_why_not(vault: Vault, query: str, note: str, strategy: Strategy, *, as_json: bool) -> int:
+def _print_why_not(
+    vault: Vault, query: str, note: str, strategy: Strategy, *, as_json: bool, rerank: bool | None
+) -> int:
     """Print why a note is not ranked higher, and return the exit code."""
     from excerpt.cli.explained import print_note_explanation
 
-    explanation = vault.why_not(query, note, strategy=strategy)
+    explanation = vault.why_not(query, note, strategy=strategy, rerank=rerank)
     if as_json:
         print_json(add_vaults(vault, explanation.to_dict()))
     else:
@@ -223,11 +249,13 @@ def read_batch_queries(file: Path) -> list[tuple[str, str]]:
     return queries
 
 
-def _print_batch_results(vault: Vault, queries: list[tuple[str, str]], strategy: Strategy, limit: int) -> int:
+def _print_batch_results(
+    vault: Vault, queries: list[tuple[str, str]], strategy: Strategy, limit: int, *, rerank: bool | None
+) -> int:
     """Run the queries (pairs of id and query), print each result as a JSON line, and return the exit code."""
     has_hits = False
     for name, query in queries:
-        result = vault.search(query, strategy=strategy, limit=limit, spans=False)
+        result = vault.search(query, strategy=strategy, limit=limit, spans=False, rerank=rerank)
         has_hits = has_hits or bool(result.hits)
         answer = result.to_dict()
         del answer["matched"], answer["generation"]

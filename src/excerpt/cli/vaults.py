@@ -16,13 +16,13 @@ from excerpt import known_vaults
 from excerpt.cli.printing import ProgressLine, print_message
 from excerpt.errors import StoreUnusableError
 from excerpt.known_vaults import refuse_broad_folder
-from excerpt.model import BuildReport
 from excerpt.settings import Paths, Settings, open_vault, user_paths
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from excerpt.api import Vault
+    from excerpt.model import BuildReport
 
 
 # --- vaults -----------------------------------------------------------------------------------------------------------
@@ -81,6 +81,21 @@ def refresh_option(command: CommandFunction) -> CommandFunction:
     return click.option(
         "--no-refresh", is_flag=True, help="Use the index as it is, without looking for changed notes."
     )(command)
+
+
+def rerank_option(command: CommandFunction) -> CommandFunction:
+    """Add the option --rerank to a command that searches; the value is None if it is not given."""
+    return click.option(
+        "--rerank/--no-rerank",
+        default=None,
+        help="Let the model of rerank.model change the order of the first hits.  [default: if it is set]",
+    )(command)
+
+
+def require_reranker(settings: Settings, *, rerank: bool | None) -> None:
+    """Raise a usage error if --rerank is given, and the settings name no reranker."""
+    if rerank and not settings.rerank.model:
+        raise click.UsageError("No reranker is set. Set rerank.model, or leave out --rerank.")
 
 
 def resolve_vault(path: Path | None, *, suggest_moves: bool = False) -> Path:

@@ -176,8 +176,21 @@ class Vectors(Protocol):
         ...
 
 
-class TextEmbedder(Protocol):
-    """The embedding model of a corpus."""
+class QueryEmbedder(Protocol):
+    """The model that made the vectors with which a query is compared: a static one, or an embedder of `encoders`."""
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Codes of the languages in which the vectors are trusted, such as "en"; ("*",) for every language."""
+        ...
+
+    def embed_query(self, text: str) -> Floats:
+        """Return a vector of length 1 for a query, shape (dimensions,). Loads the model first. Raises ModelError."""
+        ...
+
+
+class TextEmbedder(QueryEmbedder, Protocol):
+    """The static embedding model of a corpus: its vectors take no time."""
 
     def embed(self, texts: Sequence[str]) -> Floats:
         """Return one vector of length 1 for each text, shape (len(texts), dimensions)."""
@@ -323,6 +336,23 @@ class Corpus(Notes, Protocol):
     @property
     def model_id(self) -> str:
         """Identity of the embedding model that made the vectors."""
+        ...
+
+    @property
+    def search_vectors(self) -> Vectors:
+        """Vectors with which a search compares the query: those of the embedder that the user chose, once complete.
+
+        The same object as `vectors` for a static model, and while the chosen embedder has not embedded all fragments.
+        """
+        ...
+
+    @property
+    def query_embedder(self) -> QueryEmbedder:
+        """The model that made `search_vectors`: the same object as `embedder` if that made them.
+
+        Another one is not loaded yet: its own `embed_query` does that, outside of the thread that searches. Raises
+        ModelError.
+        """
         ...
 
     @property

@@ -160,6 +160,16 @@ class UnionCorpus:
         return self.vaults[0].corpus.model_id
 
     @property
+    def search_vectors(self) -> UnionVectors:
+        """The static vectors: an embedder of the user's own may have embedded some of the vaults only."""
+        return self.vectors
+
+    @property
+    def query_embedder(self) -> TextEmbedder:
+        """The static model."""
+        return self.embedder
+
+    @property
     def tokenizer(self) -> str:
         """Name of the tokenizer that counted the tokens of all fragments."""
         return self.vaults[0].corpus.tokenizer

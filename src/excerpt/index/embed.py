@@ -155,6 +155,9 @@ def _map_vectors(file: Path) -> NDArray[np.int8]:
 class Embedder:
     """Embeds texts and weights words with a loaded model; its caches have a lock, because two vaults may share it."""
 
+    languages = ("en",)
+    """The language of the shipped model. A model2vec folder does not name its languages: `embedding.languages` does."""
+
     def __init__(self, model: Model) -> None:
         self._model = model
         self.dimensions = int(model.embedding.shape[1])
@@ -240,6 +243,11 @@ class Embedder:
         lengths = np.linalg.norm(means, axis=1, keepdims=True) + 1e-32
         return np.asarray(means / lengths, np.float32)
 
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        """Return the vector of a query, shape (dimensions,): a static model embeds queries as it embeds passages."""
+        vector: NDArray[np.float32] = self.embed([text])[0]
+        return vector
+
     def _mean(self, ids: NDArray[np.int32]) -> NDArray[np.float32]:
         """Return the mean of the weighted vectors of some tokens, as the model's own `encode` does; not normalised.
 
@@ -302,7 +310,7 @@ def _open(model: str) -> Embedder:
         name = model if len(model) <= _LONGEST_NAME else f"{model[:60]}… ({len(model):,} letters)"
         raise ModelError(
             f"There is no embedding model at {name}.",
-            "Set embedding.model to a folder or to a model2vec name such as minishlab/potion-base-8M.",
+            "Set embedding.model to a folder, a name such as minishlab/potion-base-8M, or openai:http://127.0.0.1:11434/v1#NAME.",
         )
     return _load(model, lambda: _fetch_model(model))
 

@@ -191,6 +191,16 @@ class Snapshot(NoteReader):
             )
         return embedder
 
+    @property
+    def search_vectors(self) -> VectorMatrix:
+        """The vectors with which a query is compared."""
+        return self.vectors
+
+    @property
+    def query_embedder(self) -> Embedder:
+        """The model that made `search_vectors`."""
+        return self.embedder
+
     @cached_property
     def tokenizer(self) -> str:
         """Name of the tokenizer that counted the tokens of the fragments."""

@@ -555,8 +555,11 @@ def _time_text(result: excerpt.Result) -> str:
 
 
 def _query_hints(results: Iterable[excerpt.Result]) -> str:
-    """Return the hints of search results as one text without duplicates, each hint followed by a space."""
-    hints = dict.fromkeys(visible_line(hint.message)[:_MAX_HINT_LENGTH] for result in results for hint in result.hints)
+    """Return the hints and warnings of search results as one text without duplicates, each followed by a space."""
+    messages = [
+        message for result in results for message in (*(hint.message for hint in result.hints), *result.warnings)
+    ]
+    hints = dict.fromkeys(visible_line(message)[:_MAX_HINT_LENGTH] for message in messages)
     return "".join(f"{hint} " for hint in [*hints][:_MAX_HINTS])
 
 

@@ -519,4 +519,5 @@ def search_queries(engine: Engine, queries: Sequence[str], strategy: Strategy, l
     elapsed = (time.perf_counter() - started) * 1e3
     query = " | ".join(queries)
     result = Result(query, strategy, scored_queries[0].strategy, hits, matched, elapsed, engine.snapshot.generation)
-    return replace(result, confidence=highest_confidence(ranking))
+    result = replace(result, confidence=highest_confidence(ranking))
+    return engine.mark_missing_vectors(result, scored_queries)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from excerpt.corpus.interface import Corpus
 from excerpt.corpus.names import DIGEST_DTYPE, LENGTH_DTYPE, Digests, NameTerms, digest_texts
 from excerpt.search.bm25 import NO_ROWS, ExpandedWord, Rows, WordIndex, merge_rows
-from excerpt.search.evidence import POOL_SIZE, Evidence, Flags, Floats, scale_above_mean
+from excerpt.search.evidence import POOL_SIZE, Evidence, Flags, Floats, QuerySimilarities, scale_above_mean
 from excerpt.search.proximity import FIELD_STARTS, flatten_positions, score_closeness
 from excerpt.search.ranking import SIGNALS
 
@@ -197,12 +197,14 @@ A more common word has no proximity: its positions mean little, and are too many
 class Candidates:
     """The candidate rows for a query, ascending, with their signals and their cosines to the query.
 
-    `signals` is rows x SIGNALS, each 0 to 1 (`words` up to MAX_ATTACHMENT_WORDS). `is_named` flags the rows of notes
-    whose title, file name or alias is the query.
+    `signals` is rows x SIGNALS, each 0 to 1 (`words` up to MAX_ATTACHMENT_WORDS). `static_signals` has those of meaning
+    by the static model, which confidence needs. `is_named` flags the rows of notes whose title, file name or alias is
+    the query.
     """
 
     rows: Rows
     signals: Floats
+    static_signals: Floats
     cosines: Floats
     is_named: Flags
 
@@ -226,10 +228,17 @@ class CandidateGenerator:
         rows = merge_rows(evidence.scores.top_rows(pool), nearest, timely, evidence.named_rows)
         is_named = np.zeros(len(rows), np.bool_)
         is_named[np.searchsorted(rows, evidence.named_rows)] = True
+        # Rounded, so that fragments with the same words have equal scores and are ordered by path and line.
+        signals = static_signals = np.round(self._compute_signals(evidence, rows), 6)
+        if evidence.static_similarities is not evidence.similarities:
+            by_meaning = self._compute_meaning_signals(evidence.static_similarities, evidence.static_factor, rows)
+            static_signals = signals.copy()
+            for name, values in by_meaning.items():
+                static_signals[:, SIGNALS.index(name)] = np.round(values, 6)
         return Candidates(
             rows=rows,
-            # Rounded, so that fragments with the same words have equal scores and are ordered by path and line.
-            signals=np.round(self._compute_signals(evidence, rows), 6),
+            signals=signals,
+            static_signals=static_signals,
             cosines=evidence.similarities.cosines_at(rows),
             is_named=is_named,
         )
@@ -256,15 +265,6 @@ class CandidateGenerator:
         first = self._find_first_rows(notes)
         unique = merge_rows(first)
         intro_scores = evidence.scores.scores_at(unique)[np.searchsorted(unique, first)]
-        # Loads the cosines of all rows that are needed below at once.
-        evidence.similarities.cosines_at(
-            np.concatenate((rows, first, *_neighbour_rows(rows, len(evidence.similarities))))
-        )
-        cosines = evidence.similarities.cosines_at(rows)
-        mean = evidence.similarities.mean
-        nearest = float(cosines[is_note].max(initial=mean))
-        if nearest <= mean:
-            nearest = float(cosines.max(initial=mean))
         signals = {
             "words": words,
             "coverage": _weigh_asked_words(weight, evidence.is_period_word) @ anywhere,
@@ -275,33 +275,36 @@ class CandidateGenerator:
             "note": _score_notes(words, notes, is_note),
             "intro_words": np.minimum(intro_scores / _top_value(intro_scores, is_note), 1),
             "proximity": self._score_proximity(evidence, rarity, rows),
-            "meaning": self._score_meaning(evidence, rows, nearest),
-            "intro_meaning": self._score_meaning(evidence, first, nearest),
-            "coherence": self._score_coherence(evidence, rows, notes, nearest),
+            **self._compute_meaning_signals(evidence.similarities, evidence.meaning_factor, rows),
         }
         return np.stack([signals[name] for name in SIGNALS], axis=1).astype(np.float32)
 
-    @staticmethod
-    def _score_meaning(evidence: Evidence, rows: Rows, nearest: float) -> Floats:
-        similarities = evidence.similarities
-        return scale_above_mean(similarities.cosines_at(rows), similarities.mean, nearest) * np.float32(
-            evidence.meaning_factor
-        )
+    def _compute_meaning_signals(self, similarities: QuerySimilarities, factor: float, rows: Rows) -> dict[str, Floats]:
+        """Return the signals of meaning by name: of each row, of its note's first fragment, and of its neighbours.
 
-    def _score_coherence(self, evidence: Evidence, rows: Rows, notes: Rows, nearest: float) -> Floats:
-        """Return, for each row, how near in meaning to the query the nearer neighbour is, 0 to 1.
-
-        The neighbours are the fragments before and after the row in the same note. A low value means that the passage
-        is alone with its subject. `notes` is the note number of each row, `nearest` the highest cosine.
+        `coherence` is that of the nearer of the fragments before and after the row in the same note. A low value means
+        that the passage is alone with its subject.
         """
         table = self._snapshot.table.notes
-        nearer = np.zeros(len(rows), np.float32)
-        for neighbours in _neighbour_rows(rows, len(evidence.similarities)):
-            same_note = np.flatnonzero((table[neighbours] == notes) & (neighbours != rows))
-            nearer[same_note] = np.maximum(
-                nearer[same_note], self._score_meaning(evidence, neighbours[same_note], nearest)
-            )
-        return nearer
+        notes = table[rows]
+        first, neighbours = self._find_first_rows(notes), _neighbour_rows(rows, len(similarities))
+        # Loads the cosines of all rows that are needed below at once.
+        similarities.cosines_at(np.concatenate((rows, first, *neighbours)))
+        is_note_row = self._snapshot.is_note_row
+        is_note = np.ones(len(rows), np.bool_) if is_note_row is None else is_note_row[rows]
+        cosines, mean = similarities.cosines_at(rows), similarities.mean
+        nearest = float(cosines[is_note].max(initial=mean))
+        if nearest <= mean:
+            nearest = float(cosines.max(initial=mean))
+
+        def score_meaning(at: Rows) -> Floats:
+            return scale_above_mean(similarities.cosines_at(at), mean, nearest) * np.float32(factor)
+
+        coherence = np.zeros(len(rows), np.float32)
+        for beside in neighbours:
+            same_note = np.flatnonzero((table[beside] == notes) & (beside != rows))
+            coherence[same_note] = np.maximum(coherence[same_note], score_meaning(beside[same_note]))
+        return {"meaning": score_meaning(rows), "intro_meaning": score_meaning(first), "coherence": coherence}
 
     def _score_field_coverage(
         self, weight: Floats, present: Floats, extra: Floats, rows: Rows, fields: tuple[str, ...]

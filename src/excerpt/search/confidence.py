@@ -106,10 +106,11 @@ def compute_features(evidence: Evidence, candidates: Candidates, rows: Rows, not
 def _leads(evidence: Evidence, candidates: Candidates, notes: Rows) -> Floats:
     """Return for each candidate ln(its score / the best score of any other), whatever strategy ranks.
 
-    The score is the one of `auto` without boosts, so that confidence depends on nothing but the query and the notes.
+    The score is the one of `auto` without boosts, and with the static model's meaning, by which the weights above were
+    fitted. So confidence depends on nothing but the query and the notes.
     """
     weights = weights_for(primary_strategy(evidence.word_count))
-    scores = sum_weighted_signals(candidates.rows, candidates.signals, weights, notes).scores
+    scores = sum_weighted_signals(candidates.rows, candidates.static_signals, weights, notes).scores
     if len(scores) == 0:
         return scores
     first = int(np.argmax(scores))

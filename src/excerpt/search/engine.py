@@ -22,7 +22,7 @@ from excerpt.model import Hit, PastUse, QueryPeriod, Result, Signal, Span
 from excerpt.search.bm25 import Rows, WordIndex
 from excerpt.search.candidates import CandidateGenerator, Candidates, OtherNoteNames
 from excerpt.search.confidence import JUDGED_HITS, ConfidenceTable, judge_confidence
-from excerpt.search.evidence import POOL_SIZE, Evidence, Flags, gather_evidence
+from excerpt.search.evidence import POOL_SIZE, Evidence, Flags, gather_evidence, text_to_embed
 from excerpt.search.filters import FILTER_FIELDS, sort_newest_first
 from excerpt.search.highlight import HighlightFinder, HighlightTerms, merge_highlight_terms, select_highlight_terms
 from excerpt.search.prefetch import build_candidate_query, build_note_query, build_period_query
@@ -35,6 +35,7 @@ from excerpt.search.query import (
     parse_alternatives,
     suggest_filters,
 )
+from excerpt.search.query_vectors import QueryVectors, has_chosen_embedder
 from excerpt.search.ranking import (
     BOOST_WEIGHTS,
     SIGNALS,
@@ -49,6 +50,7 @@ from excerpt.search.ranking import (
     primary_strategy,
     score_by_position,
     sum_weighted_signals,
+    weigh_chosen_meaning,
     weights_for,
 )
 from excerpt.search.reopened import LearnedQueries, PastUses, add_reopened_signal
@@ -112,7 +114,8 @@ class Engine:
     """Search engine for one snapshot (state of a vault's index), for use from one thread at a time.
 
     `use_log` lists what the user opened, marked or copied in this vault; None gives no signal `reopened`. `today`
-    returns the day from which relative dates such as `modified:7d` count.
+    returns the day from which relative dates such as `modified:7d` count. `query_vectors` are shared by the engines of
+    all generations; by default the engine waits for those of a slow embedder.
     """
 
     def __init__(
@@ -121,8 +124,10 @@ class Engine:
         settings: Settings,
         use_log: UseLog | None = None,
         today: Callable[[], date] = date.today,
+        query_vectors: QueryVectors | None = None,
     ) -> None:
         self._settings = settings
+        self._query_vectors = query_vectors or QueryVectors()
         self._use_log = use_log
         self._today = today
         self._highlight_finder = HighlightFinder()
@@ -159,13 +164,17 @@ class Engine:
     def prefetch(
         self, queries: Sequence[Query], pool: int = POOL_SIZE, *, by_words: int = 0, notes: Collection[str] = ()
     ) -> None:
-        """Load the fragments that `queries` need from a store; an index on disk has all fragments loaded.
+        """Load the fragments that `queries` need from a store, and the vectors that an embedder makes of them.
 
-        For each query, the best `pool` fragments by meaning and the best `pool` (or `by_words`, if that is more) by
-        words are loaded. `notes` are paths of notes of which every fragment is loaded.
+        An index on disk has all fragments loaded. For each query, the best `pool` fragments by meaning and the best
+        `pool` (or `by_words`, if that is more) by words are loaded. `notes` are paths of notes of which every fragment
+        is loaded.
         """
         if self._prefetched.issuperset(queries) and not (by_words or notes):
             return
+        if has_chosen_embedder(self.snapshot):
+            texts = (text_to_embed(query, self.snapshot, self._settings, self._today()) for query in queries)
+            self._query_vectors.load(self.snapshot, [text for text in texts if text])
 
         def requests(base: Corpus) -> list[CandidateQuery]:
             today = self._today()
@@ -277,11 +286,19 @@ class Engine:
             tuple(dict.fromkeys(period for scored_query in scored_queries for period in scored_query.periods)),
             sort,
         )
+        result = self.mark_missing_vectors(result, scored_queries)
         # A ranking holds arrays of the whole vault, so it is only kept if spans are missing.
         self._partly_highlighted = (
             (result, ranking, highlight_count) if highlight_count is not None and highlight_count < len(hits) else None
         )
         return result
+
+    def mark_missing_vectors(self, result: Result, scored_queries: Sequence[ScoredQuery]) -> Result:
+        """Return `result` with what there is to say about queries whose vectors were not ready."""
+        if not any(scored_query.evidence.is_without_meaning for scored_query in scored_queries):
+            return result
+        warning = self._query_vectors.warning
+        return replace(result, is_without_meaning=True, warnings=(warning,) if warning else ())
 
     def find_hits(self, query: str, limit: int) -> tuple[Hit, ...]:
         """Return the first `limit` hits of a query, without spans, under the strategy of the query or the settings.
@@ -329,7 +346,7 @@ class Engine:
         """
         queries = self.parse(query)
         self.prefetch(queries)
-        evidences = [gather_evidence(one, self.snapshot, self.index, self._settings, self._today()) for one in queries]
+        evidences = [self._gather_evidence(parsed) for parsed in queries]
         return reduce(np.logical_or, [evidence.is_match for evidence in evidences])
 
     def count_matches_by_note(self, query: str) -> npt.NDArray[np.int64]:
@@ -340,9 +357,7 @@ class Engine:
         """
         queries = self.parse(query)
         self.prefetch(queries)
-        evidences = [
-            gather_evidence(parsed, self.snapshot, self.index, self._settings, self._today()) for parsed in queries
-        ]
+        evidences = [self._gather_evidence(parsed) for parsed in queries]
         table = self.snapshot.table
         counts = np.zeros(len(table.paths), np.int64)
         matching = reduce(np.logical_or, [evidence.is_match for evidence in evidences])
@@ -380,8 +395,13 @@ class Engine:
         `pool` is the number of candidates by words, and by meaning.
         """
         self.prefetch([query], pool)
-        evidence = gather_evidence(query, self.snapshot, self.index, self._settings, self._today())
+        evidence = self._gather_evidence(query)
         return evidence, self._candidate_generator.generate(evidence, pool)
+
+    def _gather_evidence(self, query: Query) -> Evidence:
+        return gather_evidence(
+            query, self.snapshot, self.index, self._settings, self._today(), query_vectors=self._query_vectors
+        )
 
     def score_query(self, query: Query, strategy: Strategy, pool: int = POOL_SIZE) -> ScoredQuery:
         """Return the scored candidates of one query.
@@ -446,6 +466,8 @@ class Engine:
                 fuse_reciprocal_ranks(candidates.rows, candidates.signals), candidates.is_named, notes
             )
         weights = weights_for(primary) if strategy is Strategy.AUTO else STRATEGY_WEIGHTS[primary]
+        if has_chosen_embedder(self.snapshot):
+            weights = weigh_chosen_meaning(weights)
         scored = sum_weighted_signals(candidates.rows, candidates.signals, weights, notes)
         # A boost must not list a row that does not match: rows without a score are removed before boosts are added.
         scored = scored.select(np.flatnonzero(scored.scores > 0))

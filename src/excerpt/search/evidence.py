@@ -9,20 +9,29 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
-from excerpt.corpus.interface import Corpus
+from excerpt.corpus.interface import Corpus, Vectors
 from excerpt.search import filters
 from excerpt.search.bm25 import NO_ROWS, ExpandedWord, Rows, TermTier, WordIndex, WordMatches, merge_rows, sum_scores
 from excerpt.search.proximity import find_word_sequence
 from excerpt.search.query import Query
+from excerpt.search.query_vectors import QueryVectors, has_chosen_embedder
 from excerpt.search.time_signal import find_query_periods, score_time
-from excerpt.settings import Settings
+from excerpt.settings import EmbeddingSettings, Settings
 from excerpt.text.periods import NamedPeriod, remove_plain_marks
-from excerpt.text.words import QueryWord, fold, is_function_word, query_terms, select_stop_words, terms_of
+from excerpt.text.words import (
+    QueryWord,
+    fold,
+    is_function_word,
+    query_terms,
+    script_characters,
+    select_stop_words,
+    terms_of,
+)
 
 # --- highest rows -----------------------------------------------------------------------------------------------------
 # Selection of the rows with the highest values, which become candidates.
@@ -81,16 +90,41 @@ def scale_above_mean(similarities: Floats, mean: float, highest: float) -> Float
 def compute_meaning_factor(text: str, languages: Sequence[str], model_languages: Sequence[str]) -> float:
     """Return the factor, 0 to 1, by which the signals of meaning count for the query `text`.
 
-    `languages` are the vault's, by frequency, and `model_languages` those of the embedding model: none for the English
-    model that ships, "*" for all, which gives 1. Otherwise the factor is the share of Latin letters, halved if the
-    vault's first language is not the model's.
+    `languages` are the vault's, by frequency, and `model_languages` those in which the embedding model is trusted: none
+    for the English model that ships, "*" for all, which gives 1. Otherwise the factor is the share of the letters that
+    are of a script of these languages, halved if the vault's first language is not one of them.
     """
     if "*" in model_languages:
         return 1.0
-    letters = [c for c in text if c.isalpha()]
-    latin = sum(c < "\u0250" for c in letters)
-    share = latin / len(letters) if letters else 1.0
-    return share if not languages or languages[0] in (model_languages or ("en",)) else 0.5 * share
+    trusted = tuple(model_languages) or SHIPPED_LANGUAGES
+    letters = "".join(c for c in text if c.isalpha())
+    share = len(_letters_of(trusted).findall(letters)) / len(letters) if letters else 1.0
+    return share if not languages or languages[0] in trusted else 0.5 * share
+
+
+SHIPPED_LANGUAGES = ("en",)
+"""The language of the embedding model that ships."""
+
+
+@lru_cache(maxsize=8)
+def _letters_of(languages: tuple[str, ...]) -> re.Pattern[str]:
+    """Return a pattern for one letter of a script in which one of `languages` is written."""
+    return re.compile(f"[{''.join(map(script_characters, languages))}]")
+
+
+def trusted_languages(corpus: Corpus, settings: EmbeddingSettings) -> tuple[str, ...]:
+    """Return the languages in which the vectors that a query is compared with are trusted.
+
+    `embedding.languages` is about the model that the settings name. Until that has embedded the vault, the model that
+    ships answers, in its own language.
+    """
+    if has_chosen_embedder(corpus):
+        return settings.languages or corpus.query_embedder.languages
+    if not settings.languages:
+        return SHIPPED_LANGUAGES
+    from excerpt.encoders.choice import is_static_model
+
+    return settings.languages if is_static_model(settings.model) else SHIPPED_LANGUAGES
 
 
 Floats = npt.NDArray[np.float32]
@@ -197,24 +231,31 @@ class WordScores:
 
 
 class QuerySimilarities:
-    """The cosine of each row to a query text, computed only as far as needed, and the mean cosine.
+    """The cosine of each row to a query, computed only as far as needed, and the mean cosine.
 
-    If the text is empty, all cosines are 0. In a large vault, approximate cosines of all rows select possible
+    Without a vector of the query, all cosines are 0. In a large vault, approximate cosines of all rows select possible
     candidates, of which exact cosines are computed: the same rows and cosines in half of the time. The mean is then
     computed from the mean vector.
     """
 
-    def __init__(self, text: str, snapshot: Corpus) -> None:
+    def __init__(self, query: Floats | None, vectors: Vectors, snapshot: Corpus, *, selects_rows: bool = True) -> None:
+        """Compare a query's vector with `vectors`, which have a row for each fragment of `snapshot`.
+
+        Without `selects_rows` only `cosines_at` and `mean` are needed: no row is computed before it is asked for.
+        """
         self._is_note = snapshot.is_note_row
-        self._matrix = snapshot.vectors if text.strip() else None
-        self._query = snapshot.embedder.embed([text])[0] if text.strip() else np.zeros(0, np.float32)
+        self._matrix = vectors if query is not None else None
+        self._query = query if query is not None else np.zeros(0, np.float32)
         self._values = np.zeros(snapshot.lexical.doc_count, np.float32)
         self._max_error = 0.0
         self._exact: Flags | None = None
         self.mean = 0.0
         if self._matrix is None:
             return
-        if not snapshot.is_complete:
+        if not selects_rows:
+            self._exact = np.zeros(len(self._values), np.bool_)
+            self.mean = self._matrix.mean_similarity(self._query)
+        elif not snapshot.is_complete:
             self._values = self._matrix.similarities(self._query)
             self.mean = self._matrix.mean_similarity(self._query)
         elif self._is_note is not None:
@@ -306,7 +347,9 @@ class Evidence:
     `extra_words`: terms of the query text that are not searched for, such as single characters beside pairs, and parts
     of compounds that only match as a whole. A title with such terms does not count as longer than the query.
     `scores`: the BM25F score of each row. `similarities`: the cosine of each row to the query.
-    `meaning_factor`: the factor, 0 to 1, for the signals of meaning.
+    `meaning_factor`: the factor, 0 to 1, for the signals of meaning. `is_without_meaning`: the vector of the query is
+    not ready, so that all cosines and the factor are 0.
+    `static_similarities` and `static_factor` are the same of the static model, by whose cosines confidence was fitted.
     `named_rows`: the rows of notes whose title, file name or alias is the query.
     `word_count`: the number of words that a person would count.
     `is_allowed` flags the rows that pass the filters; None if all do.
@@ -328,6 +371,9 @@ class Evidence:
     scores: WordScores
     similarities: QuerySimilarities
     meaning_factor: float
+    is_without_meaning: bool
+    static_similarities: QuerySimilarities
+    static_factor: float
     named_rows: Rows
     word_count: int
     is_allowed: Flags | None
@@ -356,10 +402,27 @@ def _absent_stop_share(
     return sum(idf for word, idf in idf_by_word if word in absent & stop_words) / total if total else 0.0
 
 
-def gather_evidence(query: Query, snapshot: Corpus, index: WordIndex, settings: Settings, today: date) -> Evidence:
+def text_to_embed(query: Query, snapshot: Corpus, settings: Settings, today: date) -> str:
+    """Return the text of a query whose vector a search needs; "" if the query has no words, or none are trusted."""
+    text = remove_plain_marks(query.words, today)
+    if not text.strip() or not analyze_text(text, snapshot):
+        return ""
+    factor = compute_meaning_factor(text, snapshot.languages, trusted_languages(snapshot, settings.embedding))
+    return text if factor else ""
+
+
+def gather_evidence(
+    query: Query,
+    snapshot: Corpus,
+    index: WordIndex,
+    settings: Settings,
+    today: date,
+    *,
+    query_vectors: QueryVectors,
+) -> Evidence:
     """Collect the evidence of one query about all rows.
 
-    Its relative dates, such as `7d`, count from `today`.
+    Its relative dates, such as `7d`, count from `today`. `query_vectors` has the query's vector, or not yet.
     """
     periods = find_query_periods(query, today)
     period_words = {
@@ -372,8 +435,19 @@ def gather_evidence(query: Query, snapshot: Corpus, index: WordIndex, settings: 
     words = index.expand(query_words, open_word=query.open_word, fuzzy_threshold=settings.search.fuzzy_threshold)
     shares = _language_weights(words, snapshot)
     matches = tuple(index.match(word).with_share(share) for word, share in zip(words, shares, strict=True))
-    similarities = QuerySimilarities(query.words if query_words else "", snapshot)
-    meaning_factor = compute_meaning_factor(query.words, snapshot.languages, settings.embedding.languages)
+    meaning_factor = compute_meaning_factor(
+        query.words, snapshot.languages, trusted_languages(snapshot, settings.embedding)
+    )
+    has_text = bool(query_words) and bool(query.words.strip())
+    vector = query_vectors.find(snapshot, query.words) if has_text else None
+    similarities = static_similarities = QuerySimilarities(vector, snapshot.search_vectors, snapshot)
+    static_factor, is_without_meaning = meaning_factor, False
+    if has_chosen_embedder(snapshot):
+        is_without_meaning = has_text and meaning_factor > 0 and vector is None
+        meaning_factor = 0.0 if is_without_meaning else meaning_factor
+        static_vector = snapshot.embedder.embed_query(query.words) if has_text else None
+        static_similarities = QuerySimilarities(static_vector, snapshot.vectors, snapshot, selects_rows=False)
+        static_factor = compute_meaning_factor(query.words, snapshot.languages, SHIPPED_LANGUAGES)
     named_rows = _find_named_rows(query.words, snapshot) if query_words else NO_ROWS
     is_allowed = filters.flag_allowed_rows(query, snapshot, lambda text: analyze_text(text, snapshot), today)
     scores = WordScores(matches, snapshot.lexical.doc_count, is_allowed, snapshot.is_note_row)
@@ -391,6 +465,9 @@ def gather_evidence(query: Query, snapshot: Corpus, index: WordIndex, settings: 
         scores=scores,
         similarities=similarities,
         meaning_factor=meaning_factor,
+        is_without_meaning=is_without_meaning,
+        static_similarities=static_similarities,
+        static_factor=static_factor,
         named_rows=named_rows,
         word_count=count_words(query_words),
         is_allowed=is_allowed,

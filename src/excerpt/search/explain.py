@@ -123,6 +123,15 @@ class Explanation:
         missing = (word for word in self.words if word.is_missing)
         return tuple(sorted(missing, key=lambda word: -word.idf * word.term_weight))
 
+    @property
+    def rerank_note(self) -> str:
+        """What a reranker did, "reranked: 4 → 1 (0.83)": the places before and after, its score; "" for nothing."""
+        rerank = self.hit.rerank
+        if rerank is None:
+            return ""
+        places = "same place" if rerank.moved_from == self.rank else f"{rerank.moved_from} → {self.rank}"
+        return f"reranked: {places} ({rerank.score:.2f})"
+
     def to_dict(self) -> dict[str, Any]:
         """Return the fields that `excerpt search --explain --json` adds to the hit."""
         return attributes_to_json(self, "rank", "share", "words")

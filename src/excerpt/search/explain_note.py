@@ -118,10 +118,13 @@ class NoteExplanation:
         }
 
 
-def explain_note(engine: Engine, text: str, note: str, strategy: Strategy) -> NoteExplanation:
+def explain_note(
+    engine: Engine, text: str, note: str, strategy: Strategy, reranked: Sequence[Hit] = ()
+) -> NoteExplanation:
     """Explain the rank of `note` (a path, title, file name or alias) in the results for the query `text`.
 
-    If several notes have that name, the one with the best rank is explained.
+    If several notes have that name, the one with the best rank is explained. `reranked` are the first hits in the order
+    of a reranker; the ranks under the strategies are those without it.
     """
     queries = engine.parse(text)
     explanation = NoteExplanation(text, queries[0].strategy or strategy, note)
@@ -135,10 +138,12 @@ def explain_note(engine: Engine, text: str, note: str, strategy: Strategy) -> No
     rows = np.flatnonzero(np.isin(table.notes, numbers)).astype(np.int32)
     if not len(rows):
         return replace(explanation, absence=Absence(AbsenceKind.EMPTY, f"{explanation.path} has no text to search."))
-    return _explain_rows(engine, explanation, queries, rows)
+    return _explain_rows(engine, explanation, queries, rows, reranked)
 
 
-def explain_fragment(engine: Engine, text: str, fragment: Fragment, strategy: Strategy) -> NoteExplanation:
+def explain_fragment(
+    engine: Engine, text: str, fragment: Fragment, strategy: Strategy, reranked: Sequence[Hit] = ()
+) -> NoteExplanation:
     """Explain the rank of one fragment for the query `text`, as `explain_note` does for a note.
 
     If the snapshot no longer has the fragment, the explanation has an absence of kind UNKNOWN.
@@ -153,11 +158,11 @@ def explain_fragment(engine: Engine, text: str, fragment: Fragment, strategy: St
         )
     engine.prefetch(queries, notes=[fragment.path])
     rows = np.searchsorted(engine.snapshot.table.keys, [current.key]).astype(np.int32)
-    return _explain_rows(engine, explanation, queries, rows)
+    return _explain_rows(engine, explanation, queries, rows, reranked)
 
 
 def _explain_rows(
-    engine: Engine, explanation: NoteExplanation, queries: Sequence[Query], rows: Rows
+    engine: Engine, explanation: NoteExplanation, queries: Sequence[Query], rows: Rows, reranked: Sequence[Hit]
 ) -> NoteExplanation:
     results = [engine.find_candidates(query) for query in queries]
     pool = max(POOL_SIZE, min(_pool_size_for(evidence, rows) for evidence, _ in results))
@@ -167,13 +172,14 @@ def _explain_rows(
         _AlternativeCandidates(query, *result, pool) for query, result in zip(queries, results, strict=True)
     ]
     ranking = _rank_alternatives(engine, alternative_candidates, explanation.requested_strategy)
+    ranking = _put_first(engine, ranking, reranked)
     explanation = replace(explanation, ranks=tuple(_rank_under_all(engine, alternative_candidates, rows)))
     positions = np.flatnonzero(np.isin(ranking.rows, rows))
     if not len(positions):
         return replace(
             explanation, absence=_explain_absence(engine, queries, ranking.scored_queries, explanation.path or "", rows)
         )
-    explanation = _explain_position(engine, explanation, ranking, int(positions[0]))
+    explanation = _explain_position(engine, explanation, ranking, int(positions[0]), reranked)
     return replace(explanation, from_limit=max(int(positions[0]) + 1, pool if pool > POOL_SIZE else 1))
 
 
@@ -195,14 +201,38 @@ def _rank_alternatives(
     )
 
 
-def _explain_position(engine: Engine, explanation: NoteExplanation, ranking: Ranking, position: int) -> NoteExplanation:
-    (hit,) = engine.load_hits(ranking, position, position + 1)
+def _put_first(engine: Engine, ranking: Ranking, hits: Sequence[Hit]) -> Ranking:
+    """Return a ranking with the rows of `hits` first, in their order."""
+    if not hits:
+        return ranking
+    rows = np.searchsorted(engine.snapshot.table.keys, [hit.fragment.key for hit in hits])
+    places = {row: place for place, row in enumerate(rows.tolist())}
+    order = np.array(sorted(range(len(ranking.rows)), key=lambda at: places.get(int(ranking.rows[at]), len(places))))
+    return replace(
+        ranking,
+        rows=ranking.rows[order],
+        scores=ranking.scores[order],
+        scored_query_indices=ranking.scored_query_indices[order],
+        positions=ranking.positions[order],
+    )
+
+
+def _explain_position(
+    engine: Engine, explanation: NoteExplanation, ranking: Ranking, position: int, reranked: Sequence[Hit]
+) -> NoteExplanation:
+    scored = {hit.fragment.key: hit for hit in reranked}
+
+    def load(first: int, last: int) -> list[Hit]:
+        return [scored.get(hit.fragment.key, hit) for hit in engine.load_hits(ranking, first, last)]
+
+    hit = load(position, position + 1)[0]
     evidence = ranking.scored_queries[ranking.scored_query_indices[position]].evidence
-    above = engine.load_hits(ranking, 0, min(position, MAX_COMPARED_HITS))
+    above = load(0, min(position, MAX_COMPARED_HITS))
+    top = max((each.score for each in reranked), default=float(ranking.scores[0]))
     return replace(
         explanation,
         path=hit.fragment.path,
-        explanation=explain_hit(WordExplainer(engine, evidence), hit, position + 1, float(ranking.scores[0])),
+        explanation=explain_hit(WordExplainer(engine, evidence), hit, position + 1, top),
         gaps=_compute_gaps(hit, above),
         compared=len(above),
     )

@@ -11,7 +11,7 @@ import numpy as np
 from excerpt.corpus.interface import CandidateQuery, Corpus
 from excerpt.locations import first_page_of
 from excerpt.search.bm25 import ExpandedWord, WordIndex
-from excerpt.search.evidence import analyze_text, compute_meaning_factor
+from excerpt.search.evidence import analyze_text, compute_meaning_factor, trusted_languages
 from excerpt.search.filters import FILTER_FIELDS, flag_allowed_notes
 from excerpt.search.query import Filter, FilterKind, Query, page_range
 from excerpt.search.time_signal import find_notes_in_periods, find_query_periods, sort_by_date
@@ -36,7 +36,9 @@ def build_candidate_query(
     corpus.lexical.prefetch_counts([term for word in query_words for term in word.terms])
     index = WordIndex(corpus.lexical)
     words = index.expand(query_words, open_word=query.open_word, fuzzy_threshold=settings.search.fuzzy_threshold)
-    meaning_factor = compute_meaning_factor(query.words, corpus.languages, settings.embedding.languages)
+    meaning_factor = compute_meaning_factor(
+        query.words, corpus.languages, trusted_languages(corpus, settings.embedding)
+    )
     note_filters = [
         filter_
         for filter_ in query.filters

@@ -227,6 +227,16 @@ def weights_for(primary: Strategy) -> SignalWeights:
     return hybrid if own is None else replace(hybrid, **{own: getattr(hybrid, own) + PRIMARY_WEIGHT})
 
 
+CHOSEN_MEANING_FACTOR = 1.0
+"""Factor of the weights of meaning if an embedder that the user chose made the vectors, such as a transformer."""
+_MEANING_SIGNALS = ("meaning", "intro_meaning", "coherence")
+
+
+def weigh_chosen_meaning(weights: SignalWeights) -> SignalWeights:
+    """Return the weights for vectors of an embedder that the user chose."""
+    return replace(weights, **{name: getattr(weights, name) * CHOSEN_MEANING_FACTOR for name in _MEANING_SIGNALS})
+
+
 @dataclass(frozen=True, slots=True)
 class ScoredFragments:
     """Fragments with their signals and scores.

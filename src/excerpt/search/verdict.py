@@ -39,6 +39,7 @@ _GAP_REASONS: Mapping[str, str] = {
     "listed": "{who} {was} changed later",
     "reopened": "you opened, marked or copied {who} for similar words",
     "name": "{who} {has} the name that you typed",
+    "rerank": "the reranker prefers {who}",
 }
 """The reason to give for each signal in which the hits above are ahead.
 
@@ -61,7 +62,11 @@ def describe_rank(explanation: Explanation, gaps: Sequence[SignalGap], compared:
     """
     statement = f"{format_ordinal(explanation.rank)}: {_describe_words(explanation)}"
     gap_reason = _describe_gap(explanation, gaps, compared)
-    sentences = (f"{statement}; {gap_reason}." if gap_reason else f"{statement}.", describe_past_uses(explanation.hit))
+    sentences = (
+        f"{statement}; {gap_reason}." if gap_reason else f"{statement}.",
+        f"R{explanation.rerank_note[1:]}." if explanation.rerank_note else "",
+        describe_past_uses(explanation.hit),
+    )
     return " ".join(filter(None, sentences))
 
 

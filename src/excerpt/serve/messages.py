@@ -125,6 +125,14 @@ class RecallParams(VaultParams):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PassagesParams(VaultParams):
+    """Parameters of `passages`: a prompt to an agent, and the ids of the fragments that its session has already."""
+
+    prompt: Annotated[str, Meta(max_length=4_000_000)]
+    shown_before: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StatusParams(VaultParams):
     """Parameters of `status`."""
 

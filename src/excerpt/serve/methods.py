@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import excerpt
 from excerpt.errors import NotFoundError
+from excerpt.prompts import find_passages
 from excerpt.serve.messages import (
     CompleteParams,
     PackParams,
+    PassagesParams,
     ReadParams,
     RecallParams,
     RememberParams,
@@ -23,6 +25,7 @@ from excerpt.serve.messages import (
 from excerpt.serve.results import (
     CompleteResult,
     PackAnswer,
+    PassagesResult,
     ReadResult,
     RecallResult,
     RememberResult,
@@ -168,6 +171,15 @@ def answer_recall(snapshot: ServedSnapshot, params: RecallParams) -> JsonObject:
     return {"memories": [each.to_dict() for each in recalled]}
 
 
+# --- prompts ----------------------------------------------------------------------------------------------------------
+
+
+def answer_passages(snapshot: ServedSnapshot, params: PassagesParams) -> JsonObject:
+    """Return the passages to add to a prompt, None if the vault does not surely answer it."""
+    passages = find_passages(snapshot.vault, params.prompt, frozenset(params.shown_before))
+    return {"passages": None if passages is None else asdict(passages)}
+
+
 # --- the server -------------------------------------------------------------------------------------------------------
 
 
@@ -184,6 +196,7 @@ METHODS: Mapping[str, Method] = {
     "complete": Method(CompleteParams, CompleteResult, answer_complete),
     "remember": Method(RememberParams, RememberResult, answer_remember, writes=True),
     "recall": Method(RecallParams, RecallResult, answer_recall),
+    "passages": Method(PassagesParams, PassagesResult, answer_passages),
     "status": Method(StatusParams, StatusResult, answer_status),
 }
 """The methods by name, without `cancel`, which the connection answers itself."""

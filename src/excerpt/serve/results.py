@@ -6,7 +6,7 @@ from typing import NotRequired, TypedDict
 
 from excerpt import WordContribution
 from excerpt.kinds import Confidence, StopReason, Strategy
-from excerpt.model import EntryHit, FileProblem, OmittedHit, QueryPeriod, UnreadFiles
+from excerpt.model import EntryHit, FileProblem, HitRerank, OmittedHit, QueryPeriod, UnreadFiles
 
 FilePlace = dict[str, str | int]
 """The place in an attachment: its `kind`, such as "page", and the ends of its range, `from` and `to`."""
@@ -47,6 +47,7 @@ class HitForm(LocatedText):
     confidence: Confidence | None
     tokens: int
     date: NotRequired[str]
+    rerank: NotRequired[HitRerank]
     text: NotRequired[str]
     snippet: NotRequired[SnippetForm]
 
@@ -61,6 +62,7 @@ class SearchResult(TypedDict):
     matched: int
     generation: int
     periods: list[QueryPeriod]
+    warnings: NotRequired[list[str]]
     hits: list[HitForm]
     freshness: str
 
@@ -91,6 +93,7 @@ class WhyResult(LocatedText):
     date: NotRequired[str]
     text: str
     signals: dict[str, SignalForm]
+    rerank: NotRequired[HitRerank]
     explanation: ExplanationForm
 
 
@@ -218,6 +221,26 @@ class RecallResult(TypedDict):
     """The result of `recall`."""
 
     memories: list[RecalledForm]
+
+
+# --- prompts ----------------------------------------------------------------------------------------------------------
+
+
+class PassagesForm(TypedDict):
+    """Text to add to a prompt, with the ids and sources (`path:lines`) of its fragments, and their tokens."""
+
+    text: str
+    vault: str
+    fragment_ids: list[str]
+    sources: list[str]
+    confidence: str
+    tokens: int
+
+
+class PassagesResult(TypedDict):
+    """The result of `passages`; None if the vault does not surely answer the prompt."""
+
+    passages: PassagesForm | None
 
 
 # --- the server -------------------------------------------------------------------------------------------------------

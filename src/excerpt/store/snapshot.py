@@ -252,6 +252,16 @@ class StoreSnapshot(NoteReader):
         return str(self._revision.model_source)
 
     @property
+    def search_vectors(self) -> CandidateVectors:
+        """The same as `vectors`: a store has those of a static model only."""
+        return self.vectors
+
+    @property
+    def query_embedder(self) -> Embedder:
+        """The same as `embedder`."""
+        return self.embedder
+
+    @property
     def tokenizer(self) -> str:
         """Name of the tokenizer whose tokens are counted in the vault."""
         return str(self._revision.tokenizer)

@@ -343,6 +343,29 @@ _NARROW_RUNS = {
     "ta": re.compile("[\u0b80-\u0bff]+"),
 }
 
+_CYRILLIC, _ARABIC, _DEVANAGARI = "\u0400-\u052f", "\u0600-\u06ff\u0750-\u077f\ufb50-\ufeff", "\u0900-\u097f"
+_LATIN = "\u0000-\u024f"
+_CHARACTERS_OF_LANGUAGE = {
+    **dict.fromkeys(("bg", "ru", "uk"), _CYRILLIC),
+    **dict.fromkeys(("ar", "fa"), _ARABIC),
+    **dict.fromkeys(("hi", "ne"), _DEVANAGARI),
+    "sr": _CYRILLIC + _LATIN,
+    "vi": _LATIN + "\u1e00-\u1eff",
+    "el": "\u0370-\u03ff\u1f00-\u1fff",
+    "hy": "\u0531-\u058f",
+    "he": "\u0590-\u05ff",
+    "ta": "\u0b80-\u0bff",
+    "zh": _WIDE["han"],
+    "ja": _WIDE["han"] + _WIDE["kana"],
+    **{language: _WIDE[language] for language in ("ko", "th", "lo", "my", "km")},
+}
+
+
+def script_characters(language: str) -> str:
+    """Return the characters in which a language is written, for a regex set; Latin letters if it is not known."""
+    return _CHARACTERS_OF_LANGUAGE.get(language, _LATIN)
+
+
 # Characters of a script without spaces that count as a word. A quarter of a text in such a script determines the
 # language, since such notes are full of foreign names, code and addresses.
 _CHARACTERS_PER_WORD = 2

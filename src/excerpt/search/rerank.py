@@ -1,0 +1,260 @@
+"""Reranking: a second model reads the first hits of a search again, and changes their order.
+
+Its scores are mixed with those of the first order, both scaled to 0 to 1 among the hits that may move. Hits of exact
+names and of quoted phrases keep their places.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import CancelledError
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import accumulate
+
+from excerpt.encoders.choice import open_reranker
+from excerpt.encoders.interface import Reranker
+from excerpt.errors import ModelError
+from excerpt.kinds import Confidence
+from excerpt.model import Hit, HitRerank, Result, Signal, Span
+from excerpt.search.engine import TOP_HITS, Engine
+from excerpt.search.evidence import POOL_SIZE
+from excerpt.search.model_thread import ModelThread
+from excerpt.settings import Settings
+from excerpt.text.display import title_and_headings
+from excerpt.text.snippet import snippet
+
+WINDOW_HITS = 20
+"""Number of first hits that a reranker reads."""
+PASSAGE_TOKENS = 96
+"""Maximum tokens of the passage of a hit, its title and headings included, by `_token_cost`."""
+MAX_NAME_TOKENS = 32
+"""Maximum tokens of the title and headings in a passage."""
+RETRY_SECONDS = 10.0
+"""Seconds after a failure of the reranker in which it is not asked again."""
+SIGNAL = "rerank"
+"""Name of the signal that a reranker adds to the score of a hit."""
+
+
+@dataclass(frozen=True, slots=True)
+class RerankRequest:
+    """What a reranker reads: the words of the query, and the passage of each hit that may move, by fragment id."""
+
+    query: str
+    passages: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class RerankScores:
+    """The scores of a reranker by fragment id, 0 (the lowest) to 1 (the highest).
+
+    Without scores, `warning` is a sentence on why there are none; it is empty if a newer request took the place.
+    """
+
+    scores: Mapping[str, float]
+    warning: str = ""
+
+
+def can_rerank(result: Result) -> bool:
+    """Return whether a reranker may change a result: not if the first hit surely answers, or the order is by date."""
+    return (
+        len(result.hits) > 1
+        and not result.sort
+        and not result.is_reranked
+        and result.confidence not in (None, Confidence.STRONG)
+    )
+
+
+def build_rerank_request(engine: Engine, result: Result) -> RerankRequest | None:
+    """Return what a reranker has to read for a result of `engine`; None if no hit may move."""
+    if not can_rerank(result) or result.generation != engine.snapshot.generation:
+        return None
+    words = " ".join(query.words.strip() for query in engine.parse(result.query) if query.words.strip())
+    window = result.hits[:WINDOW_HITS]
+    pinned = _find_phrase_hits(engine, result, window)
+    movable = [hit for hit in window if hit.fragment.id not in pinned and not _is_named(hit)]
+    if not words or len(movable) < 2:
+        return None
+    languages = engine.snapshot.table.languages
+    numbers = engine.snapshot.facets.numbers
+    return RerankRequest(
+        words,
+        {
+            hit.fragment.id: build_passage(
+                hit, hit.spans or engine.find_spans(hit.text, result.query, languages[numbers[hit.path]])
+            )
+            for hit in movable
+        },
+    )
+
+
+def build_passage(hit: Hit, spans: Sequence[Span]) -> str:
+    """Return what a reranker reads of a hit: title and headings, then the text from its best matching sentence on.
+
+    `spans` are the matches in its text. The passage has at most about PASSAGE_TOKENS tokens.
+    """
+    names = _cut(title_and_headings(hit.title, hit.heading_path), MAX_NAME_TOKENS)
+    room = PASSAGE_TOKENS - _count_tokens(names)
+    text, _ = snippet(hit.text, spans, int(room / _token_cost("a")))
+    return f"{names}\n{_cut(text, room)}"
+
+
+def apply_scores(result: Result, answer: RerankScores, settings: Settings) -> Result:
+    """Return a result with the hits that a reranker has scored in their new order; others keep their places.
+
+    Their scores are mixed with the share `rerank.weight`; the signal `rerank` is the difference. As in the first order,
+    a note has at most `search.per_note` of the first TOP_HITS hits if other hits are left. If a scored hit is no longer
+    among the first ones, only the warning is added.
+    """
+    if answer.warning:
+        return replace(result, warnings=(*result.warnings, answer.warning))
+    window = list(result.hits[:WINDOW_HITS])
+    movable = [at for at, hit in enumerate(window) if hit.fragment.id in answer.scores]
+    if len(movable) < max(len(answer.scores), 1):
+        return result
+    weight = settings.rerank.weight
+    fused = [window[at].score for at in movable]
+    low, high = min(fused), max(fused)
+    shares = [(score - low) / (high - low) if high > low else 0.0 for score in fused]
+    reranked = [answer.scores[window[at].fragment.id] for at in movable]
+    mixed = [(1 - weight) * share + weight * score for share, score in zip(shares, reranked, strict=True)]
+    best_first = sorted(range(len(movable)), key=lambda number: -mixed[number])
+    queue = [
+        _with_rerank(window[movable[number]], movable[number] + 1, reranked[number], (low, high), weight)
+        for number in best_first
+    ]
+    hits = _fill_places(window, movable, queue, settings.search.per_note)
+    return replace(result, hits=(*hits, *result.hits[WINDOW_HITS:]))
+
+
+def _with_rerank(hit: Hit, place: int, score: float, bounds: tuple[float, float], weight: float) -> Hit:
+    """Return a hit with the mixed score; `bounds` are the lowest and highest score of the hits that may move."""
+    low, high = bounds
+    value = low + (high - low) * score - hit.score
+    signal = Signal(SIGNAL, value, weight, value * weight)
+    return replace(
+        hit, score=hit.score + signal.part, signals=(*hit.signals, signal), rerank=HitRerank(score, moved_from=place)
+    )
+
+
+def _fill_places(window: Sequence[Hit], movable: Sequence[int], queue: list[Hit], per_note: int) -> list[Hit]:
+    """Return `window` with the hits of `queue`, best first, at the places `movable`."""
+    hits = list(window)
+    kept = [hit.path for at, hit in enumerate(window[:TOP_HITS]) if at not in set(movable)]
+    for place in movable:
+        # A hit of a note that has its share of the first hits waits for a later place.
+        free = (number for number, hit in enumerate(queue) if not per_note or kept.count(hit.path) < per_note)
+        hits[place] = queue.pop(next(free, 0) if place < TOP_HITS else 0)
+        if place < TOP_HITS:
+            kept.append(hits[place].path)
+    return hits
+
+
+def _is_named(hit: Hit) -> bool:
+    """Return whether the query is the title, file name or alias of the hit's note."""
+    return any(signal.name == "name" and signal.value for signal in hit.signals)
+
+
+def _find_phrase_hits(engine: Engine, result: Result, hits: Sequence[Hit]) -> frozenset[str]:
+    """Return the ids of the hits that an alternative with a quoted phrase found."""
+    queries = engine.parse(result.query)
+    if not any(query.phrases for query in queries):
+        return frozenset()
+    if all(query.phrases for query in queries):
+        return frozenset(hit.fragment.id for hit in hits)
+    pool = max(POOL_SIZE, len(result.hits))
+    ranking = engine.merge_ranking([engine.score_query(query, result.requested_strategy, pool) for query in queries])
+    first = engine.load_hits(ranking, 0, WINDOW_HITS, highlight_count=0)
+    indices = ranking.scored_query_indices[:WINDOW_HITS].tolist()
+    return frozenset(hit.fragment.id for hit, index in zip(first, indices, strict=True) if queries[index].phrases)
+
+
+# --- tokens -----------------------------------------------------------------------------------------------------------
+
+
+def _token_cost(character: str) -> float:
+    """Return about how many tokens a character takes: a word of a dictionary has four letters a token, others fewer."""
+    if character < "\x80":
+        return 0.25
+    return 0.5 if character < "\u0e00" else 1.0
+
+
+def _count_tokens(text: str) -> float:
+    return sum(map(_token_cost, text))
+
+
+def _cut(text: str, tokens: float) -> str:
+    """Return the beginning of `text` that has at most about `tokens` tokens, without a part of a word at its end."""
+    totals = accumulate(map(_token_cost, text))
+    end = next((at for at, total in enumerate(totals) if total > tokens), None)
+    if end is None:
+        return text
+    return text[: text.rfind(" ", 0, end + 1)].rstrip() if " " in text[:end] else text[:end]
+
+
+# --- the model --------------------------------------------------------------------------------------------------------
+
+
+class ResultReranker:
+    """Reranks results with the model that the settings name. The model is opened on first use, in a thread of its own.
+
+    `open_model` opens it. Methods are called from one thread at a time.
+    """
+
+    def __init__(self, settings: Settings, open_model: Callable[[Settings], Reranker | None] = open_reranker) -> None:
+        self._settings = settings
+        self._open_model = open_model
+        self._thread = ModelThread("reranker")
+        self._model: Reranker | None = None
+        self._failure = ""
+        self._failure_time = 0.0
+
+    def rerank(self, engine: Engine, result: Result) -> Result:
+        """Return a result of `engine` in the new order within `rerank.seconds`; else as it is, with a warning."""
+        request = build_rerank_request(engine, result)
+        if request is None:
+            return result
+        started = time.perf_counter()
+        reranked = apply_scores(result, self.score(request), self._settings)
+        return replace(reranked, elapsed_ms=result.elapsed_ms + (time.perf_counter() - started) * 1e3)
+
+    def score(self, request: RerankRequest) -> RerankScores:
+        """Return the scores for a request, after at most `rerank.seconds`."""
+        seconds = self._settings.rerank.seconds
+        if self._failure and time.monotonic() < self._failure_time + RETRY_SECONDS:
+            return RerankScores({}, self._failure)
+        self._failure = ""
+        future = self._thread.submit(partial(self._ask, request, seconds))
+        try:
+            scores = future.result(seconds)
+        except CancelledError:
+            return RerankScores({})
+        except FutureTimeoutError:
+            return RerankScores({}, f"Not reranked: the reranker took longer than {seconds:g} seconds.")
+        except ModelError as error:
+            self._failure = f"Not reranked. {error.message}"
+        except Exception as error:
+            self._failure = f"Not reranked: the reranker failed ({type(error).__name__})."
+        else:
+            return RerankScores(dict(zip(request.passages, _scale(scores), strict=True)))
+        self._failure_time = time.monotonic()
+        return RerankScores({}, self._failure)
+
+    def _ask(self, request: RerankRequest, seconds: float) -> Sequence[float]:
+        if self._model is None:
+            self._model = self._open_model(self._settings)
+        if self._model is None:
+            raise ModelError("There is no reranker.", "Set rerank.model.")
+        scores = [float(score) for score in self._model.score(request.query, list(request.passages.values()), seconds)]
+        if len(scores) != len(request.passages) or not all(map(math.isfinite, scores)):
+            raise ModelError("The reranker did not return a number for each passage.")
+        return scores
+
+
+def _scale(scores: Sequence[float]) -> list[float]:
+    """Scale scores linearly: the lowest becomes 0, the highest 1; all become 0 if they are equal."""
+    low, high = min(scores), max(scores)
+    return [(score - low) / (high - low) if high > low else 0.0 for score in scores]

@@ -1,0 +1,168 @@
+"""Tests of a search with an embedder that the user chose, whose vectors of queries may come late or never."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from excerpt.index.snapshot import Snapshot
+from excerpt.search.engine import Engine
+from excerpt.search.evidence import trusted_languages
+from excerpt.search.query_vectors import QueryVectors
+from excerpt.settings import EmbeddingSettings, Settings
+from tests.search.chosen import ChosenSnapshot, Floats, WordEmbedder
+
+SYNONYMS = {"quarrel": "conflict", "gadget": "device"}
+
+
+@pytest.fixture
+def embedder() -> WordEmbedder:
+    return WordEmbedder(SYNONYMS)
+
+
+@pytest.fixture
+def chosen(snapshot: Snapshot, embedder: WordEmbedder) -> Iterator[ChosenSnapshot]:
+    """Open the vault as a snapshot that `embedder` has embedded."""
+    opened = ChosenSnapshot.open(snapshot._folder, Settings())
+    assert isinstance(opened, ChosenSnapshot)
+    opened.chosen_embedder = embedder
+    yield opened
+    opened.close()
+
+
+def engine_on(snapshot: Snapshot, vectors: QueryVectors) -> Engine:
+    return Engine(snapshot, Settings(), query_vectors=vectors)
+
+
+def paths(engine: Engine, query: str) -> list[str]:
+    return [hit.path for hit in engine.search(query).hits]
+
+
+def test_hits_are_near_by_the_chosen_embedder(chosen: ChosenSnapshot) -> None:
+    result = Engine(chosen, Settings()).search("quarrel")
+    assert result.hits[0].path == "Sync/Conflicts.md"
+    assert {signal.name: signal.value for signal in result.hits[0].signals}["meaning"] == 1.0
+    assert not result.is_without_meaning
+
+
+def test_a_static_model_embeds_in_the_thread_of_the_search(snapshot: Snapshot) -> None:
+    vectors = QueryVectors()
+    engine_on(snapshot, vectors).search("conflict")
+    assert "_thread" not in vars(vectors)
+
+
+def test_the_list_by_words_is_first_and_the_full_order_follows(chosen: ChosenSnapshot, embedder: WordEmbedder) -> None:
+    ready = threading.Event()
+    engine = engine_on(chosen, QueryVectors(0, ready.set))
+    embedder.is_open.clear()
+    first = engine.search("quarrel")
+    assert (first.is_without_meaning, first.warnings, first.hits) == (True, (), ())
+    embedder.is_open.set()
+    assert ready.wait(10)
+    assert not engine.search("quarrel").is_without_meaning
+    assert paths(engine, "quarrel")[0] == "Sync/Conflicts.md"
+    assert embedder.queries == ["quarrel"]
+
+
+def test_a_list_without_a_vector_has_no_meaning_at_all(chosen: ChosenSnapshot, embedder: WordEmbedder) -> None:
+    embedder.is_open.clear()
+    hits = engine_on(chosen, QueryVectors(0)).search("sync conflict").hits
+    embedder.is_open.set()
+    assert hits
+    for hit in hits:
+        assert not any(signal.value for signal in hit.signals if signal.name in ("meaning", "coherence"))
+
+
+def test_a_command_waits_for_a_stated_time_and_says_that_it_did(chosen: ChosenSnapshot, embedder: WordEmbedder) -> None:
+    embedder.is_open.clear()
+    result = engine_on(chosen, QueryVectors(0.02)).search("sync conflict")
+    embedder.is_open.set()
+    assert result.is_without_meaning
+    assert result.warnings == ("Ranked by words alone. The embedding model took longer than 0.02 seconds.",)
+    assert result.to_dict()["warnings"] == list(result.warnings)
+
+
+def test_a_failure_is_one_sentence_and_the_embedder_is_left_alone_for_a_while(
+    chosen: ChosenSnapshot, embedder: WordEmbedder
+) -> None:
+    embedder.failure = "The server at 127.0.0.1:1 refuses the connection."
+    engine = engine_on(chosen, QueryVectors())
+    for query in ("sync conflict", "bread"):
+        result = engine.search(query)
+        assert result.hits
+        assert result.warnings == (f"Ranked by words alone. {embedder.failure}",)
+    assert embedder.queries == ["sync conflict"]
+
+
+@pytest.mark.parametrize("vector", [np.ones(3, np.float32), np.full(509, np.nan, np.float32)])
+def test_a_vector_of_another_shape_or_without_numbers_is_a_failure(
+    chosen: ChosenSnapshot, embedder: WordEmbedder, monkeypatch: pytest.MonkeyPatch, vector: Floats
+) -> None:
+    _ = chosen.search_vectors
+    monkeypatch.setattr(embedder, "embed_query", lambda _text: vector)
+    result = engine_on(chosen, QueryVectors()).search("sync conflict")
+    assert result.is_without_meaning
+    assert "509 numbers" in result.warnings[0]
+
+
+def test_of_the_queries_typed_meanwhile_only_the_newest_is_embedded(
+    chosen: ChosenSnapshot, embedder: WordEmbedder
+) -> None:
+    ready = threading.Event()
+    engine = engine_on(chosen, QueryVectors(0, ready.set))
+    embedder.is_open.clear()
+    for typed in ("quarrel", "quarrel of", "quarrel of gadgets", "quarrel of a gadget"):
+        engine.search(typed)
+        while not embedder.queries:  # the first is being embedded
+            pass
+    embedder.is_open.set()
+    while engine.search("quarrel of a gadget").is_without_meaning:
+        ready.wait(10)
+    assert embedder.queries == ["quarrel", "quarrel of a gadget"]
+
+
+def test_all_alternatives_of_a_query_are_embedded_at_once(chosen: ChosenSnapshot, embedder: WordEmbedder) -> None:
+    result = Engine(chosen, Settings()).search("quarrel | gadget")
+    assert not result.is_without_meaning
+    assert embedder.queries == ["quarrel", "gadget"]
+
+
+def test_the_vectors_of_another_embedder_are_forgotten(chosen: ChosenSnapshot, embedder: WordEmbedder) -> None:
+    vectors = QueryVectors()
+    engine_on(chosen, vectors).search("quarrel")
+    chosen.chosen_embedder = other = WordEmbedder()
+    engine_on(chosen, vectors).search("quarrel")
+    assert (embedder.queries, other.queries) == (["quarrel"], ["quarrel"])
+
+
+def test_confidence_is_that_of_the_static_model_whatever_embedder_ranks(
+    snapshot: Snapshot, chosen: ChosenSnapshot
+) -> None:
+    static, other = Engine(snapshot, Settings()), Engine(chosen, Settings())
+    for query in ("sync conflict", "how do I settle a conflict of two versions", "walrus", "water tomatoes"):
+        labels = {hit.fragment_id: hit.confidence for hit in static.search(query).hits}
+        chosen_labels = {hit.fragment_id: hit.confidence for hit in other.search(query).hits}
+        common = labels.keys() & chosen_labels.keys()
+        assert common or not chosen_labels
+        assert {id_: labels[id_] for id_ in common} == {id_: chosen_labels[id_] for id_ in common}
+
+
+def test_the_setting_names_the_languages_else_the_embedder(chosen: ChosenSnapshot, embedder: WordEmbedder) -> None:
+    embedder.languages = ("en", "ja")
+    assert trusted_languages(chosen, EmbeddingSettings("openai:http://127.0.0.1/v1#m")) == ("en", "ja")
+    assert trusted_languages(chosen, EmbeddingSettings("openai:http://127.0.0.1/v1#m", ("*",))) == ("*",)
+
+
+def test_until_the_vault_is_embedded_the_shipped_model_answers_in_its_own_language(snapshot: Snapshot) -> None:
+    assert trusted_languages(snapshot, EmbeddingSettings("openai:http://127.0.0.1/v1#m", ("*",))) == ("en",)
+    assert trusted_languages(snapshot, EmbeddingSettings("", ("*",))) == ("*",)
+
+
+def test_a_query_in_a_language_that_the_embedder_does_not_know_is_not_embedded(
+    chosen: ChosenSnapshot, embedder: WordEmbedder
+) -> None:
+    assert not Engine(chosen, Settings()).search("保管庫").is_without_meaning
+    assert not embedder.queries
