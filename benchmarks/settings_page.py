@@ -14,6 +14,7 @@ PAGE = Path(__file__).parents[1] / "src/excerpt/demo/Settings.md"
 _SEE = {
     "vault.language": "Languages#One language for all notes",
     "embedding.model": "Embedding model",
+    "rerank.model": "Embedding model#A reranker",
     "search.strategy": "Strategies",
     "pack.budget": "Token budget",
     "pack.scope": "Packs#Scope",

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         IndexUnusableError,
         MemoryUnusableError,
         ModelError,
+        ModelUnreachableError,
         NotFoundError,
         SavedQueriesError,
         SettingsError,
@@ -112,6 +113,7 @@ if TYPE_CHECKING:
         MemorySettings,
         Ocr,
         PackSettings,
+        RerankSettings,
         ScreenSettings,
         SearchSettings,
         Settings,
@@ -128,7 +130,8 @@ _NAMES_BY_MODULE = {
     "check.source_state": "SourceComparison SourceState",
     "check.verdicts": "AnswerCheck CheckedCitation CheckedQuotation CheckedSentence SourceLines Verdict",
     "errors": "ExcerptError GoldUnusableError IndexBusyError IndexUnusableError MemoryUnusableError ModelError "
-    "NotFoundError SavedQueriesError SettingsError StoreUnusableError VaultEmptiedError VaultError",
+    "ModelUnreachableError NotFoundError SavedQueriesError SettingsError StoreUnusableError VaultEmptiedError "
+    "VaultError",
     "gold.questions": "GoldQuestion GoldSet GoldTarget UnreadableLine",
     "gold.run": "GoldChange GoldComparison GoldRank GoldReport GoldRun",
     "insight.facet_map": "Branch VaultMap",
@@ -151,7 +154,7 @@ _NAMES_BY_MODULE = {
     "search.explain_note": "Absence AbsenceKind NoteExplanation StrategyRank",
     "search.news": "QueryNews",
     "settings": "AttachmentSettings BoostSettings EmbeddingSettings Fusion MemorySettings Ocr PackSettings "
-    "ScreenSettings SearchSettings Settings VaultSettings",
+    "RerankSettings ScreenSettings SearchSettings Settings VaultSettings",
 }
 """The public names by the module that defines them, separated by spaces; the same as the imports above."""
 _MODULE_BY_NAME = {name: home for home, names in _NAMES_BY_MODULE.items() for name in names.split()}
@@ -216,6 +219,7 @@ __all__ = [
     "Mention",
     "MissingPlace",
     "ModelError",
+    "ModelUnreachableError",
     "Month",
     "NotFoundError",
     "NoteExplanation",
@@ -243,6 +247,7 @@ __all__ = [
     "RecalledMemory",
     "RelatedNote",
     "RelatedNotes",
+    "RerankSettings",
     "Result",
     "SavedMemory",
     "SavedQueriesError",

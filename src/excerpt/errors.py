@@ -24,6 +24,12 @@ class ExcerptError(Exception):
         return f"{self.message} {self.hint}".strip()
 
 
+def first_line(error: Exception) -> str:
+    """Return the type and the first line of a library's error, to be part of a sentence."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0][:200].rstrip('.')}" if lines else type(error).__name__
+
+
 class VaultError(ExcerptError):
     """The vault folder is missing, is a file, or must not be read."""
 
@@ -91,9 +97,15 @@ class StoreUnusableError(IndexUnusableError):
 
 
 class ModelError(ExcerptError):
-    """The embedding model cannot be loaded."""
+    """An embedding model or reranker cannot be loaded, or what it computes cannot be used."""
 
-    title = "The embedding model cannot be loaded"
+    title = "The model cannot be used"
+
+
+class ModelUnreachableError(ModelError):
+    """The server of a model does not answer, or has too much to do; the same request may succeed later."""
+
+    title = "The model's server does not answer"
 
 
 class MemoryUnusableError(ExcerptError):

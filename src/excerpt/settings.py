@@ -313,6 +313,16 @@ class Paths:
         """
         return self.state / "mcp-token"
 
+    @property
+    def keys_file(self) -> Path:
+        """Path of the file of keys for servers of models, by host. The user writes it."""
+        return self.config / "keys.toml"
+
+    @property
+    def known_embedders_file(self) -> Path:
+        """Path of the file of sample vectors, by which embedding servers are recognised; it may be deleted."""
+        return self.cache / "embedders.json"
+
     def copies_folder(self) -> Path:
         """Return the folder where every copied text is also saved as a file, in case the clipboard fails."""
         return self.state / "copies"

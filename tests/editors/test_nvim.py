@@ -205,6 +205,14 @@ def test_a_vault_that_does_not_exist_is_named(start_neovim: StartNeovim, tmp_pat
     neovim.search("honey", "nowhere")
 
 
+def test_a_message_that_is_wider_than_the_list_is_wrapped(neovim: Neovim, start_neovim: StartNeovim) -> None:
+    wrapping = "#vim.tbl_filter(function(id) return vim.wo[id].wrap end, vim.api.nvim_list_wins())"
+    neovim.search("honey", "food/Honey")
+    failing = start_neovim('cmd = { "no-such-excerpt" }')
+    failing.search("honey", "Cannot run no-such-excerpt. Install excerpt")
+    assert failing.eval(wrapping) == neovim.eval(wrapping) + 1
+
+
 def test_an_unknown_option_is_refused(neovim: Neovim) -> None:
     problem = neovim.eval('select(2, pcall(require("excerpt").setup, { vualt = "x" }))')
     assert problem == "excerpt: there is no option vualt"

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.serve.conftest import Talk
+from excerpt.serve.server import LineServer
+from tests.mcp.conftest import indexed
+from tests.serve.conftest import Talk, connected, failed
 
 
 async def test_search_returns_places_with_snippets_that_mark_the_words(talk: Talk) -> None:
@@ -85,6 +87,22 @@ async def test_a_memory_is_kept_and_recalled(talk: Talk) -> None:
     (found,) = (await talk.ask("recall", query="where do hives face?"))["memories"]
     assert (found["id"], found["tags"]) == (kept["id"], ["garden"])
     assert found["source_check"]["kind"] == "fresh"
+
+
+async def test_passages_for_a_prompt_are_those_that_its_session_has_not_yet(home: Path, vault: Path) -> None:
+    del home
+    for number in range(30):  # in a vault of a few notes, no word is rare enough to be sure
+        (vault / f"Diary {number}.md").write_text(f"Rain in the morning, frame {number}.\n", encoding="utf-8")
+    (vault / "Mites.md").write_text("# Mites\n\n## Count varroa mites\n\nPowder bees with sugar.\n", encoding="utf-8")
+    vaults = indexed(vault)
+    async with connected(LineServer(vaults, failed)) as talk:
+        prompt = "Please help me: how do I count varroa mites? Then write the test."
+        passages = (await talk.ask("passages", prompt=prompt))["passages"]
+        assert passages["sources"][0] == "Mites.md:5"
+        again = await talk.ask("passages", prompt=prompt, shown_before=passages["fragment_ids"])
+        assert again["passages"] is None
+        assert (await talk.ask("passages", prompt="Fix the failing test."))["passages"] is None
+    vaults.end()
 
 
 async def test_status_names_the_protocol_and_the_clients(talk: Talk) -> None:

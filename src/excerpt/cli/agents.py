@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from excerpt.cli.mcp import format_absolute_vault
 from excerpt.cli.printing import print_json, print_line, print_message, write_stderr
 from excerpt.cli.vaults import VaultParameter, find_last_vault
 from excerpt.settings import user_paths
@@ -48,6 +47,7 @@ def agents_command() -> None:
 def install_command(agent: str, *, vaults: tuple[Path, ...], project: bool, hook: bool, yes: bool) -> None:
     """Install the MCP server and a skill for an agent; with --hook, the prompt hook too."""
     from excerpt.agents.install import install, plan_install
+    from excerpt.cli.mcp import format_absolute_vault
 
     addresses = [format_absolute_vault(vault) for vault in vaults or (find_last_vault(),)]
     edits = plan_install(agent, addresses, _project(project), hook=hook)

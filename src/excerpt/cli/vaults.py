@@ -16,13 +16,13 @@ from excerpt import known_vaults
 from excerpt.cli.printing import ProgressLine, print_message
 from excerpt.errors import StoreUnusableError
 from excerpt.known_vaults import refuse_broad_folder
-from excerpt.model import BuildReport
 from excerpt.settings import Paths, Settings, open_vault, user_paths
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from excerpt.api import Vault
+    from excerpt.model import BuildReport
 
 
 # --- vaults -----------------------------------------------------------------------------------------------------------

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from excerpt.encoders.interface import PassageEmbedder, Reranker
+from typing import TYPE_CHECKING
+
+from excerpt.encoders.model_folder import as_folder, is_transformer_folder
 from excerpt.errors import ModelError
-from excerpt.settings import Settings
+from excerpt.settings import Paths, Settings, user_paths
+
+if TYPE_CHECKING:
+    from excerpt.encoders.interface import PassageEmbedder, Reranker
+    from excerpt.encoders.model_server import ModelServer
 
 SERVER_PREFIX = "openai:"
 """The beginning of an address of an embedding server: openai:http://127.0.0.1:11434/v1#nomic-embed-text."""
+_SCHEMES = ("http://", "https://")
 PLUGIN_PREFIX = "plugin:"
 """The beginning of the name of an embedder or reranker that a package announces: plugin:NAME."""
 
@@ -18,16 +25,82 @@ def is_static_model(model: str) -> bool:
     Static are the shipped model (""), model2vec folders and model2vec names on a hub. All others are embedders of this
     package: they are slow, so they embed in the background.
     """
-    return not model.startswith((SERVER_PREFIX, PLUGIN_PREFIX))
+    if not model:
+        return True
+    if model.startswith((SERVER_PREFIX, PLUGIN_PREFIX)):
+        return False
+    folder = as_folder(model)
+    return folder is None or not is_transformer_folder(folder)
 
 
-def open_embedder(settings: Settings) -> PassageEmbedder:
-    """Open the embedder that `embedding.model` names. Raises ModelError, also for a static model."""
-    raise ModelError(f"There is no embedder at {settings.embedding.model}.", "Set embedding.model to another model.")
+def remote_address(model: str) -> str:
+    """Return the address in `embedding.model` or `rerank.model` if it is not this machine by its spelling, else ""."""
+    from excerpt.encoders.server_address import parse_address
+
+    address = model.removeprefix(SERVER_PREFIX)
+    if not address.startswith(_SCHEMES):
+        return ""
+    parsed = parse_address(address)
+    return "" if parsed.is_loopback_name else str(parsed)
 
 
-def open_reranker(settings: Settings) -> Reranker | None:
-    """Open the reranker that `rerank.model` names; None if it names none. Raises ModelError."""
-    if not settings.rerank.model:
+def open_embedder(settings: Settings, *, paths: Paths | None = None, threads: int = 0) -> PassageEmbedder:
+    """Open the embedder that `embedding.model` names, with its own languages. Raises ModelError, also for a static one.
+
+    `paths`: where the keys of servers are, by default the user's. `threads`: threads of a computation on this machine,
+    0 for one per core.
+    """
+    model = settings.embedding.model
+    if model.startswith(SERVER_PREFIX):
+        from excerpt.encoders.model_server import ServerEmbedder
+        from excerpt.encoders.server_address import EMBEDDING_KEY_VARIABLE
+
+        paths = paths or user_paths()
+        address = model.removeprefix(SERVER_PREFIX)
+        server = _open_server(address, "/embeddings", EMBEDDING_KEY_VARIABLE, settings, paths)
+        return ServerEmbedder(server, paths)
+    if model.startswith(PLUGIN_PREFIX):
+        from excerpt.encoders.plugins import PluginEmbedder
+
+        return PluginEmbedder(model.removeprefix(PLUGIN_PREFIX))
+    if not is_static_model(model) and (folder := as_folder(model)):
+        from excerpt.encoders.onnx_folder import open_onnx_embedder
+
+        return open_onnx_embedder(folder, threads)
+    raise ModelError(f"There is no embedder at {model}.", "Set embedding.model to another model.")
+
+
+def open_reranker(settings: Settings, *, paths: Paths | None = None, threads: int = 0) -> Reranker | None:
+    """Open the reranker that `rerank.model` names; None if it names none. Raises ModelError.
+
+    `paths`: where the keys of servers are, by default the user's. `threads`: threads of a computation on this machine,
+    0 for one per core.
+    """
+    model = settings.rerank.model
+    if not model:
         return None
-    raise ModelError(f"There is no reranker at {settings.rerank.model}.", "Set rerank.model to another model.")
+    if model.startswith(_SCHEMES):
+        from excerpt.encoders.model_server import ServerReranker
+        from excerpt.encoders.server_address import RERANK_KEY_VARIABLE
+
+        return ServerReranker(_open_server(model, "", RERANK_KEY_VARIABLE, settings, paths or user_paths()))
+    if model.startswith(PLUGIN_PREFIX):
+        from excerpt.encoders.plugins import PluginReranker
+
+        return PluginReranker(model.removeprefix(PLUGIN_PREFIX))
+    if folder := as_folder(model):
+        from excerpt.encoders.onnx_folder import open_onnx_reranker
+
+        return open_onnx_reranker(folder, threads)
+    raise ModelError(
+        f"There is no reranker at {model}.", "Set rerank.model to the folder or the address of a cross-encoder."
+    )
+
+
+def _open_server(address: str, endpoint: str, key_variable: str, settings: Settings, paths: Paths) -> ModelServer:
+    from excerpt.encoders.model_server import ModelServer
+    from excerpt.encoders.server_address import find_key, parse_address
+
+    server = parse_address(address, endpoint)
+    key = find_key(server, key_variable, paths.keys_file)
+    return ModelServer(server, key, is_remote_allowed=settings.embedding.remote)

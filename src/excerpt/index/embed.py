@@ -310,7 +310,7 @@ def _open(model: str) -> Embedder:
         name = model if len(model) <= _LONGEST_NAME else f"{model[:60]}… ({len(model):,} letters)"
         raise ModelError(
             f"There is no embedding model at {name}.",
-            "Set embedding.model to a folder or to a model2vec name such as minishlab/potion-base-8M.",
+            "Set embedding.model to a folder, a name such as minishlab/potion-base-8M, or openai:http://127.0.0.1:11434/v1#NAME.",
         )
     return _load(model, lambda: _fetch_model(model))
 

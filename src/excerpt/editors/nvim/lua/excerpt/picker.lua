@@ -92,6 +92,7 @@ end
 
 local function draw_list()
   local buffer = picker.buffers.list
+  vim.wo[picker.windows.list].wrap = picker.message ~= nil -- an error may be longer than the window is wide
   if picker.help or picker.message then
     return set_lines(buffer, picker.help or picker.message)
   end
@@ -356,10 +357,10 @@ local function create_windows(one)
     one.windows[name] = vim.api.nvim_open_win(buffer, name == "prompt", place)
     vim.wo[one.windows[name]].winhighlight = "Normal:ExcerptNormal,NormalFloat:ExcerptNormal,FloatBorder:ExcerptBorder"
     vim.wo[one.windows[name]].wrap = name == "preview"
+    vim.wo[one.windows[name]].linebreak = true
     vim.wo[one.windows[name]].signcolumn = "no" -- highlighted lines would open it
   end
   vim.bo[one.buffers.preview].syntax = "markdown"
-  vim.wo[one.windows.preview].linebreak = true
   vim.wo[one.windows.list].scrolloff = 0
   vim.bo[one.buffers.prompt].buftype = "prompt" -- plugins for completion and pairs leave it alone
   vim.bo[one.buffers.prompt].filetype = "excerpt"

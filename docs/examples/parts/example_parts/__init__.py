@@ -1,0 +1,6 @@
+"""Parts for excerpt: a reader of subtitles, an embedder, a reranker and a pack format."""
+
+from pathlib import Path
+
+PACK_FORMAT = Path(__file__).parent / "quotes.j2"
+"""The template of the pack format."""
