@@ -198,15 +198,18 @@ def _cut(text: str, tokens: float) -> str:
 # --- the model --------------------------------------------------------------------------------------------------------
 
 
+OpenModel = Callable[[Settings], Reranker | None]
+
+
 class ResultReranker:
     """Reranks results with the model that the settings name. The model is opened on first use, in a thread of its own.
 
-    `open_model` opens it. Methods are called from one thread at a time.
+    `open_model` opens it, by default as the settings say. Methods are called from one thread at a time.
     """
 
-    def __init__(self, settings: Settings, open_model: Callable[[Settings], Reranker | None] = open_reranker) -> None:
+    def __init__(self, settings: Settings, open_model: OpenModel | None = None) -> None:
         self._settings = settings
-        self._open_model = open_model
+        self._open_model = open_model or open_reranker
         self._thread = ModelThread("reranker")
         self._model: Reranker | None = None
         self._failure = ""

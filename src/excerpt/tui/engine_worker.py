@@ -22,7 +22,7 @@ from excerpt.errors import ExcerptError, IndexUnusableError, StoreUnusableError
 from excerpt.known_vaults import VaultFolders
 from excerpt.settings import Paths, Settings
 from excerpt.store.address import StoreAddress
-from excerpt.tui.messages import Failure, IndexOpened
+from excerpt.tui.messages import Failure, IndexOpened, QueryVectorsReady
 from excerpt.tui.request_thread import (
     Answer,
     EventLoop,
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from excerpt.corpus.interface import Corpus
     from excerpt.model import Status
     from excerpt.search.engine import Engine
+    from excerpt.search.query_vectors import QueryVectors
+    from excerpt.search.rerank import RerankRequest, RerankScores, ResultReranker
     from excerpt.search.usage import UseLog
 
 
@@ -81,6 +83,9 @@ class EngineWorker:
         self._settings = settings
         self._loop = loop
         self._requests = RequestThread("engine", loop, on_idle=_trim_memory, on_end=self._close_snapshots)
+        self._rerank_requests = RequestThread("rerank", loop)
+        self._reranker: ResultReranker | None = None
+        self._query_vectors: QueryVectors | None = None
         self._generation_thread = threading.Thread(target=self._open_generations, name="generations", daemon=True)
         self._condition = threading.Condition()
         self._is_closed = False
@@ -108,6 +113,7 @@ class EngineWorker:
         until = time.monotonic() + wait
         if self._generation_thread.is_alive():
             self._generation_thread.join(wait)
+        self._rerank_requests.close(0)
         self._requests.close(max(until - time.monotonic(), 0))
 
     def use_settings(self, settings: Settings) -> None:
@@ -115,6 +121,7 @@ class EngineWorker:
         with self._condition:
             self._settings = settings
             self._has_new_settings = True
+            self._reranker = None
         self.open()
 
     def open(self) -> None:
@@ -144,6 +151,18 @@ class EngineWorker:
         """
         run = partial(self._run_on_engine, question.answer)
         self._requests.ask(Request(question.kind, question.priority, run, on_answer, on_failure, is_interim))
+
+    def rerank(self, request: RerankRequest, on_answer: Callable[[RerankScores], object]) -> None:
+        """Have the reranker score passages in threads of its own. A newer request replaces one not answered yet."""
+        run = partial(self._score_passages, request)
+        self._rerank_requests.ask(Request("rerank", Priority.UPKEEP, run, on_answer))
+
+    def _score_passages(self, request: RerankRequest) -> RerankScores:
+        from excerpt.search.rerank import ResultReranker
+
+        with self._condition:
+            reranker = self._reranker = self._reranker or ResultReranker(self._settings)
+        return reranker.score(request)
 
     def cancel(self, kind: str) -> None:
         """Cancel all questions of a kind, so that their answers are not delivered."""
@@ -251,8 +270,11 @@ class EngineWorker:
     def _open_generation(self) -> None:
         """Open the newest generation. If it or the settings are new, prepare an engine and queue its use."""
         from excerpt.search.engine import Engine
+        from excerpt.search.query_vectors import QueryVectors
         from excerpt.search.usage import UseLog
 
+        if self._query_vectors is None:  # typing never waits for an embedder
+            self._query_vectors = QueryVectors(0, lambda: self._loop.post_from_thread(QueryVectorsReady()))
         if self._use_log is None:
             self._use_log = UseLog(self._user_paths.use_file(self._vaults.key))
         old = self._engine.snapshot if self._engine is not None else None
@@ -263,7 +285,9 @@ class EngineWorker:
             # A build may note skipped files without a new generation.
             status = snapshot.status()
             is_same_edition = old is not None and snapshot.edition == old.edition and not has_new_settings
-            engine = None if is_same_edition else Engine(snapshot, self._settings, self._use_log)
+            engine = None
+            if not is_same_edition:
+                engine = Engine(snapshot, self._settings, self._use_log, query_vectors=self._query_vectors)
             if engine is not None and old is not None:
                 engine.warm_without_model()
         except BaseException:

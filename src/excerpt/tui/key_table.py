@@ -238,6 +238,7 @@ HIT_KEYS: Sequence[KeyBinding] = with_priority(
         opens_dialog=True,
     ),
     KeyBinding("forget-uses", "", "forget_uses", "forget this", _FORGET_USES),
+    KeyBinding("use-order", "", "use_order", "new order", "Use the new order of the hits that a model offers"),
     KeyBinding(
         "compare", "", "compare", "compare", "Compare strategies: differences for this query", opens_dialog=True
     ),

@@ -50,6 +50,7 @@ from excerpt.tui.messages import (
     ObsidianRequested,
     PaneLeft,
     Picked,
+    QueryVectorsReady,
     RememberRequested,
     SearchRequested,
 )
@@ -311,6 +312,11 @@ class MainScreen(LowLatencyScreen):
             self._search_pane.retry_missing_marks()
         if is_first:
             self.set_timer(_START_DELAY_SECONDS, self.index.start_unless_ended)
+
+    @on(QueryVectorsReady)
+    def _handle_query_vectors(self) -> None:
+        for pane in self.query(SearchPane):  # none if another vault is being opened
+            pane.handle_query_vectors()
 
     @on(IndexProgressed)
     @on(IndexWatched)

@@ -60,6 +60,11 @@ class IndexOpened(Message):
 
 
 @dataclass
+class QueryVectorsReady(Message):
+    """The embedding model has made the vectors of a query, or has failed: the hits can be ranked again."""
+
+
+@dataclass
 class Failure(Message):
     """An operation of a thread or process failed. `message` and `hint` are sentences for the user.
 

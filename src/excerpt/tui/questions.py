@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from excerpt.search.highlight import HighlightTerms
     from excerpt.search.interpretation import QueryInterpretation
     from excerpt.search.news import QueryNews
+    from excerpt.search.rerank import RerankRequest
     from excerpt.search.saved_queries import SavedQuery
     from excerpt.tui.note.window import NoteWindow
 
@@ -69,6 +70,20 @@ class AskHighlights:
 
     def answer(self, engine: Engine) -> Result:
         return engine.highlight_all(self.result)
+
+
+@dataclass(frozen=True, slots=True)
+class AskRerankRequest:
+    """Question for what the reranker has to read of a result; the answer is None if no hit may move."""
+
+    kind: ClassVar[str] = "rerank"
+    priority: ClassVar[Priority] = Priority.UPKEEP
+    result: Result
+
+    def answer(self, engine: Engine) -> RerankRequest | None:
+        from excerpt.search.rerank import build_rerank_request
+
+        return build_rerank_request(engine, self.result)
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,8 @@ class SearchState:
     is_on_start_row: bool = False
     selection: PackPanelSelection | None = None
     """The selected row of the pack panel."""
+    has_offered_order: bool = False
+    """Whether a model offers another order of the hits."""
     has_correction: bool = False
     """Whether a corrected spelling of the query is suggested."""
     has_files: bool = True
@@ -83,6 +85,7 @@ def search_disabled_reason(action: str, state: SearchState, parameters: tuple[ob
     absence = state.selection.absence_reason if state.is_in_panel and state.selection is not None else ""
     is_enabled, reason = {
         "scroll_view": (state.is_side_visible, "The side panel is hidden: there is nothing to scroll."),
+        "use_order": (state.has_offered_order, "No model offers another order of these hits."),
         "compare": (state.has_result, "Type a query first, to compare strategies by their hits."),
         "filter_time": (state.has_period, "The query names no time, such as “last week”."),
         "ignore_time": (state.has_period, "The query names no time, such as “last week”."),

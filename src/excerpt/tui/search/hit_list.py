@@ -217,8 +217,8 @@ class HitList(RowList):
         self._has_dates = False
         """Whether a note of the hits has a date of creation."""
         self._stop_words: frozenset[str] = frozenset()
-        # Until the user moves, the best hit is selected, also when it changes.
-        self._has_user_moved = False
+        self.has_user_moved = False
+        """Whether the user has moved in the list. Until then the best hit is selected, also when it changes."""
 
     @property
     def row_count(self) -> int:
@@ -249,11 +249,11 @@ class HitList(RowList):
         If so, a hit that the user selected stays selected, at the same place on the screen. If that hit is gone, the
         nearest fragment of its note is selected, else the same row. In all other cases the best hit is selected.
         """
-        self._has_user_moved = self._has_user_moved and is_repeat
+        self.has_user_moved = self.has_user_moved and is_repeat
         self._stop_words = matched_stop_words(query, hits)
         selected = self.selected
         self.hits, rows = hits, make_rows(hits, best_first)
-        if selected is not None and self._has_user_moved:
+        if selected is not None and self.has_user_moved:
             successor = find_successor(selected, hits)
             self._list_rows(rows, next((at for at, hit in enumerate(hits) if hit is successor), self.cursor))
             return
@@ -273,14 +273,14 @@ class HitList(RowList):
         self.rows, self._top_score, self._has_dates = rows, top_score, has_dates
         self._headings_before = tuple(accumulate((bool(row.heading) for row in rows), initial=0))
         self.redraw_rows(cursor, unchanged)
-        if self._has_user_moved and self.first_line_of(self.cursor) - self.scroll_offset.y != in_view:
+        if self.has_user_moved and self.first_line_of(self.cursor) - self.scroll_offset.y != in_view:
             self.scroll_to(y=self.first_line_of(self.cursor) - in_view, animate=False, force=True)
 
     def watch_has_snippets(self) -> None:
         self.redraw_rows(self.cursor)
 
     def watch_cursor(self, old: int, new: int) -> None:
-        self._has_user_moved = True
+        self.has_user_moved = True
         super().watch_cursor(old, new)
         if new == self.row_count - 1:
             self.post_message(self.EndReached())

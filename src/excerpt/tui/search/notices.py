@@ -123,8 +123,9 @@ def _has_other_first_note(result: Result) -> bool:
 
 
 def answer_warning(result: Result | None, correction: str) -> str:
-    """Return a warning about the hits: that none answers the query, or that its strategy found none; "" if neither.
+    """Return a warning about the hits: that none answers the query, its strategy found none, or a model failed.
 
+    Returns "" if there is nothing to warn of. While the embedding model has not answered, no strategy has failed yet.
     `correction` is the suggested query, or "".
     """
     if result is None or not result.hits:
@@ -134,8 +135,10 @@ def answer_warning(result: Result | None, correction: str) -> str:
             f"did you mean {escape(visible_line(correction))}? {key_sign('complete')} takes it" if correction else ""
         )
         return f"No note answers this; {offer or 'the nearest are below'}"
+    if result.warnings:
+        return escape(visible_line(result.warnings[0]))
     is_fallback = result.requested_strategy not in (Strategy.AUTO, result.strategy)
-    return f"{result.requested_strategy} found nothing" if is_fallback else ""
+    return f"{result.requested_strategy} found nothing" if is_fallback and not result.is_without_meaning else ""
 
 
 def list_title(result: Result | None, warning: str, *, is_lower_bound: bool = False) -> str:

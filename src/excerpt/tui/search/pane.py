@@ -47,6 +47,7 @@ from excerpt.tui.picking import PickOptions, path_for_shell
 from excerpt.tui.search.disabled import SearchState, SelectedRowKind, empty_pack_reason, search_disabled_reason
 from excerpt.tui.search.hit_list import HitList, arrange_hits
 from excerpt.tui.search.notices import answer_warning, is_unanswered, list_offers, list_title, no_hits_notice
+from excerpt.tui.search.order_controller import OrderController
 from excerpt.tui.search.query_bar import AnswerStatus, QueryBar, QueryMenu
 from excerpt.tui.search.query_history import QueryStore
 
@@ -175,8 +176,21 @@ class SearchPane(Vertical):
             on_failure=self._cancel_copy,
             on_save=lambda marks: self.post_message(MarksChanged(marks)),
         )
+        self.orders = OrderController(
+            engine,
+            self.set_timer,
+            settings,
+            shown=lambda: self.result,
+            can_move=self._can_reorder,
+            on_order=self._show_order,
+            on_offer=self._show_offer,
+        )
         self._settings = settings
         self._engine = engine
+        self._has_decided = False
+        """Whether the user has marked a hit or changed the pack since the hits of the query are listed."""
+        self._has_new_vectors = False
+        """Whether query vectors became ready that no search has used yet."""
         self._hit_limit = settings.search.limit
         self._pending_actions: list[Callable[[], Awaitable[object]]] = []
         """Actions to run when the newest query is answered, in order."""
@@ -292,6 +306,7 @@ class SearchPane(Vertical):
     def apply_settings(self, settings: Settings) -> None:
         """Apply `settings`. A value that the user has set by a key stays if its setting has not changed."""
         old, self._settings = self._settings, settings
+        self.orders.settings = settings
         if old.search.strategy is not settings.search.strategy:
             self.strategy = settings.search.strategy
         self._apply_decision(self.pack.apply_settings(settings.pack))
@@ -390,10 +405,12 @@ class SearchPane(Vertical):
             self._engine.cancel("search")
             self._engine.cancel("marks")
             self._end_search()
+            self.orders.forget()
             self.result = None
             self._ask_pack()
             self._ask_start()
             return
+        self.orders.stop()
         visible_rows = self.size.height // self._hits.row_height
         from excerpt.tui.questions import AskSearch
 
@@ -431,7 +448,14 @@ class SearchPane(Vertical):
         if not self._is_searching:
             self._stop_waiting()
         self._search_error = None
-        self.result = result
+        if result.is_without_meaning and self._has_new_vectors:
+            self._has_new_vectors = False
+            self.search()
+        if self.orders.offer_full_order(result):
+            self._engine.mark_drawn(self._engine.last_delivered_number)
+            return
+        self.result = self.orders.arrange(result)
+        self.orders.handle_shown(self.result)
         self.call_after_refresh(self._engine.mark_drawn, self._engine.last_delivered_number)
         if len(result.hits) > visible_rows:
             from excerpt.tui.questions import AskHighlights
@@ -439,6 +463,29 @@ class SearchPane(Vertical):
             self._engine.ask(AskHighlights(result), self._show_all_matches)
         if not self._is_searching and self._pending_actions:
             self.app.call_later(self._run_pending_actions)
+
+    def handle_query_vectors(self) -> None:
+        """Search again with the vectors of the query, if the hits shown are ranked by words alone."""
+        is_shown = self.result is not None and self.result.is_without_meaning and not self._is_searching
+        self._has_new_vectors = not is_shown
+        if is_shown:
+            self.search()
+
+    def _can_reorder(self) -> bool:
+        """Return whether the order of the hits may change: the user is still at the query, without a decision."""
+        return not (self._hits.has_user_moved or self._has_decided) and self._bar.field.has_focus
+
+    def _show_order(self, result: Result) -> None:
+        """Show the hits of the query in another order."""
+        self.result = result
+        self.orders.handle_shown(result)
+
+    def _show_offer(self) -> None:
+        self._show_result()
+        self._refresh_keys()
+
+    def action_use_order(self) -> None:
+        self.orders.use_offer()
 
     def _handle_search_failure(self, failure: Failure) -> None:
         """Show the error in place of the hits."""
@@ -479,13 +526,14 @@ class SearchPane(Vertical):
 
         The pack may change because a passage that is too long for it is cut to the lines with matches.
         """
-        self.set_reactive(SearchPane.result, result)
+        self.set_reactive(SearchPane.result, self.orders.arrange(result))
         self._show_rows(is_repeat=True)
         self._ask_pack()
 
     def watch_result(self, old: Result | None, new: Result | None) -> None:
         """Show the result, then update what depends on the result: selection, memories, pack and keys."""
         is_repeat = old is not None and new is not None and old.query == new.query
+        self._has_decided = self._has_decided and is_repeat
         self._ask_correction()
         self._show_result()
         self._show_rows(is_repeat=is_repeat)
@@ -532,7 +580,7 @@ class SearchPane(Vertical):
             max(result.matched, len(result.hits)),
             result.confidence,
             is_lower_bound=not self._has_files,
-            offers=list_offers(result),
+            offers=(*(["use_order"] if self.orders.has_offer else []), *list_offers(result)),
             sort=result.sort,
         )
         if not result.hits:
@@ -654,6 +702,7 @@ class SearchPane(Vertical):
     def _apply_decision(self, is_changed: bool) -> None:
         """If `is_changed`, show the user's changed choices for the pack, and request the pack again."""
         if is_changed:
+            self._has_decided = True
             self._show_choices()
             self._ask_pack()
 
@@ -1373,5 +1422,6 @@ class SearchPane(Vertical):
             is_in_panel=panel.has_focus and panel.row_count > 0,
             is_on_start_row=self.start_list.has_focus,
             selection=panel.selection,
+            has_offered_order=self.orders.has_offer,
             has_correction=bool(self._corrected_query),
         )

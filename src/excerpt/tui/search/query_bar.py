@@ -220,7 +220,7 @@ CONFIDENCE_LABELS = {
     Confidence.NOTHING: "no answer",
 }
 
-OFFERS = {"suggest": "narrow", "compare": "compare"}
+OFFERS = {"use_order": "new order", "suggest": "narrow", "compare": "compare"}
 """The label of each action that the status may offer."""
 
 

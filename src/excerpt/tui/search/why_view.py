@@ -63,6 +63,7 @@ SIGNAL_LEGEND: Mapping[str, str] = {
     "recency": "its note was changed recently",
     "reopened": "you opened, marked or copied it for similar words",
     "time": "its date is in or near the time that you named",
+    "rerank": "the reranker prefers it to other first hits; below 0 if it prefers others",
     "name": "your query is its note's title, file name or alias",
     "listed": "it passes the filters; the newest come first",
 }
@@ -76,20 +77,24 @@ _MAX_BAR_CELLS = 40
 
 @dataclass(frozen=True, slots=True)
 class AskWhy:
-    """A request to explain a rank in the answer to a query: that of a hit, or of the note with a name."""
+    """A request to explain a rank in the answer to a query: that of a hit, or of the note with a name.
+
+    `reranked` are the first hits in the order of a reranker, if one has read them.
+    """
 
     kind: ClassVar[str] = "explain"
     priority: ClassVar[Priority] = Priority.PASSAGE
     query: str
     strategy: Strategy
     hit_or_name: Hit | str
+    reranked: tuple[Hit, ...] = ()
 
     def answer(self, engine: Engine) -> NoteExplanation:
         from excerpt.search.explain_note import explain_fragment, explain_note
 
         if isinstance(self.hit_or_name, str):
-            return explain_note(engine, self.query, self.hit_or_name, self.strategy)
-        return explain_fragment(engine, self.query, self.hit_or_name.fragment, self.strategy)
+            return explain_note(engine, self.query, self.hit_or_name, self.strategy, self.reranked)
+        return explain_fragment(engine, self.query, self.hit_or_name.fragment, self.strategy, self.reranked)
 
 
 SendWhyRequest = Callable[[AskWhy, "Callable[[NoteExplanation], object]"], object]
@@ -143,7 +148,8 @@ class WhyView(VerticalScroll):
                     heading, *render_hit(hit_or_name, hit_or_name.score / top if top > 0 else 0.0, colours)
                 )
             )
-        self._send_request(AskWhy(result.query, result.requested_strategy, hit_or_name), self._handle_answer)
+        request = AskWhy(result.query, result.requested_strategy, hit_or_name, result.reranked_hits)
+        self._send_request(request, self._handle_answer)
 
     def _set_subject(self, hit_or_name: Hit | str) -> None:
         self._hit_or_name = hit_or_name

@@ -1,0 +1,140 @@
+"""Control the order of the hits shown where models take their time: it changes once, or the change is offered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from excerpt.kinds import Strategy
+from excerpt.settings import Settings
+from excerpt.tui.common.debouncer import Debouncer, StartTimer
+from excerpt.tui.engine_worker import EngineWorker
+
+if TYPE_CHECKING:
+    from excerpt.model import Result
+    from excerpt.search.rerank import RerankRequest, RerankScores
+
+PAUSE_SECONDS = 0.25
+"""Seconds without a key after which the reranker reads the hits."""
+
+
+class OrderController:
+    """The order of the hits of one query: the engine's, or that of the reranker once its scores are used.
+
+    A reranker may change the order once for a query, and only while `can_move` returns true: while the user has neither
+    moved in the list nor marked a hit. Else its order is offered. `shown` returns the result that is shown. `on_order`
+    is called with the result to show instead, `on_offer` when an offer comes or goes.
+    """
+
+    def __init__(
+        self,
+        engine: EngineWorker,
+        start_timer: StartTimer,
+        settings: Settings,
+        *,
+        shown: Callable[[], Result | None],
+        can_move: Callable[[], bool],
+        on_order: Callable[[Result], object],
+        on_offer: Callable[[], object],
+    ) -> None:
+        self.settings = settings
+        self._engine = engine
+        self._shown = shown
+        self._can_move = can_move
+        self._on_order = on_order
+        self._on_offer = on_offer
+        self._timer = Debouncer(start_timer)
+        self._query: tuple[str, Strategy] | None = None
+        self._is_asked = False
+        self._scores: RerankScores | None = None
+        self._offered: RerankScores | Result | None = None
+
+    @property
+    def has_offer(self) -> bool:
+        """Whether another order is offered for the hits shown."""
+        return self._offered is not None
+
+    def stop(self) -> None:
+        """Ask for no other order before the next result is shown, because a search was requested."""
+        self._timer.stop()
+
+    def forget(self) -> None:
+        """Forget the order of the query, because nothing is listed any more."""
+        self.stop()
+        self._query = self._scores = self._offered = None
+        self._is_asked = False
+
+    def arrange(self, result: Result) -> Result:
+        """Return an answer of the engine in the order that is shown for its query."""
+        if (result.query, result.requested_strategy) != self._query:
+            self.forget()
+            self._query = result.query, result.requested_strategy
+        return self._apply(result, self._scores)
+
+    def offer_full_order(self, result: Result) -> bool:
+        """Offer `result` in place of its hits by words alone, if these may not move any more; return whether it is."""
+        shown = self._shown()
+        is_late = shown is not None and shown.is_without_meaning and shown.query == result.query
+        if not is_late or result.is_without_meaning or self._can_move():
+            return False
+        self._offered = result
+        self._on_offer()
+        return True
+
+    def handle_shown(self, result: Result) -> None:
+        """Have the reranker read the hits shown after a pause, unless it has read those of this query."""
+        is_complete = not result.is_without_meaning or bool(result.warnings)
+        if self.settings.rerank.model and is_complete and not self._is_asked:
+            self._timer.schedule(PAUSE_SECONDS, self._ask)
+
+    def use_offer(self) -> None:
+        """Show the hits in the order that is offered."""
+        offered, self._offered = self._offered, None
+        shown = self._shown()
+        if offered is None or shown is None:
+            return
+        from excerpt.model import Result
+
+        if isinstance(offered, Result):
+            self._is_asked = True  # the order moves once
+            self._on_order(offered)
+        else:
+            self._scores = offered
+            self._on_order(self._apply(shown, offered))
+        self._on_offer()
+
+    def _ask(self) -> None:
+        from excerpt.tui.questions import AskRerankRequest
+
+        if (shown := self._shown()) is not None:
+            self._is_asked = True
+            self._engine.ask(AskRerankRequest(shown), partial(self._send, self._query))
+
+    def _send(self, query: tuple[str, Strategy] | None, request: RerankRequest | None) -> None:
+        if request is not None and query == self._query:
+            self._engine.rerank(request, lambda scores: self._handle_scores(scores) if query == self._query else None)
+
+    def _handle_scores(self, scores: RerankScores) -> None:
+        """Use the scores if the order may still change, or does not change; else offer their order."""
+        shown = self._shown()
+        if shown is None:
+            return
+        reordered = self._apply(shown, scores)
+        if _fragment_ids(reordered) != _fragment_ids(shown) and not self._can_move():
+            self._offered = scores
+            self._on_offer()
+            return
+        self._scores = scores
+        self._on_order(reordered)
+
+    def _apply(self, result: Result, scores: RerankScores | None) -> Result:
+        if scores is None:
+            return result
+        from excerpt.search.rerank import apply_scores
+
+        return apply_scores(result, scores, self.settings)
+
+
+def _fragment_ids(result: Result) -> list[str]:
+    return [hit.fragment.id for hit in result.hits]
