@@ -15,6 +15,7 @@ import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -97,7 +98,7 @@ class Graph:
     nodes: list[onnx.NodeProto] = field(default_factory=list)
     constants: dict[str, onnx.TensorProto] = field(default_factory=dict)
 
-    def add(self, operator: str, *inputs: str, **attributes: object) -> str:
+    def add(self, operator: str, *inputs: str, **attributes: Any) -> str:
         output = f"{operator}_{len(self.nodes)}"
         self.nodes.append(helper.make_node(operator, inputs, [output], **attributes))
         return output
@@ -132,7 +133,9 @@ def bert(weights: dict[str, Floats], shape: Shape) -> onnx.ModelProto:
     for number in range(shape.layers):
         layer = f"encoder.layer.{number}"
         attended = graph.linear(
-            _attend(graph, hidden, padding, weights, layer, shape), weights, f"{layer}.attention.output.dense"
+            _attend(graph, hidden, padding, weights, layer=layer, shape=shape),
+            weights,
+            f"{layer}.attention.output.dense",
         )
         hidden = graph.normalise(
             graph.add("Add", attended, hidden), weights, f"{layer}.attention.output.LayerNorm", shape.epsilon
@@ -172,7 +175,7 @@ def _embeddings(graph: Graph, weights: dict[str, Floats], shape: Shape) -> str:
     return graph.normalise(graph.add("Add", both, positions), weights, "embeddings.LayerNorm", shape.epsilon)
 
 
-def _attend(graph: Graph, hidden: str, padding: str, weights: dict[str, Floats], layer: str, shape: Shape) -> str:
+def _attend(graph: Graph, hidden: str, padding: str, weights: dict[str, Floats], *, layer: str, shape: Shape) -> str:
     size = shape.width // shape.heads
     split = graph.constant(np.array([0, 0, shape.heads, size]))
 
@@ -183,9 +186,7 @@ def _attend(graph: Graph, hidden: str, padding: str, weights: dict[str, Floats],
     products = graph.add("MatMul", heads("query", (0, 2, 1, 3)), heads("key", (0, 2, 3, 1)))
     scaled = graph.add("Div", products, graph.constant(float(np.sqrt(size))))
     shares = graph.add("Softmax", graph.add("Add", scaled, padding), axis=-1)
-    joined = graph.add(
-        "Transpose", graph.add("MatMul", shares, heads("value", (0, 2, 1, 3))), perm=(0, 2, 1, 3)
-    )
+    joined = graph.add("Transpose", graph.add("MatMul", shares, heads("value", (0, 2, 1, 3))), perm=(0, 2, 1, 3))
     return graph.add("Reshape", joined, graph.constant(np.array([0, 0, shape.width])))
 
 
