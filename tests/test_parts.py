@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -9,12 +10,14 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from excerpt.known_vaults import DEMO
 
 PARTS = Path(__file__).parents[1] / "docs/examples/parts"
+QUERY = "what came from the west with the light of the keeper on the stairs"
 CAPTIONS = """1
 00:00:05,000 --> 00:00:08,000
 The lighthouse keeper climbs the stairs.
@@ -95,6 +98,27 @@ def test_a_pack_format_is_a_template(installed: Path) -> None:
     pack = excerpt(installed, "pack", "a storm from the west kind:srt", "--template", template)
     quoted = "> The lighthouse keeper climbs the stairs.\n> \n> A storm is coming from the west.\n> -- film.srt"
     assert quoted in pack
+
+
+def test_a_reranker_changes_the_order_of_hits(installed: Path) -> None:
+    notes = {
+        "apart.md": "west "
+        + "the keeper of a lighthouse writes down what he sees on the sea " * 3
+        + "storm storm west",
+        "close.md": "the keeper writes down what he sees. A storm came from the west over the sea, and the light went.",
+    }
+    for name, text in notes.items():
+        (installed / "vault" / name).write_text(f"{text}\n")
+    settings = installed / "home" / "config" / "excerpt.toml"
+    settings.parent.mkdir(parents=True)
+    settings.write_text('[rerank]\nmodel = "plugin:together"\nweight = 1.0\n')
+
+    def hits(option: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = json.loads(excerpt(installed, "search", QUERY, option, "--json"))["hits"]
+        return found
+
+    assert any("rerank" in hit["signals"] for hit in hits("--rerank"))
+    assert not any("rerank" in hit["signals"] for hit in hits("--no-rerank"))
 
 
 OPEN = """
