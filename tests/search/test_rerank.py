@@ -201,7 +201,7 @@ def test_the_same_list_comes_every_time(engine: Engine) -> None:
     ("break_model", "warning"),
     [
         (lambda model: setattr(model, "failure", "The server hangs up."), "Not reranked. The server hangs up."),
-        (lambda model: model.is_open.clear(), "Not reranked: the reranker took longer than 0.05 seconds."),
+        (lambda model: model.is_open.clear(), "Not reranked. The reranker took longer than 0.05 seconds."),
         (lambda model: setattr(model, "_score", lambda _query, _passage: float("nan")), "a number for each passage"),
         (lambda model: setattr(model, "_score", lambda _query, _passage: 1 / 0), "ZeroDivisionError"),
     ],

@@ -236,11 +236,11 @@ class ResultReranker:
         except CancelledError:
             return RerankScores({})
         except FutureTimeoutError:
-            return RerankScores({}, f"Not reranked: the reranker took longer than {seconds:g} seconds.")
+            return RerankScores({}, f"Not reranked. The reranker took longer than {seconds:g} seconds.")
         except ModelError as error:
             self._failure = f"Not reranked. {error.message}"
         except Exception as error:
-            self._failure = f"Not reranked: the reranker failed ({type(error).__name__})."
+            self._failure = f"Not reranked. The reranker failed: {type(error).__name__}."
         else:
             return RerankScores(dict(zip(request.passages, _scale(scores), strict=True)))
         self._failure_time = time.monotonic()

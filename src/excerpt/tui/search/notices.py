@@ -136,7 +136,7 @@ def answer_warning(result: Result | None, correction: str) -> str:
         )
         return f"No note answers this; {offer or 'the nearest are below'}"
     if result.warnings:
-        return escape(visible_line(result.warnings[0]))
+        return result.warnings[0].partition(".")[0].lower()
     is_fallback = result.requested_strategy not in (Strategy.AUTO, result.strategy)
     return f"{result.requested_strategy} found nothing" if is_fallback and not result.is_without_meaning else ""
 

@@ -17,7 +17,7 @@ from textual.widgets import Input, Static
 from excerpt.kinds import Fill, Format, LinkForm, Scope, Strategy, next_in_cycle
 from excerpt.pack.selection import SavedMarks
 from excerpt.settings import Settings
-from excerpt.text.display import format_count, format_lines
+from excerpt.text.display import format_count, format_lines, visible_line
 from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.debouncer import Debouncer
 from excerpt.tui.common.notice import EmptyState, Notice
@@ -189,6 +189,8 @@ class SearchPane(Vertical):
         self._engine = engine
         self._has_decided = False
         """Whether the user has marked a hit or changed the pack since the hits of the query are listed."""
+        self._last_warnings: tuple[str, ...] = ()
+        """The warnings of the last result, each of which is shown in full when it comes."""
         self._has_new_vectors = False
         """Whether query vectors became ready that no search has used yet."""
         self._hit_limit = settings.search.limit
@@ -534,6 +536,7 @@ class SearchPane(Vertical):
         """Show the result, then update what depends on the result: selection, memories, pack and keys."""
         is_repeat = old is not None and new is not None and old.query == new.query
         self._has_decided = self._has_decided and is_repeat
+        self._notify_warnings(new)
         self._ask_correction()
         self._show_result()
         self._show_rows(is_repeat=is_repeat)
@@ -541,6 +544,15 @@ class SearchPane(Vertical):
         self.ask_memories()
         self._ask_pack()
         self._show_selection(is_repeat=is_repeat)
+
+    def _notify_warnings(self, result: Result | None) -> None:
+        """Show the warnings of a result, unless those of the last one were the same."""
+        if result is None or (result.is_without_meaning and not result.warnings):
+            return
+        for warning in result.warnings:
+            if warning not in self._last_warnings:
+                self.notify(visible_line(warning), severity="warning", markup=False)
+        self._last_warnings = result.warnings
 
     def _ask_correction(self) -> None:
         """Request a corrected query if no hit answers the query, or if a word of the query looks like a filter."""
