@@ -100,7 +100,7 @@ def test_a_pack_format_is_a_template(installed: Path) -> None:
     assert quoted in pack
 
 
-def test_a_reranker_changes_the_order_of_hits(installed: Path) -> None:
+def test_a_reranker_scores_hits(installed: Path) -> None:
     notes = {
         "apart.md": "west "
         + "the keeper of a lighthouse writes down what he sees on the sea " * 3
