@@ -122,7 +122,11 @@ def test_the_settings_are_those_of_the_program() -> None:
 
 
 def test_the_signals_are_all_described() -> None:
-    assert set(listed("Scores.md", "Signals")) == {*SIGNALS, *BOOST_WEIGHTS, "reopened", "attachment", "name"}
+    assert set(listed("Scores.md", "Signals")) == {
+        *SIGNALS,
+        *BOOST_WEIGHTS,
+        *("reopened", "attachment", "name", "rerank"),
+    }
 
 
 def test_every_toml_example_is_a_settings_file() -> None:

@@ -19,6 +19,7 @@ import pytest
 
 from excerpt.agents.hook import HookRecord, append_record
 from excerpt.cli.main import COMMANDS, program, run
+from excerpt.search import rerank
 from excerpt.search.saved_queries import change_saved
 from excerpt.search.usage import UsedHit, UseKind, UseLog
 from excerpt.settings import user_paths
@@ -26,6 +27,7 @@ from tests.cli.json_forms import form, paths, printed_paths, wrong
 from tests.commands import parameters_of
 from tests.golden import read_golden
 from tests.insight.bees import NOTES
+from tests.search.chosen import ScriptedReranker
 
 ORDER = Path(__file__).with_name("golden") / "json_order.txt"
 _NAMED_BY_VAULT = ("signals", "properties", "attachments")
@@ -86,6 +88,7 @@ def _printed(vault: Path, root: Path) -> Iterator[tuple[str, Any]]:
     queries = root / "queries.jsonl"
     queries.write_text('{"id": "a", "query": "swarm in May 2024"}\n', encoding="utf-8")
     yield "batch", ask("search", "--batch", queries)
+    yield from _of_reranker(ask, queries)
     yield "pack", ask("pack", "swarm queen cells", "--budget", "150")
     pack, answer = root / "pack.md", root / "answer.md"
     told("pack", "swarm queen cells", "-o", pack)
@@ -107,6 +110,22 @@ def _printed(vault: Path, root: Path) -> Iterator[tuple[str, Any]]:
     yield from _of_gold(vault, root, ask)
     yield from _of_agents(root)
     yield "commands", asked | {"agents"}
+
+
+def _of_reranker(ask: Callable[..., Any], queries: Path) -> Iterator[tuple[str, Any]]:
+    settings = user_paths().settings_file
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text('[rerank]\nmodel = "plugin:length"\n', encoding="utf-8")
+    model = ScriptedReranker(lambda _query, passage: float(len(passage)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rerank, "open_reranker", lambda _settings: model)
+        hits = ask("search", "hive swarm comb")["hits"]
+        yield "reranked hit", next(hit for hit in hits if "rerank" in hit)
+        model.failure = "The server hangs up."
+        queries.write_text('{"id": "a", "query": "hive swarm comb"}\n', encoding="utf-8")
+        yield "not reranked", ask("search", "hive swarm comb")
+        yield "not reranked batch", ask("search", "--batch", queries)
+    settings.unlink()
 
 
 def _of_memories(vault: Path, ask: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
@@ -163,6 +182,9 @@ FORMS = {
     "why": "search --why",
     "absent": "search --why",
     "batch": "A batch",
+    "reranked hit": "A hit",
+    "not reranked": "search",
+    "not reranked batch": "A batch",
     "pack": "pack",
     "check": "check",
     "overview": "overview",

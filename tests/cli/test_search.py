@@ -15,10 +15,13 @@ from excerpt.cli.explained import print_explanation
 from excerpt.index.writer import LOCK_FILE
 from excerpt.kinds import Confidence, Strategy
 from excerpt.model import Result, Signal
+from excerpt.search import rerank
 from excerpt.search.engine import Engine
 from excerpt.search.explain import Explanation
+from excerpt.settings import user_paths
 from excerpt.text.columns import count_columns
 from tests.cli.conftest import Excerpt, Piped
+from tests.search.chosen import ScriptedReranker
 from tests.tui.examples import make_hit
 
 RESULT_KEYS = ["query", "strategy", "confidence", "elapsed_ms", "matched", "generation", "periods", "hits"]
@@ -431,3 +434,57 @@ class TestBatch:
         assert excerpt("search", "--batch", file, "--vault", vault).code == 2
         assert excerpt("search", "words", "--batch", file, "--json", "--vault", vault).code == 2
         assert excerpt("search", "--vault", vault).code == 2
+
+
+# --- with a reranker --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def reranker(monkeypatch: pytest.MonkeyPatch) -> ScriptedReranker:
+    """Set a reranker that prefers passages about devices, and return it."""
+    model = ScriptedReranker(lambda _query, passage: float("Each device" in passage))
+    monkeypatch.setattr(rerank, "open_reranker", lambda _settings: model)
+    settings = user_paths().settings_file
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text('[rerank]\nmodel = "plugin:scripted"\nweight = 1.0\n', encoding="utf-8")
+    return model
+
+
+def test_the_first_hits_are_reranked_unless_the_command_says_no(
+    excerpt: Excerpt, vault: Path, reranker: ScriptedReranker
+) -> None:
+    query = "how do devices keep the notes"
+    answers = {
+        option: excerpt("search", query, "--vault", vault, "--json", *option.split())
+        for option in ("", "--rerank", "--no-rerank")
+    }
+    headings = {option: answer.json["hits"][0]["heading_path"] for option, answer in answers.items()}
+    assert headings[""] == headings["--rerank"] == ["Devices"]
+    assert "rerank" not in answers["--no-rerank"].json["hits"][0]
+    assert len(reranker.calls) == 2
+    moved = answers[""].json["hits"][0]["rerank"]
+    assert (moved["score"], moved["moved_from"] > 0) == (1.0, True)
+    explained = excerpt("search", query, "--vault", vault, "--explain")
+    assert "reranked: " in explained.out
+    why = excerpt("search", query, "--vault", vault, "--why", "Sync", "--json")
+    assert why.json["hit"]["heading_path"] == ["Devices"]
+    assert excerpt("pack", query, "--vault", vault, "--expand", "none", "--json").json["packs"][0]["heading_path"] == [
+        "Devices"
+    ]
+
+
+def test_a_reranker_that_fails_is_a_sentence_beside_the_first_order(
+    excerpt: Excerpt, vault: Path, reranker: ScriptedReranker
+) -> None:
+    reranker.failure = "The server hangs up."
+    for command in ("search", "pack"):
+        answer = excerpt(command, "how do devices keep the notes", "--vault", vault)
+        assert answer.code == 0
+        assert "excerpt: Not reranked. The server hangs up." in answer.err
+
+
+@pytest.mark.parametrize("command", ["search", "pack"])
+def test_reranking_without_a_reranker_is_wrong_usage(excerpt: Excerpt, vault: Path, command: str) -> None:
+    answer = excerpt(command, "notes", "--vault", vault, "--rerank")
+    assert answer.code == 2
+    assert "rerank.model" in answer.err

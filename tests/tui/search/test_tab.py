@@ -405,7 +405,11 @@ async def test_a_note_called_nearly_so_is_asked_for_by_enter_once_more(app: Exce
 
 
 def test_every_signal_is_told_in_the_legend() -> None:
-    assert set(SIGNAL_LEGEND) == {*SIGNALS, *BOOST_WEIGHTS, "reopened", "attachment", "name", "listed"}
+    assert set(SIGNAL_LEGEND) == {
+        *SIGNALS,
+        *BOOST_WEIGHTS,
+        *("reopened", "attachment", "name", "listed", "rerank"),
+    }
 
 
 async def test_a_budget_of_the_settings_is_kept_until_a_key_changes_it(vault: Path, user_paths: Paths) -> None:
