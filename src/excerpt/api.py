@@ -442,8 +442,20 @@ class Vault:
         _check_positive("limit", limit)
         chosen = _to_choice(Strategy, strategy, self.settings.search.strategy)
         text = self._build_query(query, where, literal=literal)
-        result = self._load_engine().search(text, chosen, limit, highlight_count=None if spans else 0)
-        return self._add_notes(self._rerank(result, rerank=rerank))
+        limit = self.settings.search.limit if limit is None else limit
+        result = self._load_engine().search(
+            text, chosen, self._search_limit(limit, rerank=rerank), highlight_count=None if spans else 0
+        )
+        result = self._rerank(result, rerank=rerank)
+        return self._add_notes(replace(result, hits=result.hits[:limit]))
+
+    def _search_limit(self, limit: int, *, rerank: bool | None) -> int:
+        """Return how many hits to search for `limit` ones: a reranker always reads the same first hits."""
+        if not self.settings.rerank.model or rerank is False:
+            return limit
+        from excerpt.search.rerank import WINDOW_HITS
+
+        return max(limit, WINDOW_HITS)
 
     def _rerank(self, result: Result, *, rerank: bool | None) -> Result:
         """Return `result` in the order of the reranker, if `rerank` or by default the settings ask for that."""
@@ -513,7 +525,7 @@ class Vault:
         from excerpt.pack.build import HITS_PER_PACKED
 
         chosen = _to_choice(Strategy, strategy, self.settings.search.strategy)
-        limit = max(self.settings.pack.limit, self.settings.search.limit)
+        limit = self._search_limit(max(self.settings.pack.limit, self.settings.search.limit), rerank=None)
         highlighted = self.settings.pack.limit * HITS_PER_PACKED
         result = self._load_engine().search(query, chosen, limit, highlight_count=highlighted)
         return self._add_notes(self._rerank(result, rerank=None))
@@ -536,7 +548,8 @@ class Vault:
         engine = self._load_engine()
         reranked: tuple[Hit, ...] = ()
         if rerank or (rerank is None and self.settings.rerank.model):
-            result = self._rerank(engine.search(query, chosen, highlight_count=0), rerank=rerank)
+            limit = self._search_limit(self.settings.search.limit, rerank=rerank)
+            result = self._rerank(engine.search(query, chosen, limit, highlight_count=0), rerank=rerank)
             reranked = result.reranked_hits
         return explain_note(engine, query, note, chosen, reranked)
 
@@ -794,7 +807,7 @@ class Vault:
         used_strategy, hits = strategy, _marked_hits(saved, source)
         if all_queries and not saved.marks:
             if result is None:
-                search_limit = max(settings.limit, self.settings.search.limit)
+                search_limit = self._search_limit(max(settings.limit, self.settings.search.limit), rerank=rerank)
                 result = search_queries(self._load_engine(), all_queries, strategy, search_limit)
                 result = self._rerank(result, rerank=rerank)
                 for warning in result.warnings:

@@ -473,6 +473,18 @@ def test_the_first_hits_are_reranked_unless_the_command_says_no(
     ]
 
 
+def test_the_order_of_reranked_hits_does_not_depend_on_the_limit(
+    excerpt: Excerpt, vault: Path, reranker: ScriptedReranker
+) -> None:
+    del reranker
+    query = "which version wins"
+    options = ("--limit 1", "--limit 50", "--limit 1 --no-rerank")
+    answers = [excerpt("search", query, "--vault", vault, "--json", *option.split()) for option in options]
+    few, many, first_order = ([hit["heading_path"] for hit in answer.json["hits"]] for answer in answers)
+    assert few == many[:1] == [["Devices"]]
+    assert first_order != few
+
+
 def test_a_reranker_that_fails_is_a_sentence_beside_the_first_order(
     excerpt: Excerpt, vault: Path, reranker: ScriptedReranker
 ) -> None:
