@@ -443,9 +443,11 @@ class Vault:
         chosen = _to_choice(Strategy, strategy, self.settings.search.strategy)
         text = self._build_query(query, where, literal=literal)
         limit = self.settings.search.limit if limit is None else limit
-        result = self._load_engine().search(
-            text, chosen, self._search_limit(limit, rerank=rerank), highlight_count=None if spans else 0
-        )
+        engine, highlighted = self._load_engine(), None if spans else 0
+        read = self._search_limit(limit, rerank=rerank)
+        result = engine.search(text, chosen, read, highlight_count=highlighted)
+        if result.sort and read > limit:  # the best ones by date, not the first ones by date
+            result = engine.search(text, chosen, limit, highlight_count=highlighted)
         result = self._rerank(result, rerank=rerank)
         return self._add_notes(replace(result, hits=result.hits[:limit]))
 
