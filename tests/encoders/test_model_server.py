@@ -527,7 +527,7 @@ def scores_of(*scores: object) -> Reply:
 @pytest.mark.parametrize(
     ("reply", "message"),
     [
-        (scores_of(1), "1 scores for 2"),
+        (scores_of(1), "1 score for 2"),
         (scores_of(1, "?"), "other than scores"),
         (scores_of(1, float("nan")), "not a number"),
         (replies.status(500), "status 500"),

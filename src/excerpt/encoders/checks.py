@@ -8,6 +8,7 @@ import numpy as np
 
 from excerpt.encoders.interface import MAX_DIMENSIONS, Floats
 from excerpt.errors import ModelError
+from excerpt.text.display import format_count
 
 
 def clean_text(text: str, max_characters: int) -> str:
@@ -39,7 +40,9 @@ def checked_scores(values: object, count: int, source: str) -> Sequence[float]:
     """Return scores as floats. Raises ModelError, whose sentence begins with `source`, unless each is a number."""
     scores = _as_floats(values, f"{source} returned something other than scores.")
     if scores.shape != (count,):
-        raise ModelError(f"{source} returned {scores.size:,} scores for {count:,} passages.")
+        raise ModelError(
+            f"{source} returned {format_count(scores.size, 'score')} for {format_count(count, 'passage')}."
+        )
     if not np.isfinite(scores).all():
         raise ModelError(f"{source} returned a score that is not a number.")
     return [float(score) for score in scores]

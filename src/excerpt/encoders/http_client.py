@@ -18,6 +18,7 @@ from typing import Any, cast
 
 from excerpt.encoders.server_address import ServerAddress, ServerKey
 from excerpt.errors import ModelError, ModelUnreachableError
+from excerpt.text.display import format_count
 
 _CONNECT_SECONDS = 5.0
 _PIECE = 1 << 16
@@ -147,7 +148,9 @@ def _read_answer(response: HTTPResponse, address: ServerAddress, max_bytes: int)
 
 
 def _too_large(address: ServerAddress, max_bytes: int) -> ModelError:
-    return ModelError(f"{address} sent more than {max_bytes:,} bytes.", "Is it the address of the right server?")
+    return ModelError(
+        f"{address} sent more than {format_count(max_bytes, 'byte')}.", "Is it the address of the right server?"
+    )
 
 
 class _TimedSocket:
