@@ -435,6 +435,11 @@ class ExcerptApp(App[None], inherit_bindings=False):
         """The unexpected exception that ended the app; None if there was none."""
         return self._exception
 
+    async def _shutdown(self) -> None:
+        # Textual's test harness shuts down without exiting, where `_handle_exception` would report a half-mounted tab.
+        self._exit = True
+        await super()._shutdown()
+
     def _handle_exception(self, error: Exception) -> None:
         # Leaving while tabs are being mounted removes widgets that they still use.
         if not self._exit:
