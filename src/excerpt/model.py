@@ -599,6 +599,20 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
+class EmbeddingProgress:
+    """The progress of an embedder that works in the background.
+
+    `model` is the setting that chose it, `done` of `total` different texts have a vector, and the others take about
+    `seconds_left` of work; None until that can be estimated.
+    """
+
+    model: str
+    done: int
+    total: int
+    seconds_left: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class BuildReport:
     """Summary of an index build.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from excerpt.encoders.model_folder import as_folder, is_transformer_folder
+from excerpt.encoders.model_folder import as_folder, describe_files, is_transformer_folder
 from excerpt.errors import ModelError
 from excerpt.settings import Paths, Settings, user_paths
 
@@ -31,6 +31,25 @@ def is_static_model(model: str) -> bool:
         return False
     folder = as_folder(model)
     return folder is None or not is_transformer_folder(folder)
+
+
+def is_server(model: str) -> bool:
+    """Return whether the setting `embedding.model` names an embedding server."""
+    return model.startswith(SERVER_PREFIX)
+
+
+def static_model(model: str) -> str:
+    """Return the static model whose vectors are made with the index: beside an embedder the shipped one ("")."""
+    return model if is_static_model(model) else ""
+
+
+def embedder_source(model: str) -> str:
+    """Return the setting of an embedder, with the state of its folder: it differs if another model is there.
+
+    The model is not loaded for it.
+    """
+    folder = None if model.startswith((SERVER_PREFIX, PLUGIN_PREFIX)) else as_folder(model)
+    return model if folder is None else f"{model}:{describe_files(folder)}"
 
 
 def remote_address(model: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -78,6 +79,16 @@ def is_transformer_folder(folder: Path) -> bool:
     """
     kind = _read_json(folder / "config.json").get("model_type", "")
     return kind != "model2vec" and bool(kind or network_file(folder))
+
+
+def describe_files(folder: Path) -> str:
+    """Return the sizes and times of the files in a model folder, which change when it gets another model."""
+    states = [
+        (path.relative_to(folder).as_posix(), state.st_size, state.st_mtime_ns)
+        for path in sorted((*folder.glob("*"), *folder.glob("onnx/*"), *folder.glob("1_Pooling/*")))
+        if stat.S_ISREG((state := path.stat()).st_mode)
+    ]
+    return hashlib.blake2b(repr(states).encode(), digest_size=8).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

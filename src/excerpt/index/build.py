@@ -31,6 +31,7 @@ from excerpt.index.changes import (
 from excerpt.index.files import SUSPECT_FILE
 from excerpt.index.pool import Workers
 from excerpt.index.prepare import FileTask, PreparedFiles, PrepareOptions, prepare
+from excerpt.index.search_vectors import RECORD_KEY, SearchVectorsRecord
 from excerpt.index.writer import LOCK_FILE, IndexWriter, discard_index
 from excerpt.model import BuildReport, FileProblem, Progress
 from excerpt.settings import Settings, VaultSettings, open_vault
@@ -554,6 +555,27 @@ class Updater:
         self._last_generation = report.generation
         return report
 
+    def use_search_vectors(self, record: SearchVectorsRecord, wait: float = 10.0) -> int:
+        """Let searches use the vectors of an embedder from a new generation on; return its number.
+
+        Commits nothing if they use these vectors already. Raises the errors of `update`.
+        """
+        try:
+            with _lock_index(self._folder, self._vault, wait):
+                writer = self._get_writer()
+                writer.repair_parts()
+                writer.record_search_vectors(record)
+                self._last_generation = writer.catalog.generation
+        except (OSError, sqlite3.DatabaseError) as error:
+            self.close()
+            raise IndexUnusableError(
+                f"The index in {self._folder} cannot be written: {_describe_error(error)}.", _describe_remedy(error)
+            ) from error
+        except BaseException:
+            self.close()
+            raise
+        return self._last_generation
+
     def close(self) -> None:
         """Close the index; the next update opens it again."""
         writer, self._writer = self._writer, None
@@ -616,10 +638,12 @@ class Updater:
         """Build a new index beside the existing one, and replace the existing one when the new one is complete."""
         self.close()
         known, after = _read_renames(self._folder), lexical.last_generation(self._folder)
+        record = _read_record(self._folder)
         new_folder = create_rebuild_folder(self._folder)
         with closing(IndexWriter(new_folder, self._vault, self._settings, self._progress.tick, after=after)) as writer:
             if known is not None:
                 renames.restore(writer.catalog, known)
+            writer.catalog.set_meta(RECORD_KEY, record)
             report = self._run(writer, vault_scan)
             replace_index(writer.catalog, self._folder)
         remove_rebuild_folder(self._folder)
@@ -643,6 +667,15 @@ def _read_renames(folder: Path) -> renames.MoveHistory | None:
             return renames.read_history(catalog)
     except (sqlite3.DatabaseError, OSError):
         return None
+
+
+def _read_record(folder: Path) -> str:
+    """Return the record of the vectors that searches use, which a rebuild leaves as they are; "" for none."""
+    try:
+        with closing(Catalog.open_to_read(folder)) as catalog:
+            return catalog.meta(RECORD_KEY)
+    except (sqlite3.DatabaseError, OSError):
+        return ""
 
 
 def _check_not_emptied(vault: Path, folder: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from excerpt.encoders.choice import static_model
 from excerpt.index import renames
 from excerpt.index.catalog import Catalog, KnownNote
 from excerpt.index.embed import model_source
@@ -83,10 +84,11 @@ def is_unchanged(file: FileState, note: KnownNote, limit_ns: int) -> bool:
 
 def build_parameters(settings: Settings) -> dict[str, str]:
     """Return the versions and settings that an index depends on, by their names in the catalog's table `meta`."""
+    model = static_model(settings.embedding.model)
     return {
         "tokenizer": settings.pack.tokenizer,
-        "model": settings.embedding.model,
-        "model_source": f"{model_source(settings.embedding.model)}/{EMBEDDED_TEXT_VERSION}",
+        "model": model,
+        "model_source": f"{model_source(model)}/{EMBEDDED_TEXT_VERSION}",
         "analyzer": f"{ANALYZER_VERSION}/{FIELDS_VERSION}",
         "names": f"{ANALYZER_VERSION}/{NAMES_VERSION}",
     }

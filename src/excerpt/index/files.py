@@ -23,6 +23,9 @@ from excerpt.text.display import format_count
 
 _READ_BYTES = 1 << 22
 
+EMBEDDINGS_FOLDER = "embeddings"
+"""Name of the subfolder with vectors that took long to compute, and outlive the index: see `search_vectors`."""
+
 SUSPECT_FILE = "suspect"
 """Name of a file by which a reader asks the next build to check the whole catalog.
 
@@ -138,11 +141,13 @@ def extend_crc(crc: int, data: bytes) -> int:
 def remove_other_files(folder: Path, keep: Iterable[str]) -> None:
     """Remove every file in `folder` and its direct subfolders whose name (relative, with "/") is not in `keep`.
 
-    On Windows a file that another process has open remains; the next build tries again.
+    Those in EMBEDDINGS_FOLDER stay. On Windows a file that another process has open remains; the next build tries
+    again.
     """
     names = set(keep)
     for path in (*folder.glob("*"), *folder.glob("*/*")):
-        if path.is_file() and path.relative_to(folder).as_posix() not in names:
+        is_embeddings = path.parent == folder / EMBEDDINGS_FOLDER
+        if not is_embeddings and path.is_file() and path.relative_to(folder).as_posix() not in names:
             with contextlib.suppress(OSError):
                 path.unlink()
 

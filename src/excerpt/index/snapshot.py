@@ -20,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excerpt.corpus.facets import CachedLinks, Facets, NumberedNotes
-from excerpt.corpus.interface import CandidateQuery, Corpus
+from excerpt.corpus.interface import CandidateQuery, Corpus, QueryEmbedder
 from excerpt.corpus.notes import NoteReader
 from excerpt.corpus.queries import NoteRow
 from excerpt.corpus.tables import FragmentTable
+from excerpt.encoders.choice import static_model
 from excerpt.errors import IndexUnusableError, ModelError
 from excerpt.index import renames
 from excerpt.index.catalog import CATALOG_FILE, Catalog, DamagedRowError, check_rows, is_damage, read_checked_notes
@@ -32,6 +33,16 @@ from excerpt.index.files import DamagedFileError, mark_suspect
 from excerpt.index.lexical import LexicalReader
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION
 from excerpt.index.queries import CatalogQueries
+from excerpt.index.search_vectors import (
+    MAX_MISSING_SHARE,
+    RECORD_KEY,
+    FragmentVectors,
+    SearchVectorsRecord,
+    TextVectors,
+    open_chosen_embedder,
+    short_digests,
+    vectors_file,
+)
 from excerpt.index.vectors import MatrixSource, VectorMatrix
 from excerpt.model import FileProblem, Fragment, Section, Status
 from excerpt.settings import Settings
@@ -60,12 +71,15 @@ class Snapshot(NoteReader):
         self.model_id = catalog.meta("model_id")
         self._last_move_number = renames.last_move_number(self._rows)
         self.is_unfinished = catalog.is_unfinished
+        self._search_record = _find_record(catalog, settings)
+        self._text_vectors = _open_text_vectors(folder, self._search_record)
         try:
             self.lexical: LexicalReader = LexicalReader(
                 folder, catalog.files("words"), self.generation, before.lexical if before is not None else None
             )
         except BaseException:
             self._matrix.close()
+            self._close_text_vectors()
             raise
         self._reusable = (
             _ReusableData()
@@ -157,10 +171,15 @@ class Snapshot(NoteReader):
         """Close files and release memory; data that another snapshot shares stay open for that snapshot."""
         self.lexical.close()
         self._matrix.close()
+        self._close_text_vectors()
         self._catalog.close()
         self._reusable = _ReusableData()
-        for name in ("vectors", "table", "is_note_row", "facets", "embedder"):
+        for name in ("vectors", "_chosen_vectors", "table", "is_note_row", "facets", "embedder"):
             self.__dict__.pop(name, None)
+
+    def _close_text_vectors(self) -> None:
+        if self._text_vectors is not None:
+            self._text_vectors.close()
 
     is_possible_result: None = None
     """Mask of the rows that may be in results; None for all."""
@@ -180,7 +199,7 @@ class Snapshot(NoteReader):
 
         Raises ModelError if the model cannot be loaded, or if another model made the vectors of the index.
         """
-        model = self._settings.embedding.model
+        model = static_model(self._settings.embedding.model)
         embedder = open_embedder(model)
         is_same_source = (
             self._catalog.meta("model_source") == f"{model_source(model)}/{EMBEDDED_TEXT_VERSION}"
@@ -193,13 +212,44 @@ class Snapshot(NoteReader):
 
     @property
     def search_vectors(self) -> VectorMatrix:
-        """The vectors with which a query is compared."""
-        return self.vectors
+        """The vectors with which a query is compared: those of a chosen embedder that has embedded all notes."""
+        chosen = self._chosen_vectors
+        return self.vectors if chosen is None else chosen.matrix
 
     @property
-    def query_embedder(self) -> Embedder:
-        """The model that made `search_vectors`."""
-        return self.embedder
+    def query_embedder(self) -> QueryEmbedder:
+        """The model that made `search_vectors`. One that the user chose is loaded by its first query."""
+        if self._chosen_vectors is None or self._search_record is None:
+            return self.embedder
+        return open_chosen_embedder(self._settings, self._search_record)
+
+    @cached_property
+    def _chosen_vectors(self) -> _ChosenVectors | None:
+        """The vectors of the embedder that the user chose; None while it has not embedded enough of the fragments."""
+        record, texts, before = self._search_record, self._text_vectors, self._reusable.chosen
+        if record is None or texts is None:
+            return None
+        if before is not None and before.model_id != record.id:
+            before = None
+        keys = self.lexical.keys
+        known = np.setdiff1d(before.matrix.keys, before.missing) if before is not None else keys[:0]
+        new = np.setdiff1d(keys, known)
+        sql = "SELECT key, embedded FROM fragments WHERE key >= ? ORDER BY key"
+        rows = self._rows(sql, int(new[0])) if len(new) else []
+        digests = short_digests([digest for _, digest in rows])[np.isin([key for key, _ in rows], new)]
+        if len(digests) != len(new):
+            return None
+        try:
+            texts.read_to(record.size)
+            missing = new[~texts.has(digests)]
+            if len(missing) > MAX_MISSING_SHARE * len(keys):
+                return None
+            source = FragmentVectors(texts, record, new, digests)
+            older, changed = (before.matrix, before.missing) if before is not None else (None, keys[:0])
+            matrix = VectorMatrix.read(source, keys, record.dimensions, older, changed)
+        except OSError:  # the file is damaged: the next run of the embedder notices
+            return None
+        return _ChosenVectors(record.id, matrix, missing)
 
     @cached_property
     def tokenizer(self) -> str:
@@ -273,9 +323,10 @@ class Snapshot(NoteReader):
         """Return the data in memory that a snapshot of the next generation may reuse."""
         read, known = self.__dict__, self._reusable
         links = read["facets"].cached_links if "facets" in read else known.links
-        return (
-            _ReusableData(read["vectors"], self.model_id, links) if "vectors" in read else replace(known, links=links)
-        )
+        chosen = read.get("_chosen_vectors", known.chosen)
+        if "vectors" in read:
+            return _ReusableData(read["vectors"], self.model_id, links, chosen)
+        return replace(known, links=links, chosen=chosen)
 
     # --- lost rows ----------------------------------------------------------------------------------------------------
 
@@ -362,12 +413,37 @@ class Snapshot(NoteReader):
 
 
 @dataclass(frozen=True, slots=True)
+class _ChosenVectors:
+    """The vectors of an embedder that the user chose; the rows of the keys `missing` are all zeros."""
+
+    model_id: str
+    matrix: VectorMatrix
+    missing: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
 class _ReusableData:
-    """Data of an older generation that a newer one may reuse: vectors, the id of their model, and links."""
+    """Data of an older generation that a newer one may reuse: vectors, the id of their model, links, chosen vectors."""
 
     vectors: VectorMatrix | None = None
     model: str = ""
     links: CachedLinks | None = None
+    chosen: _ChosenVectors | None = None
+
+
+def _find_record(catalog: Catalog, settings: Settings) -> SearchVectorsRecord | None:
+    """Return the record of the vectors that searches with these settings use, None for those of the static model."""
+    record = SearchVectorsRecord.from_json(catalog.meta(RECORD_KEY))
+    return record if record is not None and record.is_usable(settings) else None
+
+
+def _open_text_vectors(folder: Path, record: SearchVectorsRecord | None) -> TextVectors | None:
+    """Open the file of a record now: a later rewriting replaces it. Returns None if it cannot be read."""
+    if record is None:
+        return None
+    with suppress(OSError):
+        return TextVectors(vectors_file(folder, record.id), record.dimensions)
+    return None
 
 
 class _CatalogReader:

@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +28,13 @@ from excerpt.text.display import format_count
 # valid, so a block that is incomplete, or of a build that was killed before its commit, is ignored. Rows of deleted
 # fragments stay until they are a quarter of the file; then all is written again under another name.
 
-_HEAD = struct.Struct("<4sIII")
-_MAGIC = b"EXV1"
+BLOCK_HEAD = struct.Struct("<4sIII")
+BLOCK_MAGIC = b"EXV1"
 # All rows are written again once deleted ones are a quarter of the file, or its blocks are a few hundred.
 _MAX_DELETED_SHARE = 0.25
 _MAX_BLOCKS = 500
 Keys = NDArray[np.int64]
+_NO_KEYS: Keys = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,24 @@ def quantise(vectors: NDArray[np.float32]) -> QuantisedVectors:
     return QuantisedVectors(scales, np.rint(vectors / scales[:, None]).astype(np.int8))
 
 
+class RowSource(Protocol):
+    """What a VectorMatrix is read from."""
+
+    @property
+    def identity(self) -> object:
+        """A value that differs unless the source only grew."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Bytes of the source that belong to the generation."""
+        ...
+
+    def blocks(self, dimensions: int, start: int = 0, /) -> Iterator[tuple[Keys, QuantisedVectors]]:
+        """Yield (keys, vectors) of the blocks from byte `start` on, each key once."""
+        ...
+
+
 class MatrixSource:
     """An open matrix file, which can be read later even if newer generations have deleted the file by then."""
 
@@ -109,13 +129,13 @@ class MatrixSource:
         at = start
         while at < record.size:
             try:
-                magic, width, count, crc = _HEAD.unpack(self._file.read(_HEAD.size))
+                magic, width, count, crc = BLOCK_HEAD.unpack(self._file.read(BLOCK_HEAD.size))
             except struct.error as error:
                 raise DamagedFileError(f"{record.name} has a broken block.") from error
             size = count * (12 + width)
-            at += _HEAD.size + size
+            at += BLOCK_HEAD.size + size
             body = memoryview(self._file.read(size if at <= record.size else 0))
-            if magic != _MAGIC or width != dimensions or len(body) < size or zlib.crc32(body) != crc:
+            if magic != BLOCK_MAGIC or width != dimensions or len(body) < size or zlib.crc32(body) != crc:
                 raise DamagedFileError(f"{record.name} has a broken block.")
             scales_at, rows_at = 8 * count, 12 * count
             keys = np.frombuffer(body[:scales_at], "<i8").astype(np.int64)
@@ -161,7 +181,7 @@ class MatrixWriter:
             source.close()
 
     def _append(self, file: DerivedFile, keys: Keys, added: QuantisedVectors) -> DerivedFile:
-        data = _pack_block(keys, added)
+        data = pack_block(keys, added)
         with (self._index / file.name).open("rb+") as out:
             out.truncate(file.size)
             out.seek(file.size)
@@ -180,7 +200,7 @@ class MatrixWriter:
         keys = np.concatenate([keys for keys, _ in blocks])
         quantised = QuantisedVectors.concatenate([part for _, part in blocks])
         keep = np.isin(keys, live_keys)
-        data = _pack_block(keys[keep], QuantisedVectors(quantised.scales[keep], quantised.rows[keep]))
+        data = pack_block(keys[keep], QuantisedVectors(quantised.scales[keep], quantised.rows[keep]))
         name = f"vectors-{generation}"
         (self._index / name).write_bytes(data)
         self._file = sync_and_record(self._index, name)
@@ -189,9 +209,10 @@ class MatrixWriter:
         return self._file
 
 
-def _pack_block(keys: Keys, quantised: QuantisedVectors) -> bytes:
+def pack_block(keys: Keys, quantised: QuantisedVectors) -> bytes:
+    """Return a block of the file: its head, the keys, and their vectors."""
     body = b"".join((keys.astype("<i8").tobytes(), quantised.scales.astype("<f4").tobytes(), quantised.rows.tobytes()))
-    return _HEAD.pack(_MAGIC, quantised.rows.shape[1], len(keys), zlib.crc32(body)) + body
+    return BLOCK_HEAD.pack(BLOCK_MAGIC, quantised.rows.shape[1], len(keys), zlib.crc32(body)) + body
 
 
 # --- in memory --------------------------------------------------------------------------------------------------------
@@ -314,27 +335,33 @@ class VectorMatrix:
     `mean` is the mean of all rows, shape (dimensions,).
     """
 
-    def __init__(self, keys: Keys, total: NDArray[np.float64], source: MatrixSource, chunked: _ChunkedRows) -> None:
+    def __init__(self, keys: Keys, total: NDArray[np.float64], source: RowSource, chunked: _ChunkedRows) -> None:
         """Create the matrix from loaded rows (`chunked`); `total` is their sum, `source` the file they are from."""
         self.keys = keys
         self.mean: Floats = (total / max(len(keys), 1)).astype(np.float32)
         self._total = total
-        self._file, self._size = source.identity, source.size
+        self._file: object = source.identity
+        self._size = source.size
         self._chunked = chunked
         # This is the order after a first build: then no reordering is needed.
         self._in_order = bool(np.array_equal(chunked.positions, np.arange(len(keys))))
 
     @classmethod
     def read(
-        cls, source: MatrixSource, keys: Keys, dimensions: int, before: VectorMatrix | None = None
+        cls,
+        source: RowSource,
+        keys: Keys,
+        dimensions: int,
+        before: VectorMatrix | None = None,
+        changed: Keys = _NO_KEYS,
     ) -> VectorMatrix:
         """Read the vectors of the fragments `keys` from the file. Raises DamagedFileError.
 
-        `before` is the matrix of an older generation, in which a key has the same vector: its rows are reused, and only
-        new rows are read.
+        `before` is the matrix of an older generation, in which a key has the same vector, except for the keys
+        `changed`: its rows are reused, and only other rows are read.
         """
         if before is not None and len(before.mean) == dimensions:
-            return before._update_to(source, keys)
+            return before._update_to(source, keys, changed)
         total = np.zeros(dimensions)
         parts = _add_to_total(total, _read(source, keys, dimensions))
         none, all_rows = np.zeros(0, np.intp), np.arange(len(keys))
@@ -405,11 +432,12 @@ class VectorMatrix:
             / max(len(self.keys), 1)
         )
 
-    def _update_to(self, source: MatrixSource, keys: Keys) -> VectorMatrix:
-        """Return the matrix of a newer generation with the fragments `keys`, reusing the rows of this one."""
+    def _update_to(self, source: RowSource, keys: Keys, changed: Keys) -> VectorMatrix:
+        """Return the matrix of a newer generation with the fragments `keys`, reusing rows other than `changed`."""
         at = np.searchsorted(self.keys, keys)
         known = at < len(self.keys)
         known[known] = self.keys[at[known]] == keys[known]
+        known &= ~np.isin(keys, changed)
         # If the file has only grown, the part that was recorded before is known.
         start = self._size if source.identity == self._file else 0
         kept_rows = at[known]
@@ -460,7 +488,7 @@ def _choose_multiply() -> Multiply:
 multiply: Multiply = _choose_multiply()
 
 
-def _read(source: MatrixSource, keys: Keys, dimensions: int, start: int = 0) -> Iterator[QuantisedVectors]:
+def _read(source: RowSource, keys: Keys, dimensions: int, start: int = 0) -> Iterator[QuantisedVectors]:
     """Yield the vectors of the fragments `keys`, in their order, read from byte `start` of the file on.
 
     Raises DamagedFileError if a vector is missing.

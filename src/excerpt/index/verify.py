@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from excerpt.corpus.names import NO_NAMES, NameTerms
 from excerpt.corpus.tables import FIELDS
+from excerpt.encoders.choice import static_model
 from excerpt.errors import ExcerptError, ModelError, SettingsError
 from excerpt.index.catalog import (
     CATALOG_FILE,
@@ -380,7 +381,7 @@ def _open_model(settings: Settings, health: IndexHealth) -> Embedder | None:
     Other checks report a model that cannot be loaded.
     """
     try:
-        embedder = open_embedder(settings.embedding.model)
+        embedder = open_embedder(static_model(settings.embedding.model))
     except ModelError:
         return None
     if f"{embedder.id}/{EMBEDDED_TEXT_VERSION}" == health.model:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excerpt.corpus.tables import FIELDS
+from excerpt.encoders.choice import static_model
 from excerpt.index import renames
 from excerpt.index.catalog import (
     CATALOG_FILE,
@@ -37,6 +38,7 @@ from excerpt.index.lexical import LexicalWriter, document_rows, last_generation
 from excerpt.index.names import rebuild_all_names
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION, FieldCollector, embedded_text, join
 from excerpt.index.prepare import PreparedFiles, without_garbage_collection
+from excerpt.index.search_vectors import RECORD_KEY, SearchVectorsRecord
 from excerpt.index.vectors import MatrixWriter, QuantisedVectors, quantise
 from excerpt.model import FileProblem
 from excerpt.settings import Settings
@@ -165,7 +167,7 @@ class IndexWriter:
             for name, value in (
                 ("names", names),
                 ("tokenizer", tokenizer),
-                ("model", self._settings.embedding.model),
+                ("model", static_model(self._settings.embedding.model)),
                 ("model_source", self._model_source),
                 ("model_id", self._model),
                 ("dimensions", str(self._dimensions)),
@@ -309,6 +311,14 @@ class IndexWriter:
                 self._write_generation(added[0][0] - 1 if added else None)
         self._remove_leftovers()
 
+    def record_search_vectors(self, record: SearchVectorsRecord) -> None:
+        """Commit a generation whose searches use the recorded vectors, unless this one does."""
+        if self.catalog.meta(RECORD_KEY) != record.to_json():
+            with self.catalog.transaction():
+                self.catalog.set_meta(RECORD_KEY, record.to_json())
+                self._write_generation(None)
+            self._remove_leftovers()
+
     def record_end_of_build(
         self, skipped: Sequence[FileProblem], only: Collection[str] | None, given_up: Mapping[str, GivenUpFile]
     ) -> None:
@@ -382,7 +392,7 @@ class IndexWriter:
     def embedder(self) -> Embedder:
         """The model, loaded on first use: a build without new texts does not need it."""
         if self._embedder is None:
-            self._embedder = open_embedder(self._settings.embedding.model)
+            self._embedder = open_embedder(static_model(self._settings.embedding.model))
         return self._embedder
 
     def _remove_leftovers(self) -> None:

@@ -1,0 +1,230 @@
+"""The background work of an embedder that the user chose: it embeds every fragment's text once, and can be interrupted.
+
+Each batch is appended to the model's file of vectors when it is embedded, so a process that is killed loses one batch.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from filelock import Timeout
+
+from excerpt.encoders.choice import embedder_source, is_server, open_embedder
+from excerpt.errors import IndexBusyError, IndexUnusableError
+from excerpt.index.catalog import MAX_SQL_VALUES, Catalog, heading_path_from_row
+from excerpt.index.files import EMBEDDINGS_FOLDER, mark_suspect
+from excerpt.index.postings import embedded_digest, embedded_text
+from excerpt.index.search_vectors import (
+    RECORD_KEY,
+    Digests,
+    SearchVectorsRecord,
+    TextVectors,
+    TextVectorsWriter,
+    short_digests,
+    vectors_file,
+    versioned_id,
+)
+from excerpt.index.vectors import quantise
+from excerpt.model import EmbeddingProgress
+from excerpt.settings import Settings
+from excerpt.state_files import file_lock, make_folder
+
+if TYPE_CHECKING:
+    from excerpt.encoders.interface import PassageEmbedder
+
+BATCH_TEXTS = 32
+"""Texts of a batch, which are lost if the process is killed. Servers are asked for as many at a time."""
+_CHUNK_TEXTS = 8 * BATCH_TEXTS
+"""Texts that are sorted by length before they are divided into batches."""
+_SYNC_SECONDS = 5.0
+_RATE_SECONDS = 60.0
+"""Seconds of work over which the remaining time is estimated."""
+_ESTIMATE_AFTER_SECONDS = 4.0
+_LOWEST_PRIORITY = 19
+
+OnEmbedded = Callable[[EmbeddingProgress], None]
+
+
+class EmbeddingRun:
+    """Embeds the fragments of an index with the embedder of the settings, as often as fragments are new.
+
+    `wait` is called between two batches: it returns False to end the run, and may block for a pause. Call the methods
+    from one thread.
+    """
+
+    def __init__(
+        self, index: Path, settings: Settings, on_progress: OnEmbedded, wait: Callable[[], bool] = lambda: True
+    ) -> None:
+        self._index, self._settings = index, settings
+        self._on_progress, self._wait = on_progress, wait
+        self._embedder: PassageEmbedder | None = None
+
+    def run(self) -> SearchVectorsRecord | None:
+        """Embed every text without a vector; return the record of the vectors, None if `wait` ended the run before.
+
+        Raises ModelError, IndexBusyError if another process does the same, and IndexUnusableError. What is embedded
+        by then stays.
+        """
+        try:
+            with self._lock():
+                return self._find_complete_record() or self._embed_all()
+        except (OSError, sqlite3.DatabaseError) as error:
+            raise IndexUnusableError(
+                f"The vectors in {self._index / EMBEDDINGS_FOLDER} cannot be written: {error}.",
+                "Allow excerpt to write to that folder, or free disk space there.",
+            ) from error
+
+    @contextmanager
+    def _lock(self) -> Iterator[None]:
+        lock_file = self._index / EMBEDDINGS_FOLDER / "write.lock"
+        make_folder(lock_file)
+        lock = file_lock(lock_file, 0)
+        try:
+            lock.acquire()
+        except Timeout as error:
+            raise IndexBusyError(
+                "Another excerpt process is embedding this vault.", "Wait until it is done, or end it."
+            ) from error
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _find_complete_record(self) -> SearchVectorsRecord | None:
+        """Return the record of the catalog if it is of this model and complete, without loading the model.
+
+        A server has to be asked which model it has now.
+        """
+        model = self._settings.embedding.model
+        with closing(Catalog.open_to_read(self._index)) as catalog:
+            record = SearchVectorsRecord.from_json(catalog.meta(RECORD_KEY))
+            if record is None or is_server(model) or (record.model, record.source) != (model, embedder_source(model)):
+                return None
+            digests = _read_digests(catalog)
+        with closing(TextVectors(vectors_file(self._index, record.id), record.dimensions)) as vectors:
+            vectors.read_to(record.size)
+            return record if vectors.size == record.size and vectors.has(digests).all() else None
+
+    def _embed_all(self) -> SearchVectorsRecord | None:
+        model, source = self._settings.embedding.model, embedder_source(self._settings.embedding.model)
+        if self._embedder is None or is_server(model):
+            self._embedder = open_embedder(self._settings, threads=background_threads())
+        embedder = self._embedder
+        model_id = versioned_id(embedder)
+        with closing(Catalog.open_to_read(self._index)) as catalog:
+            wanted = _read_digests(catalog)
+        with closing(TextVectorsWriter(vectors_file(self._index, model_id), embedder.dimensions, wanted)) as writer:
+            while keys := self._find_missing(writer):
+                before = len(writer.digests)
+                if not self._embed_missing(writer, embedder, keys):
+                    return None
+                if len(writer.digests) == before:
+                    raise IndexUnusableError("The text of a passage is damaged.", "Run `excerpt index` to repair it.")
+            writer.sync()
+            return SearchVectorsRecord(
+                model, source, model_id, embedder.dimensions, tuple(embedder.languages), writer.size
+            )
+
+    def _find_missing(self, writer: TextVectorsWriter) -> list[int]:
+        """Return the key of one fragment for each text without a vector, and begin to count."""
+        with closing(Catalog.open_to_read(self._index)) as catalog:
+            rows = catalog.rows("SELECT key, embedded FROM fragments ORDER BY key")
+        digests = short_digests([digest for _, digest in rows]).tolist()
+        first_keys = dict(zip(reversed(digests), (key for key, _ in reversed(rows)), strict=True))
+        missing = sorted(key for digest, key in first_keys.items() if digest not in writer.digests)
+        self._rate = _Rate(self._settings.embedding.model, len(first_keys) - len(missing), len(first_keys))
+        return missing
+
+    def _embed_missing(self, writer: TextVectorsWriter, embedder: PassageEmbedder, keys: Sequence[int]) -> bool:
+        """Embed the texts of fragments; return False if `wait` ended that."""
+        self._on_progress(self._rate.progress)
+        synced = time.monotonic()
+        for start in range(0, len(keys), _CHUNK_TEXTS):
+            texts = self._read_texts(keys[start : start + _CHUNK_TEXTS])
+            for at in range(0, len(texts), BATCH_TEXTS):
+                if not self._wait():
+                    return False
+                began = time.monotonic()
+                batch = texts[at : at + BATCH_TEXTS]
+                vectors = embedder.embed_passages([text for _, text in batch])
+                writer.append(np.array([digest for digest, _ in batch], np.int64), quantise(vectors))
+                self._rate.add(len(batch), time.monotonic() - began)
+                self._on_progress(self._rate.progress)
+            if time.monotonic() > synced + _SYNC_SECONDS:
+                writer.sync()
+                synced = time.monotonic()
+        return True
+
+    def _read_texts(self, keys: Sequence[int]) -> list[tuple[int, str]]:
+        """Return the digest and the text of each fragment that still exists, the shortest first."""
+        found: dict[int, str] = {}
+        with closing(Catalog.open_to_read(self._index)) as catalog:
+            for start in range(0, len(keys), MAX_SQL_VALUES):
+                part = keys[start : start + MAX_SQL_VALUES]
+                rows = catalog.rows(
+                    "SELECT f.embedded, n.title, s.heading_path, f.text FROM fragments f JOIN notes n ON n.id = f.note"
+                    f" JOIN sections s ON s.note = f.note AND s.ordinal = f.section WHERE f.key IN ({_places(part)})",
+                    *part,
+                )
+                for digest, title, heading_path, text in rows:
+                    whole = embedded_text(title, heading_path_from_row(heading_path), text)
+                    if embedded_digest(whole) == digest:
+                        found[int(short_digests([digest])[0])] = whole
+                    else:
+                        mark_suspect(self._index, "a fragment's text")
+        return sorted(found.items(), key=lambda item: len(item[1]))
+
+
+class _Rate:
+    """Counts embedded texts, and estimates the remaining time."""
+
+    def __init__(self, model: str, done: int, total: int) -> None:
+        self._model, self._done, self._total = model, done, total
+        self._batches: deque[tuple[int, float]] = deque()
+        self._texts, self._seconds = 0, 0.0
+
+    def add(self, texts: int, seconds: float) -> None:
+        self._done += texts
+        self._batches.append((texts, seconds))
+        self._texts, self._seconds = self._texts + texts, self._seconds + seconds
+        while self._seconds > _RATE_SECONDS:
+            old_texts, old_seconds = self._batches.popleft()
+            self._texts, self._seconds = self._texts - old_texts, self._seconds - old_seconds
+
+    @property
+    def progress(self) -> EmbeddingProgress:
+        left = None
+        if self._seconds >= _ESTIMATE_AFTER_SECONDS:
+            left = (self._total - self._done) * self._seconds / self._texts
+        return EmbeddingProgress(self._model, min(self._done, self._total), self._total, left)
+
+
+def background_threads() -> int:
+    """Return the number of threads of an embedder in the background: half of the processor's cores."""
+    return max(1, (os.cpu_count() or 1) // 2)
+
+
+def lower_thread_priority() -> None:
+    """Give this thread, and those that it starts, the lowest priority; where only a process has one, do nothing."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LOWEST_PRIORITY)
+
+
+def _read_digests(catalog: Catalog) -> Digests:
+    """Return the digests of the embedded texts of all fragments, each once."""
+    return np.unique(short_digests([digest for (digest,) in catalog.rows("SELECT embedded FROM fragments")]))
+
+
+def _places(values: Sequence[object]) -> str:
+    return ",".join("?" * len(values))
