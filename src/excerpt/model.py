@@ -602,7 +602,7 @@ class Progress:
 class EmbeddingProgress:
     """The progress of an embedder that works in the background.
 
-    `model` is the setting that chose it, `done` of `total` different texts have a vector, and the others take about
+    `model` is its name, `done` of `total` different texts have a vector, and the others take about
     `seconds_left` of work; None until that can be estimated.
     """
 

@@ -85,7 +85,7 @@ class ChosenSnapshot(Snapshot):
         return FloatVectors(self.chosen_embedder.embed_passages([fragment.text for fragment in fragments]))
 
     @property
-    def query_embedder(self) -> WordEmbedder:  # type: ignore[override]
+    def query_embedder(self) -> WordEmbedder:
         return self.chosen_embedder
 
 

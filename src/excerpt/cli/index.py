@@ -11,6 +11,7 @@ import click
 
 from excerpt.cli.printing import print_json, print_line, print_message
 from excerpt.cli.vaults import build_index, load_vault, refresh_option, resolve_vault, vault_option
+from excerpt.encoders.choice import remote_notice
 from excerpt.errors import ExcerptError
 from excerpt.json_forms import attributes_to_json, to_json_value
 from excerpt.known_vaults import refuse_broad_folder
@@ -134,13 +135,14 @@ def status_command(vault: Path | None, as_json: bool, clear_savings: bool, no_re
         if clear_savings:
             _clear_savings(file)
         status, store = opened_vault.status(), opened_vault.address
+        remote = remote_notice(opened_vault.settings)
     savings = file.read()
     watched = is_watched(paths.watch_folder(chosen))
     if as_json:
         saved = None if savings is None else attributes_to_json(savings, "packs", "tokens", "source_tokens", "since")
         print_json({**to_json_value(status), "watched": watched, "savings": saved})
     else:
-        _print_status(status, store or str(paths.index_folder(chosen)), watched, savings)
+        _print_status(status, store or str(paths.index_folder(chosen)), watched, savings, remote)
     return 0
 
 
@@ -167,7 +169,9 @@ def _format_savings(savings: TokenSavings | None) -> str:
     return f"{format_percent(savings.saved_share, '')} · {packs} with {size}, since {savings.since}"
 
 
-def _print_status(status: Status, index_location: str, watched: bool, savings: TokenSavings | None) -> None:
+def _print_status(
+    status: Status, index_location: str, watched: bool, savings: TokenSavings | None, remote: str
+) -> None:
     rows = (
         ("vault", status.vault),
         ("index", f"{index_location} (generation {status.generation}, updated {status.updated})"),
@@ -179,6 +183,7 @@ def _print_status(status: Status, index_location: str, watched: bool, savings: T
         *([("attached", _format_counts_by_kind(status.attachments))] if status.attachments else ()),
         ("fragments", f"{status.fragments:,}"),
         ("model", status.model),
+        *([("sent", remote)] if remote else ()),
         ("tokenizer", status.tokenizer),
         ("saved", _format_savings(savings)),
     )

@@ -18,10 +18,10 @@ import click
 from excerpt.errors import ExcerptError, StreamError
 from excerpt.json_forms import to_json_value
 from excerpt.state_files import swap_file, users_umask
-from excerpt.text.display import format_count, visible, visible_json, visible_line
+from excerpt.text.display import format_count, format_duration, visible, visible_json, visible_line
 
 if TYPE_CHECKING:
-    from excerpt.model import Progress
+    from excerpt.model import EmbeddingProgress, Progress
 
 
 # --- printing ---------------------------------------------------------------------------------------------------------
@@ -90,10 +90,18 @@ class ProgressLine:
         self._is_terminal = stream.isatty() and os.environ.get("TERM") != "dumb"
 
     def __call__(self, progress: Progress) -> None:
+        files = f"{progress.notes_done:,} of {format_count(progress.notes_total, 'file')}"
+        self._show(f"{progress.phase} · {files} · {progress.seconds:.0f} s · {progress.current}")
+
+    def show_embedding(self, progress: EmbeddingProgress) -> None:
+        """Show how many passages an embedder has embedded."""
+        left = f" · {format_duration(progress.seconds_left)} left" if progress.seconds_left is not None else ""
+        self._show(f"embedding · {progress.done:,} of {format_count(progress.total, 'passage')}{left}")
+
+    def _show(self, text: str) -> None:
         if not self._is_terminal:
             return
-        files = f"{progress.notes_done:,} of {format_count(progress.notes_total, 'file')}"
-        line = visible_line(f"{progress.phase} · {files} · {progress.seconds:.0f} s · {progress.current}")
+        line = visible_line(text)
         width = shutil.get_terminal_size().columns
         self._stream.write(f"\r\x1b[K{line[: width - 1]}")
         self._stream.flush()

@@ -20,7 +20,7 @@ from excerpt.cli.push import PushThread
 from excerpt.cli.vaults import resolve_vault, vault_option
 from excerpt.errors import ExcerptError, StreamError
 from excerpt.known_vaults import refuse_broad_folder
-from excerpt.model import Progress
+from excerpt.model import EmbeddingProgress, Progress
 from excerpt.settings import load_vault_settings, user_paths
 from excerpt.store.address import StoreAddress, parse_address
 from excerpt.store.compare import PushRules, conflict_sentence
@@ -171,9 +171,15 @@ class _TextEventPrinter:
         if event == "progress":
             self._progress_line(Progress(**fields))
             return
+        if event == "embedding":
+            self._progress_line.show_embedding(EmbeddingProgress(**fields))
+            return
         ProgressLine.clear()
         if event == "done":
             self._print_update(fields)
+        elif event == "embedded":
+            if fields["is_first"]:
+                print_line(f"{time.strftime('%H:%M:%S')}  all notes are embedded; searches use the embedding model now")
         elif event == "pushed":
             self._print_push(fields)
         elif event == "watching":

@@ -1,7 +1,8 @@
 """Keep a vault's index up to date while the process runs.
 
 Three threads share the pending work under one lock: one waits for changes of notes, one for commands (if there are
-any), and the main thread updates the index and reports events.
+any), and the main thread updates the index and reports events. Where the user has chosen an embedder, a fourth thread
+embeds what is new, and hands the record of its vectors to the main thread.
 """
 
 from __future__ import annotations
@@ -12,10 +13,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from excerpt.errors import ExcerptError, IndexBusyError, VaultEmptiedError, VaultError
+from excerpt.encoders.choice import is_static_model
+from excerpt.errors import (
+    ExcerptError,
+    IndexBusyError,
+    IndexUnusableError,
+    ModelUnreachableError,
+    VaultEmptiedError,
+    VaultError,
+)
 from excerpt.index.build import BuildCancelled, BuildControl, Updater
+from excerpt.index.embedding_run import EmbeddingRun, lower_thread_priority
+from excerpt.index.search_vectors import SearchVectorsRecord
 from excerpt.json_forms import to_json_value
-from excerpt.model import Progress
+from excerpt.model import EmbeddingProgress, Progress
 from excerpt.settings import Settings
 from excerpt.vault.watch import ChangedPaths, VaultWatch
 
@@ -29,6 +40,10 @@ _BUILD_WAIT_SECONDS = 1.0
 """Time that an update waits for another process to release the index, before commands are handled again."""
 _CHECK_SECONDS = 1.0
 """Time between two checks that the index still exists."""
+_PAUSE_CHECK_SECONDS = 0.1
+_FIRST_RETRY_SECONDS = 5.0
+"""Time before an embedder that could not be reached is tried again; it doubles with each failure."""
+_MAX_RETRY_SECONDS = 300.0
 
 
 @dataclass(slots=True)
@@ -36,14 +51,21 @@ class _PendingWork:
     """The updates to do: the changed `paths`, or the whole vault if `is_whole_vault`; false if there is nothing to do.
 
     With `rebuild` the index is built from scratch; with `accept_empty` a vault without notes is indexed as empty.
+    `record` is that of vectors which searches are to use.
     """
 
     paths: set[str]
     is_whole_vault: bool = False
     rebuild: bool = False
     accept_empty: bool = False
+    record: SearchVectorsRecord | None = None
 
     def __bool__(self) -> bool:
+        return self.is_update or self.record is not None
+
+    @property
+    def is_update(self) -> bool:
+        """Whether files are to be read."""
         return self.is_whole_vault or bool(self.paths)
 
     def merge(self, other: _PendingWork) -> None:
@@ -52,6 +74,7 @@ class _PendingWork:
         self.is_whole_vault |= other.is_whole_vault
         self.rebuild |= other.rebuild
         self.accept_empty |= other.accept_empty
+        self.record = other.record or self.record
 
 
 class IndexWatcher:
@@ -74,6 +97,10 @@ class IndexWatcher:
         self._is_building = False
         self._is_replaced = False
         self._reported_message = ""
+        self._embedding: _Embedding | None = None
+        if not is_static_model(settings.embedding.model):
+            run = EmbeddingRun(index_folder, settings, self._report_embedding, self._may_embed)
+            self._embedding = _Embedding(run, self._stop, report, log_crash, self._use_record)
 
     def run(self, *, poll: bool = False) -> None:
         """Update the index until `stop` is called; with `poll`, scan the vault instead of waiting for the system.
@@ -86,7 +113,7 @@ class IndexWatcher:
         has_started = False
         try:
             while (work := self._wait_for_work()) is not None:
-                done = self._build(work)
+                done = self._do(work)
                 if done and not has_started and not self._stop.is_set():
                     has_started = True
                     self._report("watching", {"polling": watch.is_polling})
@@ -95,6 +122,8 @@ class IndexWatcher:
             self.stop()
             watcher.join()
             watch.close()
+            if self._embedding is not None:
+                self._embedding.end()
             self._updater.close()
 
     def stop(self) -> None:
@@ -180,19 +209,21 @@ class IndexWatcher:
                 self._condition.wait(_CHECK_SECONDS)
         return None
 
-    def _build(self, work: _PendingWork) -> bool:
+    def _do(self, work: _PendingWork) -> bool:
         """Update the index and report the outcome as an event.
 
         Returns False if the work must wait because another process is updating the index.
         """
         waiting = False
         try:
-            report = self._updater.update(
-                None if work.is_whole_vault else work.paths,
-                rebuild=work.rebuild,
-                accept_empty=work.accept_empty,
-                wait=_BUILD_WAIT_SECONDS,
-            )
+            if work.is_update:
+                report = self._updater.update(
+                    None if work.is_whole_vault else work.paths,
+                    rebuild=work.rebuild,
+                    accept_empty=work.accept_empty,
+                    wait=_BUILD_WAIT_SECONDS,
+                )
+            used = self._updater.use_search_vectors(work.record, _BUILD_WAIT_SECONDS) if work.record else None
         except BuildCancelled:
             pass
         except IndexBusyError as error:
@@ -211,7 +242,12 @@ class IndexWatcher:
             )
         else:
             self._reported_message = ""
-            self._report("done", to_json_value(report))
+            if work.is_update:
+                self._report("done", to_json_value(report))
+                if self._embedding is not None:
+                    self._embedding.start()
+            if used is not None:
+                self._report("embedded", {"generation": used[0], "is_first": used[1]})
         self._finish_build(work if waiting else None)
         return not waiting
 
@@ -234,7 +270,21 @@ class IndexWatcher:
         except ExcerptError as error:
             self._report_error_of(error)
 
+    # --- embedding, in its own thread ---------------------------------------------------------------------------------
+
+    def _may_embed(self) -> bool:
+        """Wait while indexing is paused or the index is being updated; return False after `stop`."""
+        while (self._control.is_paused or self._is_building) and not self._stop.is_set():
+            self._stop.wait(_PAUSE_CHECK_SECONDS)
+        return not self._stop.is_set()
+
+    def _use_record(self, record: SearchVectorsRecord) -> None:
+        self._add(_PendingWork(set(), record=record))
+
     # --- events -------------------------------------------------------------------------------------------------------
+
+    def _report_embedding(self, progress: EmbeddingProgress) -> None:
+        self._report("embedding", to_json_value(progress))
 
     def _report_progress(self, progress: Progress) -> None:
         self._report("progress", to_json_value(progress))
@@ -257,6 +307,73 @@ class IndexWatcher:
 
     def _report_error(self, title: str, message: str, hint: str) -> None:
         self._report("error", {"title": title, "message": message, "hint": hint})
+
+
+class _Embedding:
+    """A thread that embeds the vault after each update of the index, as far as fragments are new."""
+
+    def __init__(
+        self,
+        run: EmbeddingRun,
+        stop: threading.Event,
+        report: EventHandler,
+        log_crash: CrashHandler,
+        on_record: Callable[[SearchVectorsRecord], object],
+    ) -> None:
+        """Prepare the thread, which ends after `stop`. `on_record` is called with the record when all is embedded."""
+        self._run, self._stop, self._report, self._log_crash = run, stop, report, log_crash
+        self._on_record = on_record
+        self._wake = threading.Event()
+        self._thread = threading.Thread(target=self._embed, name="embedding", daemon=True)
+        self._reported_message = ""
+        self._retry_seconds = _FIRST_RETRY_SECONDS
+
+    def start(self) -> None:
+        """Have what is new embedded."""
+        self._wake.set()
+        if not self._thread.is_alive() and not self._stop.is_set():
+            self._thread.start()
+
+    def end(self) -> None:
+        """Wait until the thread has ended, after its batch. A server that does not answer is not waited for."""
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join(_BUILD_WAIT_SECONDS)
+
+    def _embed(self) -> None:
+        lower_thread_priority()
+        wait: float | None = None
+        while not self._stop.is_set():
+            self._wake.wait(wait)
+            self._wake.clear()
+            if not self._stop.is_set():
+                wait = self._embed_once()
+
+    def _embed_once(self) -> float | None:
+        """Embed what is new; return after how many seconds to try again, None for the next update of the index."""
+        try:
+            record = self._run.run()
+        except (ModelUnreachableError, IndexBusyError) as error:
+            if isinstance(error, ModelUnreachableError):
+                self._report_error(error.message, error.hint)
+            wait, self._retry_seconds = self._retry_seconds, min(2 * self._retry_seconds, _MAX_RETRY_SECONDS)
+            return wait
+        except ExcerptError as error:
+            self._report_error(error.message, error.hint)
+            return None if not isinstance(error, IndexUnusableError) else _MAX_RETRY_SECONDS
+        except Exception as error:  # a bug in excerpt, or in another package's embedder
+            self._report_error(self._log_crash(error), "Searches use the previous vectors.")
+            return None
+        self._reported_message, self._retry_seconds = "", _FIRST_RETRY_SECONDS
+        if record is not None:
+            self._on_record(record)
+        return None
+
+    def _report_error(self, message: str, hint: str) -> None:
+        """Report why embedding does not go on, unless the last report said the same."""
+        if self._reported_message != message:
+            self._reported_message = message
+            self._report("embedding_failed", {"message": message, "hint": hint})
 
 
 def _batch_to_work(batch: ChangedPaths) -> _PendingWork:

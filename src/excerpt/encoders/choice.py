@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from excerpt.encoders.model_folder import as_folder, describe_files, is_transformer_folder
@@ -52,6 +53,43 @@ def embedder_source(model: str) -> str:
     return model if folder is None else f"{model}:{describe_files(folder)}"
 
 
+def require_static_model(settings: Settings) -> None:
+    """Raise ModelError if the settings name an embedder whose vectors a store cannot keep."""
+    model = settings.embedding.model
+    if not is_static_model(model):
+        raise ModelError(
+            f"A store keeps the vectors of model2vec models only, not those of {model_label(model)}.",
+            "Leave embedding.model empty for this vault, or set it to a model2vec model.",
+        )
+
+
+def model_label(model: str) -> str:
+    """Return the setting `embedding.model` or `rerank.model` for a sentence: an address without its query.
+
+    The query may hold a secret.
+    """
+    from excerpt.encoders.server_address import parse_address
+
+    address = model.removeprefix(SERVER_PREFIX)
+    if not address.startswith(_SCHEMES):
+        return model
+    with suppress(ModelError):
+        parsed = parse_address(address)
+        return f"{parsed.model} at {parsed}" if parsed.model else str(parsed)
+    return "a server"
+
+
+def remote_notice(settings: Settings) -> str:
+    """Return a sentence that says which other machines are sent text of the vault; "" for none."""
+    if not settings.embedding.remote:
+        return ""
+    notes, hits = remote_address(settings.embedding.model), remote_address(settings.rerank.model)
+    sentences = [f"The text of your notes and your queries are sent to {notes}."] if notes else []
+    if hits:
+        sentences.append(f"Your queries and the passages they find are sent to {hits}.")
+    return " ".join(sentences)
+
+
 def remote_address(model: str) -> str:
     """Return the address in `embedding.model` or `rerank.model` if it is not this machine by its spelling, else ""."""
     from excerpt.encoders.server_address import parse_address
@@ -59,7 +97,10 @@ def remote_address(model: str) -> str:
     address = model.removeprefix(SERVER_PREFIX)
     if not address.startswith(_SCHEMES):
         return ""
-    parsed = parse_address(address)
+    try:
+        parsed = parse_address(address)
+    except ModelError:  # it is sent nothing
+        return ""
     return "" if parsed.is_loopback_name else str(parsed)
 
 

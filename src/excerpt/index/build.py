@@ -555,16 +555,17 @@ class Updater:
         self._last_generation = report.generation
         return report
 
-    def use_search_vectors(self, record: SearchVectorsRecord, wait: float = 10.0) -> int:
-        """Let searches use the vectors of an embedder from a new generation on; return its number.
+    def use_search_vectors(self, record: SearchVectorsRecord, wait: float = 10.0) -> tuple[int, bool]:
+        """Let searches use the vectors of an embedder from a new generation on.
 
-        Commits nothing if they use these vectors already. Raises the errors of `update`.
+        Returns the number of the generation, and whether they used another model's vectors before. Commits nothing if
+        they use these vectors already. Raises the errors of `update`.
         """
         try:
             with _lock_index(self._folder, self._vault, wait):
                 writer = self._get_writer()
                 writer.repair_parts()
-                writer.record_search_vectors(record)
+                is_first = writer.record_search_vectors(record)
                 self._last_generation = writer.catalog.generation
         except (OSError, sqlite3.DatabaseError) as error:
             self.close()
@@ -574,7 +575,7 @@ class Updater:
         except BaseException:
             self.close()
             raise
-        return self._last_generation
+        return self._last_generation, is_first
 
     def close(self) -> None:
         """Close the index; the next update opens it again."""

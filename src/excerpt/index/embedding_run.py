@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from filelock import Timeout
 
-from excerpt.encoders.choice import embedder_source, is_server, open_embedder
+from excerpt.encoders.choice import embedder_source, is_server, model_label, open_embedder
 from excerpt.errors import IndexBusyError, IndexUnusableError
 from excerpt.index.catalog import MAX_SQL_VALUES, Catalog, heading_path_from_row
 from excerpt.index.files import EMBEDDINGS_FOLDER, mark_suspect
@@ -142,7 +142,7 @@ class EmbeddingRun:
         digests = short_digests([digest for _, digest in rows]).tolist()
         first_keys = dict(zip(reversed(digests), (key for key, _ in reversed(rows)), strict=True))
         missing = sorted(key for digest, key in first_keys.items() if digest not in writer.digests)
-        self._rate = _Rate(self._settings.embedding.model, len(first_keys) - len(missing), len(first_keys))
+        self._rate = _Rate(model_label(self._settings.embedding.model), len(first_keys) - len(missing), len(first_keys))
         return missing
 
     def _embed_missing(self, writer: TextVectorsWriter, embedder: PassageEmbedder, keys: Sequence[int]) -> bool:

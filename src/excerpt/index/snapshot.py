@@ -24,7 +24,7 @@ from excerpt.corpus.interface import CandidateQuery, Corpus, QueryEmbedder
 from excerpt.corpus.notes import NoteReader
 from excerpt.corpus.queries import NoteRow
 from excerpt.corpus.tables import FragmentTable
-from excerpt.encoders.choice import static_model
+from excerpt.encoders.choice import is_static_model, model_label, static_model
 from excerpt.errors import IndexUnusableError, ModelError
 from excerpt.index import renames
 from excerpt.index.catalog import CATALOG_FILE, Catalog, DamagedRowError, check_rows, is_damage, read_checked_notes
@@ -394,12 +394,24 @@ class Snapshot(NoteReader):
             fragments=fragments,
             skipped=self.skipped,
             warnings=self.warnings,
-            model=self._catalog.meta("model") or "the one that ships with excerpt",
+            model=self._describe_model(),
             tokenizer=self._catalog.meta("tokenizer"),
             updated=self._catalog.meta("updated"),
             attachments=attachments,
             unread=describe_unread_files(self._catalog.unread_files(), self._catalog.count_unread_images()),
         )
+
+    def _describe_model(self) -> str:
+        """Return the model whose vectors searches use, and the one that is to replace it, if any."""
+        chosen, record = self._settings.embedding.model, self._search_record
+        used = (
+            model_label(record.model)
+            if record is not None
+            else self._catalog.meta("model") or "the one that ships with excerpt"
+        )
+        if is_static_model(chosen) or (record is not None and record.model == chosen):
+            return used
+        return f"{used}, until {model_label(chosen)} has embedded the notes (`excerpt embedding` shows how many)"
 
     @property
     def skipped(self) -> tuple[FileProblem, ...]:

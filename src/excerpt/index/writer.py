@@ -311,13 +311,18 @@ class IndexWriter:
                 self._write_generation(added[0][0] - 1 if added else None)
         self._remove_leftovers()
 
-    def record_search_vectors(self, record: SearchVectorsRecord) -> None:
-        """Commit a generation whose searches use the recorded vectors, unless this one does."""
-        if self.catalog.meta(RECORD_KEY) != record.to_json():
+    def record_search_vectors(self, record: SearchVectorsRecord) -> bool:
+        """Commit a generation whose searches use the recorded vectors, unless this one does.
+
+        Returns whether they used another model's vectors before.
+        """
+        before = SearchVectorsRecord.from_json(self.catalog.meta(RECORD_KEY))
+        if before != record:
             with self.catalog.transaction():
                 self.catalog.set_meta(RECORD_KEY, record.to_json())
                 self._write_generation(None)
             self._remove_leftovers()
+        return before is None or before.id != record.id
 
     def record_end_of_build(
         self, skipped: Sequence[FileProblem], only: Collection[str] | None, given_up: Mapping[str, GivenUpFile]

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excerpt.corpus.tables import FIELDS
+from excerpt.encoders.choice import require_static_model
 from excerpt.errors import StoreUnusableError
 from excerpt.index.catalog import MAX_SQL_VALUES, DamagedRowError, decompress_text
 from excerpt.index.changes import OCR_KEY_SUFFIX
@@ -144,8 +145,10 @@ class Pusher:
     ) -> PushReport:
         """Write an index to the store, so that the store has the same notes, and grant and revoke `rights`.
 
-        Raises StoreUnusableError, and PushRefusedError if the rules do not allow the changes.
+        Raises StoreUnusableError, ModelError if the vault's embedding model is not static, and PushRefusedError if the
+        rules do not allow the changes.
         """
+        require_static_model(snapshot.settings)
         return _Push(snapshot, self._connection, self._name, on_notes, rules).run(self._records, rights)
 
 

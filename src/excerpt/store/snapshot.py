@@ -20,6 +20,7 @@ from excerpt.corpus.facets import Facets, NumberedNotes
 from excerpt.corpus.interface import CandidateQuery
 from excerpt.corpus.notes import NoteReader
 from excerpt.corpus.tables import FIELDS, FragmentTable
+from excerpt.encoders.choice import require_static_model
 from excerpt.errors import ModelError, StoreUnusableError
 from excerpt.index.embed import Embedder, open_embedder
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION
@@ -293,6 +294,7 @@ class StoreSnapshot(NoteReader):
         """The embedding model of the settings. Raises ModelError if the vectors are from another model."""
         if self._revision.embedder is not None:
             return self._revision.embedder
+        require_static_model(self._settings)
         embedder, source = open_embedder(self._settings.embedding.model), str(self._revision.model_source)
         if _MODEL_DIGEST.fullmatch(source) is None:
             raise ModelError(

@@ -162,6 +162,17 @@ def format_days(days: int) -> str:
     return f"{min(days // 365, 999)}y"
 
 
+def format_duration(seconds: float) -> str:
+    """Return an estimated duration in rounded words, such as `about 20 s`."""
+    if seconds < 10:
+        return "a few seconds"
+    if seconds < 55:
+        return f"about {round(seconds / 5) * 5} s"
+    if seconds < 100 * 60:
+        return f"about {max(1, round(seconds / 60)):,} min"
+    return f"about {round(seconds / 3600):,} hours"
+
+
 def title_and_headings(title: str, heading_path: Sequence[str]) -> str:
     """Return `Title › Heading › Subheading`, without a first heading that repeats the title."""
     return " › ".join((title, *headings_below(title, heading_path)))

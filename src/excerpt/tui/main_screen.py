@@ -17,6 +17,7 @@ from textual.screen import Screen
 from textual.widgets import ContentSwitcher, Input
 from textual.widgets.input import Selection
 
+from excerpt.encoders.choice import remote_notice
 from excerpt.errors import ExcerptError
 from excerpt.known_vaults import DEMO, VaultFolders
 from excerpt.pack.selection import read_marks, write_marks
@@ -33,6 +34,9 @@ from excerpt.tui.messages import (
     CopyRequested,
     CopyTarget,
     EditRequested,
+    EmbeddingCompleted,
+    EmbeddingFailed,
+    EmbeddingProgressed,
     Failure,
     GoldRequested,
     IndexBuilt,
@@ -249,6 +253,7 @@ class MainScreen(LowLatencyScreen):
             self._search_pane.load_saved_marks(await self._marks_file.read())
         await self._settings.start_watching()
         self.set_interval(_POLL_SECONDS, self._poll_settings)
+        self._notify_of_remote_models("")
 
     async def save_state(self) -> None:
         """Save the session and the marks, which are restored when this vault is opened again."""
@@ -318,6 +323,9 @@ class MainScreen(LowLatencyScreen):
         for pane in self.query(SearchPane):  # none if another vault is being opened
             pane.handle_query_vectors()
 
+    @on(EmbeddingProgressed)
+    @on(EmbeddingFailed)
+    @on(EmbeddingCompleted)
     @on(IndexProgressed)
     @on(IndexWatched)
     @on(IndexPaused)
@@ -375,6 +383,7 @@ class MainScreen(LowLatencyScreen):
                 send_command=self._run_index_command,
                 open_file=lambda path: self.post_message(EditRequested(path, 1)),
                 enable_ocr=lambda: self.run_worker(self._enable_ocr(), group="settings"),
+                remote_notice=remote_notice(self.settings),
                 store=self.store,
             )
             self.app.push_screen(self._index_dialog, self._forget_index_dialog)
@@ -607,6 +616,12 @@ class MainScreen(LowLatencyScreen):
             self.run_worker(self.index.restart(), group="indexing")
         self._search_pane.apply_settings(settings)
         self._on_settings_change(settings)
+        self._notify_of_remote_models(remote_notice(before))
+
+    def _notify_of_remote_models(self, before: str) -> None:
+        """Say which other machines are sent text of the vault, unless `before` says the same."""
+        if (notice := remote_notice(self.settings)) and notice != before:
+            self.notify(notice, title="A model on another machine", severity="warning", markup=False)
 
     async def _enable_ocr(self) -> None:
         """Turn on the reading of images with OCR, in the settings file of each vault."""

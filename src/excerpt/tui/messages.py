@@ -14,7 +14,7 @@ from textual.message import Message
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from excerpt.model import BuildReport, Hit, Memory, PackResult, Progress, Source, Span, Status
+    from excerpt.model import BuildReport, EmbeddingProgress, Hit, Memory, PackResult, Progress, Source, Span, Status
     from excerpt.pack.selection import SavedMarks
     from excerpt.search.usage import UsedHit
 
@@ -122,6 +122,35 @@ class IndexEmptied(Message):
 
     notes: int
     message: str
+
+
+@dataclass
+class EmbeddingProgressed(Message):
+    """The embedder has embedded more passages. A newer message replaces one that is not handled yet."""
+
+    progress: EmbeddingProgress
+
+    def can_replace(self, message: Message) -> bool:
+        return isinstance(message, EmbeddingProgressed)
+
+
+@dataclass
+class EmbeddingFailed(Message):
+    """The embedder cannot go on; `message` and `hint` are sentences. Searches use the previous vectors."""
+
+    message: str
+    hint: str
+
+
+@dataclass
+class EmbeddingCompleted(Message):
+    """All passages are embedded, and searches use their vectors from `generation` on.
+
+    `is_first`: they used another model's before.
+    """
+
+    generation: int
+    is_first: bool
 
 
 @dataclass

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from excerpt.model import Progress
-from excerpt.tui.index.controller import BuildRate, BuildSamples, done_share, format_duration, format_rate
+from excerpt.text.display import format_duration
+from excerpt.tui.index.controller import BuildRate, BuildSamples, done_share, format_rate
 
 MB = 1_000_000
 

@@ -22,11 +22,14 @@ from excerpt.kinds import Strategy
 from excerpt.known_vaults import VaultFolders
 from excerpt.settings import Paths, Settings
 from excerpt.store.address import StoreAddress
-from excerpt.text.display import format_count
+from excerpt.text.display import format_count, format_duration, format_percent
 from excerpt.tui.common.notice import EmptyState
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.index.process import Indexing, JoinedIndexing, create_indexing_process
 from excerpt.tui.messages import (
+    EmbeddingCompleted,
+    EmbeddingFailed,
+    EmbeddingProgressed,
     Failure,
     IndexBuilt,
     IndexCancelled,
@@ -40,7 +43,7 @@ from excerpt.tui.messages import (
 from excerpt.tui.request_thread import EventLoop
 
 if TYPE_CHECKING:
-    from excerpt.model import BuildReport, Progress, Status
+    from excerpt.model import BuildReport, EmbeddingProgress, Progress, Status
 
 _SHOW_AFTER_SECONDS = 0.5
 """Seconds of work before a build is shown. An edited note is indexed sooner; its progress would only flicker."""
@@ -141,7 +144,8 @@ class IndexState:
     running build; it is None if no build runs or it has just begun. `failure` is the error message to show, if any.
     `is_locked`: another excerpt process is writing the index. `emptied` is the number of notes in the index if the
     vault has no notes now, else 0. `is_unfinished`: a build was cancelled, and no later build has read the rest.
-    `is_update_requested`: the user has requested an update that is not complete.
+    `is_update_requested`: the user has requested an update that is not complete. `embedding` is the progress of an
+    embedder that has not embedded all passages, and `embedding_failure` says why it cannot.
     """
 
     status: Status | None = None
@@ -154,6 +158,8 @@ class IndexState:
     emptied: int = 0
     is_unfinished: bool = False
     is_update_requested: bool = False
+    embedding: EmbeddingProgress | None = None
+    embedding_failure: str = ""
 
     @property
     def is_working(self) -> bool:
@@ -174,7 +180,14 @@ class IndexState:
     def after_process_start(self) -> IndexState:
         """Return the state that follows when the indexing process is started."""
         return replace(
-            self, change_detection=ChangeDetection.NOT_YET, failure=None, is_locked=False, emptied=0, paused=False
+            self,
+            change_detection=ChangeDetection.NOT_YET,
+            failure=None,
+            is_locked=False,
+            emptied=0,
+            paused=False,
+            embedding=None,
+            embedding_failure="",
         )
 
     def with_message(self, message: Message) -> IndexState:
@@ -212,7 +225,15 @@ class IndexState:
                     change_detection=ChangeDetection.ENDED,
                     paused=False,
                     is_update_requested=False,
+                    embedding=None,
                 )
+            case EmbeddingProgressed(progress=embedding):
+                is_complete = embedding.done >= embedding.total
+                state = replace(self, embedding=None if is_complete else embedding, embedding_failure="")
+            case EmbeddingFailed(message=text, hint=hint):
+                state = replace(self, embedding_failure=f"{text} {hint}".strip())
+            case EmbeddingCompleted():
+                state = replace(self, embedding=None, embedding_failure="")
             case Failure(operation="index"):
                 is_busy = message.title == IndexBusyError.title
                 empty_state = EmptyState.of_failure(message)
@@ -387,6 +408,13 @@ class IndexController:
                 self._notify("Indexing continues.")
             case IndexCancelled():
                 self._notify("Indexing was cancelled. “Update” reads the remaining notes.")
+            case EmbeddingCompleted(generation=generation, is_first=is_first):
+                self._open_generation(generation)
+                if is_first:
+                    self._notify("All notes are embedded. Searches use your embedding model now.")
+            case EmbeddingFailed(message=text, hint=hint):
+                title = "The embedding model cannot go on"
+                self._notify(f"{text} {hint}".strip(), title=title, severity="warning", markup=False)
 
     def _apply_message(self, message: Message) -> None:
         self.state = self.state.with_message(message)
@@ -496,6 +524,9 @@ def format_bar_state(index: IndexState) -> str:
         return "opening"
     skipped = [f"{len(index.status.skipped):,} skipped"] if index.status.skipped else []
     change_detection = "paused" if index.paused else _CHANGE_DETECTION_LABELS[index.change_detection]
+    if index.embedding is not None:
+        share = f"embedding {format_percent(index.embedding.done / index.embedding.total)}"
+        change_detection = f"{share}, paused" if index.paused else share
     attachments = [f"{count:,} attached"] if (count := sum(index.status.attachments.values())) else []
     return " · ".join([format_count(index.status.notes, "note"), *attachments, *skipped, change_detection])
 
@@ -507,6 +538,21 @@ def format_progress(index: IndexState) -> str:
         return ""
     paused = ", paused" if index.paused else ""
     return f"{progress.notes_done:,} of {format_count(progress.notes_total, 'file')}{paused}"
+
+
+def format_embedding(index: IndexState) -> str:
+    """Return the progress of the embedder, such as `1,200 of 5,000 passages · about 3 min left`; "" if it is done."""
+    progress = index.embedding
+    if progress is None:
+        return index.embedding_failure
+    parts = [f"{progress.done:,} of {format_count(progress.total, 'passage')}"]
+    if index.paused:
+        parts.append("paused")
+    elif index.embedding_failure:
+        parts.append(index.embedding_failure)
+    elif progress.seconds_left is not None:
+        parts.append(f"{format_duration(progress.seconds_left)} left")
+    return " · ".join(parts)
 
 
 def done_share(progress: Progress) -> float:
@@ -527,15 +573,6 @@ def format_rate(build_samples: BuildSamples, progress: Progress) -> str:
     words = f"{rate.notes_per_second:,.0f} notes/s · {rate.bytes_per_second / 1e6:.1f} MB/s"
     left = build_samples.seconds_left(progress)
     return words if left is None else f"{words} · {format_duration(left)} left"
-
-
-def format_duration(seconds: float) -> str:
-    """Return an estimated duration in rounded words, such as `about 20 s`."""
-    if seconds < 10:
-        return "a few seconds"
-    if seconds < 55:
-        return f"about {round(seconds / 5) * 5} s"
-    return f"about {max(1, round(seconds / 60)):,} min"
 
 
 def _rate_between(first: ProgressSample, second: ProgressSample) -> BuildRate:

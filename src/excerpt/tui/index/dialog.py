@@ -19,7 +19,7 @@ from excerpt.settings import Paths
 from excerpt.store.address import StoreAddress
 from excerpt.text.display import format_count, local_time, visible_line
 from excerpt.tui.common.dialog import Dialog, DialogBox
-from excerpt.tui.index.controller import ChangeDetection, IndexState, done_share, format_rate
+from excerpt.tui.index.controller import ChangeDetection, IndexState, done_share, format_embedding, format_rate
 from excerpt.tui.keymap import format_key, key_sign
 from excerpt.vault.readers.registry import OCR_COMMAND
 
@@ -76,13 +76,14 @@ class IndexDialog(Dialog[None]):
         send_command: Callable[[Command], object],
         open_file: Callable[[str], object],
         enable_ocr: Callable[[], object],
+        remote_notice: str = "",
         store: StoreAddress | None = None,
     ) -> None:
         """Prepare the dialog.
 
         The folders of the indexes are shown, or for a vault in a store the address `store`. `send_command` passes a
         command to the indexing process. `open_file` opens a file of a vault, by its path, in the user's editor.
-        `enable_ocr` turns on the reading of images.
+        `enable_ocr` turns on the reading of images. `remote_notice` says what is sent to other machines.
         """
         super().__init__()
         self.set_reactive(IndexDialog.state, state)
@@ -92,6 +93,7 @@ class IndexDialog(Dialog[None]):
         self._send_command = send_command
         self._open_in_editor = open_file
         self._request_ocr = enable_ocr
+        self._remote_notice = remote_notice
         self._files: tuple[FileProblem, ...] = ()
 
     def compose(self) -> ComposeResult:
@@ -141,7 +143,8 @@ class IndexDialog(Dialog[None]):
         if not (facts or failure_state) or not self.has_class("-short"):
             folders = [("folder", str(folder)) for folder in self.index_folders]
             where = folders if self._store is None else [("store", self._store.display_text)]
-            facts += [*list_status_facts(state), *where]
+            sent = [("sent", self._remote_notice)] if self._remote_notice else []
+            facts += [*list_status_facts(state), *sent, *where]
         lines = (Content.assemble((f"{label:<11}", "$text-soft"), visible_line(value)) for label, value in facts)
         self.query_one("#facts", Static).update(Content("\n").join(lines))
         share = self.query_one("#share", ProgressBar)
@@ -218,10 +221,12 @@ def list_status_facts(index: IndexState) -> list[tuple[str, str]]:
         return changes
     attachments = f" and {format_count(sum(status.attachments.values()), 'attachment')}" if status.attachments else ""
     fragments = format_count(status.fragments, "fragment")
+    embedding = format_embedding(index)
     return [
         ("notes", f"{status.notes:,}{attachments} in {fragments}, as of {local_time(status.updated)}"),
         *changes,
         ("model", f"{status.model} · tokens: {status.tokenizer}"),
+        *([("embedding", embedding)] if embedding else ()),
     ]
 
 

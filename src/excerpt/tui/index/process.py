@@ -14,6 +14,9 @@ from textual.message import Message
 
 from excerpt.indexing_process import Command, IndexingProcess
 from excerpt.tui.messages import (
+    EmbeddingCompleted,
+    EmbeddingFailed,
+    EmbeddingProgressed,
     Failure,
     IndexBuilt,
     IndexCancelled,
@@ -25,7 +28,7 @@ from excerpt.tui.messages import (
 )
 
 if TYPE_CHECKING:
-    from excerpt.model import BuildReport, Progress
+    from excerpt.model import BuildReport, EmbeddingProgress, Progress
 
 
 class Indexing(Protocol):
@@ -84,6 +87,8 @@ class _ProcessEvent(msgspec.Struct):
     hint: str = ""
     polling: bool = False
     notes: int = 0
+    generation: int = 0
+    is_first: bool = False
 
 
 def parse_event(line: bytes) -> Message | None:
@@ -95,7 +100,7 @@ def parse_event(line: bytes) -> Message | None:
 
 
 def _parse_event(line: bytes) -> Message | None:
-    from excerpt.model import BuildReport, Progress
+    from excerpt.model import BuildReport, EmbeddingProgress, Progress
 
     event = msgspec.json.decode(line, type=_ProcessEvent)
     message: Message | None = None
@@ -114,6 +119,12 @@ def _parse_event(line: bytes) -> Message | None:
             message = IndexCancelled()
         case "emptied":
             message = IndexEmptied(event.notes, event.message)
+        case "embedding":
+            message = EmbeddingProgressed(msgspec.json.decode(line, type=EmbeddingProgress))
+        case "embedding_failed":
+            message = EmbeddingFailed(event.message, event.hint)
+        case "embedded":
+            message = EmbeddingCompleted(event.generation, event.is_first)
     return message
 
 
@@ -134,6 +145,7 @@ class _VaultIndexing:
     is_paused: bool = False
     is_emptied: bool = False
     failure: Failure | None = None
+    embedding: EmbeddingProgress | None = None
 
 
 class JoinedIndexing:
@@ -227,6 +239,8 @@ class JoinedIndexing:
                 vault.is_busy = False
                 vault.failure = replace(message, message=f"{name}: {message.message}")
                 yield vault.failure
+            case EmbeddingProgressed() | EmbeddingFailed() | EmbeddingCompleted():
+                yield self._join_embedding(name, vault, message)
             case IndexEnded():
                 vault.is_busy = False
                 yield from self._finish_builds() if self.is_running else (message,)
@@ -250,6 +264,32 @@ class JoinedIndexing:
     def _forget_builds(self) -> None:
         for vault in self._vaults.values():
             vault.progress = vault.report = None
+
+    def _join_embedding(
+        self,
+        name: str,
+        vault: _VaultIndexing,
+        message: EmbeddingProgressed | EmbeddingFailed | EmbeddingCompleted,
+    ) -> Message:
+        match message:
+            case EmbeddingProgressed(progress=embedding):
+                vault.embedding = embedding
+                return EmbeddingProgressed(self._sum_embedding(embedding))
+            case EmbeddingFailed():
+                return EmbeddingFailed(f"{name}: {message.message}", message.hint)
+            case EmbeddingCompleted(is_first=is_first):
+                return EmbeddingCompleted(self._newest_generation(), is_first)
+
+    def _sum_embedding(self, newest: EmbeddingProgress) -> EmbeddingProgress:
+        """Return the progress of the embedders of all vaults, which work side by side."""
+        each = [vault.embedding for vault in self._vaults.values() if vault.embedding is not None]
+        left = [one.seconds_left for one in each if one.done < one.total]
+        return replace(
+            newest,
+            done=sum(one.done for one in each),
+            total=sum(one.total for one in each),
+            seconds_left=max((one for one in left if one is not None), default=None) if None not in left else None,
+        )
 
     def _sum_progress(self, newest: Progress) -> Progress:
         """Return the progress of all builds; phase and file are those of `newest`."""
