@@ -147,7 +147,7 @@ def run_command(
     if as_json:
         print_json(report.to_dict())
     elif gold.questions:
-        _print_report(report)
+        print_report(report)
     if not gold.questions:
         print_message(_NO_QUESTIONS)
         return 1
@@ -180,7 +180,7 @@ def _print_question(question: GoldQuestion) -> None:
         print_line(visible_line(f"  {target}"))
 
 
-def _print_report(report: GoldReport) -> None:
+def print_report(report: GoldReport) -> None:
     """Print the figures of a run beside those that it is compared with, then the questions whose rank changed."""
     comparison = report.comparison
     name = ", ".join((f"strategy {report.strategy}", *report.setting_texts))

@@ -50,6 +50,7 @@ COMMANDS = {
     "gold": "gold",
     "learned": "index",
     "index": "index",
+    "embedding": "embedding",
     "watch": "watch",
     "push": "push",
     "mcp": "mcp",

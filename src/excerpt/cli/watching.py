@@ -23,7 +23,7 @@ from excerpt.errors import (
     VaultError,
 )
 from excerpt.index.build import BuildCancelled, BuildControl, Updater
-from excerpt.index.embedding_run import EmbeddingRun, lower_thread_priority
+from excerpt.index.embedding_run import EmbeddingRun, background_threads, lower_thread_priority
 from excerpt.index.search_vectors import SearchVectorsRecord
 from excerpt.json_forms import to_json_value
 from excerpt.model import EmbeddingProgress, Progress
@@ -99,7 +99,9 @@ class IndexWatcher:
         self._reported_message = ""
         self._embedding: _Embedding | None = None
         if not is_static_model(settings.embedding.model):
-            run = EmbeddingRun(index_folder, settings, self._report_embedding, self._may_embed)
+            run = EmbeddingRun(
+                index_folder, settings, self._report_embedding, self._may_embed, threads=background_threads()
+            )
             self._embedding = _Embedding(run, self._stop, report, log_crash, self._use_record)
 
     def run(self, *, poll: bool = False) -> None:

@@ -28,7 +28,7 @@ from excerpt.index.changes import (
     prepare_key,
     unchanged_before_ns,
 )
-from excerpt.index.files import SUSPECT_FILE
+from excerpt.index.files import EMBEDDINGS_FOLDER, SUSPECT_FILE
 from excerpt.index.pool import Workers
 from excerpt.index.prepare import FileTask, PreparedFiles, PrepareOptions, prepare
 from excerpt.index.search_vectors import RECORD_KEY, SearchVectorsRecord
@@ -731,11 +731,11 @@ def _lock_index(folder: Path, vault: Path, wait: float) -> Iterator[None]:
 
 
 def _remove_wrong_entries(folder: Path) -> None:
-    """Remove what is not a regular file from the index folder, except for its two known subfolders.
+    """Remove what is not a regular file from the index folder, except for its known subfolders.
 
     Raises OSError.
     """
-    folders = {folder / name for name in (REBUILD_FOLDER, lexical.WORDS_FOLDER)}
+    folders = {folder / name for name in (REBUILD_FOLDER, EMBEDDINGS_FOLDER, lexical.WORDS_FOLDER)}
     for path in (*folder.glob("*"), *folder.glob(f"{lexical.WORDS_FOLDER}/*")):
         try:
             mode = path.stat().st_mode

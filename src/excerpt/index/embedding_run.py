@@ -63,10 +63,18 @@ class EmbeddingRun:
     """
 
     def __init__(
-        self, index: Path, settings: Settings, on_progress: OnEmbedded, wait: Callable[[], bool] = lambda: True
+        self,
+        index: Path,
+        settings: Settings,
+        on_progress: OnEmbedded,
+        wait: Callable[[], bool] = lambda: True,
+        *,
+        threads: int = 0,
     ) -> None:
+        """Prepare a run. `threads`: those of a model on this machine, 0 for one per core."""
         self._index, self._settings = index, settings
         self._on_progress, self._wait = on_progress, wait
+        self._threads = threads
         self._embedder: PassageEmbedder | None = None
 
     def run(self) -> SearchVectorsRecord | None:
@@ -75,9 +83,26 @@ class EmbeddingRun:
         Raises ModelError, IndexBusyError if another process does the same, and IndexUnusableError. What is embedded
         by then stays.
         """
+        with self._locked():
+            return self._find_complete_record() or self._embed_all()
+
+    def embed_some(self, keys: Sequence[int]) -> SearchVectorsRecord | None:
+        """Embed the texts of the fragments `keys` only; return and raise as `run` does."""
+        with self._locked():
+            return self._embed_all(keys)
+
+    def open_embedder(self) -> PassageEmbedder:
+        """Return the model, loaded by the first call. A server is asked each time for its model. Raises ModelError."""
+        if self._embedder is None or is_server(self._settings.embedding.model):
+            self._embedder = open_embedder(self._settings, threads=self._threads)
+        return self._embedder
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Hold the lock of the files for a block, and convert errors of files and of the catalog."""
         try:
             with self._lock():
-                return self._find_complete_record() or self._embed_all()
+                yield
         except (OSError, sqlite3.DatabaseError) as error:
             raise IndexUnusableError(
                 f"The vectors in {self._index / EMBEDDINGS_FOLDER} cannot be written: {error}.",
@@ -111,20 +136,22 @@ class EmbeddingRun:
             if record is None or is_server(model) or (record.model, record.source) != (model, embedder_source(model)):
                 return None
             digests = _read_digests(catalog)
-        with closing(TextVectors(vectors_file(self._index, record.id), record.dimensions)) as vectors:
+        file = vectors_file(self._index, record.id)
+        if not file.exists():
+            return None
+        with closing(TextVectors(file, record.dimensions)) as vectors:
             vectors.read_to(record.size)
             return record if vectors.size == record.size and vectors.has(digests).all() else None
 
-    def _embed_all(self) -> SearchVectorsRecord | None:
+    def _embed_all(self, only: Sequence[int] | None = None) -> SearchVectorsRecord | None:
+        """Embed the texts without a vector of all fragments, or only of the fragments with the keys `only`."""
         model, source = self._settings.embedding.model, embedder_source(self._settings.embedding.model)
-        if self._embedder is None or is_server(model):
-            self._embedder = open_embedder(self._settings, threads=background_threads())
-        embedder = self._embedder
+        embedder = self.open_embedder()
         model_id = versioned_id(embedder)
         with closing(Catalog.open_to_read(self._index)) as catalog:
             wanted = _read_digests(catalog)
         with closing(TextVectorsWriter(vectors_file(self._index, model_id), embedder.dimensions, wanted)) as writer:
-            while keys := self._find_missing(writer):
+            while keys := self._find_missing(writer, only):
                 before = len(writer.digests)
                 if not self._embed_missing(writer, embedder, keys):
                     return None
@@ -135,10 +162,12 @@ class EmbeddingRun:
                 model, source, model_id, embedder.dimensions, tuple(embedder.languages), writer.size
             )
 
-    def _find_missing(self, writer: TextVectorsWriter) -> list[int]:
+    def _find_missing(self, writer: TextVectorsWriter, only: Sequence[int] | None) -> list[int]:
         """Return the key of one fragment for each text without a vector, and begin to count."""
+        chosen = None if only is None else frozenset(only)
         with closing(Catalog.open_to_read(self._index)) as catalog:
             rows = catalog.rows("SELECT key, embedded FROM fragments ORDER BY key")
+        rows = rows if chosen is None else [row for row in rows if row[0] in chosen]
         digests = short_digests([digest for _, digest in rows]).tolist()
         first_keys = dict(zip(reversed(digests), (key for key, _ in reversed(rows)), strict=True))
         missing = sorted(key for digest, key in first_keys.items() if digest not in writer.digests)
@@ -150,7 +179,7 @@ class EmbeddingRun:
         self._on_progress(self._rate.progress)
         synced = time.monotonic()
         for start in range(0, len(keys), _CHUNK_TEXTS):
-            texts = self._read_texts(keys[start : start + _CHUNK_TEXTS])
+            texts = _read_texts(self._index, keys[start : start + _CHUNK_TEXTS])
             for at in range(0, len(texts), BATCH_TEXTS):
                 if not self._wait():
                     return False
@@ -164,25 +193,6 @@ class EmbeddingRun:
                 writer.sync()
                 synced = time.monotonic()
         return True
-
-    def _read_texts(self, keys: Sequence[int]) -> list[tuple[int, str]]:
-        """Return the digest and the text of each fragment that still exists, the shortest first."""
-        found: dict[int, str] = {}
-        with closing(Catalog.open_to_read(self._index)) as catalog:
-            for start in range(0, len(keys), MAX_SQL_VALUES):
-                part = keys[start : start + MAX_SQL_VALUES]
-                rows = catalog.rows(
-                    "SELECT f.embedded, n.title, s.heading_path, f.text FROM fragments f JOIN notes n ON n.id = f.note"
-                    f" JOIN sections s ON s.note = f.note AND s.ordinal = f.section WHERE f.key IN ({_places(part)})",
-                    *part,
-                )
-                for digest, title, heading_path, text in rows:
-                    whole = embedded_text(title, heading_path_from_row(heading_path), text)
-                    if embedded_digest(whole) == digest:
-                        found[int(short_digests([digest])[0])] = whole
-                    else:
-                        mark_suspect(self._index, "a fragment's text")
-        return sorted(found.items(), key=lambda item: len(item[1]))
 
 
 class _Rate:
@@ -214,6 +224,32 @@ def background_threads() -> int:
     return max(1, (os.cpu_count() or 1) // 2)
 
 
+def count_embedded(index: Path, embedder: PassageEmbedder) -> tuple[int, int]:
+    """Return how many of the vault's different texts have a vector of the model, and how many there are.
+
+    Raises IndexUnusableError.
+    """
+    try:
+        with closing(Catalog.open_to_read(index)) as catalog:
+            digests = _read_digests(catalog)
+        file = vectors_file(index, versioned_id(embedder))
+        if not file.exists():
+            return 0, len(digests)
+        with closing(TextVectors(file, embedder.dimensions)) as vectors:
+            vectors.read_to()
+            return int(vectors.has(digests).sum()), len(digests)
+    except (OSError, sqlite3.DatabaseError) as error:
+        raise IndexUnusableError(f"The index in {index} cannot be read: {error}.", "Run `excerpt index`.") from error
+
+
+def read_sample(index: Path, count: int) -> list[str]:
+    """Return the embedded texts of `count` fragments from all over the vault."""
+    with closing(Catalog.open_to_read(index)) as catalog:
+        keys = catalog.fragment_keys()
+    chosen = keys[np.linspace(0, len(keys) - 1, min(count, len(keys))).astype(np.intp)] if len(keys) else keys
+    return [text for _, text in _read_texts(index, chosen.tolist())]
+
+
 def lower_thread_priority() -> None:
     """Give this thread, and those that it starts, the lowest priority; where only a process has one, do nothing."""
     if sys.platform == "linux":
@@ -228,3 +264,23 @@ def _read_digests(catalog: Catalog) -> Digests:
 
 def _places(values: Sequence[object]) -> str:
     return ",".join("?" * len(values))
+
+
+def _read_texts(index: Path, keys: Sequence[int]) -> list[tuple[int, str]]:
+    """Return the digest and the text of each fragment that still exists, the shortest first."""
+    found: dict[int, str] = {}
+    with closing(Catalog.open_to_read(index)) as catalog:
+        for start in range(0, len(keys), MAX_SQL_VALUES):
+            part = keys[start : start + MAX_SQL_VALUES]
+            rows = catalog.rows(
+                "SELECT f.embedded, n.title, s.heading_path, f.text FROM fragments f JOIN notes n ON n.id = f.note"
+                f" JOIN sections s ON s.note = f.note AND s.ordinal = f.section WHERE f.key IN ({_places(part)})",
+                *part,
+            )
+            for digest, title, heading_path, text in rows:
+                whole = embedded_text(title, heading_path_from_row(heading_path), text)
+                if embedded_digest(whole) == digest:
+                    found[int(short_digests([digest])[0])] = whole
+                else:
+                    mark_suspect(index, "a fragment's text")
+    return sorted(found.items(), key=lambda item: len(item[1]))

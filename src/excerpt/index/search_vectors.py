@@ -120,26 +120,21 @@ class TextVectors:
     """The vectors of texts in a file, open for reading. A block that is cut short or damaged counts as missing."""
 
     def __init__(self, path: Path, dimensions: int) -> None:
-        """Open the file; a missing one is empty. Raises OSError."""
+        """Open the file. Raises OSError."""
         self.dimensions = dimensions
         self._blocks: list[_Block] = []
         self.size = 0
         """Bytes of the blocks that were read."""
         self.is_damaged = False
         """Whether the file has something else than intact blocks."""
-        self._file: RandomAccessFile | None = None
-        with suppress(FileNotFoundError):
-            self._file = RandomAccessFile(path)
+        self._file = RandomAccessFile(path)
         self._table: tuple[Digests, NDArray[np.int32], NDArray[np.int32]] | None = None
 
     def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
+        self._file.close()
 
     def read_to(self, size: int | None = None) -> None:
         """Read the blocks up to `size` bytes, those that are not read yet; None reads to the end. Raises OSError."""
-        if self._file is None:
-            return
         end = self._file.size if size is None else min(size, self._file.size)
         while self.size + BLOCK_HEAD.size <= end:
             at = self.size + BLOCK_HEAD.size
@@ -166,9 +161,9 @@ class TextVectors:
         return np.isin(digests, self.digests)
 
     def rows(self, digests: Digests) -> QuantisedVectors:
-        """Return the vectors of texts, all zeros for a text without one. Raises OSError."""
+        """Return the vectors of texts, all zeros with the scale 0 for a text without one. Raises OSError."""
         known, block_of, row_of = self._sorted()
-        scales = np.ones(len(digests), np.float32)
+        scales = np.zeros(len(digests), np.float32)
         rows = np.zeros((len(digests), self.dimensions), np.int8)
         at = np.searchsorted(known, digests)
         found = at < len(known)
@@ -184,7 +179,6 @@ class TextVectors:
         return QuantisedVectors(scales, rows)
 
     def _read_block(self, block: _Block) -> QuantisedVectors:
-        assert self._file is not None
         count = len(block.digests)
         scales_at, rows_at = block.start + 8 * count, block.start + 12 * count
         content = memoryview(self._file.read(scales_at, rows_at + count * self.dimensions))
@@ -215,6 +209,7 @@ class TextVectorsWriter:
         """
         self._path, self._dimensions = path, dimensions
         path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
         vectors = TextVectors(path, dimensions)
         try:
             vectors.read_to()

@@ -54,7 +54,14 @@ class Snapshot(NoteReader):
     Methods raise IndexUnusableError if the index turns out to be damaged; the next build repairs it.
     """
 
-    def __init__(self, folder: Path, settings: Settings, catalog: Catalog, before: Snapshot | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        settings: Settings,
+        catalog: Catalog,
+        before: Snapshot | None = None,
+        trial: SearchVectorsRecord | None = None,
+    ) -> None:
         self._folder = folder
         self._settings = settings
         self._catalog = catalog
@@ -71,7 +78,8 @@ class Snapshot(NoteReader):
         self.model_id = catalog.meta("model_id")
         self._last_move_number = renames.last_move_number(self._rows)
         self.is_unfinished = catalog.is_unfinished
-        self._search_record = _find_record(catalog, settings)
+        self._search_record = trial or _find_record(catalog, settings)
+        self._max_missing_share = 1.0 if trial is not None else MAX_MISSING_SHARE
         self._text_vectors = _open_text_vectors(folder, self._search_record)
         try:
             self.lexical: LexicalReader = LexicalReader(
@@ -88,12 +96,21 @@ class Snapshot(NoteReader):
         )
 
     @classmethod
-    def open(cls, folder: Path, settings: Settings, wait_ms: int = 2000, *, before: Snapshot | None = None) -> Snapshot:
+    def open(
+        cls,
+        folder: Path,
+        settings: Settings,
+        wait_ms: int = 2000,
+        *,
+        before: Snapshot | None = None,
+        trial: SearchVectorsRecord | None = None,
+    ) -> Snapshot:
         """Open the newest generation of the index in `folder`.
 
         Data that an older open snapshot of the folder (`before`) has in memory are shared with it instead of read
         again. Either snapshot may be closed first, and `before` may be in use by another thread. While commits remove
-        its files, opening is tried again for `wait_ms` milliseconds. Raises IndexUnusableError if there is no index or
+        its files, opening is tried again for `wait_ms` milliseconds. Searches use the vectors of `trial` instead of the
+        recorded ones, even if most fragments have none. Raises IndexUnusableError if there is no index or
         it is damaged.
         """
         until = time.monotonic() + wait_ms / 1000
@@ -105,7 +122,7 @@ class Snapshot(NoteReader):
                 try:
                     with _convert_database_errors(folder):
                         generation = catalog.generation
-                        return cls(folder, settings, catalog, before)
+                        return cls(folder, settings, catalog, before, trial)
                 except BaseException:
                     catalog.close()
                     raise
@@ -242,7 +259,7 @@ class Snapshot(NoteReader):
         try:
             texts.read_to(record.size)
             missing = new[~texts.has(digests)]
-            if len(missing) > MAX_MISSING_SHARE * len(keys):
+            if len(missing) > self._max_missing_share * len(keys):
                 return None
             source = FragmentVectors(texts, record, new, digests)
             older, changed = (before.matrix, before.missing) if before is not None else (None, keys[:0])
@@ -451,10 +468,9 @@ def _find_record(catalog: Catalog, settings: Settings) -> SearchVectorsRecord | 
 
 def _open_text_vectors(folder: Path, record: SearchVectorsRecord | None) -> TextVectors | None:
     """Open the file of a record now: a later rewriting replaces it. Returns None if it cannot be read."""
-    if record is None:
-        return None
-    with suppress(OSError):
-        return TextVectors(vectors_file(folder, record.id), record.dimensions)
+    if record is not None:
+        with suppress(OSError):
+            return TextVectors(vectors_file(folder, record.id), record.dimensions)
     return None
 
 

@@ -332,13 +332,15 @@ def _append_vectors(
 class VectorMatrix:
     """The vectors of all fragments in memory: row i is that of the fragment with key `keys[i]` (ascending).
 
-    `mean` is the mean of all rows, shape (dimensions,).
+    `mean` is the mean of all rows, shape (dimensions,), except those of texts that have no vector yet.
     """
 
     def __init__(self, keys: Keys, total: NDArray[np.float64], source: RowSource, chunked: _ChunkedRows) -> None:
         """Create the matrix from loaded rows (`chunked`); `total` is their sum, `source` the file they are from."""
         self.keys = keys
-        self.mean: Floats = (total / max(len(keys), 1)).astype(np.float32)
+        # A text that was not embedded yet has the scale 0.
+        self._count = max(int(np.count_nonzero(chunked.scales)), 1)
+        self.mean: Floats = (total / self._count).astype(np.float32)
         self._total = total
         self._file: object = source.identity
         self._size = source.size
@@ -426,11 +428,7 @@ class VectorMatrix:
         """
         digits, step = _to_digits(query)
         first, second = digits.astype(np.float64)
-        return (
-            float(np.sum(self._total * (first * _DIGIT_BASE + second)))
-            * float(np.float32(step))
-            / max(len(self.keys), 1)
-        )
+        return float(np.sum(self._total * (first * _DIGIT_BASE + second))) * float(np.float32(step)) / self._count
 
     def _update_to(self, source: RowSource, keys: Keys, changed: Keys) -> VectorMatrix:
         """Return the matrix of a newer generation with the fragments `keys`, reusing rows other than `changed`."""
