@@ -11,7 +11,7 @@ import click
 
 from excerpt.cli.printing import print_json, print_line, print_message
 from excerpt.cli.vaults import build_index, load_vault, refresh_option, resolve_vault, vault_option
-from excerpt.encoders.choice import remote_notice
+from excerpt.encoders.choice import model_label, remote_notice
 from excerpt.errors import ExcerptError
 from excerpt.json_forms import attributes_to_json, to_json_value
 from excerpt.known_vaults import refuse_broad_folder
@@ -54,6 +54,8 @@ def index_command(
     """
     if progress:
         return _index_with_progress(vault, rebuild, accept_empty, accept_all, ocr)
+    from excerpt.index.search_vectors import has_vectors_pending
+
     paths = user_paths()
     chosen = resolve_vault(vault)
     settings = _turn_on_ocr(chosen, paths) if ocr else load_vault_settings(chosen, paths)
@@ -62,6 +64,11 @@ def index_command(
         print_json(report)
     else:
         _print_report(report)
+        if has_vectors_pending(paths.index_folder(chosen), settings):
+            print_message(
+                f"{model_label(settings.embedding.model)} has not embedded the notes yet. The app does it while it is"
+                " open, or run `excerpt embedding --run`; `excerpt embedding` shows what it costs."
+            )
     return 0
 
 

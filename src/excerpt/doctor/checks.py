@@ -18,9 +18,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from importlib import metadata
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from excerpt import __version__, known_vaults
 from excerpt.errors import ExcerptError, ModelError, SettingsError, VaultError
+from excerpt.index.catalog import CATALOG_FILE
 from excerpt.processes import program_command
 from excerpt.settings import Paths, ScreenSettings, Settings, load_settings, open_vault
 from excerpt.state_files import find_shared_paths
@@ -30,6 +32,9 @@ from excerpt.tui.keymap import find_unreliable_keys, validate_keymap
 from excerpt.tui.programs import editor_command
 from excerpt.vault.mounts import lacks_change_events
 from excerpt.vault.scan import IGNORE_FILES, Scan, scan
+
+if TYPE_CHECKING:
+    from excerpt.encoders.interface import PassageEmbedder
 
 # --- findings ---------------------------------------------------------------------------------------------------------
 # A finding says what a check has found, how severe it is, and what to do about it.
@@ -191,8 +196,39 @@ def check_tokenizer(name: str, index_tokenizer: str) -> Finding:
     return ok(f"The tokenizer is {name}, and it works" if count else f"The tokenizer is {name}")
 
 
+def check_embedder(settings: Settings, paths: Paths, index: Path | None) -> Iterator[Finding]:
+    """Open the embedder and the reranker of the settings, if there are any, and count what is embedded.
+
+    A server that is named there is asked for one vector. `index` is the folder of the vault's index, None if no vault
+    is known.
+    """
+    from excerpt.encoders.choice import is_static_model, model_label, open_embedder, open_reranker
+
+    try:
+        if not is_static_model(settings.embedding.model):
+            embedder = open_embedder(settings, paths=paths)
+            label = model_label(settings.embedding.model)
+            yield ok(f"The embedding model is {label}: {embedder.dimensions:,} dimensions, id {embedder.id}")
+            if index is not None and (index / CATALOG_FILE).exists():
+                yield _check_embedded(index, embedder)
+        if open_reranker(settings, paths=paths) is not None:
+            yield ok(f"The reranker is {model_label(settings.rerank.model)}")
+    except ExcerptError as error:
+        yield problem(error.message, error.hint)
+
+
+def _check_embedded(index: Path, embedder: PassageEmbedder) -> Finding:
+    from excerpt.index.embedding_run import count_embedded
+
+    done, total = count_embedded(index, embedder)
+    text = f"It has embedded {done:,} of {format_count(total, 'passage')}"
+    if done == total:
+        return ok(text)
+    return warning(f"{text}; the others are found by their words.", "Open the app, or run `excerpt embedding --run`.")
+
+
 def check_model(name: str, index_model: str) -> Iterator[Finding]:
-    """Load the embedding model `name` of the settings without network access, and compare it with the index's.
+    """Load the static embedding model `name` without network access, and compare it with the index's.
 
     `index_model` identifies the model that made the vectors of the index, "" if there is no index.
     """

@@ -15,6 +15,7 @@ from filelock import Timeout
 from excerpt.doctor import checks
 from excerpt.doctor.checks import Finding, FindingGroup, check_versions, format_names, megabytes, ok, problem, warning
 from excerpt.doctor.stores import check_store
+from excerpt.encoders.choice import static_model
 from excerpt.errors import StoreUnusableError
 from excerpt.index.verify import Fault, IndexHealth, RepairPart, StaleReason
 from excerpt.index.writer import LOCK_FILE
@@ -220,7 +221,8 @@ def diagnose(vault: Path | None, paths: Paths, tick: OnExamined, *, quick: bool)
         settings_group,
         run_checks(
             "model",
-            lambda: checks.check_model(settings.embedding.model, index_model),
+            lambda: checks.check_model(static_model(settings.embedding.model), index_model),
+            lambda: checks.check_embedder(settings, paths, folder),
             lambda: (checks.check_tokenizer(settings.pack.tokenizer, index_tokenizer),),
         ),
         *_check_surroundings(settings, paths),

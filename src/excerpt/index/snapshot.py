@@ -420,12 +420,9 @@ class Snapshot(NoteReader):
 
     def _describe_model(self) -> str:
         """Return the model whose vectors searches use, and the one that is to replace it, if any."""
-        chosen, record = self._settings.embedding.model, self._search_record
-        used = (
-            model_label(record.model)
-            if record is not None
-            else self._catalog.meta("model") or "the one that ships with excerpt"
-        )
+        chosen, record = self._settings.embedding.model, self._search_record if self._text_vectors is not None else None
+        static = self._catalog.meta("model") or "the one that ships with excerpt"
+        used = static if record is None else model_label(record.model)
         if is_static_model(chosen) or (record is not None and record.model == chosen):
             return used
         return f"{used}, until {model_label(chosen)} has embedded the notes (`excerpt embedding` shows how many)"

@@ -32,7 +32,7 @@ from excerpt.index.catalog import (
 )
 from excerpt.index.changes import build_parameters, is_current_key, prepare_key
 from excerpt.index.embed import Embedder, open_embedder
-from excerpt.index.files import SUSPECT_FILE, DamagedFileError, DerivedFile, check_file
+from excerpt.index.files import EMBEDDINGS_FOLDER, SUSPECT_FILE, DamagedFileError, DerivedFile, check_file
 from excerpt.index.lexical import open_segments
 from excerpt.index.postings import (
     EMBEDDED_TEXT_VERSION,
@@ -680,7 +680,8 @@ class _IndexExamination:
                 continue  # removed meanwhile
             if path.is_file():
                 self._health.size += status.st_size
-                if name not in used and name not in _OWN_FILES:
+                is_own = name in _OWN_FILES or path.parent.name == EMBEDDINGS_FOLDER
+                if name not in used and not is_own:
                     self._health.leftovers.append((name, status.st_size, status.st_mtime > committed + 1))
 
     def _commit_time(self) -> float:
