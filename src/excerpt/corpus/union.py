@@ -19,7 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excerpt.corpus.facets import Facets, Ints, NumberedNotes, Times
-from excerpt.corpus.interface import CandidateQuery, Corpus, Flags, Floats, Longs, Rows, TextEmbedder, Vectors
+from excerpt.corpus.interface import (
+    CandidateQuery,
+    Corpus,
+    Flags,
+    Floats,
+    Longs,
+    QueryEmbedder,
+    Rows,
+    TextEmbedder,
+    Vectors,
+)
 from excerpt.corpus.links import LinkResolver
 from excerpt.corpus.names import NameTerms
 from excerpt.corpus.queries import FacetQueries
@@ -142,7 +152,7 @@ class UnionCorpus:
     @cached_property
     def vectors(self) -> UnionVectors:
         """Vectors of all fragments."""
-        return UnionVectors(self.vaults)
+        return UnionVectors(self.vaults, [part.corpus.vectors for part in self.vaults])
 
     @cached_property
     def facets(self) -> UnionFacets:
@@ -159,15 +169,26 @@ class UnionCorpus:
         """Identity of the embedding model that made the vectors of all vaults."""
         return self.vaults[0].corpus.model_id
 
-    @property
+    @cached_property
     def search_vectors(self) -> UnionVectors:
-        """The static vectors: an embedder of the user's own may have embedded some of the vaults only."""
-        return self.vectors
+        """The vectors of the embedder that the user chose, if it has embedded all vaults; else `vectors`."""
+        return self.vectors if self._chosen_vectors is None else self._chosen_vectors[1]
 
     @property
-    def query_embedder(self) -> TextEmbedder:
-        """The static model."""
-        return self.embedder
+    def query_embedder(self) -> QueryEmbedder:
+        """The model that made `search_vectors`."""
+        return self.embedder if self._chosen_vectors is None else self._chosen_vectors[0]
+
+    @cached_property
+    def _chosen_vectors(self) -> tuple[QueryEmbedder, UnionVectors] | None:
+        """The embedder that has embedded all vaults, with its vectors; None if there is none."""
+        corpora = [part.corpus for part in self.vaults]
+        if any(corpus.search_vectors is corpus.vectors for corpus in corpora):
+            return None
+        embedders = [corpus.query_embedder for corpus in corpora]
+        if any(embedder is not embedders[0] for embedder in embedders):
+            return None
+        return embedders[0], UnionVectors(self.vaults, [corpus.search_vectors for corpus in corpora])
 
     @property
     def tokenizer(self) -> str:
@@ -455,10 +476,10 @@ class UnionTerms:
 class UnionVectors:
     """The vectors of all vaults of a union; the matrices stay where they are."""
 
-    def __init__(self, parts: Sequence[VaultPart]) -> None:
-        """Load the vectors of all vaults."""
+    def __init__(self, parts: Sequence[VaultPart], vectors: Sequence[Vectors]) -> None:
+        """Join the `vectors` of the vaults, which one model made."""
         self._first_rows = [part.first_row for part in parts]
-        self._parts = [part.corpus.vectors for part in parts]
+        self._parts = vectors
         sizes = np.array([part.corpus.lexical.doc_count for part in parts], np.float64)
         self._shares = sizes / max(float(sizes.sum()), 1.0)
         means = [share * vectors.mean for share, vectors in zip(self._shares, self._parts, strict=True)]
