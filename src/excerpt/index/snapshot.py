@@ -420,12 +420,13 @@ class Snapshot(NoteReader):
 
     def _describe_model(self) -> str:
         """Return the model whose vectors searches use, and the one that is to replace it, if any."""
-        chosen, record = self._settings.embedding.model, self._search_record if self._text_vectors is not None else None
-        static = self._catalog.meta("model") or "the one that ships with excerpt"
-        used = static if record is None else model_label(record.model)
-        if is_static_model(chosen) or (record is not None and record.model == chosen):
-            return used
-        return f"{used}, until {model_label(chosen)} has embedded the notes (`excerpt embedding` shows how many)"
+        chosen, used = self._settings.embedding.model, ""
+        if self._search_record is not None and self._chosen_vectors is not None:
+            used = self._search_record.model
+        label = model_label(used) or self._catalog.meta("model") or "the one that ships with excerpt"
+        if is_static_model(chosen) or chosen == used:
+            return label
+        return f"{label}, until {model_label(chosen)} has embedded the notes (`excerpt embedding` shows how many)"
 
     @property
     def skipped(self) -> tuple[FileProblem, ...]:

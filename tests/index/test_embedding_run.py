@@ -1,0 +1,379 @@
+"""Tests of the vectors of an embedder that the user chose: how they are made, and when searches use them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings as configure
+from hypothesis import strategies as st
+
+from excerpt.errors import IndexBusyError, ModelError
+from excerpt.index.build import Updater, build
+from excerpt.index.embedding_run import BATCH_TEXTS, EmbeddingRun, count_embedded
+from excerpt.index.search_vectors import (
+    SearchVectorsRecord,
+    TextVectors,
+    TextVectorsWriter,
+    has_vectors_pending,
+    vectors_file,
+)
+from excerpt.index.snapshot import Snapshot
+from excerpt.index.vectors import QuantisedVectors, quantise
+from excerpt.model import EmbeddingProgress
+from excerpt.search.engine import Engine
+from excerpt.settings import EmbeddingSettings, PackSettings, Settings
+from tests.encoders import server as replies
+from tests.encoders.server import ModelTestServer, embeddings, running_server
+from tests.index.conftest import WriteNote
+
+NOTES = {
+    f"{number}.md": f"garden soil {word} {number}\n" for number, word in enumerate(("rose", "tea", "leaf", "brew"))
+}
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[ModelTestServer]:
+    monkeypatch.setenv("EXCERPT_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("excerpt.encoders.model_server.RETRY_WAITS", ())
+    with running_server(embeddings) as running:
+        yield running
+
+
+@pytest.fixture
+def settings(server: ModelTestServer) -> Settings:
+    return Settings(
+        embedding=EmbeddingSettings(f"openai:{server.url}/v1#letters"), pack=PackSettings(tokenizer="chars/4")
+    )
+
+
+@pytest.fixture
+def notes(write: WriteNote) -> None:
+    for path, text in NOTES.items():
+        write(path, text)
+
+
+def passages(server: ModelTestServer) -> list[str]:
+    """Return the texts of notes that the server was asked for, without samples and queries."""
+    texts = [text for request in server.requests for text in request.body["input"]]
+    return [text for text in texts if "\n" in text]
+
+
+class Vault:
+    """A vault with its index, as a process that watches it updates both."""
+
+    def __init__(self, vault: Path, index: Path, settings: Settings) -> None:
+        self.vault, self.index, self.settings = vault, index, settings
+        self.progress: list[EmbeddingProgress] = []
+
+    def update(self, *, rebuild: bool = False) -> None:
+        build(self.vault, self.index, self.settings, rebuild=rebuild)
+
+    def embed(self, wait: Callable[[], bool] = lambda: True) -> SearchVectorsRecord | None:
+        record = EmbeddingRun(self.index, self.settings, self.progress.append, wait).run()
+        if record is not None:
+            with closing(Updater(self.vault, self.index, self.settings)) as updater:
+                updater.use_search_vectors(record)
+        return record
+
+    def open(self, before: Snapshot | None = None) -> Snapshot:
+        return Snapshot.open(self.index, self.settings, before=before)
+
+    @property
+    def model_in_use(self) -> str:
+        """The beginning of the status line that names the model whose vectors searches use."""
+        with closing(self.open()) as snapshot:
+            is_static = snapshot.search_vectors is snapshot.vectors
+            assert is_static == ("ships with excerpt" in snapshot.status().model.partition(", until")[0])
+            return "static" if is_static else snapshot.status().model.partition(" at ")[0]
+
+    def ranking(self, query: str) -> list[tuple[str, float]]:
+        with closing(self.open()) as snapshot:
+            hits = Engine(snapshot, self.settings).search(query, limit=20).hits
+            return [(hit.fragment.path, hit.score) for hit in hits]
+
+
+@pytest.fixture
+def opened(vault: Path, index: Path, settings: Settings, notes: None) -> Vault:
+    opened = Vault(vault, index, settings)
+    opened.update()
+    return opened
+
+
+# --- when vectors are used --------------------------------------------------------------------------------------------
+
+
+def test_the_static_model_answers_until_all_is_embedded(opened: Vault) -> None:
+    assert opened.model_in_use == "static"
+    assert has_vectors_pending(opened.index, opened.settings)
+    opened.embed()
+    assert opened.model_in_use == "letters"
+    assert not has_vectors_pending(opened.index, opened.settings)
+
+
+def test_vectors_are_those_of_the_embedder(opened: Vault) -> None:
+    opened.embed()
+    with closing(opened.open()) as snapshot:
+        query = snapshot.query_embedder.embed_query("tea")
+        expected = np.array(replies.count_letters("1\ngarden soil tea 1"), np.float32)
+        row = int(np.flatnonzero(snapshot.table.notes == snapshot.table.paths.index("1.md"))[0])
+        cosine = snapshot.search_vectors.similarities(query)[row]
+        assert cosine == pytest.approx(float(expected @ query) / np.linalg.norm(expected), abs=0.01)
+
+
+def test_each_text_is_embedded_once_and_equal_texts_share_a_vector(
+    opened: Vault, server: ModelTestServer, write: WriteNote
+) -> None:
+    write("more/3.md", NOTES["3.md"])
+    opened.update()
+    opened.embed()
+    opened.embed()
+    assert sorted(passages(server)) == sorted(f"{path[0]}\n{text.strip()}" for path, text in NOTES.items())
+
+
+def test_progress_counts_different_texts(opened: Vault) -> None:
+    opened.embed()
+    assert [(each.done, each.total) for each in opened.progress] == [(0, 4), (4, 4)]
+
+
+def test_a_run_that_is_ended_keeps_its_batches_and_the_next_one_continues(
+    opened: Vault, server: ModelTestServer, write: WriteNote
+) -> None:
+    for number in range(2 * BATCH_TEXTS):
+        write(f"many/{number}.md", f"soil number {number}\n")
+    opened.update()
+    turns = iter([True, False])
+    assert opened.embed(lambda: next(turns)) is None
+    assert opened.model_in_use == "static"
+    opened.embed()
+    assert opened.model_in_use == "letters"
+    assert len(passages(server)) == len(set(passages(server))) == 2 * BATCH_TEXTS + 4
+
+
+def test_a_new_note_is_found_by_words_until_it_is_embedded(opened: Vault, write: WriteNote) -> None:
+    for number in range(30):
+        write(f"many/{number}.md", f"soil number {number}\n")
+    opened.update()
+    opened.embed()
+    with closing(opened.open()) as before:
+        assert before.search_vectors is not before.vectors
+        write("new.md", "compost kettle\n")
+        opened.update()
+        with closing(opened.open(before)) as snapshot:
+            assert snapshot.search_vectors is not snapshot.vectors
+            assert not snapshot.search_vectors.rows(np.array([len(snapshot.search_vectors.keys) - 1])).any()
+            assert opened.ranking("compost kettle")[0][0] == "new.md"
+            opened.embed()
+            with closing(opened.open(snapshot)) as after:
+                assert after.search_vectors.rows(np.array([len(after.search_vectors.keys) - 1])).any()
+
+
+def test_texts_without_a_vector_leave_the_mean_of_the_others(opened: Vault, write: WriteNote) -> None:
+    for number in range(30):
+        write(f"many/{number}.md", f"soil number {number}\n")
+    opened.update()
+    opened.embed()
+    with closing(opened.open()) as snapshot:
+        mean = snapshot.search_vectors.mean
+    write("new.md", "compost kettle\n")
+    opened.update()
+    with closing(opened.open()) as snapshot:
+        assert snapshot.search_vectors.mean == pytest.approx(mean, abs=1e-6)
+
+
+def test_with_many_new_notes_the_static_model_answers_again(opened: Vault, write: WriteNote) -> None:
+    opened.embed()
+    for number in range(10):
+        write(f"many/{number}.md", f"soil number {number}\n")
+    opened.update()
+    assert opened.model_in_use == "static"
+    opened.embed()
+    assert opened.model_in_use == "letters"
+
+
+def test_a_rebuild_of_the_index_keeps_the_vectors(opened: Vault, server: ModelTestServer) -> None:
+    opened.embed()
+    asked = len(passages(server))
+    opened.update(rebuild=True)
+    assert opened.model_in_use == "letters"
+    (opened.index / "catalog.sqlite").unlink()
+    opened.update()
+    opened.embed()
+    assert (opened.model_in_use, len(passages(server))) == ("letters", asked)
+
+
+def test_the_answers_are_those_of_vectors_made_from_nothing(opened: Vault, write: WriteNote, tmp_path: Path) -> None:
+    opened.embed()
+    write("2.md", "kettle and winter\n")
+    write("5.md", "sugar and water\n")
+    opened.update()
+    opened.embed()
+    fresh = Vault(opened.vault, tmp_path / "fresh", opened.settings)
+    fresh.update()
+    fresh.embed()
+    for query in ("tea", "what is in winter", "sugar water"):
+        assert opened.ranking(query) == fresh.ranking(query)
+
+
+# --- another model ----------------------------------------------------------------------------------------------------
+
+
+def test_the_previous_embedder_answers_until_the_next_one_is_done_and_going_back_is_free(
+    opened: Vault, server: ModelTestServer
+) -> None:
+    first = opened.settings
+    opened.embed()
+    opened.settings = replace(first, embedding=EmbeddingSettings(f"openai:{server.url}/v1#other"))
+    opened.update()
+    assert opened.model_in_use == "letters"
+    opened.embed()
+    assert opened.model_in_use == "other"
+    asked = len(passages(server))
+    opened.settings = first
+    opened.embed()
+    assert (opened.model_in_use, len(passages(server))) == ("letters", asked)
+
+
+def test_without_a_setting_the_static_model_answers_at_once(opened: Vault) -> None:
+    opened.embed()
+    chosen, opened.settings = opened.settings, replace(opened.settings, embedding=EmbeddingSettings())
+    assert opened.model_in_use == "static"
+    opened.settings = chosen
+    assert opened.model_in_use == "letters"
+
+
+def test_another_model_behind_the_same_address_is_noticed(opened: Vault, server: ModelTestServer) -> None:
+    opened.embed()
+    server.reply = replies.rows_of(lambda texts: [[float(len(text)), 1.0, *range(24)] for text in texts])
+    with closing(opened.open()) as snapshot, pytest.raises(ModelError, match="not the one that embedded the notes"):
+        Engine(snapshot, opened.settings)
+        from excerpt.index.search_vectors import ChosenEmbedder
+
+        record = snapshot._search_record
+        assert record is not None
+        ChosenEmbedder(opened.settings, record).embed_query("tea")
+    opened.embed()
+    assert count_embedded(opened.index, EmbeddingRun(opened.index, opened.settings, print).open_embedder()) == (4, 4)
+
+
+def test_two_processes_do_not_embed_the_same_vault(opened: Vault) -> None:
+    def wait() -> bool:
+        with pytest.raises(IndexBusyError):
+            opened.embed()
+        return True
+
+    assert opened.embed(wait) is not None
+
+
+# --- failures ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        (replies.drop, "broke off"),
+        (replies.status(429), "status 429"),
+        (replies.status(500), "status 500"),
+        (replies.rows_of(lambda texts: [[1.0, 2.0]] * len(texts)), "2 dimensions instead of 26"),
+        (replies.rows_of(lambda texts: [[float("nan")] * 26] * len(texts)), "not a number"),
+        (replies.rows_of(lambda texts: [[1.0] * 26] * (len(texts) - 1)), "3 vectors for 4 texts"),
+        (replies.endless, "sent more than"),
+    ],
+    ids=["drops", "429", "500", "dimensions", "nan", "too few", "100 MB"],
+)
+def test_a_server_that_fails_is_one_sentence_and_searches_go_on(
+    opened: Vault, server: ModelTestServer, reply: replies.Reply, message: str
+) -> None:
+    server.replies = [embeddings, reply]  # the sample is answered
+    with pytest.raises(ModelError, match=message) as failure:
+        opened.embed()
+    assert "\n" not in str(failure.value)
+    assert opened.ranking("rose")[0][0] == "0.md"
+    opened.embed()
+    assert opened.model_in_use == "letters"
+
+
+@pytest.mark.parametrize("damage", ["cut short", "altered", "lost", "not a file of vectors"])
+def test_a_damaged_file_is_embedded_again_as_far_as_it_is_damaged(
+    opened: Vault, write: WriteNote, server: ModelTestServer, damage: str
+) -> None:
+    for number in range(2 * BATCH_TEXTS):
+        write(f"many/{number}.md", f"soil number {number}\n")
+    opened.update()
+    record = opened.embed()
+    assert record is not None
+    before = opened.ranking("soil number 7")
+    file = vectors_file(opened.index, record.id)
+    content = file.read_bytes()
+    match damage:
+        case "cut short":
+            file.write_bytes(content[:-5])
+        case "altered":
+            file.write_bytes(content[:200] + b"\xff" * 8 + content[208:])
+        case "lost":
+            file.unlink()
+        case _:
+            file.write_bytes(b"something else")
+    assert opened.ranking("rose")[0][0] == "0.md"
+    asked = len(passages(server))
+    opened.embed()
+    again = len(passages(server)) - asked
+    assert again == (2 * BATCH_TEXTS + 4 if damage in ("lost", "not a file of vectors") else pytest.approx(18, abs=14))
+    assert opened.ranking("soil number 7") == before
+
+
+def test_vectors_of_texts_that_are_gone_are_dropped_when_they_are_many(
+    opened: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("excerpt.index.search_vectors._LEAST_UNUSED", 2)
+    record = opened.embed()
+    assert record is not None
+    for path in ("0.md", "1.md", "2.md"):
+        (opened.vault / path).unlink()
+    opened.update()
+    record = opened.embed()
+    assert record is not None
+    with closing(TextVectors(vectors_file(opened.index, record.id), 26)) as vectors:
+        vectors.read_to()
+        assert len(vectors.digests) in (1, 4)
+    assert opened.model_in_use == "letters"
+
+
+# --- the file ---------------------------------------------------------------------------------------------------------
+
+DIGESTS = st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=30, unique=True)
+
+
+@given(digests=DIGESTS, sizes=st.lists(st.integers(1, 7), min_size=1, max_size=8), cut=st.floats(0, 1))
+@configure(max_examples=60)
+def test_a_file_cut_anywhere_has_the_vectors_of_its_whole_blocks(
+    tmp_path_factory: pytest.TempPathFactory, digests: list[int], sizes: list[int], cut: float
+) -> None:
+    file = tmp_path_factory.mktemp("vectors") / "of.vectors"
+    keys = np.array(digests, np.int64)
+    vectors = quantise(np.random.default_rng(len(digests)).normal(size=(len(digests), 5)).astype(np.float32))
+    ends, start = [], 0
+    with closing(TextVectorsWriter(file, 5, keys)) as writer:
+        for size in (*sizes, len(digests)):
+            part = slice(start, start + size)
+            if len(keys[part]):
+                writer.append(keys[part], QuantisedVectors(vectors.scales[part], vectors.rows[part]))
+                ends.append((writer.size, min(start + size, len(digests))))
+            start += size
+    length = int(cut * file.stat().st_size)
+    file.write_bytes(file.read_bytes()[:length])
+    whole = max((count for end, count in ends if end <= length), default=0)
+    with closing(TextVectors(file, 5)) as read:
+        read.read_to()
+        assert read.has(keys).tolist() == [number < whole for number in range(len(keys))]
+        found = read.rows(keys)
+        assert (found.rows[:whole] == vectors.rows[:whole]).all()
+        assert (found.scales[:whole] == vectors.scales[:whole]).all()
+        assert not found.scales[whole:].any()
+    with closing(TextVectorsWriter(file, 5, keys)) as writer:
+        assert writer.digests == set(digests[:whole])
