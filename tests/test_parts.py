@@ -119,3 +119,19 @@ def test_a_reranker_scores_hits(installed: Path) -> None:
 
     assert any("rerank" in hit["signals"] for hit in hits("--rerank"))
     assert not any("rerank" in hit["signals"] for hit in hits("--no-rerank"))
+
+
+OPEN = """
+from excerpt.encoders.choice import open_embedder, open_reranker
+from excerpt.settings import EmbeddingSettings, RerankSettings, Settings
+
+settings = Settings(embedding=EmbeddingSettings("plugin:letters"), rerank=RerankSettings("plugin:together"))
+embedder, reranker = open_embedder(settings), open_reranker(settings)
+passages = ["the archaeology of harbours", "a storm is coming from the west"]
+print((embedder.embed_passages(passages) @ embedder.embed_query("archeology")).argmax())
+print(reranker.score("west storm", passages, 1))
+"""
+
+
+def test_the_embedder_and_the_reranker_are_opened_by_their_names(installed: Path) -> None:
+    assert run(installed, "-c", OPEN) == "0\n[0.0, 2.0]\n"

@@ -107,9 +107,9 @@ class VaultSettings:
 class EmbeddingSettings:
     """The embedding model, and the languages in which the similarity of meaning counts fully."""
 
-    model: str = setting("", "Folder or name of a model2vec model; if empty, the one that ships.")
+    model: str = setting("", "A model's folder, name or address, as in the guide; if empty, the one that ships.")
     languages: tuple[str, ...] = setting((), 'Languages in which its vectors are trusted; "*": all; if empty, its own.')
-    remote: bool = setting(False, "Allow a model's address on another machine, to which the notes' text is sent.")
+    remote: bool = setting(False, "Allow an address on another machine, to which the notes' text is sent.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,12 +30,12 @@ open_reranker(settings).score("storm", ["sync", "storm"], 5)
 """
 
 
-def connections(tmp_path: Path, embedder: str, reranker: str, **environment: str) -> set[str]:
-    """Return what a process does with the network while it uses two models: `connect(…)`, `sendto(…)`, without data."""
+def connections(tmp_path: Path, *arguments: str, **environment: str) -> set[str]:
+    """Return what Python does with the network while it runs with these arguments: `connect(…)`, without data."""
     trace = tmp_path / "trace"
     command = ["strace", "-f", "-qq", "-e", "trace=socket,connect,bind,sendto,sendmsg", "-o", str(trace)]
     subprocess.run(
-        [*command, sys.executable, "-c", USE, embedder, reranker],
+        [*command, sys.executable, *arguments],
         env={**os.environ, "EXCERPT_HOME": str(tmp_path / "home"), **environment},
         check=True,
         timeout=120,
@@ -47,7 +47,7 @@ def connections(tmp_path: Path, embedder: str, reranker: str, **environment: str
 
 def test_models_in_folders_open_no_socket(tmp_path: Path) -> None:
     embedder, reranker = write_embedder(tmp_path / "embedder"), write_cross_encoder(tmp_path / "reranker")
-    assert connections(tmp_path, str(embedder), str(reranker)) == set()
+    assert connections(tmp_path, "-c", USE, str(embedder), str(reranker)) == set()
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
@@ -60,9 +60,24 @@ def test_servers_are_asked_and_nobody_else(tmp_path: Path, host: str) -> None:
 
     with running_server(reply) as server:
         url = f"http://{host}:{server.port}"
-        seen = connections(tmp_path, f"openai:{url}/v1#letters", f"{url}/rerank", http_proxy="http://192.0.2.7:3128")
+        models = f"openai:{url}/v1#letters", f"{url}/rerank"
+        seen = connections(tmp_path, "-c", USE, *models, http_proxy="http://192.0.2.7:3128")
         assert seen == {
             "AF_INET SOCK_STREAM",
             f'connect({{sa_family=AF_INET, sin_port=htons({server.port}), sin_addr=inet_addr("127.0.0.1")}}',
         }
         assert len(server.requests) == 5  # the sample, twice passages, a query, a reranking
+
+
+def test_commands_that_embed_and_search_ask_the_server_and_nobody_else(tmp_path: Path) -> None:
+    vault, settings = tmp_path / "vault", tmp_path / "home/config/excerpt.toml"
+    vault.mkdir()
+    (vault / "Storm.md").write_text("A storm is coming from the west.\n")
+    settings.parent.mkdir(parents=True)
+    with running_server(replies.embeddings) as server:
+        settings.write_text(f'[embedding]\nmodel = "openai:{server.url}/v1#letters"\n')
+        for command in (["embedding", "--run"], ["search", "storm"]):
+            assert connections(tmp_path, "-m", "excerpt", *command, "--vault", str(vault)) == {
+                "AF_INET SOCK_STREAM",
+                f'connect({{sa_family=AF_INET, sin_port=htons({server.port}), sin_addr=inet_addr("127.0.0.1")}}',
+            }
