@@ -25,6 +25,7 @@ from excerpt.search.usage import UsedHit, UseKind, UseLog
 from excerpt.settings import user_paths
 from tests.cli.json_forms import form, paths, printed_paths, wrong
 from tests.commands import parameters_of
+from tests.encoders.server import embeddings, running_server
 from tests.golden import read_golden
 from tests.insight.bees import NOTES
 from tests.search.chosen import ScriptedReranker
@@ -104,6 +105,8 @@ def _printed(vault: Path, root: Path) -> Iterator[tuple[str, Any]]:
     yield from _of_memories(vault, ask)
     yield "check", ask("check", answer, "--pack", pack, "--uncited")  # whose source has changed since
     yield "status", ask("status")
+    yield "embedding", ask("embedding")
+    yield from _of_trial(vault, ask)
     yield "doctor", ask("doctor", "--quick")
     UseLog(user_paths().use_file(vault)).record(UseKind.OPENED, [UsedHit("hive", "Bees/Swarms.md", "", 1)], time.time())
     yield "learned", ask("learned")
@@ -126,6 +129,14 @@ def _of_reranker(ask: Callable[..., Any], queries: Path) -> Iterator[tuple[str, 
         yield "not reranked", ask("search", "hive swarm comb")
         yield "not reranked batch", ask("search", "--batch", queries)
     settings.unlink()
+
+
+def _of_trial(vault: Path, ask: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
+    use_file = user_paths().use_file(vault)
+    UseLog(use_file).record(UseKind.OPENED, [UsedHit("hive", "Bees/Swarms.md", "", 1)], time.time())
+    with running_server(embeddings) as server:
+        yield "trial", ask("embedding", "--try", f"openai:{server.url}/v1#letters")
+    use_file.unlink()
 
 
 def _of_memories(vault: Path, ask: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
@@ -200,6 +211,8 @@ FORMS = {
     "index": "index",
     "progress": "index --progress",
     "status": "status",
+    "embedding": "embedding",
+    "trial": "embedding --try",
     "doctor": "doctor",
     "learned": "learned",
     "gold add": "A gold question",

@@ -39,8 +39,9 @@ _TRIED_QUERIES = 10
 
 @dataclass(frozen=True, slots=True)
 class _Figures:
-    """A model's figures on this machine. `id` is its identity; speeds are measured with passages of the vault."""
+    """A model's figures on this machine. Speeds are measured with passages of the vault."""
 
+    model: str
     id: str
     languages: tuple[str, ...]
     dimensions: int
@@ -84,13 +85,13 @@ def _show(index: Path, settings: Settings, *, as_json: bool) -> int:
 
     run = EmbeddingRun(index, settings, _ignore)
     embedder = run.open_embedder()
-    figures, (done, total) = _measure(run, index), count_embedded(index, embedder)
+    figures = _measure(model_label(settings.embedding.model), run, index)
+    done, total = count_embedded(index, embedder)
     with closing(Snapshot.open(index, settings)) as snapshot:
         model = snapshot.status().model
     seconds = (total - done) / figures.passages_per_second
     if as_json:
         print_json({
-            "model": model_label(settings.embedding.model),
             **to_json_value(figures),
             "embedded": done,
             "passages": total,
@@ -98,7 +99,7 @@ def _show(index: Path, settings: Settings, *, as_json: bool) -> int:
             "in_use": model,
         })  # fmt: skip
         return 0
-    _print_figures(model_label(settings.embedding.model), figures)
+    _print_figures(figures)
     left = f", {format_duration(seconds)} left" if done < total else ""
     rows = [
         ("embedded", f"{done:,} of {format_count(total, 'passage')} ({format_percent(done / max(total, 1))}){left}")
@@ -115,16 +116,20 @@ def _show(index: Path, settings: Settings, *, as_json: bool) -> int:
 def _show_static(index: Path, settings: Settings, *, as_json: bool, runs: bool) -> int:
     """Print the figures of a static model, whose vectors are made with the index."""
     from excerpt.index.embed import open_embedder
+    from excerpt.index.snapshot import Snapshot
 
     embedder = open_embedder(settings.embedding.model)
     label = settings.embedding.model or "the one that ships with excerpt"
     speed, query_ms = _time(embedder.embed, embedder.embed_query, index)
     languages = settings.embedding.languages or embedder.languages
-    figures = _Figures(embedder.id, languages, embedder.dimensions, speed, query_ms)
+    figures = _Figures(label, embedder.id, languages, embedder.dimensions, speed, query_ms)
     if as_json:
-        print_json({"model": settings.embedding.model, **to_json_value(figures), "in_use": label})
+        with closing(Snapshot.open(index, settings)) as snapshot:
+            passages = snapshot.status().fragments
+        counts = {"embedded": passages, "passages": passages, "seconds_left": 0.0}
+        print_json({**to_json_value(figures), **counts, "in_use": label})
         return 0
-    _print_figures(label, figures)
+    _print_figures(figures)
     _print_rows([("embedded", "with the index")])
     if runs:
         print_message("There is nothing to run: the vectors of this model are made with the index.")
@@ -171,7 +176,8 @@ def _try(vault: Path, index: Path, settings: Settings, paths: Paths, model: str,
     line = ProgressLine(sys.stderr)
     run = EmbeddingRun(index, trial_settings, line.show_embedding)
     embedder = run.open_embedder()
-    figures, (done, total) = _measure(run, index), count_embedded(index, embedder)
+    figures = _measure(model_label(model), run, index)
+    done, total = count_embedded(index, embedder)
     questions, queries = read_gold(paths.gold_file(vault)).questions, _last_queries(paths.use_file(vault))
     with closing(Snapshot.open(index, settings)) as snapshot:
         engine = Engine(snapshot, settings)
@@ -186,7 +192,6 @@ def _try(vault: Path, index: Path, settings: Settings, paths: Paths, model: str,
     seconds = (total - done) / figures.passages_per_second
     if as_json:
         print_json({
-            "model": model_label(model),
             **to_json_value(figures),
             "passages": total,
             "seconds_left": seconds,
@@ -194,7 +199,7 @@ def _try(vault: Path, index: Path, settings: Settings, paths: Paths, model: str,
             "queries": [attributes_to_json(each, "query", "before", "after", "common") for each in report.queries],
         })  # fmt: skip
         return 0
-    _print_figures(model_label(model), figures)
+    _print_figures(figures)
     _print_rows([("cost", f"{format_count(total, 'passage')}, {format_duration(seconds)}")])
     _print_trial(report, len(keys))
     return 0
@@ -224,11 +229,11 @@ def _last_queries(file: Path) -> list[str]:
     return list(queries)[:_TRIED_QUERIES]
 
 
-def _measure(run: EmbeddingRun, index: Path) -> _Figures:
+def _measure(label: str, run: EmbeddingRun, index: Path) -> _Figures:
     """Measure an embedder with passages of the vault."""
     embedder = run.open_embedder()
     speed, query_ms = _time(embedder.embed_passages, embedder.embed_query, index)
-    return _Figures(embedder.id, tuple(embedder.languages), embedder.dimensions, speed, query_ms)
+    return _Figures(label, embedder.id, tuple(embedder.languages), embedder.dimensions, speed, query_ms)
 
 
 def _time(
@@ -250,10 +255,10 @@ def _time(
     return speed, statistics.median(times)
 
 
-def _print_figures(model: str, figures: _Figures) -> None:
+def _print_figures(figures: _Figures) -> None:
     languages = "all" if "*" in figures.languages else ", ".join(figures.languages)
     _print_rows([
-        ("model", f"{model} (id {figures.id})"),
+        ("model", f"{figures.model} (id {figures.id})"),
         ("languages", languages),
         ("dimensions", f"{figures.dimensions:,}"),
         ("speed here", f"{figures.passages_per_second:,.0f} passages a second, {figures.query_ms:.2g} ms a query"),

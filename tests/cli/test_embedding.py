@@ -1,0 +1,152 @@
+"""Tests of `excerpt embedding`, and of embedding in the process that watches the vault."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from excerpt.search.usage import UsedHit, UseKind, UseLog
+from excerpt.settings import user_paths
+from tests.cli.conftest import Excerpt
+from tests.cli.test_watch import Child
+from tests.encoders import server as replies
+from tests.encoders.server import ModelTestServer, embeddings, running_server
+
+
+@pytest.fixture
+def server() -> Iterator[ModelTestServer]:
+    with running_server(embeddings) as running:
+        yield running
+
+
+@pytest.fixture
+def letters(server: ModelTestServer) -> str:
+    """Return the setting for the model of the server."""
+    return f"openai:{server.url}/v1#letters"
+
+
+def choose(model: str, *more: str) -> None:
+    file = user_paths().settings_file
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("\n".join(("[embedding]", f'model = "{model}"', *more)), encoding="utf-8")
+
+
+def passages(server: ModelTestServer) -> int:
+    return sum("\n" in text for request in server.requests for text in request.body["input"])
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+def test_the_shipped_model_is_shown_with_its_speed(excerpt: Excerpt, vault: Path) -> None:
+    answer = excerpt("embedding", "--vault", vault)
+    assert answer.code == 0
+    assert "the one that ships with excerpt" in answer.out
+    assert "passages a second" in answer.out
+
+
+def test_an_embedder_is_chosen_measured_run_and_used(excerpt: Excerpt, vault: Path, letters: str) -> None:
+    choose(letters)
+    assert "has not embedded the notes yet" in excerpt("index", "--vault", vault).err
+    before = excerpt("embedding", "--vault", vault, "--json").json
+    assert (before["embedded"], before["passages"], before["dimensions"]) == (0, 5, 26)
+    assert before["in_use"].startswith("the one that ships with excerpt, until letters at http://127.0.0.1:")
+    assert excerpt("embedding", "--run", "--vault", vault).code == 0
+    after = excerpt("embedding", "--vault", vault, "--json").json
+    assert (after["embedded"], after["seconds_left"]) == (5, 0.0)
+    assert after["in_use"].startswith("letters at")
+    assert excerpt("index", "--vault", vault).err == ""
+    assert excerpt("search", "banana", "--vault", vault, "--json").json["hits"][0]["path"] == "Colour.md"
+
+
+def test_a_trial_embeds_what_may_be_found_and_changes_nothing(
+    excerpt: Excerpt, vault: Path, letters: str, server: ModelTestServer
+) -> None:
+    excerpt("gold", "add", "two devices change one note", "Sync#Conflicts", "--vault", vault)
+    UseLog(user_paths().use_file(vault)).record(UseKind.OPENED, [UsedHit("banana", "Colour.md", "", 1)], time.time())
+    before = excerpt("search", "ripe soup", "--vault", vault, "--json").json["hits"]
+    answer = excerpt("embedding", "--try", letters, "--vault", vault)
+    assert "1 question" in answer.out
+    assert "10  banana: Colour.md" in answer.out
+    assert 5 < passages(server) <= 10  # five of them to measure the speed
+    assert excerpt("search", "ripe soup", "--vault", vault, "--json").json["hits"] == before
+    choose(letters)
+    excerpt("embedding", "--run", "--vault", vault)
+    assert passages(server) == 10  # each once more
+
+
+def test_a_model_that_is_static_is_not_tried(excerpt: Excerpt, vault: Path) -> None:
+    answer = excerpt("embedding", "--try", "minishlab/potion", "--vault", vault)
+    assert (answer.code, "is a static model" in answer.err) == (3, True)
+
+
+def test_a_server_that_is_gone_is_one_sentence(excerpt: Excerpt, vault: Path) -> None:
+    choose("openai:http://127.0.0.1:9/v1#letters")
+    answer = excerpt("embedding", "--vault", vault)
+    assert (answer.code, answer.err.count("\n")) == (3, 1)
+    assert "cannot be reached" in answer.err
+    assert excerpt("search", "banana", "--vault", vault).code == 0
+
+
+def test_an_address_on_another_machine_is_refused_unless_it_is_allowed_and_then_said(
+    excerpt: Excerpt, vault: Path
+) -> None:
+    model = "openai:https://192.0.2.7/v1?key=secret#letters"
+    choose(model)
+    answer = excerpt("embedding", "--vault", vault)
+    assert (answer.code, "embedding.remote" in answer.err) == (3, True)
+    choose(model, "remote = true")
+    status = excerpt("status", "--vault", vault).out
+    assert "The text of your notes and your queries are sent to https://192.0.2.7:443/v1." in status
+    assert "secret" not in status + answer.err
+
+
+# --- in the background ------------------------------------------------------------------------------------------------
+
+
+def test_the_watching_process_embeds_what_is_new_and_says_how_far_it_is(
+    home: Path, vault: Path, letters: str, server: ModelTestServer
+) -> None:
+    choose(letters)
+    child = Child(vault)
+    assert child.until("embedding", lambda event: event["done"] == event["total"])["total"] == 5
+    assert child.until("embedded")["is_first"]
+    (vault / "Tea.md").write_text("Tea is brewed.\n", encoding="utf-8")
+    assert not child.until("embedded")["is_first"]
+    assert child.end() == 0
+    assert passages(server) == 6
+
+
+def test_a_pause_holds_for_embedding_too(home: Path, vault: Path, letters: str, server: ModelTestServer) -> None:
+    choose(letters)
+    server.reply = replies.slow(0.3, embeddings)
+    child = Child(vault)
+    child.until("done")
+    child.do("pause")
+    child.until("paused")
+    time.sleep(0.7)  # the request in flight
+    asked = len(server.requests)
+    time.sleep(0.5)
+    assert len(server.requests) == asked
+    child.do("resume")
+    child.until("embedded")
+    assert child.end() == 0
+
+
+def test_a_failure_is_said_once_and_the_server_is_asked_again(
+    home: Path, vault: Path, letters: str, server: ModelTestServer
+) -> None:
+    choose(letters)
+    server.reply = replies.status(400)
+    child = Child(vault)
+    assert "status 400" in child.until("embedding_failed")["message"]
+    (vault / "Tea.md").write_text("Tea is brewed.\n", encoding="utf-8")
+    child.until("done")
+    server.reply = embeddings
+    (vault / "Tea.md").write_text("Tea is brewed with water.\n", encoding="utf-8")
+    names = child.names_until("embedded")
+    assert "embedding_failed" not in names
+    assert child.end() == 0
