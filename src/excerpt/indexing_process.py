@@ -19,8 +19,11 @@ from typing import IO, Literal
 
 from excerpt.processes import watch_command
 
-Command = Literal["update", "rebuild", "pause", "resume", "cancel", "agree"]
-"""A command that `excerpt watch --progress` reads from its stdin; "agree" confirms that the vault is now empty."""
+Command = Literal["update", "rebuild", "pause", "resume", "cancel", "agree", "yield"]
+"""A command that `excerpt watch --progress` reads from its stdin.
+
+"agree" confirms that the vault is now empty; "yield" says that the user is at work, so that an embedder waits a moment.
+"""
 
 _STDERR_CHARACTERS = 2_000
 _END_SECONDS = 2.0

@@ -150,3 +150,21 @@ def test_a_failure_is_said_once_and_the_server_is_asked_again(
     names = child.names_until("embedded")
     assert "embedding_failed" not in names
     assert child.end() == 0
+
+
+def test_embedding_waits_while_the_user_is_at_work(
+    home: Path, vault: Path, letters: str, server: ModelTestServer
+) -> None:
+    choose(letters)
+    for number in range(100):
+        (vault / f"{number}.md").write_text(f"Number {number}.\n", encoding="utf-8")
+    server.reply = replies.slow(0.2, embeddings)
+    child = Child(vault)
+    child.until("embedding")
+    child.do("yield")
+    time.sleep(0.4)  # the request in flight
+    asked = len(server.requests)
+    time.sleep(0.6)
+    assert len(server.requests) == asked
+    child.until("embedded")
+    assert child.end() == 0

@@ -8,6 +8,7 @@ embeds what is new, and hands the record of its vectors to the main thread.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +42,8 @@ _BUILD_WAIT_SECONDS = 1.0
 _CHECK_SECONDS = 1.0
 """Time between two checks that the index still exists."""
 _PAUSE_CHECK_SECONDS = 0.1
+_YIELD_SECONDS = 1.5
+"""Time for which an embedder waits after a key press."""
 _FIRST_RETRY_SECONDS = 5.0
 """Time before an embedder that could not be reached is tried again; it doubles with each failure."""
 _MAX_RETRY_SECONDS = 300.0
@@ -97,6 +100,7 @@ class IndexWatcher:
         self._is_building = False
         self._is_replaced = False
         self._reported_message = ""
+        self._yield_until = 0.0
         self._embedding: _Embedding | None = None
         if not is_static_model(settings.embedding.model):
             run = EmbeddingRun(
@@ -144,6 +148,7 @@ class IndexWatcher:
             "pause": self._pause,
             "resume": self._resume,
             "cancel": self._cancel,
+            "yield": self._yield,
         }.get(command)
         if actions is not None:
             actions()
@@ -275,10 +280,15 @@ class IndexWatcher:
     # --- embedding, in its own thread ---------------------------------------------------------------------------------
 
     def _may_embed(self) -> bool:
-        """Wait while indexing is paused or the index is being updated; return False after `stop`."""
-        while (self._control.is_paused or self._is_building) and not self._stop.is_set():
+        """Wait while indexing is paused, the index is updated or the user is at work; return False after `stop`."""
+        while not self._stop.is_set() and (
+            self._control.is_paused or self._is_building or time.monotonic() < self._yield_until
+        ):
             self._stop.wait(_PAUSE_CHECK_SECONDS)
         return not self._stop.is_set()
+
+    def _yield(self) -> None:
+        self._yield_until = time.monotonic() + _YIELD_SECONDS
 
     def _use_record(self, record: SearchVectorsRecord) -> None:
         self._add(_PendingWork(set(), record=record))

@@ -75,8 +75,14 @@ class EngineWorker:
         settings: Settings,
         loop: EventLoop,
         store: StoreAddress | None = None,
+        *,
+        on_question: Callable[[], object] = lambda: None,
     ) -> None:
-        """Prepare the worker. With a `store`, the engine answers from that in place of the index."""
+        """Prepare the worker. With a `store`, the engine answers from that in place of the index.
+
+        `on_question` is called on the event loop with each question.
+        """
+        self._on_question = on_question
         self._vaults = vaults
         self._store = store
         self._user_paths = user_paths
@@ -149,6 +155,7 @@ class EngineWorker:
 
         With `is_interim` the answer is delivered even if a newer question of the kind was asked meanwhile.
         """
+        self._on_question()
         run = partial(self._run_on_engine, question.answer)
         self._requests.ask(Request(question.kind, question.priority, run, on_answer, on_failure, is_interim))
 

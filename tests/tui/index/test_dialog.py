@@ -15,7 +15,7 @@ from textual.widgets import Button, OptionList, Static
 from excerpt.index.build import build
 from excerpt.index.writer import LOCK_FILE
 from excerpt.indexing_process import IndexingProcess
-from excerpt.settings import Paths, Settings
+from excerpt.settings import EmbeddingSettings, Paths, Settings, load_settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import TabBar
 from excerpt.tui.common.dialog import ConfirmDialog
@@ -23,6 +23,7 @@ from excerpt.tui.common.notice import EmptyState, Notice
 from excerpt.tui.index.controller import ChangeDetection
 from excerpt.tui.index.dialog import IndexDialog
 from excerpt.tui.search.preview import Preview
+from tests.encoders.server import embeddings, running_server
 from tests.tui.driver import (
     AppPilot,
     ScriptedApp,
@@ -395,3 +396,44 @@ async def test_a_click_on_the_state_of_the_index_opens_its_dialog_and_the_mouse_
         assert scripted.screen.get_style_at(x, 0).bgcolor != before
         await pilot.click(TabBar, offset=(x, 0))
         await until_screen(pilot, IndexDialog)
+
+
+async def test_an_embedder_is_used_once_it_has_embedded_the_notes_and_a_key_is_not_lost_meanwhile(
+    vault: Path, user_paths: Paths
+) -> None:
+    with running_server(embeddings) as server:
+        model = f"openai:{server.url}/v1#letters"
+        user_paths.settings_file.parent.mkdir(parents=True, exist_ok=True)
+        user_paths.settings_file.write_text(f'[embedding]\nmodel = "{model}"\n', encoding="utf-8")
+        app = ExcerptApp(vault, load_settings(user_paths.settings_file), user_paths)
+        async with app.run_test(notifications=True) as pilot:
+            await search(pilot, "walrus")
+            await until(pilot, lambda: "Searches use your embedding model now" in str(notices_of(app)), "the notice")
+            pane = pane_of(app)
+            await until(pilot, lambda: pane.result is not None and not pane.result.is_without_meaning, "the order")
+            status = status_of(app)
+            assert status is not None
+            assert status.model.startswith("letters at")
+            assert "Sea" in titles_of(app)
+
+
+async def test_an_embedder_that_fails_is_said_once_and_the_search_works(vault: Path, user_paths: Paths) -> None:
+    user_paths.settings_file.parent.mkdir(parents=True, exist_ok=True)
+    user_paths.settings_file.write_text('[embedding]\nmodel = "openai:http://127.0.0.1:9/v1#letters"\n')
+    app = ExcerptApp(vault, load_settings(user_paths.settings_file), user_paths)
+    async with app.run_test(notifications=True) as pilot:
+        await until(pilot, lambda: "cannot be reached" in str(notices_of(app)), "the notice")
+        await search(pilot, "lentil")
+        assert titles_of(app)
+
+
+async def test_a_model_on_another_machine_is_said_when_the_vault_is_opened_and_in_the_dialog(
+    vault: Path, user_paths: Paths
+) -> None:
+    settings = Settings(embedding=EmbeddingSettings("openai:https://192.0.2.7/v1#letters", remote=True))
+    app = ExcerptApp(vault, settings, user_paths)
+    async with app.run_test(notifications=True) as pilot:
+        sentence = "The text of your notes and your queries are sent to https://192.0.2.7:443/v1."
+        await until(pilot, lambda: sentence in str(notices_of(app)), "the notice")
+        dialog = await open_index_dialog(pilot)
+        assert "192.0.2.7" in str(dialog.query_one("#facts", Static).content)

@@ -16,9 +16,12 @@ from textual.message import Message
 
 from excerpt import indexing_process
 from excerpt.indexing_process import IndexingProcess
-from excerpt.model import BuildReport, FileProblem, Progress
+from excerpt.model import BuildReport, EmbeddingProgress, FileProblem, Progress
 from excerpt.tui.index.process import JoinedIndexing, create_indexing_process, parse_event
 from excerpt.tui.messages import (
+    EmbeddingCompleted,
+    EmbeddingFailed,
+    EmbeddingProgressed,
     Failure,
     IndexBuilt,
     IndexCancelled,
@@ -87,6 +90,10 @@ def test_its_lines_are_messages() -> None:
     assert parse_event(line("cancelled")) == IndexCancelled()
     emptied = IndexEmptied(171, "No note is left.")
     assert parse_event(line("emptied", notes=171, message="No note is left.", hint="Bring them back.")) == emptied
+    embedding = EmbeddingProgress("~/minilm", 3, 9, None)
+    assert parse_event(line("embedding", **asdict(embedding))) == EmbeddingProgressed(embedding)
+    assert parse_event(line("embedding_failed", message="Gone.", hint="Wait.")) == EmbeddingFailed("Gone.", "Wait.")
+    assert parse_event(line("embedded", generation=8, is_first=True)) == EmbeddingCompleted(8, is_first=True)
     failure = Failure("index", "Title", "Sentence.", "Hint.")
     assert parse_event(line("error", title="Title", message="Sentence.", hint="Hint.")) == failure
 

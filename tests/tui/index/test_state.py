@@ -9,10 +9,13 @@ from textual.message import Message
 
 from excerpt.errors import IndexBusyError
 from excerpt.known_vaults import VaultFolders
-from excerpt.model import BuildReport, FileProblem, Progress, Status
+from excerpt.model import BuildReport, EmbeddingProgress, FileProblem, Progress, Status
 from excerpt.tui.index.controller import ChangeDetection, IndexState, format_bar_state, format_build_result
 from excerpt.tui.index.dialog import list_build_facts, list_status_facts
 from excerpt.tui.messages import (
+    EmbeddingCompleted,
+    EmbeddingFailed,
+    EmbeddingProgressed,
     Failure,
     IndexBuilt,
     IndexCancelled,
@@ -52,6 +55,29 @@ def test_the_tab_bar_says_in_few_words_how_the_index_stands() -> None:
     skipped = replace(STATUS, skipped=(FileProblem("Zeros.md", "not text"),) * 3)
     assert format_bar_state(known(IndexOpened(skipped), WATCHED)) == "171 notes · 3 skipped · up to date"
     assert format_bar_state(known(OPENED, BUSY)) == "indexed by another excerpt"
+
+
+EMBEDDING = EmbeddingProgress("~/minilm", 1_200, 5_000, 180.0)
+
+
+def test_the_share_of_embedded_passages_stands_where_the_index_is_up_to_date_otherwise() -> None:
+    embedding = known(OPENED, WATCHED, EmbeddingProgressed(EMBEDDING))
+    assert format_bar_state(embedding) == "171 notes · embedding 24 %"
+    paused = embedding.with_message(IndexPaused(paused=True))
+    assert format_bar_state(paused) == "171 notes · embedding 24 %, paused"
+    complete = replace(EMBEDDING, done=5_000)
+    assert format_bar_state(known(OPENED, WATCHED, EmbeddingProgressed(complete))) == "171 notes · up to date"
+
+
+def test_the_dialog_says_how_long_embedding_takes_and_why_it_does_not_go_on() -> None:
+    embedding = known(OPENED, WATCHED, EmbeddingProgressed(EMBEDDING))
+    assert ("embedding", "1,200 of 5,000 passages · about 3 min left") in list_status_facts(embedding)
+    failed = embedding.with_message(EmbeddingFailed("The server is gone.", "Start it."))
+    assert ("embedding", "1,200 of 5,000 passages · The server is gone. Start it.") in list_status_facts(failed)
+    again = failed.with_message(EmbeddingProgressed(replace(EMBEDDING, seconds_left=None)))
+    assert ("embedding", "1,200 of 5,000 passages") in list_status_facts(again)
+    completed = failed.with_message(EmbeddingCompleted(8, is_first=True))
+    assert "embedding" not in dict(list_status_facts(completed))
 
 
 def test_a_build_of_a_moment_is_not_shown_so_that_nothing_flickers() -> None:
