@@ -169,6 +169,20 @@ def search_batch(stage: Stage) -> None:
     stage.say("search", "--batch", "-", "--json")
 
 
+def embedder(stage: Stage) -> None:
+    stage.say("embedding", "--run")
+    stage.say("embedding", "--run", "--try", "~/model")
+    stage.say("embedding", "--try", "minishlab/potion-base-8M")
+    stage.say("embedding", "--try", "openai:https://192.0.2.7/v1#letters")
+    stage.say("embedding", "--try", "plugin:none")
+    stage.write("home/config/excerpt.toml", '[embedding]\nmodel = "openai:http://127.0.0.1:9/v1?key=k#letters"\n')
+    stage.say("index")
+    stage.say("embedding", "--run")
+    stage.say("search", "sync")
+    stage.write("home/config/excerpt.toml", '[embedding]\nmodel = "openai:https://a.test/v1#letters"\nremote = true\n')
+    stage.say("status", out=True)
+
+
 def an_index_that_is_damaged(stage: Stage) -> None:
     stage.call("index")
     postings = next(user_paths().index_folder(stage.vault).glob("words/*.pst"))
@@ -520,7 +534,7 @@ SCENES = (
     *(wrong_words, a_vault_that_cannot_be_opened, a_home_folder_as_a_vault, folders_of_excerpt_that_cannot_be),
     *(a_last_vault_that_is_gone, a_vault_that_moved, a_copy_of_a_vault, a_vault_that_lost_all_notes),
     *(a_bug_of_excerpt, too_little_memory, streams_that_cannot_be_used, files_without_an_end),
-    *(search, search_why, search_batch, overview, related, maps, read_and_peek),
+    *(search, search_why, search_batch, embedder, overview, related, maps, read_and_peek),
     *(pack, pack_formats, pack_into_a_file, check),
     *(remember, recall, memories_whose_files_are_odd, edit_and_forget),
     *(gold, news),

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import settings as configure
 from hypothesis import strategies as st
 
+from excerpt.corpus.union import UnionCorpus
 from excerpt.errors import IndexBusyError, ModelError
 from excerpt.index.build import Updater, build
 from excerpt.index.embedding_run import BATCH_TEXTS, EmbeddingRun, count_embedded
@@ -377,3 +378,27 @@ def test_a_file_cut_anywhere_has_the_vectors_of_its_whole_blocks(
         assert not found.scales[whole:].any()
     with closing(TextVectorsWriter(file, 5, keys)) as writer:
         assert writer.digests == set(digests[:whole])
+
+
+# --- several vaults ---------------------------------------------------------------------------------------------------
+
+
+def test_several_vaults_use_an_embedder_that_has_embedded_all_of_them(opened: Vault, tmp_path: Path) -> None:
+    other = Vault(tmp_path / "other", tmp_path / "other-index", opened.settings)
+    other.vault.mkdir()
+    (other.vault / "Sugar.md").write_text("sugar and tea\n", encoding="utf-8")
+    other.update()
+    opened.embed()
+
+    def join() -> tuple[bool, list[str]]:
+        with closing(opened.open()) as first, closing(other.open()) as second:
+            union = UnionCorpus([("first", first), ("second", second)])
+            hits = Engine(union, opened.settings).search("tea").hits
+            assert (union.query_embedder is union.embedder) is (union.search_vectors is union.vectors)
+            return union.search_vectors is not union.vectors, [hit.fragment.path for hit in hits]
+
+    assert join()[0] is False
+    other.embed()
+    is_chosen, paths = join()
+    assert is_chosen
+    assert {"first/1.md", "second/Sugar.md"} <= set(paths)

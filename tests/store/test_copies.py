@@ -507,6 +507,18 @@ def test_another_model_is_refused(copy_of: Callable[[str], Copy], database: str)
     assert "made with another embedding model" in told_by(copy, "search", "honey", "--vault", copy.address, code=3)
 
 
+def test_an_embedder_is_refused_by_a_push_and_by_a_search(copy_of: Callable[[str], Copy]) -> None:
+    copy = copy_of("first")
+    copy.push()
+    settings = copy.home / "config/excerpt.toml"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text('[embedding]\nmodel = "openai:http://127.0.0.1:9/v1#letters"\n')
+    push, search = ("push", str(copy.folder), "--to", copy.address), ("search", "honey", "--vault", copy.address)
+    for command in (push, search):
+        said = told_by(copy, *command, code=3)
+        assert "keeps the vectors of model2vec models only, not those of letters at http://127.0.0.1:9/v1" in said
+
+
 @pytest.mark.parametrize("version", [1, 2])
 def test_a_store_of_a_version_that_told_of_hidden_rows_is_neither_read_nor_pushed_to(
     copy_of: Callable[[str], Copy], database: str, version: int
