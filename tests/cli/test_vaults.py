@@ -16,7 +16,7 @@ from tests.cli.conftest import Excerpt
 
 WORDS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("search", "pack", "overview", "map", "read", "peek", "related", "remember", "forget"), ("x",)),
-    **dict.fromkeys(("recall", "learned", "index", "watch", "status", "doctor", "news"), ()),
+    **dict.fromkeys(("recall", "learned", "index", "embedding", "watch", "status", "doctor", "news"), ()),
     "edit": ("x", "--why", "y"),
     "check": ("x", "--pack", "y"),
 }
