@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 from excerpt.kinds import Confidence, Fill, Format, Scope, StopReason, Strategy
-from excerpt.model import Hit, PackResult, Span
+from excerpt.model import Hit, HitRerank, PackResult, Span
 from excerpt.pack.build import ENOUGH_SHARE, MARK_SCORE, build_pack
 from excerpt.pack.selection import NO_OVERRIDES, PackOverrides
 from excerpt.settings import PackSettings
@@ -514,6 +515,21 @@ def test_a_pack_is_empty_and_names_three_places_if_nothing_answers(vault: Vault)
     ]
     assert packed(vault, *hits, fill=Fill.BUDGET).packs
     assert packed(vault, rated(hits[0], Confidence.WEAK), *hits[1:]).packs
+
+
+def test_whether_nothing_answers_is_judged_by_the_hits_that_came_first_before_a_reranker_moved_them(
+    vault: Vault,
+) -> None:
+    words_of_hits = ("alpha0", "gamma0", "open0", "conflict0", "export0", "sync0")
+    nothing = [rated(vault.hit(word, 0.2), Confidence.NOTHING) for word in words_of_hits]
+
+    def moved(ranks: Sequence[int], weak: int) -> list[Hit]:
+        """Return the hits in the order of their former ranks; that of rank `weak` may answer."""
+        hits = [replace(nothing[rank - 1], rerank=HitRerank(1.0, moved_from=rank)) for rank in ranks]
+        return [rated(hit, Confidence.WEAK) if rank == weak else hit for rank, hit in zip(ranks, hits, strict=True)]
+
+    assert packed(vault, *moved([6, 1, 2, 3, 4, 5], weak=6)).stopped is StopReason.NO_ANSWER
+    assert packed(vault, *moved([2, 3, 4, 5, 6, 1], weak=1)).packs
 
 
 def test_marks_are_packed_even_if_nothing_answers(vault: Vault) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -229,6 +230,37 @@ def test_a_reranker_that_cannot_be_opened_is_not_opened_again_for_every_query(en
         assert each.rerank(engine, engine.search(query)).warnings == (
             "Not reranked. There is no reranker at /models/none.",
         )
+    assert len(opened) == 1
+
+
+def slow_to_open(model: ScriptedReranker) -> Callable[[Settings], ScriptedReranker]:
+    def open_model(_settings: Settings) -> ScriptedReranker:
+        time.sleep(0.3)
+        return model
+
+    return open_model
+
+
+def test_a_model_that_is_opened_ahead_takes_no_time_of_the_first_query(engine: Engine) -> None:
+    result = engine.search(QUERY)
+    late, ahead = (ResultReranker(settings(seconds=0.1), slow_to_open(by_mention("phones"))) for _ in range(2))
+    ahead.open()
+    assert not ahead.rerank(engine, result).warnings
+    assert late.rerank(engine, result).warnings
+
+
+def test_a_failure_to_open_a_model_ahead_is_reported_by_the_first_query(engine: Engine) -> None:
+    opened: list[Settings] = []
+
+    def fail(chosen: Settings) -> ScriptedReranker:
+        opened.append(chosen)
+        raise ModelError("There is no reranker at /models/none.")
+
+    each = ResultReranker(settings(), fail)
+    each.open()
+    each.open()
+    result = each.rerank(engine, engine.search(QUERY))
+    assert result.warnings == ("Not reranked. There is no reranker at /models/none.",)
     assert len(opened) == 1
 
 

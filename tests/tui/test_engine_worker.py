@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from queue import Queue
 
 import pytest
 from textual.message import Message
@@ -17,8 +18,9 @@ from excerpt.kinds import Scope, StopReason, Strategy
 from excerpt.known_vaults import VaultFolders
 from excerpt.model import Result
 from excerpt.pack.selection import MarkedFragment, PackOverrides
+from excerpt.search import rerank
 from excerpt.search.engine import Engine
-from excerpt.settings import PackSettings, Paths, SearchSettings, Settings
+from excerpt.settings import PackSettings, Paths, RerankSettings, SearchSettings, Settings
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.messages import Failure, IndexOpened, Location
 from excerpt.tui.note.requests import AskWindow
@@ -27,6 +29,7 @@ from excerpt.tui.pack.packer import LOW_SCORE_REASON, AskCost, AskPack, Packer, 
 from excerpt.tui.questions import AskHighlights, AskSearch
 from excerpt.tui.request_thread import Answer, Priority, Question
 from excerpt.tui.search.why_view import AskWhy
+from tests.search.chosen import ScriptedReranker
 from tests.tui.driver import TIMEOUT_SECONDS, ManualLoop, places_under
 
 
@@ -92,6 +95,24 @@ def test_other_settings_hold_from_the_next_answer_on(opened: Worker) -> None:
     assert isinstance(told, IndexOpened)
     assert told.has_new_settings
     assert len(opened.search("conflict").hits) == 1
+
+
+def test_a_reranker_is_opened_when_it_is_set_and_not_again_for_other_settings(
+    opened: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models: Queue[str] = Queue()
+
+    def open_model(settings: Settings) -> ScriptedReranker:
+        models.put(settings.rerank.model)
+        return ScriptedReranker(lambda _query, _passage: 0.0)
+
+    monkeypatch.setattr(rerank, "open_reranker", open_model)
+    first, second = (Settings(rerank=RerankSettings(f"plugin:{name}")) for name in ("first", "second"))
+    for settings in (first, replace(first, search=SearchSettings(limit=1)), second):
+        opened.use_settings(settings)
+        assert isinstance(opened.next(), IndexOpened)
+    assert [models.get(timeout=TIMEOUT_SECONDS) for _ in range(2)] == ["plugin:first", "plugin:second"]
+    assert models.empty()
 
 
 def test_it_opens_and_answers(opened: Worker) -> None:

@@ -93,7 +93,7 @@ class HitCollector:
         answer the query. Hits without a confidence are not ranked, and all added.
         """
         stops_early = self.settings.fill is Fill.ENOUGH
-        if stops_early and hits and all(hit.confidence is Confidence.NOTHING for hit in hits[:JUDGED_HITS]):
+        if stops_early and hits and all(hit.confidence is Confidence.NOTHING for hit in _judged_hits(hits)):
             for hit in hits[:NEAREST_HITS]:
                 self._leave_out(hit.fragment, NO_ANSWER_REASON)
             self.stopped = StopReason.NO_ANSWER
@@ -486,6 +486,12 @@ def _make_hashable(value: object) -> Hashable:
 
 # --- several queries --------------------------------------------------------------------------------------------------
 # Search for several queries at once.
+
+
+def _judged_hits(hits: Sequence[Hit]) -> list[Hit]:
+    """Return the hits by which the search judged its answer: the first ones before a reranker moved them."""
+    first_ranks = ((hit.rerank.moved_from if hit.rerank is not None else rank, hit) for rank, hit in enumerate(hits, 1))
+    return [hit for rank, hit in first_ranks if rank <= JUDGED_HITS]
 
 
 def with_fill(settings: PackSettings, engine: Engine, queries: Sequence[str]) -> PackSettings:

@@ -14,6 +14,7 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
+from typing import TypeVar
 
 from excerpt.encoders.choice import open_reranker
 from excerpt.encoders.interface import Reranker
@@ -199,12 +200,14 @@ def _cut(text: str, tokens: float) -> str:
 
 
 OpenModel = Callable[[Settings], Reranker | None]
+Answer = TypeVar("Answer")
 
 
 class ResultReranker:
-    """Reranks results with the model that the settings name. The model is opened on first use, in a thread of its own.
+    """Reranks results with the model that the settings name. The model runs in a thread of its own.
 
-    `open_model` opens it, by default as the settings say. Methods are called from one thread at a time.
+    It is opened by `open`, else on first use. `open_model` opens it, by default as the settings say. Methods are called
+    from one thread at a time.
     """
 
     def __init__(self, settings: Settings, open_model: OpenModel | None = None) -> None:
@@ -224,34 +227,52 @@ class ResultReranker:
         reranked = apply_scores(result, self.score(request), self._settings)
         return replace(reranked, elapsed_ms=result.elapsed_ms + (time.perf_counter() - started) * 1e3)
 
+    def open(self) -> None:
+        """Open the model, however long that takes, so that no query has to wait for it. `score` reports a failure."""
+        if self._model is None:
+            self._call(self._load, None)
+
     def score(self, request: RerankRequest) -> RerankScores:
         """Return the scores for a request, after at most `rerank.seconds`."""
         seconds = self._settings.rerank.seconds
+        scores = self._call(partial(self._ask, request, seconds), seconds)
+        if isinstance(scores, str):
+            return RerankScores({}, scores)
+        return RerankScores(dict(zip(request.passages, _scale(scores), strict=True)))
+
+    def _call(self, call: Callable[[], Answer], seconds: float | None) -> Answer | str:
+        """Return the answer of a call in the model's thread, or a sentence on why there is none within `seconds`.
+
+        The sentence is empty if a newer call took the place. For a while after a failure nothing is called.
+        """
         if self._failure and time.monotonic() < self._failure_time + RETRY_SECONDS:
-            return RerankScores({}, self._failure)
+            return self._failure
         self._failure = ""
-        future = self._thread.submit(partial(self._ask, request, seconds))
+        future = self._thread.submit(call)
         try:
-            scores = future.result(seconds)
+            return future.result(seconds)
         except CancelledError:
-            return RerankScores({})
+            return ""
         except FutureTimeoutError:
-            return RerankScores({}, f"Not reranked. The reranker took longer than {seconds:g} seconds.")
+            return f"Not reranked. The reranker took longer than {seconds:g} seconds."
         except ModelError as error:
             self._failure = f"Not reranked. {error.message}"
         except Exception as error:
             self._failure = f"Not reranked. The reranker failed: {type(error).__name__}."
-        else:
-            return RerankScores(dict(zip(request.passages, _scale(scores), strict=True)))
         self._failure_time = time.monotonic()
-        return RerankScores({}, self._failure)
+        return self._failure
 
-    def _ask(self, request: RerankRequest, seconds: float) -> Sequence[float]:
+    def _load(self) -> Reranker:
+        """Return the model, opened if it is not open yet. Raises ModelError."""
         if self._model is None:
             self._model = self._open_model(self._settings)
         if self._model is None:
             raise ModelError("There is no reranker.", "Set rerank.model.")
-        scores = [float(score) for score in self._model.score(request.query, list(request.passages.values()), seconds)]
+        return self._model
+
+    def _ask(self, request: RerankRequest, seconds: float) -> Sequence[float]:
+        model = self._load()
+        scores = [float(score) for score in model.score(request.query, list(request.passages.values()), seconds)]
         if len(scores) != len(request.passages) or not all(map(math.isfinite, scores)):
             raise ModelError("The reranker did not return a number for each passage.")
         return scores

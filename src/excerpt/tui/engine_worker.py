@@ -125,9 +125,10 @@ class EngineWorker:
     def use_settings(self, settings: Settings) -> None:
         """Use other settings from the moment when an engine with these settings is ready."""
         with self._condition:
-            self._settings = settings
+            old, self._settings = self._settings, settings
             self._has_new_settings = True
-            self._reranker = None
+            if (old.rerank, old.embedding.remote) != (settings.rerank, settings.embedding.remote):
+                self._reranker = None
         self.open()
 
     def open(self) -> None:
@@ -165,11 +166,17 @@ class EngineWorker:
         self._rerank_requests.ask(Request("rerank", Priority.UPKEEP, run, on_answer))
 
     def _score_passages(self, request: RerankRequest) -> RerankScores:
+        reranker = self._open_reranker()
+        return reranker.score(request)
+
+    def _open_reranker(self) -> ResultReranker:
+        """Return the reranker of the settings, with its model open unless that failed."""
         from excerpt.search.rerank import ResultReranker
 
         with self._condition:
             reranker = self._reranker = self._reranker or ResultReranker(self._settings)
-        return reranker.score(request)
+        reranker.open()
+        return reranker
 
     def cancel(self, kind: str) -> None:
         """Cancel all questions of a kind, so that their answers are not delivered."""
@@ -321,8 +328,9 @@ class EngineWorker:
         self._loop.post_from_thread(IndexOpened(status, has_new_settings))
         if old is not None:
             old.snapshot.close()
+            self._prepare_reranker()
         elif self._engine is not None:
-            self._warm_caches((*self._engine.warm_steps(), self._open_tokenizer))
+            self._warm_caches((*self._engine.warm_steps(), self._open_tokenizer, self._prepare_reranker))
 
     def _warm_caches(self, steps: Sequence[Callable[[], object]]) -> None:
         """Load the caches of the first engine: run the first of `steps`, and queue the rest behind waiting requests.
@@ -346,6 +354,11 @@ class EngineWorker:
 
         with suppress(ExcerptError):  # the pack reports it
             open_tokenizer(self._settings.pack.tokenizer).count("naïve")
+
+    def _prepare_reranker(self) -> None:
+        """Have the reranker opened in its thread, if the settings name one, so that no query has to wait for it."""
+        if self._settings.rerank.model:
+            self._rerank_requests.queue_task("open", Priority.UPKEEP, self._open_reranker)
 
     def _close_snapshots(self) -> None:
         for engine in (self._engine, self._next_engine):

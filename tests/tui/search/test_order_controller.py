@@ -146,6 +146,17 @@ def test_who_has_moved_or_marked_is_offered_the_order() -> None:
     assert bench.moves == ["cba"]
 
 
+def test_an_order_that_comes_late_because_the_model_was_still_opened_is_offered() -> None:
+    bench = Bench()
+    bench.answer_search(make_result())
+    bench.clock.pass_time(PAUSE_SECONDS)
+    bench.engine.build_request()
+    bench.clock.pass_time(RERANKING.rerank.seconds)
+    assert bench.shown is not None
+    bench.engine.answer("scores", prefer_last(bench.shown))
+    assert (bench.moves, bench.orders.has_offer) == ([], True)
+
+
 def test_an_order_that_is_the_same_needs_no_offer() -> None:
     bench = Bench(can_move=False)
     bench.answer_search(make_result())
@@ -247,6 +258,23 @@ async def test_the_list_and_its_pack_change_to_the_order_of_the_reranker(reranke
         assert (selected.title, hit_list_of(reranked).cursor) == ("Merging", 0)
         assert packed is not None
         assert packed.result.packs[0].path == "Merging.md"
+
+
+async def test_the_reranker_is_opened_before_the_first_query(
+    reranked: ExcerptApp, model: ScriptedReranker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[Settings] = []
+
+    def open_model(settings: Settings) -> ScriptedReranker:
+        opened.append(settings)
+        return model
+
+    monkeypatch.setattr(rerank, "open_reranker", open_model)
+    async with reranked.run_test(size=(110, 32)) as pilot:
+        await until(pilot, lambda: bool(opened), "the reranker")
+        await search(pilot, QUERY)
+        await until(pilot, lambda: titles_of(reranked)[0] == "Merging", "the new order")
+        assert len(opened) == 1
 
 
 async def test_why_names_both_places(reranked: ExcerptApp) -> None:

@@ -330,6 +330,18 @@ async def test_where_there_is_little_room_the_strategy_stays_and_the_confidence_
         assert str(status.render()) == "auto: hybrid"
 
 
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (140, 45)])
+async def test_the_offer_of_another_order_is_complete_in_every_terminal(app: ExcerptApp, size: tuple[int, int]) -> None:
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        status = screen_of(app).query_one(QueryStatus)
+        offers = ("use_order", "suggest", "compare")
+        for strategy, count in ((Strategy.HYBRID, 41), (Strategy.SEMANTIC, 118_204)):
+            status.answer = AnswerStatus(Strategy.ADAPTIVE, strategy, count, Confidence.LIKELY, offers=offers)
+            assert str(status.render()).startswith("new order")
+            assert "…" not in str(status.render())
+
+
 async def test_where_nothing_is_found_the_list_has_no_title_and_no_empty_panel_beside_it(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "conflict")

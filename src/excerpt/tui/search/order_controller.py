@@ -23,7 +23,8 @@ class OrderController:
     """The order of the hits of one query: the engine's, or that of the reranker once its scores are used.
 
     A reranker may change the order once for a query, and only while `can_move` returns true: while the user has neither
-    moved in the list nor marked a hit. Else its order is offered. `shown` returns the result that is shown. `on_order`
+    moved in the list nor marked a hit. Else its order is offered, as it is after `rerank.seconds`, which pass while the
+    reranker is opened. `shown` returns the result that is shown. `on_order`
     is called with the result to show instead, `on_offer` when an offer comes or goes.
     """
 
@@ -45,6 +46,7 @@ class OrderController:
         self._on_order = on_order
         self._on_offer = on_offer
         self._timer = Debouncer(start_timer)
+        self._time_limit = Debouncer(start_timer)
         self._query: tuple[str, Strategy] | None = None
         self._is_asked = False
         self._scores: RerankScores | None = None
@@ -62,6 +64,7 @@ class OrderController:
     def forget(self) -> None:
         """Forget the order of the query, because nothing is listed any more."""
         self.stop()
+        self._time_limit.stop()
         self._query = self._scores = self._offered = None
         self._is_asked = False
 
@@ -109,6 +112,7 @@ class OrderController:
 
         if (shown := self._shown()) is not None:
             self._is_asked = True
+            self._time_limit.schedule(self.settings.rerank.seconds, lambda: None)
             self._engine.ask(AskRerankRequest(shown), partial(self._send, self._query))
 
     def _send(self, query: tuple[str, Strategy] | None, request: RerankRequest | None) -> None:
@@ -121,7 +125,8 @@ class OrderController:
         if shown is None:
             return
         reordered = self._apply(shown, scores)
-        if _fragment_ids(reordered) != _fragment_ids(shown) and not self._can_move():
+        can_move = self._time_limit.is_pending and self._can_move()
+        if _fragment_ids(reordered) != _fragment_ids(shown) and not can_move:
             self._offered = scores
             self._on_offer()
             return

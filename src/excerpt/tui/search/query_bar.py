@@ -293,7 +293,10 @@ class QueryStatus(Widget):
         offers = [_clickable(OFFERS[name], name, self._style("offer")) for name in answer.offers]
         full = [head, *confidence, count]
         with_offers = [[*offers[:number], *full] for number in range(len(offers), 0, -1)]
-        return self._fit_parts([*with_offers, full, [head, count], [head]])
+        # Another order is offered by this label alone, so the rest gives way to it.
+        order = offers[:1] if "use_order" in answer.offers else []
+        fewer = [[*order, *full], [*order, head, count], [*order, head]]
+        return self._fit_parts([*with_offers, *fewer, order or [head]])
 
     def _strategy_label(self) -> Text:
         """Return what ranks the hits: `auto: hybrid`, or `semantic` if that was chosen and found something."""
