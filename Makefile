@@ -7,7 +7,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help run setup test suite lint matrix clients team-test team-soak stories pictures properties fuzz bench soak servers million quality learning packs agents serve-bench serve-soak messy prompts screenshots keys settings docs breaks model clean
+.PHONY: help run setup test suite lint matrix clients team-test team-soak programs pictures properties fuzz bench soak servers million quality learning packs agents serve-bench serve-soak messy prompts screenshots keys settings docs breaks model clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -47,8 +47,8 @@ properties: $(READY) ## every property, at random, with twenty times as many exa
 fuzz: $(READY) ## 20,000 keys at random, in bursts, on every screen and dialog, with three seeds; is every cell drawn as it should be?
 	EXCERPT_FUZZ=20000 $(BIN)/pytest -n auto tests/tui/test_burst_fuzz.py
 
-stories: $(READY) ## the stories of a user once more, in a large terminal
-	$(BIN)/pytest -n auto --dist worksteal -m large tests/e2e
+programs: $(READY) ## whole programs: servers and their kills, every benchmark, stories in a large terminal
+	$(BIN)/pytest -n auto --dist worksteal -m 'large or programs'
 
 matrix: $(READY) ## the installed wheel on each Python from 3.11 to 3.14 that there is (on PATH, in pyenv's folder)
 	$(BIN)/pytest -m matrix -rs tests/matrix
@@ -95,7 +95,7 @@ serve-bench: $(READY) ## measure the line server: time of an answer, memory over
 	$(BIN)/python -m benchmarks.line_server --write $(if $(DATA),--data $(DATA))
 
 serve-soak: $(READY) ## 10,000 lines at random for the line server, and 20 kills of it
-	EXCERPT_FUZZED_LINES=10000 EXCERPT_KILLS=20 $(BIN)/pytest -n auto tests/serve/test_process.py
+	EXCERPT_FUZZED_LINES=10000 EXCERPT_KILLS=20 $(BIN)/pytest -n auto -m programs tests/serve/test_process.py
 
 messy: $(READY) ## what becomes of 200 hostile and damaged files (DATA=../shared)
 	$(BIN)/python -m benchmarks.messy --write $(if $(DATA),--data $(DATA))

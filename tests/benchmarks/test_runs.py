@@ -51,9 +51,12 @@ from excerpt.memory import store as memory_store
 from excerpt.tui import clipboard
 from tests.benchmarks.small_data import REPOSITORY, write_small_data
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux", reason="some scripts read /proc, and one writes names that other systems refuse"
-)
+pytestmark = [
+    pytest.mark.programs,
+    pytest.mark.skipif(
+        sys.platform != "linux", reason="some scripts read /proc, and one writes names that other systems refuse"
+    ),
+]
 
 
 @pytest.fixture(scope="session")

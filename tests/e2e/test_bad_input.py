@@ -11,6 +11,8 @@ from excerpt.known_vaults import DEMO
 from tests.e2e.conftest import EXCERPT
 from tests.e2e.terminal import Terminal
 
+pytestmark = pytest.mark.programs
+
 
 @pytest.mark.parametrize(
     ("vault", "code", "said"),

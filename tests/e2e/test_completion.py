@@ -16,6 +16,8 @@ from tests import commands
 from tests.e2e.conftest import environment
 from tests.e2e.terminal import Terminal
 
+pytestmark = pytest.mark.programs
+
 SHELLS = {"bash": ["bash", "-i"], "zsh": ["zsh", "-i"], "fish": ["fish", "-i"]}
 NOTES = {
     "Daily notes.md": "# Daily notes\n\nText. #diary/work\n",

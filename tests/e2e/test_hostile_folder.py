@@ -23,6 +23,8 @@ from tests.e2e.conftest import environment
 from tests.e2e.terminal import PATIENCE, Terminal
 from tests.mcp.conftest import asking
 
+pytestmark = pytest.mark.programs
+
 EXCERPT = str(Path(sys.executable).parent / "excerpt")
 MODULES = sorted(
     {*sys.stdlib_module_names, *packages_distributions(), "rapidocr", "onnxruntime", "sitecustomize", "usercustomize"}

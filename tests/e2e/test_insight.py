@@ -11,6 +11,8 @@ import pytest
 from excerpt.known_vaults import DEMO
 from tests import commands
 
+pytestmark = pytest.mark.programs
+
 
 def printed(shell: Mapping[str, str], *words: str) -> Any:
     """Return the JSON that a command prints."""

@@ -13,6 +13,8 @@ from tests import commands
 from tests.e2e.conftest import EXCERPT, environment
 from tests.e2e.terminal import Terminal
 
+pytestmark = pytest.mark.programs
+
 _SHIPS = "We ship on the 12th of March."
 _PAYS = "Grace pays as soon as we ship."
 

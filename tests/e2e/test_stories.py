@@ -78,7 +78,7 @@ def read(folder: Path) -> dict[str, str]:
     params=[pytest.param((80, 24), id="80x24"), pytest.param((140, 45), id="140x45", marks=pytest.mark.large)],
 )
 def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run every story in both terminal sizes; the large one only with `make stories`."""
+    """Run every story in both terminal sizes; the large one only with `make programs`."""
     monkeypatch.setattr("tests.e2e.test_stories.SIZE", request.param)
 
 

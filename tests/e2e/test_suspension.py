@@ -5,8 +5,12 @@ from __future__ import annotations
 import signal
 from collections.abc import Mapping
 
+import pytest
+
 from tests.e2e.conftest import EXCERPT
 from tests.e2e.terminal import Terminal
+
+pytestmark = pytest.mark.programs
 
 
 def test_all_of_the_screen_is_there_again_after_a_suspension_and_when_asked_for(shell: Mapping[str, str]) -> None:

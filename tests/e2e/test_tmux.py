@@ -14,6 +14,7 @@ from tests.e2e.conftest import EXCERPT
 from tests.e2e.terminal import Terminal
 
 pytestmark = [
+    pytest.mark.programs,
     pytest.mark.tmux,
     pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed: what is tested here needs it"),
 ]

@@ -23,6 +23,8 @@ from tests.cli.conftest import Excerpt
 from tests.cli.conftest import excerpt as run_excerpt
 from tests.mcp.conftest import asking, indexed, written
 
+pytestmark = pytest.mark.programs
+
 command = run_excerpt  # a fixture
 ANSWER_SECONDS = 60.0  # seconds, on a busy machine
 

@@ -17,7 +17,7 @@ from tests.clients.processes import left_after, processes_of
 from tests.mcp.conftest import indexed
 from tests.mcp.test_serving import process
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
+pytestmark = [pytest.mark.programs, pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")]
 
 SECONDS = 60.0  # on a busy machine
 OBSERVED_SECONDS = 4.0  # longer than two looks of a server for a vault that nobody watches

@@ -24,6 +24,8 @@ from excerpt.model import Memory
 from tests.conftest import few
 from tests.memory.dying import Child, Say, files_in
 
+pytestmark = pytest.mark.programs
+
 TEXTS = st.sampled_from(["one", "two words", "---\nid: x\n---", "\n blank around \n\n", "同步"])
 STEPS = st.none() | st.integers(0, 60)
 """The step before which a process is killed: `remember` takes about 40 steps, `change` about 60."""

@@ -24,6 +24,8 @@ from tests.mcp.conftest import indexed, written
 from tests.mcp.test_serving import children_of, is_alive
 from tests.serve.conftest import VALIDATOR, Message
 
+pytestmark = pytest.mark.programs
+
 ANSWER_SECONDS = 60.0  # on a busy machine
 FUZZED_LINES = int(os.environ.get("EXCERPT_FUZZED_LINES", "500"))
 KILLS = int(os.environ.get("EXCERPT_KILLS", "2"))
