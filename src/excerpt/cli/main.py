@@ -238,13 +238,28 @@ def _is_out_of_memory(error: BaseException | None) -> bool:
 
 
 def _format_error(error: click.ClickException, argv: list[str]) -> str:
-    """Return click's message about a wrong command line, with a hint if an argument was taken for an option."""
+    """Return click's message about a wrong command line, with a hint where the right one can be guessed."""
     buffer = io.StringIO()
     error.show(buffer)
-    hint = ""
-    if isinstance(error, click.NoSuchOption) and not error.possibilities and error.ctx is not None:
+    hint = _format_vault_hint(error, argv) if isinstance(error, click.UsageError) else ""
+    if not hint and isinstance(error, click.NoSuchOption) and not error.possibilities and error.ctx is not None:
         hint = _format_double_dash_hint(error.option_name, error.ctx, argv)
     return f"{buffer.getvalue().rstrip()}{hint}\n"
+
+
+def _format_vault_hint(error: click.UsageError, argv: list[str]) -> str:
+    """Return a sentence on how to name the vault, an option of most commands and an argument of the others, or ""."""
+    if error.ctx is None or not error.ctx.info_name:
+        return ""
+    command = f"excerpt {error.ctx.info_name}"
+    vaults = [parameter for parameter in error.ctx.command.params if parameter.name in ("vault", "vaults")]
+    if not vaults:
+        return ""
+    if isinstance(vaults[0], click.Argument):
+        is_option_used = isinstance(error, click.NoSuchOption) and error.option_name == "--vault"
+        return f" Name the vault without --vault: {command} VAULT" if is_option_used else ""
+    folders = (word for word in argv if word in error.message and Path(word).expanduser().is_dir())
+    return next((f". Name the vault with an option: {command} --vault {shlex.quote(folder)}" for folder in folders), "")
 
 
 def _format_double_dash_hint(option: str, ctx: click.Context, argv: list[str]) -> str:
