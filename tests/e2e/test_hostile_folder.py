@@ -59,6 +59,7 @@ WORDS: Mapping[str, Sequence[str]] = {
     "push": [".", "--to", "postgresql://127.0.0.1:1/none"],
     "serve": ["--schema"],
     "mcp": [".", "--print-config", "claude"],
+    "embedding": [],
     "status": [],
     "config": [],
     "completion": ["print", "--shell", "bash"],

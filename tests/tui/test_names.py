@@ -64,6 +64,7 @@ PATCHED = {
     ("App", "_display"),
     ("App", "_fatal_error"),
     ("App", "_handle_exception"),
+    ("App", "_shutdown"),
     ("CommandPalette", "_action_command_list"),
     ("CommandPalette", "_gather_commands"),
     ("CommandPalette", "_refresh_command_list"),

@@ -261,7 +261,7 @@ def _print_figures(figures: _Figures) -> None:
         ("model", f"{figures.model} (id {figures.id})"),
         ("languages", languages),
         ("dimensions", f"{figures.dimensions:,}"),
-        ("speed here", f"{figures.passages_per_second:,.0f} passages a second, {figures.query_ms:.2g} ms a query"),
+        ("speed here", f"{format_count(round(figures.passages_per_second), 'passage')} a second, {figures.query_ms:.2g} ms a query"),
     ])  # fmt: skip
 
 

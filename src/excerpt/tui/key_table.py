@@ -174,7 +174,7 @@ MAIN_SCREEN_KEYS: Sequence[KeyBinding] = (
     KeyBinding("show-overview", "f3", "show_tab('overview')", "overview", "Go to the Overview tab", has_priority=True),
     KeyBinding("show-memory", "f4", "show_tab('memory')", "memory", "Go to the Memory tab", has_priority=True),
     KeyBinding(
-        "index", "", "open_index", "index", "The index: progress, embedding, skipped files and why", opens_dialog=True
+        "index", "", "open_index", "index", "The index: progress, skipped files and the reasons", opens_dialog=True
     ),
     KeyBinding("settings", "", "settings", "settings", "Settings: open the file in your editor"),
     KeyBinding("help-sign", "question_mark", "app.help", "help", "List the keys that work here", opens_dialog=True),
