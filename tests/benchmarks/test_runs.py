@@ -21,6 +21,7 @@ from benchmarks import (
     cross_validation,
     demo,
     edits,
+    embedders,
     fill,
     first_paint,
     indexing,
@@ -33,6 +34,7 @@ from benchmarks import (
     memory,
     messy,
     million,
+    minilm,
     one_command,
     packs,
     prompts,
@@ -49,6 +51,7 @@ from excerpt import known_vaults
 from excerpt.memory import recall
 from excerpt.memory import store as memory_store
 from excerpt.tui import clipboard
+from tests.benchmarks.small_bert import write_wheel
 from tests.benchmarks.small_data import REPOSITORY, write_small_data
 
 pytestmark = [
@@ -111,6 +114,7 @@ SMALL: Mapping[object, Mapping[str, object]] = {
     servers: {"SETS": servers.SETS[:1], "CLIENTS": (1, 2), "PACKS": 1},
     soak: {"SEARCHES": 8, "EDITS": 2, "REOPENINGS": 1, "SAMPLES": 2, "MAX_GROWTH": 10.0},
     cross_validation: {"SAMPLE": 2},
+    embedders: {"FACTORS": (0.7, 1.6), "RERANKED": 5, "RESAMPLES": 100},
     learning: {"SEEDS": 1, "EVENTS": 20, "RANKERS": learning.RANKERS[:2]},
     messy: {"_QUERIES": messy._QUERIES[:1], "_COMMANDS": messy._COMMANDS[:1], "_ANSWERS": messy._ANSWERS[:1]},
     citations: {"SAMPLE": 10},
@@ -147,6 +151,16 @@ def _confidence(outside: Outside) -> None:
     _main(confidence.main, "--data", str(outside.data), "--fit")
 
 
+def _minilm(*options: str) -> None:
+    write_wheel(minilm.WORK)  # so that none is downloaded
+    assert not minilm.main(options)
+
+
+def _embedders(*options: str) -> None:
+    write_wheel(minilm.WORK)
+    assert not embedders.main(options)
+
+
 def _quality(*options: str) -> None:
     assert quality.main(options) in (0, 1)  # 1: excerpt is below the baseline on a set
 
@@ -159,12 +173,14 @@ RUNS: Mapping[str, Callable[[str], object]] = {
     "confidence": lambda data: _confidence(Outside(Path(data))),
     "demo": lambda _data: _main(demo.main),
     "edits": lambda data: _main(edits.main, "--data", data),
+    "embedders": lambda data: _embedders("--data", data, "--sets", "weather", SET),
     "key_page": lambda _data: _main(key_page.main),
     "learning": lambda data: _main(learning.main, "--data", data, "--sets", SET),
     "line_server": lambda data: _main(line_server.main, "--data", data),
     "memories": lambda data: _main(memories.main, "--data", f"{data}/data", "--count", "5"),
     "messy": lambda data: _main(messy.main, "--data", data),
     "million": lambda data: _main(million.main, "--data", data, "--copies", "2"),
+    "minilm": lambda _data: _minilm("exported"),
     "fill": lambda data: _main(fill.main, "--data", data, "--sets", SET),
     "prompts": lambda data: _main(prompts.main, "--data", data, "--sets", SET),
     "packs": lambda data: _main(packs.main, "--data", data, "--sets", SET, "--checked", "1"),

@@ -257,11 +257,12 @@ def _time(
 
 def _print_figures(figures: _Figures) -> None:
     languages = "all" if "*" in figures.languages else ", ".join(figures.languages)
+    speed = f"{format_count(round(figures.passages_per_second), 'passage')} a second"
     _print_rows([
         ("model", f"{figures.model} (id {figures.id})"),
         ("languages", languages),
         ("dimensions", f"{figures.dimensions:,}"),
-        ("speed here", f"{format_count(round(figures.passages_per_second), 'passage')} a second, {figures.query_ms:.2g} ms a query"),
+        ("speed here", f"{speed}, {figures.query_ms:.2g} ms a query"),
     ])  # fmt: skip
 
 
