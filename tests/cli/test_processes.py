@@ -30,6 +30,18 @@ def test_data_goes_to_stdout_and_everything_else_to_stderr(tmp_path: Path, vault
     assert err == b""
 
 
+def test_a_warning_of_a_library_is_not_for_the_user() -> None:
+    lines = (
+        "import atexit, warnings",
+        "from excerpt.cli.main import main",
+        "atexit.register(warnings.warn, 'invalid')",
+        "main(['--version'])",
+    )
+    for option, shown in (((), False), (("-W", "default"), True)):
+        child = subprocess.run([sys.executable, *option, "-c", "\n".join(lines)], capture_output=True, check=True)
+        assert (b"invalid" in child.stderr) is shown
+
+
 @pytest.mark.parametrize(
     ("argv", "code"),
     [(("search", '"zzqqxx"'), 1), (("search",), 2), (("search", "x", "--limit", "0"), 2), (("nonsense", "x"), 3)],

@@ -13,6 +13,7 @@ import io
 import os
 import shlex
 import sys
+import warnings
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -155,6 +156,10 @@ def program(ctx: click.Context, plain: bool) -> int:
 def main(argv: list[str] | None = None) -> None:
     """Run the command line with the arguments `argv` (default: those of the process) and exit with its exit code."""
     set_private_umask()
+    if not sys.warnoptions:
+        # They are for who maintains a library, and some are false: OpenBLAS sets a processor's flag for an invalid
+        # product now and then where every number is finite (numpy issue 24067).
+        warnings.simplefilter("ignore")
     code = run(sys.argv[1:] if argv is None else argv)
     gc.freeze()  # skips the collection at exit, which takes .04 s
     sys.exit(code)
