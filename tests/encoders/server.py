@@ -159,16 +159,23 @@ def drip(handler: Handler, body: Any) -> None:
     handler.close_connection = True
 
 
-def endless(handler: Handler, body: Any) -> None:
-    """Send 100 MB in pieces, without saying how many."""
-    piece = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
-    try:
-        handler.wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
-        for _ in range(1600):
-            handler.wfile.write(piece)
-    except OSError:
-        pass
-    handler.close_connection = True
+def endless(head: bytes, piece: bytes) -> Reply:
+    """Send a beginning of an answer, and then 100 MB in pieces."""
+
+    def reply(handler: Handler, body: Any) -> None:
+        try:
+            handler.wfile.write(head)
+            for _ in range(100_000_000 // len(piece)):
+                handler.wfile.write(piece)
+        except OSError:
+            pass
+        handler.close_connection = True
+
+    return reply
+
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+too_large = endless(CHUNKED, b"10000\r\n" + b" " * 0x10000 + b"\r\n")
 
 
 def slow(seconds: float, reply: Reply) -> Reply:

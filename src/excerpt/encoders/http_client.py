@@ -22,6 +22,8 @@ from excerpt.text.display import format_count
 
 _CONNECT_SECONDS = 5.0
 _PIECE = 1 << 16
+_FRAMING_BYTES = 1 << 18
+"""Bytes of a status line, headers, and sizes of chunks, beside the content of an answer and as many again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +58,14 @@ def post_json(
     connected = _connect(address, resolve(address, is_remote_allowed=is_remote_allowed), end)
     connection = HTTPConnection(address.host, address.port)
     # http.client needs these three methods of a socket alone.
-    connection.sock = cast("socket.socket", _TimedSocket(connected, end))
+    connection.sock = cast("socket.socket", _BoundedSocket(connected, end, 2 * max_bytes + _FRAMING_BYTES))
     try:
         connection.request("POST", address.path, content, headers)
-        return _read_answer(connection.getresponse(), address, max_bytes)
+        return _read_answer(connection.getresponse(), max_bytes)
+    except _AnswerTooLargeError as error:
+        raise ModelError(
+            f"{address} sent more than {format_count(max_bytes, 'byte')}.", "Is it the address of the right server?"
+        ) from error
     except TimeoutError as error:
         raise ModelUnreachableError(f"{address} did not answer within {seconds:g} s.", _START_HINT) from error
     except (OSError, HTTPException) as error:  # neither's text is shown: it may be the server's
@@ -133,57 +139,65 @@ def _start_tls(connected: socket.socket, address: ServerAddress) -> socket.socke
         ) from error
 
 
-def _read_answer(response: HTTPResponse, address: ServerAddress, max_bytes: int) -> Answer:
+class _AnswerTooLargeError(Exception):
+    """A server sent more than an answer may have."""
+
+
+def _read_answer(response: HTTPResponse, max_bytes: int) -> Answer:
+    """Return an answer. Raises _AnswerTooLargeError, and the errors of http.client and of sockets."""
     if (response.length or 0) > max_bytes:
-        raise _too_large(address, max_bytes)
+        raise _AnswerTooLargeError
     data = bytearray()
     while piece := response.read(_PIECE):
         data += piece
         if len(data) > max_bytes:
-            raise _too_large(address, max_bytes)
+            raise _AnswerTooLargeError
     if response.length:
         raise ConnectionResetError
     retry_after = response.getheader("Retry-After", "")
     return Answer(response.status, bytes(data), float(retry_after) if retry_after.isdecimal() else 0.0)
 
 
-def _too_large(address: ServerAddress, max_bytes: int) -> ModelError:
-    return ModelError(
-        f"{address} sent more than {format_count(max_bytes, 'byte')}.", "Is it the address of the right server?"
-    )
+class _BoundedSocket:
+    """A connected socket that fails when a moment has passed or many bytes were received, whatever http.client reads.
 
+    http.client itself reads without end where a server sends a chunk of size -1, or slowly.
+    """
 
-class _TimedSocket:
-    """A connected socket whose reads and writes fail when a moment has passed, however slowly bytes arrive."""
-
-    def __init__(self, connected: socket.socket, end: float) -> None:
+    def __init__(self, connected: socket.socket, end: float, max_bytes: int) -> None:
         self._connected = connected
         self._end = end
+        self._max_bytes = max_bytes
 
     def sendall(self, data: bytes) -> None:
         self._connected.settimeout(_remaining(self._end))
         self._connected.sendall(data)
 
     def makefile(self, _mode: str) -> io.BufferedReader:
-        return io.BufferedReader(_TimedReader(self._connected, self._end), _PIECE)
+        return io.BufferedReader(_BoundedReader(self._connected, self._end, self._max_bytes), _PIECE)
 
     def close(self) -> None:
         """Leave the socket open: http.client closes it before the answer is read, and its caller does so after."""
 
 
-class _TimedReader(io.RawIOBase):
-    """The bytes that arrive at a connected socket until a moment has passed."""
+class _BoundedReader(io.RawIOBase):
+    """The bytes that arrive at a connected socket until a moment has passed, and not more than `max_bytes`."""
 
-    def __init__(self, connected: socket.socket, end: float) -> None:
+    def __init__(self, connected: socket.socket, end: float, max_bytes: int) -> None:
         self._connected = connected
         self._end = end
+        self._bytes_left = max_bytes
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
         self._connected.settimeout(_remaining(self._end))
-        return self._connected.recv_into(buffer)
+        size = self._connected.recv_into(buffer)
+        self._bytes_left -= size
+        if self._bytes_left < 0:
+            raise _AnswerTooLargeError
+        return size
 
 
 def _remaining(end: float) -> float:
