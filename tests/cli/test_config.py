@@ -36,6 +36,18 @@ def test_what_is_printed_is_a_settings_file_that_says_the_same(excerpt: Excerpt,
     )
 
 
+def test_a_key_in_an_address_is_not_printed(excerpt: Excerpt, settings_file: Path) -> None:
+    settings_file.write_text(
+        '[embedding]\nmodel = "openai:http://127.0.0.1:1/v1?key=secret#letters"\n'
+        '[rerank]\nmodel = "http://ada:secret@127.0.0.1:1/rerank"\n',
+        encoding="utf-8",
+    )
+    answer = excerpt("config")
+    assert 'model = "openai:http://127.0.0.1:1/v1?…#letters"' in answer.out
+    assert 'model = "http://…@127.0.0.1:1/rerank"' in answer.out
+    assert "secret" not in answer.out + answer.err
+
+
 def test_check_says_that_a_file_is_valid(excerpt: Excerpt, settings_file: Path) -> None:
     settings_file.write_text("[pack]\nbudget = 123\n", encoding="utf-8")
     answer = excerpt("config", "--check")

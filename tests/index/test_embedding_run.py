@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 from excerpt.corpus.union import UnionCorpus
 from excerpt.errors import IndexBusyError, ModelError
 from excerpt.index.build import Updater, build
+from excerpt.index.catalog import Catalog
 from excerpt.index.embedding_run import BATCH_TEXTS, EmbeddingRun, count_embedded
 from excerpt.index.search_vectors import (
+    RECORD_KEY,
     SearchVectorsRecord,
     TextVectors,
     TextVectorsWriter,
@@ -240,6 +242,45 @@ def test_the_previous_embedder_answers_until_the_next_one_is_done_and_going_back
     assert (opened.model_in_use, len(passages(server))) == ("letters", asked)
 
 
+# --- an address with a key --------------------------------------------------------------------------------------------
+
+
+def with_key(settings: Settings, key: str) -> Settings:
+    model = settings.embedding.model.replace("#", f"?key={key}#")
+    return replace(settings, embedding=EmbeddingSettings(model))
+
+
+def test_the_index_has_no_key_of_an_address_and_recognises_its_embedder(opened: Vault, server: ModelTestServer) -> None:
+    opened.settings = with_key(opened.settings, "secret")
+    opened.embed()
+    assert not [file for file in opened.index.rglob("*") if file.is_file() and b"secret" in file.read_bytes()]
+    assert (opened.model_in_use, opened.ranking("tea")[0][0]) == ("letters", "1.md")
+    assert server.requests[-1].path == "/v1/embeddings?key=secret"
+    opened.settings = with_key(opened.settings, "rotated")
+    assert not has_vectors_pending(opened.index, opened.settings)
+    opened.ranking("leaf")
+    assert server.requests[-1].path.endswith("rotated")
+
+
+def test_an_index_that_has_a_key_recognises_its_embedder_and_loses_the_key(opened: Vault) -> None:
+    opened.settings = with_key(opened.settings, "secret")
+    record = opened.embed()
+    assert record is not None
+    model = opened.settings.embedding.model
+    with closing(Catalog.open_to_write(opened.index)) as catalog, catalog.transaction():
+        catalog.set_meta(RECORD_KEY, replace(record, model=model, source=model).to_json())
+    assert opened.model_in_use == "letters"
+    opened.embed()
+    assert not [file for file in opened.index.rglob("*") if file.is_file() and b"secret" in file.read_bytes()]
+
+
+def test_a_previous_server_with_a_key_is_not_asked(opened: Vault, server: ModelTestServer) -> None:
+    opened.settings = with_key(opened.settings, "secret")
+    opened.embed()
+    opened.settings = replace(opened.settings, embedding=EmbeddingSettings(f"openai:{server.url}/v1#other"))
+    assert opened.model_in_use == "static"
+
+
 def test_without_a_setting_the_static_model_answers_at_once(opened: Vault) -> None:
     opened.embed()
     chosen, opened.settings = opened.settings, replace(opened.settings, embedding=EmbeddingSettings())
@@ -283,7 +324,7 @@ def test_two_processes_do_not_embed_the_same_vault(opened: Vault) -> None:
         (replies.rows_of(lambda texts: [[1.0, 2.0]] * len(texts)), "2 dimensions instead of 26"),
         (replies.rows_of(lambda texts: [[float("nan")] * 26] * len(texts)), "not a number"),
         (replies.rows_of(lambda texts: [[1.0] * 26] * (len(texts) - 1)), "3 vectors for 4 texts"),
-        (replies.endless, "sent more than"),
+        (replies.too_large, "sent more than"),
     ],
     ids=["drops", "429", "500", "dimensions", "nan", "too few", "100 MB"],
 )

@@ -13,8 +13,9 @@ from typing import Any
 import click
 import msgspec
 
-from excerpt.cli.printing import escape_for_stdout, print_line
+from excerpt.cli.printing import escape_for_stdout, print_line, print_message
 from excerpt.cli.vaults import VaultParameter, resolve_vault
+from excerpt.encoders.choice import hide_secrets
 from excerpt.errors import ExcerptError, SettingsError
 from excerpt.processes import find_program, program_command
 from excerpt.settings import Settings, load_settings, user_paths
@@ -41,8 +42,9 @@ _BARE_TOML_KEY = re.compile("[A-Za-z0-9_-]+")  # a TOML key that needs no quotat
 def config_command(vault: Path | None, path: bool, check: bool, edit: bool, schema: bool) -> None:
     """Show the settings in effect.
 
-    The output is TOML that you can save as excerpt.toml. With --vault, shows the settings in effect in that vault. A
-    vault's own settings file overrides excerpt.toml. It is below the folder of excerpt.toml, not in the vault.
+    The output is TOML that you can save as excerpt.toml; what may be a key in an address is hidden. With --vault, shows
+    the settings in effect in that vault. A vault's own settings file overrides excerpt.toml. It is below the folder of
+    excerpt.toml, not in the vault.
     """
     if schema:
         print_line(schema_text(bindable_actions()))
@@ -62,7 +64,13 @@ def config_command(vault: Path | None, path: bool, check: bool, edit: bool, sche
         state = f"{file} is valid." if file.exists() else f"{file} does not exist: {_describe_fallback(chosen)}."
         print_line(visible_line(state))
         return
-    for table, values in msgspec.to_builtins(settings).items():
+    tables = msgspec.to_builtins(settings)
+    for name in ("embedding", "rerank"):
+        model = tables[name]["model"]
+        tables[name]["model"] = hide_secrets(model)
+        if tables[name]["model"] != model:
+            print_message(f"What may be a key in the address of {name}.model is hidden.")
+    for table, values in tables.items():
         print_line(f"[{table}]")
         for line in _format_toml_lines(values):
             print_line(line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,9 @@ SERVER_PREFIX = "openai:"
 _SCHEMES = ("http://", "https://")
 PLUGIN_PREFIX = "plugin:"
 """The beginning of the name of an embedder or reranker that a package announces: plugin:NAME."""
+_SECRET_PARTS = re.compile(r"(?<=://)[^/?#]*(?=@)|(?<=\?)[^#]+")
+"""Name and password in an address, and its query."""
+_HIDDEN = "…"
 
 
 def is_static_model(model: str) -> bool:
@@ -47,10 +51,24 @@ def static_model(model: str) -> str:
 def embedder_source(model: str) -> str:
     """Return the setting of an embedder, with the state of its folder: it differs if another model is there.
 
-    The model is not loaded for it.
+    The model is not loaded for it. An index stores it, so it has no secret.
     """
     folder = None if model.startswith((SERVER_PREFIX, PLUGIN_PREFIX)) else as_folder(model)
-    return model if folder is None else f"{model}:{describe_files(folder)}"
+    return hide_secrets(model) if folder is None else f"{model}:{describe_files(folder)}"
+
+
+def hide_secrets(model: str) -> str:
+    """Return the setting `embedding.model` or `rerank.model` with `…` for what may hold a key in an address.
+
+    That is its query, and a name with a password.
+    """
+    is_address = model.removeprefix(SERVER_PREFIX).startswith(_SCHEMES)
+    return _SECRET_PARTS.sub(_HIDDEN, model) if is_address else model
+
+
+def has_hidden_secret(model: str) -> bool:
+    """Return whether a setting for an embedder lacks what `hide_secrets` replaced, so that it cannot be opened."""
+    return is_server(model) and _HIDDEN in model
 
 
 def require_static_model(settings: Settings) -> None:
@@ -74,7 +92,7 @@ def model_label(model: str) -> str:
     if not address.startswith(_SCHEMES):
         return model
     with suppress(ModelError):
-        parsed = parse_address(address)
+        parsed = parse_address(_SECRET_PARTS.sub("", address))
         return f"{parsed.model} at {parsed}" if parsed.model else str(parsed)
     return "a server"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from excerpt.encoders.choice import hide_secrets
 from excerpt.gold.questions import GoldQuestion
 from excerpt.gold.run import GoldReport, compare_runs, run_questions
 from excerpt.kinds import Strategy
@@ -64,7 +65,9 @@ def compare_engines(
     if questions:
         runs = [run_questions(engine, questions, strategy) for engine in (before, after)]
         comparison = compare_runs(*runs)
-        gold = GoldReport(runs[1], strategy, {"embedding.model": model}, is_variant=True, comparison=comparison)
+        gold = GoldReport(
+            runs[1], strategy, {"embedding.model": hide_secrets(model)}, is_variant=True, comparison=comparison
+        )
     changes = (
         _compare_hits(query, before.find_hits(query, COMPARED_HITS), after.find_hits(query, COMPARED_HITS))
         for query in queries

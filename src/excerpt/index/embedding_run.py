@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from filelock import Timeout
 
-from excerpt.encoders.choice import embedder_source, is_server, model_label, open_embedder
+from excerpt.encoders.choice import embedder_source, hide_secrets, is_server, model_label, open_embedder
 from excerpt.errors import IndexBusyError, IndexUnusableError
 from excerpt.index.catalog import MAX_SQL_VALUES, Catalog, heading_path_from_row
 from excerpt.index.files import EMBEDDINGS_FOLDER, mark_suspect
@@ -135,7 +135,7 @@ class EmbeddingRun:
         model = self._settings.embedding.model
         with closing(Catalog.open_to_read(self._index)) as catalog:
             record = SearchVectorsRecord.from_json(catalog.meta(RECORD_KEY))
-            if record is None or is_server(model) or (record.model, record.source) != (model, embedder_source(model)):
+            if record is None or is_server(model) or not record.is_of(model):
                 return None
             digests = _read_digests(catalog)
         file = vectors_file(self._index, record.id)
@@ -161,7 +161,7 @@ class EmbeddingRun:
                     raise IndexUnusableError("The text of a passage is damaged.", "Run `excerpt index` to repair it.")
             writer.sync()
             return SearchVectorsRecord(
-                model, source, model_id, embedder.dimensions, tuple(embedder.languages), writer.size
+                hide_secrets(model), source, model_id, embedder.dimensions, tuple(embedder.languages), writer.size
             )
 
     def _find_missing(self, writer: TextVectorsWriter, only: Sequence[int] | None) -> list[int]:

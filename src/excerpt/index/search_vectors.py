@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from excerpt.encoders.choice import embedder_source, is_static_model, open_embedder
+from excerpt.encoders.choice import embedder_source, has_hidden_secret, hide_secrets, is_static_model, open_embedder
 from excerpt.encoders.interface import MAX_DIMENSIONS
 from excerpt.errors import ModelError
 from excerpt.index.catalog import Catalog
@@ -58,8 +58,8 @@ _MAX_FILES = 3
 class SearchVectorsRecord:
     """The file of vectors that searches use: `size` bytes of it belong to the generation whose catalog has the record.
 
-    `model` is the setting that chose the model, `source` its `embedder_source`, `id` its identity with the version of
-    the embedded text.
+    `model` is the setting that chose the model, without a key in an address, `source` its `embedder_source`, `id` its
+    identity with the version of the embedded text.
     """
 
     model: str
@@ -77,18 +77,28 @@ class SearchVectorsRecord:
         """Parse a record; None for "" and for a record of another version of excerpt."""
         try:
             fields = json.loads(text or "null")
-            record = SearchVectorsRecord(**{**fields, "languages": tuple(fields["languages"])})
+            # An earlier version stored the address of a server with its query.
+            hidden = {name: hide_secrets(fields[name]) for name in ("model", "source")}
+            record = SearchVectorsRecord(**{**fields, **hidden, "languages": tuple(fields["languages"])})
             is_possible = 1 <= record.dimensions <= MAX_DIMENSIONS
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, AttributeError):
             return None
         return record if is_possible else None
+
+    def is_of(self, model: str) -> bool:
+        """Return whether the setting `model` chooses the embedder of the vectors, as it is now."""
+        return (self.model, self.source) == (hide_secrets(model), embedder_source(model))
 
     def is_usable(self, settings: Settings) -> bool:
         """Return whether searches with these settings may use the vectors.
 
-        They also use the previous model's while the one of the settings has not embedded all fragments.
+        They also use the previous model's while the one of the settings has not embedded all fragments, unless that is
+        a server whose address had a key.
         """
-        return not is_static_model(settings.embedding.model) and embedder_source(self.model) == self.source
+        model = settings.embedding.model
+        if is_static_model(model):
+            return False
+        return self.is_of(model) or (self.is_of(self.model) and not has_hidden_secret(self.model))
 
 
 def versioned_id(embedder: PassageEmbedder) -> str:
@@ -113,7 +123,7 @@ def has_vectors_pending(index: Path, settings: Settings) -> bool:
         return False
     with closing(Catalog.open_to_read(index)) as catalog:
         record = SearchVectorsRecord.from_json(catalog.meta(RECORD_KEY))
-    return record is None or (record.model, record.source) != (model, embedder_source(model))
+    return record is None or not record.is_of(model)
 
 
 # --- the file ---------------------------------------------------------------------------------------------------------
@@ -283,7 +293,8 @@ class ChosenEmbedder:
     """The embedder of the queries that are compared with recorded vectors. It is opened by the first query."""
 
     def __init__(self, settings: Settings, record: SearchVectorsRecord) -> None:
-        self._settings = replace(settings, embedding=replace(settings.embedding, model=record.model))
+        """Prepare the embedder of the settings, which is the one of the record."""
+        self._settings = settings
         self._id = record.id
         self.languages = record.languages
         self._lock = threading.Lock()
@@ -303,17 +314,20 @@ class ChosenEmbedder:
             return self._embedder.embed_query(text)
 
 
-_chosen: dict[tuple[str, str, bool], ChosenEmbedder] = {}
+_chosen: dict[tuple[str, str, str, bool], ChosenEmbedder] = {}
 _chosen_lock = threading.Lock()
 
 
 def open_chosen_embedder(settings: Settings, record: SearchVectorsRecord) -> ChosenEmbedder:
     """Return the embedder of a record: the same object for all generations and vaults, so that it is loaded once."""
-    key = record.source, record.id, settings.embedding.remote
+    chosen = settings.embedding.model
+    model = chosen if record.is_of(chosen) else record.model  # the record lacks the key of an address
+    key = model, record.source, record.id, settings.embedding.remote
     with _chosen_lock:
         if key not in _chosen:
             _chosen.clear()  # one model at a time; who still uses another one holds it
-            _chosen[key] = ChosenEmbedder(settings, record)
+            own_settings = replace(settings, embedding=replace(settings.embedding, model=model))
+            _chosen[key] = ChosenEmbedder(own_settings, record)
         return _chosen[key]
 
 

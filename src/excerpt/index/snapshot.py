@@ -24,7 +24,7 @@ from excerpt.corpus.interface import CandidateQuery, Corpus, QueryEmbedder
 from excerpt.corpus.notes import NoteReader
 from excerpt.corpus.queries import NoteRow
 from excerpt.corpus.tables import FragmentTable
-from excerpt.encoders.choice import is_static_model, model_label, static_model
+from excerpt.encoders.choice import hide_secrets, is_static_model, model_label, static_model
 from excerpt.errors import IndexUnusableError, ModelError
 from excerpt.index import renames
 from excerpt.index.catalog import CATALOG_FILE, Catalog, DamagedRowError, check_rows, is_damage, read_checked_notes
@@ -420,7 +420,7 @@ class Snapshot(NoteReader):
 
     def _describe_model(self) -> str:
         """Return the model whose vectors searches use, and the one that is to replace it, if any."""
-        chosen, used = self._settings.embedding.model, ""
+        chosen, used = hide_secrets(self._settings.embedding.model), ""
         if self._search_record is not None and self._chosen_vectors is not None:
             used = self._search_record.model
         label = model_label(used) or self._catalog.meta("model") or "the one that ships with excerpt"

@@ -316,8 +316,8 @@ class IndexWriter:
 
         Returns whether they used another model's vectors before.
         """
-        before = SearchVectorsRecord.from_json(self.catalog.meta(RECORD_KEY))
-        if before != record:
+        before = SearchVectorsRecord.from_json(stored := self.catalog.meta(RECORD_KEY))
+        if stored != record.to_json():
             with self.catalog.transaction():
                 self.catalog.set_meta(RECORD_KEY, record.to_json())
                 self._write_generation(None)
