@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from excerpt.cli.printing import print_message
 from excerpt.search.usage import UsedHit, UseKind, UseLog
 from excerpt.settings import user_paths
 from tests.cli.conftest import Excerpt
 from tests.cli.test_watch import Child
 from tests.encoders import server as replies
-from tests.encoders.server import ModelTestServer, embeddings, running_server
+from tests.encoders.server import Handler, ModelTestServer, embeddings, running_server
 
 
 @pytest.fixture
@@ -89,6 +91,29 @@ def test_a_server_that_is_gone_is_one_sentence(excerpt: Excerpt, vault: Path) ->
     assert (answer.code, answer.err.count("\n")) == (3, 1)
     assert "cannot be reached" in answer.err
     assert excerpt("search", "banana", "--vault", vault).code == 0
+
+
+@pytest.mark.parametrize("options", [["--run"], []], ids=["run", "show"])
+def test_a_server_that_does_not_answer_is_what_excerpt_says_it_waits_for(
+    excerpt: Excerpt, vault: Path, server: ModelTestServer, monkeypatch: pytest.MonkeyPatch, options: list[str]
+) -> None:
+    choose(f"openai:{server.url}/v1#letters")
+    has_reported = threading.Event()
+
+    def report(sentence: str) -> None:
+        print_message(sentence)
+        has_reported.set()
+
+    def reply_after_report(handler: Handler, body: dict[str, list[str]]) -> None:
+        has_reported.wait(60)
+        embeddings(handler, body)
+
+    monkeypatch.setattr("excerpt.cli.embedding.print_message", report)
+    monkeypatch.setattr("excerpt.cli.embedding._SILENT_SECONDS", 0.01)
+    server.reply = reply_after_report
+    answer = excerpt("embedding", *options, "--vault", vault)
+    assert answer.code == 0
+    assert f"Waiting for letters at {server.url}/v1." in answer.err
 
 
 def test_an_address_on_another_machine_is_refused_unless_it_is_allowed_and_then_said(

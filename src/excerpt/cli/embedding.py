@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import statistics
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import click
 
 from excerpt.cli.printing import ProgressLine, print_json, print_line, print_message
 from excerpt.cli.vaults import build_index, resolve_vault, vault_option
-from excerpt.encoders.choice import is_static_model, model_label, remote_notice
+from excerpt.encoders.choice import is_server, is_static_model, model_label, remote_notice
 from excerpt.errors import ModelError
 from excerpt.json_forms import attributes_to_json, to_json_value
 from excerpt.settings import Paths, Settings, load_vault_settings, user_paths
@@ -35,6 +36,8 @@ _SAMPLE_QUERIES = (
     "links",
 )
 _TRIED_QUERIES = 10
+_SILENT_SECONDS = 3.0
+"""Seconds without an answer of a server after which excerpt says what it waits for; doubled after each sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +75,14 @@ def embedding_command(vault: Path | None, *, runs: bool, tried: str | None, as_j
     build_index(chosen, settings, paths)
     index = paths.index_folder(chosen)
     if tried is not None:
-        return _try(chosen, index, settings, paths, tried, as_json=as_json)
+        with _WaitReporter(tried) as reporter:
+            return _try(chosen, settings, paths, tried, reporter, as_json=as_json)
     if is_static_model(settings.embedding.model):
         return _show_static(index, settings, as_json=as_json, runs=runs)
-    return _run(chosen, index, settings, as_json=as_json) if runs else _show(index, settings, as_json=as_json)
+    with _WaitReporter(settings.embedding.model) as reporter:
+        if runs:
+            return _run(chosen, index, settings, reporter, as_json=as_json)
+        return _show(index, settings, as_json=as_json)
 
 
 def _show(index: Path, settings: Settings, *, as_json: bool) -> int:
@@ -136,15 +143,14 @@ def _show_static(index: Path, settings: Settings, *, as_json: bool, runs: bool) 
     return 0
 
 
-def _run(vault: Path, index: Path, settings: Settings, *, as_json: bool) -> int:
+def _run(vault: Path, index: Path, settings: Settings, reporter: _WaitReporter, *, as_json: bool) -> int:
     """Embed the vault, with progress on stderr, and let searches use the vectors."""
     from excerpt.index.build import Updater
     from excerpt.index.embedding_run import EmbeddingRun
 
     began = time.monotonic()
-    line = ProgressLine(sys.stderr)
-    record = EmbeddingRun(index, settings, line.show_embedding).run()
-    ProgressLine.clear()
+    record = EmbeddingRun(index, settings, reporter.show_embedding).run()
+    reporter.stop()
     assert record is not None, "nothing ends this run"
     updater = Updater(vault, index, settings)
     try:
@@ -159,7 +165,15 @@ def _run(vault: Path, index: Path, settings: Settings, *, as_json: bool) -> int:
     return 0
 
 
-def _try(vault: Path, index: Path, settings: Settings, paths: Paths, model: str, *, as_json: bool) -> int:
+def _try(
+    vault: Path,
+    settings: Settings,
+    paths: Paths,
+    model: str,
+    reporter: _WaitReporter,
+    *,
+    as_json: bool,
+) -> int:
     """Print what an embedder costs, and what it would change for the gold set and the last queries."""
     from excerpt.gold.questions import read_gold
     from excerpt.gold.trial import compare_engines, find_candidate_keys
@@ -167,14 +181,14 @@ def _try(vault: Path, index: Path, settings: Settings, paths: Paths, model: str,
     from excerpt.index.snapshot import Snapshot
     from excerpt.search.engine import Engine
 
+    index = paths.index_folder(vault)
     if is_static_model(model):
         raise ModelError(
             f"{model or 'The shipped model'} is a static model, which embeds a vault in seconds.",
             "Set embedding.model to it, and run `excerpt gold run` before and after.",
         )
     trial_settings = replace(settings, embedding=replace(settings.embedding, model=model))
-    line = ProgressLine(sys.stderr)
-    run = EmbeddingRun(index, trial_settings, line.show_embedding)
+    run = EmbeddingRun(index, trial_settings, reporter.show_embedding)
     embedder = run.open_embedder()
     figures = _measure(model_label(model), run, index)
     done, total = count_embedded(index, embedder)
@@ -188,7 +202,7 @@ def _try(vault: Path, index: Path, settings: Settings, paths: Paths, model: str,
             trial_snapshot.query_embedder.embed_query("a")  # loads the model, so that no query is late
             trial, strategy = Engine(trial_snapshot, trial_settings), settings.search.strategy
             report = compare_engines(engine, trial, model, strategy=strategy, questions=questions, queries=queries)
-    ProgressLine.clear()
+    reporter.stop()
     seconds = (total - done) / figures.passages_per_second
     if as_json:
         print_json({
@@ -253,6 +267,50 @@ def _time(
         embed_query(query)
         times.append((time.perf_counter() - began) * 1000)
     return speed, statistics.median(times)
+
+
+class _WaitReporter:
+    """Shows the progress of embedding, and says on stderr what excerpt waits for if a server does not answer."""
+
+    def __init__(self, model: str) -> None:
+        self._model = model
+        self._line = ProgressLine(sys.stderr)
+        self._is_done = not is_server(model)
+        self._has_answered = threading.Event()
+        self._thread = threading.Thread(target=self._report_silence, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def show_embedding(self, progress: EmbeddingProgress) -> None:
+        """Show how many passages the server has embedded: it does answer."""
+        self._has_answered.set()
+        self._line.show_embedding(progress)
+
+    def stop(self) -> None:
+        """Print nothing more."""
+        self._is_done = True
+        self._has_answered.set()
+        self._thread.join()
+        ProgressLine.clear()
+
+    def _report_silence(self) -> None:
+        from excerpt.encoders.model_server import PASSAGES_SECONDS
+
+        seconds = _SILENT_SECONDS
+        while not self._is_done:
+            if self._has_answered.wait(seconds):
+                self._has_answered.clear()
+                continue
+            print_message(
+                f"Waiting for {model_label(self._model)}. It may be loading the model; excerpt waits up to"
+                f" {PASSAGES_SECONDS:.0f} s for an answer."
+            )
+            seconds *= 2
 
 
 def _print_figures(figures: _Figures) -> None:
