@@ -6,11 +6,15 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import tomlkit
 
+from excerpt.agents import install as installing
 from excerpt.agents.install import (
     AGENTS,
     HOOK_AGENTS,
     SKILL_FILE,
+    Edit,
+    Installed,
     agent_files,
     install,
     installed,
@@ -22,7 +26,7 @@ from excerpt.errors import ExcerptError
 from excerpt.settings import user_paths
 from excerpt.text.tokens import open_tokenizer
 
-VAULT = "/home/ada/notes"
+VAULT = "postgresql://ada@host/notes?vault=ours"  # an address, which need not exist as a folder must
 JSON = '{\n\t"theme": "dark",\n\t"mcpServers": {"other": {"command": "x", "args": [1,2]}},\n\t"servers": {}\n}'
 TOML = 'model = "o5"  # mine\n\n[mcp_servers.other]\ncommand = "x"\n\n[features]\nhooks = true\n'
 HOOKS = '{"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": "mine"}]}], "Stop": []}}\n'
@@ -37,8 +41,23 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "home"
 
 
-def put(agent: str, *, hook: bool = False, vault: str = VAULT, project: Path | None = None) -> None:
-    install(plan_install(agent, [vault], project, hook=hook), user_paths())
+def plan(agent: str, *vaults: str, hook: bool = False, project: Path | None = None) -> tuple[Edit, ...]:
+    return plan_install(agent, vaults or [VAULT], project, user_paths(), hook=hook)
+
+
+def put(agent: str, *vaults: str, hook: bool = False, project: Path | None = None) -> None:
+    install(plan(agent, *vaults, hook=hook, project=project), user_paths())
+
+
+def state(agent: str, project: Path | None = None) -> Installed:
+    return installed(agent, project, user_paths())
+
+
+def write(file: Path | None, text: str) -> Path:
+    assert file is not None
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return file
 
 
 def take(agent: str, project: Path | None = None) -> None:
@@ -65,7 +84,7 @@ def all_files(folder: Path) -> dict[Path, bytes]:
 def test_an_empty_configuration_is_empty_again_after_uninstall(agent: str, is_project: bool, home: Path) -> None:
     project = home / "project" if is_project else None
     put(agent, hook=agent in HOOK_AGENTS, project=project)
-    assert installed(agent, project).is_any
+    assert state(agent, project).is_any
     take(agent, project)
     assert all_files(home) == {}
 
@@ -91,25 +110,59 @@ def test_what_others_wrote_since_is_kept(agent: str) -> None:
     after = tools.read_text()
     assert "later" in after
     assert VAULT not in after
-    assert not installed(agent, None).is_any
+    assert not state(agent).is_any
 
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_a_second_install_changes_nothing(agent: str) -> None:
     write_existing(agent)
     put(agent, hook=agent in HOOK_AGENTS)
-    assert plan_install(agent, [VAULT], None, hook=agent in HOOK_AGENTS) == ()
+    assert plan(agent, hook=agent in HOOK_AGENTS) == ()
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_another_vault_replaces_the_first(agent: str) -> None:
+def test_a_later_vault_is_added_to_the_first(agent: str, tmp_path: Path) -> None:
     write_existing(agent)
-    put(agent, hook=agent in HOOK_AGENTS)
-    put(agent, hook=agent in HOOK_AGENTS, vault="/home/ada/work")
-    files = agent_files(agent, None)
-    for file in filter(None, (files.tools, files.hooks)):
-        assert VAULT not in file.read_text()
-        assert file.read_text().count("/home/ada/work") == 1
+    has_hook = agent in HOOK_AGENTS
+    put(agent, VAULT, str(tmp_path), hook=has_hook)
+    put(agent, str(tmp_path / "home"), hook=has_hook)
+    expected = (VAULT, str(tmp_path), str(tmp_path / "home"))
+    assert state(agent).vaults == expected
+    assert state(agent).hook_vaults == (expected if has_hook else ())
+    assert plan(agent, str(tmp_path), hook=has_hook) == ()
+
+
+def test_a_folder_that_is_gone_makes_room_for_the_one_it_became(tmp_path: Path) -> None:
+    (tmp_path / "old").mkdir()
+    put("claude", str(tmp_path / "old"))
+    (tmp_path / "old").rename(tmp_path / "new")
+    put("claude", str(tmp_path / "new"))
+    assert state("claude").vaults == (str(tmp_path / "new"),)
+
+
+def test_the_hook_asks_no_vault_that_was_added_for_the_tools_alone(tmp_path: Path) -> None:
+    put("claude", hook=True)
+    put("claude", str(tmp_path))
+    assert state("claude").hook_vaults == (VAULT,)
+    assert state("claude").describe() == f"the tools for {VAULT}, {tmp_path}, the skill, the prompt hook for {VAULT}"
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_options_and_members_of_the_server_stay(agent: str) -> None:
+    tools = agent_files(agent, None).tools
+    if agent == "codex":
+        write(
+            tools,
+            '[mcp_servers.excerpt]\ncommand = "excerpt"\nargs = ["mcp", "--no-memory"]\nenv = {EXCERPT_HOME = "/x"}\n',
+        )
+    else:
+        key = "servers" if agent == "vscode" else "mcpServers"
+        server = {"command": "excerpt", "args": ["mcp", "--no-memory"], "env": {"EXCERPT_HOME": "/x"}}
+        write(tools, json.dumps({key: {"excerpt": server}}))
+    put(agent)
+    assert "/x" in tools.read_text()
+    assert "--no-memory" in tools.read_text()
+    assert state(agent).vaults == (VAULT,)
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -134,9 +187,9 @@ def test_a_damaged_configuration_is_left_alone(agent: str, text: bytes) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(text)
     with pytest.raises(ExcerptError, match=r"config|json"):
-        plan_install(agent, [VAULT], None, hook=False)
+        plan(agent)
     assert file.read_bytes() == text
-    assert installed(agent, None).problem
+    assert state(agent).problem
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -160,30 +213,233 @@ def test_a_link_to_a_configuration_stays_a_link(home: Path) -> None:
     assert VAULT in (home / "dotfiles" / "claude.json").read_text()
 
 
-def test_a_hook_of_somebody_else_stays() -> None:
-    write_existing("claude")
+# --- what others wrote ------------------------------------------------------------------------------------------------
+
+MINE = "/opt/mine agents hook x"
+OTHERS_HOOKS = (
+    "mine.sh",
+    MINE,
+    "cd /x && excerpt agents hook claude /notes",
+    "excerpt agents hook claude /notes; mine.sh",
+    "excerpt agents hook",
+    "excerpt agents log",
+    'echo "unbalanced',
+)
+
+
+def commands(file: Path) -> list[str]:
+    """Return the commands of the prompt hooks in a file that does not name the installed program."""
+    groups = json.loads(file.read_text())["hooks"]["UserPromptSubmit"]
+    return [hook["command"] for group in groups for hook in group["hooks"]]
+
+
+@pytest.mark.parametrize("agent", HOOK_AGENTS)
+@pytest.mark.parametrize("command", OTHERS_HOOKS)
+def test_a_hook_of_somebody_else_stays(agent: str, command: str) -> None:
+    group = {"hooks": [{"type": "command", "command": command}]}
+    hooks = write(agent_files(agent, None).hooks, json.dumps({"hooks": {"UserPromptSubmit": [group]}}))
+    put(agent, hook=True)
+    put(agent, "postgresql://host/more", hook=True)
+    assert commands(hooks)[0] == command
+    assert len(commands(hooks)) == 2
+    hooks.write_text(hooks.read_text() + "\n")  # so that its former bytes are not restored
+    take(agent)
+    assert commands(hooks) == [command]
+    assert not state(agent).hook
+
+
+def test_a_hook_in_one_group_with_that_of_excerpt_stays_and_keeps_its_place() -> None:
+    put("claude", hook=True)
+    hooks = agent_files("claude", None).hooks
+    assert hooks is not None
+    text = hooks.read_text()
+    mine = '{"type": "command", "command": "mine.sh"}'
+    hooks.write_text(text.replace('"hooks": [\n          {', f'"hooks": [\n          {mine}, {{'))
+    put("claude", "postgresql://host/more", hook=True)
+    assert commands(hooks)[0] == "mine.sh"
+    assert state("claude").hook_vaults == (VAULT, "postgresql://host/more")
+    take("claude")
+    assert commands(hooks) == ["mine.sh"]
+
+
+def test_hooks_that_are_there_twice_become_one() -> None:
     put("claude", hook=True)
     hooks = agent_files("claude", None).hooks
     assert hooks is not None
     groups = json.loads(hooks.read_text())["hooks"]["UserPromptSubmit"]
-    assert [group["hooks"][0]["command"] == "mine" for group in groups] == [True, False]
+    write(hooks, json.dumps({"hooks": {"UserPromptSubmit": [*groups, {"hooks": []}, *groups, 5, {"hooks": 5}]}}))
+    put("claude", hook=True)
+    assert json.loads(hooks.read_text())["hooks"]["UserPromptSubmit"] == [*groups, {"hooks": []}, 5, {"hooks": 5}]
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize(
+    "server", ["x", 5, [], {"command": "/opt/excerpt-server", "args": ["mcp"]}, {"command": "excerpt", "args": ["run"]}]
+)
+def test_a_server_of_others_with_the_name_excerpt_is_left_alone(agent: str, server: object) -> None:
+    tools = agent_files(agent, None).tools
+    key = {"codex": "mcp_servers", "vscode": "servers"}.get(agent, "mcpServers")
+    write(
+        tools, tomlkit.dumps({key: {"excerpt": server}}) if agent == "codex" else json.dumps({key: {"excerpt": server}})
+    )
+    before = tools.read_bytes()
+    with pytest.raises(ExcerptError, match="a server called excerpt that excerpt has not written"):
+        plan(agent)
+    assert "has not written" in state(agent).problem
+    assert not state(agent).tools
+    take(agent)
+    assert tools.read_bytes() == before
+
+
+@pytest.mark.parametrize("text", ["5", "true", "2025-05-01", '"excerpt"', "[]", "[{}]"])
+def test_servers_of_codex_of_another_type_are_left_alone(text: str) -> None:
+    tools = write(agent_files("codex", None).tools, f"mcp_servers = {text}\n")
+    with pytest.raises(ExcerptError, match=r"config\.toml: mcp_servers is not a table"):
+        plan("codex")
+    assert not state("codex").is_any
+    take("codex")
+    assert tools.read_text() == f"mcp_servers = {text}\n"
+
+
+@pytest.mark.parametrize(
+    "text", ['{"mcpServers": 5}', '{"mcpServers": []}', '{"mcpServers": {}, "mcpServers": {"o": 1}}']
+)
+def test_servers_of_another_shape_or_there_twice_are_left_alone(text: str) -> None:
+    tools = write(agent_files("claude", None).tools, text)
+    with pytest.raises(ExcerptError, match="Cannot understand"):
+        plan("claude")
+    assert not state("claude").tools
+    assert tools.read_text() == text
+
+
+@pytest.mark.parametrize("text", ['{"hooks": 5}', '{"hooks": {"UserPromptSubmit": {}}}', '{"hooks": {}, "hooks": {}}'])
+def test_hooks_of_another_shape_or_there_twice_are_left_alone(text: str) -> None:
+    hooks = write(agent_files("claude", None).hooks, text)
+    with pytest.raises(ExcerptError, match="Cannot understand"):
+        plan("claude", hook=True)
+    assert hooks.read_text() == text
+
+
+@pytest.mark.parametrize("text", ["---\nname: excerpt\n---\nMine.\n", "", "Mine.\n"])
+def test_a_skill_of_others_is_left_alone(text: str) -> None:
+    skill = write(agent_files("claude", None).skill, text)
+    with pytest.raises(ExcerptError, match="is a skill that excerpt has not written"):
+        plan("claude")
+    take("claude")
+    assert skill.read_text() == text
+    assert "is not the skill that excerpt writes" in state("claude").problem
+
+
+def test_a_skill_that_an_earlier_version_wrote_is_replaced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(installing, "SKILL_FILE", write(tmp_path / "SKILL.md", "---\nname: excerpt\n---\nOld.\n"))
+        put("claude")
+    put("claude")
+    assert agent_files("claude", None).skill.read_text() == SKILL_FILE.read_text(encoding="utf-8")
+
+
+def test_a_skill_with_other_line_ends_is_excerpts() -> None:
+    put("claude")
+    skill = agent_files("claude", None).skill
+    skill.write_bytes(skill.read_bytes().replace(b"\n", b"\r\n"))
+    assert plan("claude") == ()
+    take("claude")
+    assert not skill.exists()
+
+
+def test_what_others_wrote_between_two_installations_is_kept(tmp_path: Path) -> None:
+    write_existing("claude")
+    put("claude")
+    tools = agent_files("claude", None).tools
+    tools.write_text(tools.read_text().replace('"theme"', '"later": 1, "theme"'))
+    put("claude", str(tmp_path))
+    take("claude")
+    assert "later" in tools.read_text()
+    assert not state("claude").is_any
+
+
+def test_a_file_whose_copy_is_lost_is_not_removed() -> None:
+    write_existing("claude")
+    put("claude")
+    for copy in user_paths().agents_folder.glob("*.claude.json"):
+        copy.unlink()
+    take("claude")
+    assert json.loads(agent_files("claude", None).tools.read_text())["theme"] == "dark"
+
+
+def test_a_file_that_changed_after_it_was_shown_is_not_written() -> None:
+    write_existing("claude")
+    edits = plan("claude")
+    tools = agent_files("claude", None).tools
+    tools.write_text("{}")
+    with pytest.raises(ExcerptError, match="was changed meanwhile"):
+        install(edits, user_paths())
+    assert tools.read_text() == "{}"
+
+
+# --- links ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Return a folder like a cloned project, beside a folder that is not its business."""
+    (tmp_path / "ssh").mkdir()
+    (tmp_path / "ssh" / "config").write_text("Host x\n")
+    (tmp_path / "project").mkdir()
+    return tmp_path / "project"
+
+
+@pytest.mark.parametrize(
+    ("link", "target"),
+    [
+        (".claude", "../ssh"),
+        (".claude/skills/excerpt/SKILL.md", "../ssh/config"),
+        (".claude/settings.json", "../ssh/new"),
+        (".mcp.json", "../ssh/config"),
+    ],
+)
+def test_a_link_out_of_the_project_is_refused(project: Path, link: str, target: str) -> None:
+    (project / link).parent.mkdir(parents=True, exist_ok=True)
+    (project / link).symlink_to((project / target).resolve())
+    before = all_files(project.parent / "ssh")
+    with pytest.raises(ExcerptError, match=r"leads out of the project, to .*ssh"):
+        put("claude", hook=True, project=project)
+    with pytest.raises(ExcerptError, match="leads out of the project"):
+        take("claude", project)
+    assert "leads out of the project" in state("claude", project).problem
+    assert all_files(project.parent / "ssh") == before
+
+
+def test_a_link_within_the_project_is_followed(project: Path) -> None:
+    (project / "agents").mkdir()
+    (project / ".claude").symlink_to("agents")
+    put("claude", project=project)
+    assert (project / "agents" / "skills" / "excerpt" / "SKILL.md").exists()
+    take("claude", project)
+    assert all_files(project) == {}
+
+
+def test_the_diff_names_the_file_that_a_link_leads_to(home: Path) -> None:
+    (home / "dotfiles").mkdir()
+    (home / ".claude.json").symlink_to(home / "dotfiles" / "claude")
+    (tools, *_) = plan("claude")
+    assert str((home / "dotfiles" / "claude").resolve()) in tools.diff
 
 
 @pytest.mark.parametrize("agent", ["cursor", "vscode"])
 def test_a_hook_that_the_agent_does_not_have_is_refused(agent: str) -> None:
-    with pytest.raises(ExcerptError, match="cannot add text"):
-        plan_install(agent, [VAULT], None, hook=True)
+    with pytest.raises(ExcerptError, match="Nothing was installed"):
+        plan(agent, hook=True)
 
 
 def test_servers_of_codex_in_one_line_are_changed_or_left_alone() -> None:
     file = agent_files("codex", None).tools
-    file.parent.mkdir(parents=True)
-    file.write_text('mcp_servers = {excerpt = {command = "mine"}}\n')
+    write(file, 'mcp_servers = {excerpt = {command = "excerpt", args = ["mcp"]}}\n')
     put("codex")
     assert tomllib.loads(file.read_text())["mcp_servers"]["excerpt"]["args"][-1] == VAULT
     file.write_text('mcp_servers = {other = {command = "mine"}}\n')
     with pytest.raises(ExcerptError, match=r"config\.toml"):
-        plan_install("codex", [VAULT], None, hook=False)
+        plan("codex")
 
 
 def test_the_skill_costs_at_most_400_tokens() -> None:
@@ -192,6 +448,6 @@ def test_the_skill_costs_at_most_400_tokens() -> None:
 
 def test_every_change_is_shown_as_a_diff() -> None:
     write_existing("claude")
-    diffs = [edit.diff for edit in plan_install("claude", [VAULT], None, hook=True)]
+    diffs = [edit.diff for edit in plan("claude", hook=True)]
     assert len(diffs) == 3
     assert all(any(line.startswith("+") for line in diff.split("\n")) for diff in diffs)

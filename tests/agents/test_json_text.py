@@ -1,13 +1,14 @@
 """Editing JSON in place: what is not touched keeps its bytes."""
 
 import json
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.agents.json_text import append_element, remove_elements, remove_member, set_member
+from excerpt.agents.json_text import append_element, parse_value, remove_elements, remove_member, set_member
 
 COMPACT = '{"a": [1,2,  3], "mcpServers": {"other": {"command": "x", "args": ["é"]}}, "z": null}\n'
 SPACED = '{\n    "mcpServers": {\n        "other": {"command": "x"}\n    }\n}'
@@ -59,6 +60,24 @@ def test_a_value_on_the_way_that_is_no_object_is_refused() -> None:
         set_member('{"a": 3}', ("a", "b"), 1)
     with pytest.raises(ValueError, match="not a list"):
         append_element('{"a": {}}', ("a",), 1)
+
+
+@pytest.mark.parametrize("edit", [set_member, append_element])
+def test_a_key_that_is_there_twice_is_refused(edit: Callable[[str, Sequence[str], object], str]) -> None:
+    with pytest.raises(ValueError, match="it has a twice"):
+        edit('{"a": {}, "a": {"o": 1}}', ("a", "b"), 1)
+
+
+def test_a_path_may_have_indexes_of_arrays() -> None:
+    text = '{"a": [{"b": [1, 2]},  {"b": []}]}'
+    assert parse_value(text, ("a", 0, "b", 1)) == 2
+    assert set_member(text, ("a", 0, "b", 1), 5) == text.replace("2", "5")
+    assert remove_elements(text, ("a", 0, "b"), [0]) == text.replace("1, 2", "2")
+
+
+@pytest.mark.parametrize("path", [("z",), ("a", 9), ("a", 0, "b", 5), ("a", "b"), (0,), ("a", 1, "b", "c")])
+def test_a_value_that_is_not_there_is_none(path: Sequence[str | int]) -> None:
+    assert parse_value('{"a": [{"b": [1, 2]}, {"b": 3}]}', path) is None
 
 
 @given(objects, layouts, keys, values)

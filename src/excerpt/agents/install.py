@@ -1,7 +1,8 @@
 """Installing excerpt in the configuration of agents: tools (MCP), a skill, and on request the prompt hook.
 
 A change is computed first and shown as a diff; it is written only after that. Text that is not understood is never
-changed. A file as it was before is kept, so that removing the installation restores its bytes.
+changed, and nothing that excerpt cannot prove to be its own: a server or a hook by its command, a skill by its text. A
+file as it was before is kept, so that removing the installation restores its bytes.
 """
 
 from __future__ import annotations
@@ -12,14 +13,15 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 import tomlkit
-from tomlkit import TOMLDocument
 from tomlkit.exceptions import TOMLKitError
 
 from excerpt.agents import json_text
@@ -36,6 +38,10 @@ NAME = "excerpt"
 _HOOK_SECONDS = 5  # after which an agent gives up on the hook, which itself ends after .5 s
 _MAX_BYTES = 10_000_000
 _HOOK_PATH = ("hooks", "UserPromptSubmit")
+_NO_MEMORY = "--no-memory"
+
+Found = TypeVar("Found")
+Arguments = ParamSpec("Arguments")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +58,10 @@ class AgentFiles:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A change of one file: its text before (None: no such file) and after (None: the file is removed)."""
+    """A change of one file: its text before (None: no such file) and after (None: the file is removed).
+
+    `file` is the path without links, so that what is shown is what is written.
+    """
 
     file: Path
     before: str | None
@@ -72,9 +81,12 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class KeptFile:
-    """A file as it was before excerpt changed it: the copy ("" if there was no file), and a digest of what we wrote."""
+    """A file as it was before excerpt changed it: the copy ("" if there was no file), and a digest of what we wrote.
 
-    copy: str
+    `copy` is None if others have changed the file between two installations: the copy would undo that too.
+    """
+
+    copy: str | None
     digest: str
 
 
@@ -87,19 +99,46 @@ class KeptFiles:
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """What is installed for an agent, for the user or in a project; `problem` says why a file cannot be read."""
+    """What is installed for an agent, for the user or in a project.
+
+    `vaults` are those that the tools ask, `hook_vaults` those of the hook. `problem` says which file cannot be read, or
+    has something of others in the place of what excerpt installs.
+    """
 
     agent: str
     scope: str
     tools: bool
     skill: bool
     hook: bool
+    vaults: Sequence[str] = ()
+    hook_vaults: Sequence[str] = ()
     problem: str = ""
 
     @property
     def is_any(self) -> bool:
         """Whether anything is installed."""
         return self.tools or self.skill or self.hook
+
+    def describe(self) -> str:
+        """Return in words what is installed: "the tools and the skill for /home/ada/notes"."""
+        parts = []
+        if self.tools:
+            parts.append(f"the tools for {', '.join(self.vaults) or 'the vault last opened'}")
+        if self.skill:
+            parts.append("the skill")
+        if self.hook:
+            parts.append(f"the prompt hook for {', '.join(self.hook_vaults)}")
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnHook:
+    """A hook of excerpt: its index and that of its group in the list of prompt hooks, its command and its vaults."""
+
+    group: int
+    index: int
+    command: str
+    vaults: Sequence[str]
 
 
 # --- where ------------------------------------------------------------------------------------------------------------
@@ -122,6 +161,19 @@ def agent_files(agent: str, project: Path | None) -> AgentFiles:
             return AgentFiles(tools, _skill(home / (".github" if project else ".copilot")), None)
 
 
+def _resolve(file: Path, project: Path | None) -> Path:
+    """Return a file's path without links, which come with a cloned project. Raises ExcerptError if it is outside it."""
+    try:
+        resolved = file.resolve()
+    except (OSError, RuntimeError):
+        raise ExcerptError(f"Cannot read {file}: its links lead in a circle.", "Nothing was changed.") from None
+    if project is not None and not resolved.is_relative_to(project.resolve()):
+        raise ExcerptError(
+            f"{file} leads out of the project, to {resolved}.", "Remove the link, or install without --project."
+        )
+    return resolved
+
+
 def _skill(folder: Path) -> Path:
     return folder / "skills" / NAME / "SKILL.md"
 
@@ -139,7 +191,7 @@ def _vscode_user_folder() -> Path:
 
 def server_command(vaults: Sequence[str], *, no_memory: bool = False) -> list[str]:
     """Return the command that starts the MCP server for these vaults, with the full path of the program."""
-    return [*_program(), "mcp", *(["--no-memory"] if no_memory else []), *vaults]
+    return [*_program(), "mcp", *([_NO_MEMORY] if no_memory else []), *vaults]
 
 
 def server_entry(agent: str, command: Sequence[str]) -> dict[str, object]:
@@ -159,88 +211,207 @@ def _program() -> list[str]:
     return [program] if program else excerpt_command()
 
 
-def _hook_entry(agent: str, vaults: Sequence[str]) -> dict[str, object]:
-    command = shlex.join([*_program(), "agents", "hook", agent, *vaults])
-    return {"hooks": [{"type": "command", "command": command, "timeout": _HOOK_SECONDS}]}
+def _hook_command(agent: str, vaults: Sequence[str]) -> str:
+    return shlex.join([*_program(), "agents", "hook", agent, *vaults])
+
+
+def _merge_vaults(installed: Sequence[str], added: Sequence[str]) -> list[str]:
+    """Return the vaults of an installation with those that are added; folders that are gone are left out.
+
+    With one of them, the MCP server would not start.
+    """
+    kept = [vault for vault in installed if "://" in vault or Path(vault).expanduser().is_dir()]
+    return list(dict.fromkeys((*kept, *added)))
+
+
+# --- what is excerpt's ------------------------------------------------------------------------------------------------
+
+
+def _own_arguments(words: Sequence[object], *verb: str) -> list[str] | None:
+    """Return the words after `verb` in a command of excerpt, None if it runs another program or another command."""
+    names = [word for word in words if isinstance(word, str)]
+    if not names or len(names) < len(words):
+        return None
+    module = excerpt_command()
+    start = 1 if Path(names[0]).name in (NAME, f"{NAME}.exe") else len(module)
+    if start > 1 and names[:start] != module:
+        return None
+    arguments = names[start:]
+    return arguments[len(verb) :] if tuple(arguments[: len(verb)]) == verb else None
+
+
+def _own_server(server: object) -> list[str] | None:
+    """Return the arguments of `excerpt mcp` in the entry of a server, None if excerpt has not written it."""
+    if not isinstance(server, Mapping) or not isinstance(server.get("args"), list):
+        return None
+    arguments = _own_arguments([server.get("command"), *server["args"]], "mcp")
+    is_known = arguments is not None and not any(word.startswith("-") and word != _NO_MEMORY for word in arguments)
+    return arguments if is_known else None
+
+
+def _own_hooks(file: Path, text: str) -> list[OwnHook]:
+    """Return the prompt hooks that excerpt has written; a command with anything else in it is its author's."""
+    found = []
+    for group_index, group in enumerate(_elements(_parse_json(file, text, _HOOK_PATH))):
+        hooks = _elements(group.get("hooks")) if isinstance(group, Mapping) else []
+        for index, hook in enumerate(hooks):
+            command = hook.get("command") if isinstance(hook, Mapping) else None
+            arguments = _own_arguments(_split(command), "agents", "hook") if isinstance(command, str) else None
+            if arguments and arguments[0] in AGENTS:
+                found.append(OwnHook(group_index, index, str(command), arguments[1:]))
+    return found
+
+
+def _split(command: str) -> list[str]:
+    """Return the words of a shell command that has nothing but words, as excerpt writes it; [] for another one."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return []
+    return words if shlex.join(words) == command else []
+
+
+def _elements(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+def _is_own_skill(text: str, former: KeptFile | None) -> bool:
+    """Return whether the text of a skill is the one that excerpt writes, or wrote there before."""
+    return _unix_lines(text) == _skill_text() or (former is not None and former.digest == _digest(text))
+
+
+def _skill_text() -> str:
+    return SKILL_FILE.read_text(encoding="utf-8")
+
+
+def _unix_lines(text: str) -> str:
+    return text.replace("\r\n", "\n")  # git may have written the files of a project with other line ends
+
+
+def _make_foreign_error(file: Path, what: str) -> ExcerptError:
+    return ExcerptError(f"{file} {what}.", "Rename or remove it, then install again.")
 
 
 # --- changes ----------------------------------------------------------------------------------------------------------
 
 
-def plan_install(agent: str, vaults: Sequence[str], project: Path | None, *, hook: bool) -> tuple[Edit, ...]:
+def plan_install(
+    agent: str, vaults: Sequence[str], project: Path | None, paths: Paths, *, hook: bool
+) -> tuple[Edit, ...]:
     """Return the changes that install excerpt for an agent; none if it is installed so already.
 
-    Raises ExcerptError for a file that cannot be read or understood, and for a hook that the agent does not have.
+    Vaults are added to those that are installed. Raises ExcerptError for a file that cannot be read or understood, for
+    something of others in the place of what is installed, for a file outside the project, and for a hook that the agent
+    does not have.
     """
     files = agent_files(agent, project)
     if hook and files.hooks is None:
         raise ExcerptError(
-            f"The prompt hook of {agent} cannot add text to a prompt.", f"Hooks are for {' and '.join(HOOK_AGENTS)}."
+            f"Nothing was installed: {agent} has no prompt hook that can add text to a prompt.",
+            f"Install without --hook. Hooks are for {' and '.join(HOOK_AGENTS)}.",
         )
-    edits = [_plan_tools(agent, files.tools, server_command(vaults)), _plan_skill(files.skill)]
+    edits = [
+        _plan_tools(agent, _resolve(files.tools, project), vaults),
+        _plan_skill(_resolve(files.skill, project), paths),
+    ]
     if hook and files.hooks is not None:
-        edits.append(_plan_hook(files.hooks, _hook_entry(agent, vaults)))
+        edits.append(_plan_hook(agent, _resolve(files.hooks, project), vaults))
     return tuple(edit for edit in edits if edit.before != edit.after)
 
 
-def _plan_tools(agent: str, file: Path, command: Sequence[str]) -> Edit:
-    before = _read(file)
-    if file.suffix == ".toml":
-        return Edit(file, before, _with_table(file, before or "", command))
-    entry = server_entry(agent, command)
-    path = _tools_path(agent)
-    if before is not None and _value_at(file, before, path) == entry:
-        return Edit(file, before, before)
-    return Edit(file, before, _edit_json(file, lambda: json_text.set_member(before or "", path, entry)))
-
-
-def _plan_skill(file: Path) -> Edit:
-    return Edit(file, _read(file), SKILL_FILE.read_text(encoding="utf-8"))
-
-
-def _plan_hook(file: Path, entry: dict[str, object]) -> Edit:
+def _plan_tools(agent: str, file: Path, vaults: Sequence[str]) -> Edit:
     before = _read(file)
     text = before or ""
-    if entry in _hook_groups(file, text):
-        return Edit(file, before, before)
+    arguments = _installed_server(agent, file, text) or []
+    named = [word for word in arguments if word != _NO_MEMORY]
+    command = server_command(_merge_vaults(named, vaults), no_memory=_NO_MEMORY in arguments)
+    entry = server_entry(agent, command)
+    after = _with_table(file, text, entry) if agent == "codex" else _with_members(agent, file, text, entry)
+    if _own_server(_server(agent, file, after)) != _own_server(entry):  # as in a table that TOML cannot extend
+        raise _not_understood(file, ValueError("the server that excerpt adds would not be in effect"))
+    return Edit(file, before, before if after == text else after)
+
+
+def _with_members(agent: str, file: Path, text: str, entry: Mapping[str, object]) -> str:
+    """Return JSON text with the server of excerpt; members that its entry has besides stay."""
+    path = _tools_path(agent)
+    present = _parse_json(file, text, path)
+    if not isinstance(present, Mapping):
+        return _edit_json(file, json_text.set_member, text, path, entry)
+    for key, value in entry.items():
+        if present.get(key) != value:
+            text = _edit_json(file, json_text.set_member, text, (*path, key), value)
+    return text
+
+
+def _plan_skill(file: Path, paths: Paths) -> Edit:
+    before = _read(file)
+    if before is not None and not _is_own_skill(before, _kept_files(paths).get(str(file))):
+        raise _make_foreign_error(file, "is a skill that excerpt has not written, or that was changed since")
+    is_current = before is not None and _unix_lines(before) == _skill_text()
+    return Edit(file, before, before if is_current else _skill_text())
+
+
+def _plan_hook(agent: str, file: Path, vaults: Sequence[str]) -> Edit:
+    before = _read(file)
+    text = before or ""
     own = _own_hooks(file, text)
+    command = _hook_command(agent, _merge_vaults([vault for hook in own for vault in hook.vaults], vaults))
+    if not own:
+        entry = {"hooks": [{"type": "command", "command": command, "timeout": _HOOK_SECONDS}]}
+        return Edit(file, before, _edit_json(file, json_text.append_element, text, _HOOK_PATH, entry))
+    first, *others = own
+    after = _without_hooks(file, text, others)
+    if first.command != command:
+        place = (*_HOOK_PATH, first.group, "hooks", first.index, "command")
+        after = _edit_json(file, json_text.set_member, after, place, command)
+    return Edit(file, before, after)
 
-    def edit() -> str:
-        cleaned = json_text.remove_elements(text, _HOOK_PATH, own) if own else text
-        return json_text.append_element(cleaned, _HOOK_PATH, entry)
 
-    return Edit(file, before, _edit_json(file, edit))
+def _without_hooks(file: Path, text: str, hooks: Sequence[OwnHook]) -> str:
+    """Return JSON text without these hooks, and without a group that had nothing else."""
+    for hook in reversed(hooks):
+        group = _parse_json(file, text, (*_HOOK_PATH, hook.group))
+        is_alone = isinstance(group, Mapping) and list(group) == ["hooks"] and len(_elements(group["hooks"])) == 1
+        path, index = (_HOOK_PATH, hook.group) if is_alone else ((*_HOOK_PATH, hook.group, "hooks"), hook.index)
+        text = _edit_json(file, json_text.remove_elements, text, path, [index])
+    return text
 
 
 def plan_uninstall(agent: str, project: Path | None, paths: Paths) -> tuple[Edit, ...]:
     """Return the changes that remove excerpt from an agent's configuration; none if it is not installed.
 
     A file that was not changed since excerpt wrote it gets its former bytes. Raises ExcerptError for a file that cannot
-    be read or understood.
+    be read or understood, or that is outside the project.
     """
-    files, kept = agent_files(agent, project), read_value(_kept_file(paths), KeptFiles, KeptFiles({}))
+    files, kept = agent_files(agent, project), _kept_files(paths)
     edits = []
-    for file in (files.tools, files.skill, files.hooks):
+    for part in (files.tools, files.skill, files.hooks):
+        file = None if part is None else _resolve(part, project)
         before = None if file is None else _read(file)
         if file is None or before is None:
             continue
-        former = kept.files.get(str(file))
-        if former is not None and former.digest == _digest(before):
-            edits.append(Edit(file, before, _read(Path(former.copy)) if former.copy else None))
-        elif file == files.skill:
-            edits.append(Edit(file, before, None if _is_own_skill(before) else before))
+        former = kept.get(str(file))
+        is_unchanged = former is not None and former.digest == _digest(before)
+        if former is not None and is_unchanged and former.copy == "":
+            edits.append(Edit(file, before, None))
+        elif former is not None and is_unchanged and former.copy and (copy := _read(Path(former.copy))) is not None:
+            edits.append(Edit(file, before, copy))
+        elif part == files.skill:
+            edits.append(Edit(file, before, None if _is_own_skill(before, former) else before))
         else:
-            edits.append(Edit(file, before, _without_own(agent, file, before, is_hooks=file == files.hooks)))
+            edits.append(Edit(file, before, _without_own(agent, file, before, is_hooks=part == files.hooks)))
     return tuple(edit for edit in edits if edit.before != edit.after)
 
 
 def _without_own(agent: str, file: Path, text: str, *, is_hooks: bool) -> str:
-    if file.suffix == ".toml":
-        return _with_table(file, text, None)
     if is_hooks:
-        own = _own_hooks(file, text)
-        return _edit_json(file, lambda: json_text.remove_elements(text, _HOOK_PATH, own)) if own else text
-    return _edit_json(file, lambda: json_text.remove_member(text, _tools_path(agent)))
+        return _without_hooks(file, text, _own_hooks(file, text))
+    if _own_server(_server(agent, file, text)) is None:
+        return text
+    if agent == "codex":
+        return _with_table(file, text, None)
+    return _edit_json(file, json_text.remove_member, text, _tools_path(agent))
 
 
 def install(edits: Sequence[Edit], paths: Paths) -> None:
@@ -248,10 +419,15 @@ def install(edits: Sequence[Edit], paths: Paths) -> None:
 
     Raises ExcerptError for a file that cannot be written; files before it stay written.
     """
-    kept = dict(read_value(_kept_file(paths), KeptFiles, KeptFiles({})).files)
+    kept = dict(_kept_files(paths))
     for edit in edits:
         former = kept.get(str(edit.file))
-        copy = former.copy if former is not None else _keep(edit, paths)
+        if edit.before is None:
+            copy: str | None = ""
+        elif former is None:
+            copy = _keep(edit.file, edit.before, paths)
+        else:
+            copy = former.copy if former.digest == _digest(edit.before) else None
         _write(edit)
         kept[str(edit.file)] = KeptFile(copy, _digest(edit.after or ""))
         write_value(_kept_file(paths), KeptFiles(kept), lasting=True)
@@ -259,7 +435,7 @@ def install(edits: Sequence[Edit], paths: Paths) -> None:
 
 def uninstall(edits: Sequence[Edit], paths: Paths) -> None:
     """Write the changes that remove an installation. Raises ExcerptError for a file that cannot be written."""
-    kept = dict(read_value(_kept_file(paths), KeptFiles, KeptFiles({})).files)
+    kept = dict(_kept_files(paths))
     for edit in edits:
         _write(edit)
         if kept.pop(str(edit.file), None) is not None:
@@ -267,8 +443,10 @@ def uninstall(edits: Sequence[Edit], paths: Paths) -> None:
 
 
 def _write(edit: Edit) -> None:
-    """Write or remove a file. A link to a file is followed, so that the link stays."""
-    file = edit.file.resolve()
+    """Write or remove a file. Raises ExcerptError if it is no longer what was shown."""
+    file = edit.file
+    if file.resolve() != file or _read(file) != edit.before:
+        raise ExcerptError(f"{file} was changed meanwhile.", "Run the command again.")
     try:
         _refuse_read_only(file)
         if edit.after is not None:
@@ -280,9 +458,7 @@ def _write(edit: Edit) -> None:
             with suppress(OSError):
                 file.parent.rmdir()
     except OSError as error:
-        raise ExcerptError(
-            f"Cannot change {edit.file}: {error.strerror}.", "Make the change shown above by hand."
-        ) from None
+        raise ExcerptError(f"Cannot change {file}: {error.strerror}.", "Make the change shown above by hand.") from None
 
 
 def _refuse_read_only(file: Path) -> None:
@@ -291,37 +467,64 @@ def _refuse_read_only(file: Path) -> None:
         raise PermissionError(13, "it is read-only")
 
 
-def _keep(edit: Edit, paths: Paths) -> str:
-    """Copy the file before a change to excerpt's own folder, and return the path of the copy; "" for a new file."""
-    if edit.before is None:
-        return ""
-    name = f"{datetime.now():%Y%m%d-%H%M%S}-{_digest(str(edit.file))[:8]}-{edit.file.name}"
-    copy = paths.agents_folder / name
-    replace_file(copy, edit.before.encode(), lasting=True)
+def _keep(file: Path, text: str, paths: Paths) -> str:
+    """Write the text of a file before a change to excerpt's own folder, and return the path of this copy."""
+    copy = paths.agents_folder / f"{datetime.now():%Y%m%d-%H%M%S}-{_digest(str(file))[:8]}-{file.name}"
+    replace_file(copy, text.encode(), lasting=True)
     return str(copy)
 
 
 # --- status -----------------------------------------------------------------------------------------------------------
 
 
-def installed(agent: str, project: Path | None) -> Installed:
+def installed(agent: str, project: Path | None, paths: Paths) -> Installed:
     """Return what of excerpt is installed for an agent."""
-    files, scope = agent_files(agent, project), "user" if project is None else "project"
+    files, problems = agent_files(agent, project), []
+
+    def look(file: Path | None, find: Callable[[Path, str], Found]) -> Found | None:
+        try:
+            file = None if file is None else _resolve(file, project)
+            text = None if file is None else _read(file)
+            return None if file is None or text is None else find(file, text)
+        except ExcerptError as error:
+            problems.append(error.message)
+            return None
+
+    tools = look(files.tools, lambda file, text: _installed_server(agent, file, text))
+    skill = look(files.skill, lambda file, text: _is_own_skill(text, _kept_files(paths).get(str(file))))
+    if skill is False:
+        problems.append(f"{files.skill} is not the skill that excerpt writes.")
+    hooks = look(files.hooks, _own_hooks) or []
+    return Installed(
+        agent,
+        "user" if project is None else "project",
+        tools is not None,
+        bool(skill),
+        bool(hooks),
+        tuple(word for word in tools or () if word != _NO_MEMORY),
+        tuple(dict.fromkeys(vault for hook in hooks for vault in hook.vaults)),
+        " ".join(problems),
+    )
+
+
+def _installed_server(agent: str, file: Path, text: str) -> list[str] | None:
+    """Return the arguments of the server that is installed, None if none is. Raises ExcerptError if it is another's."""
+    server = _server(agent, file, text)
+    arguments = _own_server(server)
+    if server is not None and arguments is None:
+        raise _make_foreign_error(file, f"has a server called {NAME} that excerpt has not written")
+    return arguments
+
+
+def _server(agent: str, file: Path, text: str) -> object:
+    """Return the entry of the server called excerpt in a configuration, None if it has none."""
+    if agent != "codex":
+        return _parse_json(file, text, _tools_path(agent))
     try:
-        tools = _read(files.tools)
-        has_tools = tools is not None and _has_tools(agent, files.tools, tools)
-        skill = _read(files.skill)
-        hooks = None if files.hooks is None else _read(files.hooks)
-        has_hook = files.hooks is not None and hooks is not None and bool(_own_hooks(files.hooks, hooks))
-    except ExcerptError as error:
-        return Installed(agent, scope, tools=False, skill=False, hook=False, problem=error.message)
-    return Installed(agent, scope, has_tools, skill is not None and _is_own_skill(skill), has_hook)
-
-
-def _has_tools(agent: str, file: Path, text: str) -> bool:
-    if file.suffix == ".toml":
-        return NAME in _parse_toml(file, text).get("mcp_servers", {})
-    return _value_at(file, text, _tools_path(agent)) is not None
+        servers = tomllib.loads(text).get("mcp_servers")
+    except (ValueError, RecursionError) as error:
+        raise _not_understood(file, error) from None
+    return servers.get(NAME) if isinstance(servers, dict) else None
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
@@ -330,6 +533,8 @@ def _has_tools(agent: str, file: Path, text: str) -> bool:
 def _read(file: Path) -> str | None:
     """Return the text of a configuration file with its line ends, None if there is no such file."""
     try:
+        if file.exists() and not file.is_file():
+            raise ExcerptError(f"Cannot read {file}: it is not a file.", "Nothing was changed.")
         return read_limited(file, _MAX_BYTES).decode()
     except (FileNotFoundError, NotADirectoryError):
         return None
@@ -339,24 +544,22 @@ def _read(file: Path) -> str | None:
         raise ExcerptError(f"Cannot read {file}: it is not UTF-8.", "Nothing was changed.") from None
 
 
-def _edit_json(file: Path, edit: Callable[[], str]) -> str:
+def _edit_json(file: Path, edit: Callable[Arguments, str], *args: Arguments.args, **kwargs: Arguments.kwargs) -> str:
     """Return the text that `edit` makes of a JSON file. Raises ExcerptError if the file is not understood."""
     try:
-        changed = edit()
+        changed = edit(*args, **kwargs)
         json.loads(changed)
     except (ValueError, RecursionError) as error:
         raise _not_understood(file, error) from None
     return changed
 
 
-def _parse_json(file: Path, text: str) -> dict[str, object]:
+def _parse_json(file: Path, text: str, path: Sequence[json_text.Key]) -> object:
+    """Return the value at `path` of a JSON file, None if there is none. Raises ExcerptError if it is not understood."""
     try:
-        value = json.loads(text) if text.strip() else {}
+        return json_text.parse_value(text, path)
     except (ValueError, RecursionError) as error:
         raise _not_understood(file, error) from None
-    if not isinstance(value, dict):
-        raise _not_understood(file, ValueError("it is not an object"))
-    return value
 
 
 def _not_understood(file: Path, error: Exception) -> ExcerptError:
@@ -366,59 +569,37 @@ def _not_understood(file: Path, error: Exception) -> ExcerptError:
     )
 
 
-def _value_at(file: Path, text: str, path: Sequence[str]) -> object:
-    value: object = _parse_json(file, text)
-    for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
-
-
 def _tools_path(agent: str) -> tuple[str, ...]:
     return ("servers" if agent == "vscode" else "mcpServers", NAME)
 
 
-def _hook_groups(file: Path, text: str) -> list[object]:
-    groups = _value_at(file, text, _HOOK_PATH)
-    return groups if isinstance(groups, list) else []
-
-
-def _own_hooks(file: Path, text: str) -> list[int]:
-    """Return the indexes of the prompt hooks that are excerpt's."""
-    return [index for index, group in enumerate(_hook_groups(file, text)) if " agents hook " in json.dumps(group)]
-
-
-def _is_own_skill(text: str) -> bool:
-    return text.startswith("---\nname: excerpt\n")
-
-
-def _parse_toml(file: Path, text: str) -> TOMLDocument:
+def _with_table(file: Path, text: str, entry: Mapping[str, object] | None) -> str:
+    """Return TOML text with `entry` as the table of excerpt's server, or without this table for None."""
     try:
-        return tomlkit.parse(text)
+        document = tomlkit.parse(text)
+        servers = document.get("mcp_servers", {})
+        if not isinstance(servers, dict):
+            raise _not_understood(file, ValueError("mcp_servers is not a table"))
+        if entry is None:
+            del servers[NAME]
+            return tomlkit.dumps(document)
+        if NAME in servers:
+            for key, value in entry.items():
+                if servers[NAME].get(key) != value:
+                    servers[NAME][key] = value
+            return tomlkit.dumps(document)
     except TOMLKitError as error:
         raise _not_understood(file, error) from None
-
-
-def _with_table(file: Path, text: str, command: Sequence[str] | None) -> str:
-    """Return TOML text with the table of excerpt's server for `command`, or without it for None."""
-    document = _parse_toml(file, text)
-    servers = document.get("mcp_servers", {})
-    if command is None:
-        if NAME in servers:
-            del servers[NAME]
-        return tomlkit.dumps(document)
-    if NAME in servers:
-        for key, value in (("command", command[0]), ("args", list(command[1:]))):
-            if servers[NAME].get(key) != value:
-                servers[NAME][key] = value
-        return tomlkit.dumps(document)
-    separator = "\n" if text.strip() else ""
-    added = f"{text.rstrip()}\n{separator}{server_table(command)}" if text.strip() else server_table(command)
-    _parse_toml(file, added)  # refuses servers in one line, which cannot be extended by a table
-    return added
+    table = server_table([str(entry["command"]), *map(str, _elements(entry["args"]))])
+    return f"{text.rstrip()}\n\n{table}" if text.strip() else table
 
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _kept_files(paths: Paths) -> Mapping[str, KeptFile]:
+    return read_value(_kept_file(paths), KeptFiles, KeptFiles({})).files
 
 
 def _kept_file(paths: Paths) -> Path:

@@ -1,6 +1,8 @@
 """Editing of JSON text in place: a configuration that somebody wrote by hand keeps its layout.
 
 Only the members or elements that change are rewritten. Text that is not JSON raises ValueError, and is never changed.
+A path is the keys of objects and the indexes of arrays on the way to a value. A key that an object on the way has twice
+raises ValueError too: parsers differ in which one they take.
 """
 
 from __future__ import annotations
@@ -9,6 +11,9 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
+
+Key = str | int
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _decoder = json.JSONDecoder()
@@ -27,8 +32,23 @@ class Child:
     end: int
 
 
-def set_member(text: str, path: Sequence[str], value: object) -> str:
-    """Return `text` with `value` at the keys `path`; missing objects on the way are added. "" counts as `{}`.
+def parse_value(text: str, path: Sequence[Key]) -> object:
+    """Return the value at `path`; None if there is none, or if something on the way is no object or array.
+
+    Raises ValueError if the text is not JSON.
+    """
+    text = _object_text(text)
+    start: int | None = _root(text)
+    for key in path:
+        if start is None or text[start] != ("[" if isinstance(key, int) else "{"):
+            return None
+        child = _find(text, start, key)
+        start = None if child is None else child.value_start
+    return None if start is None else _decoder.raw_decode(text, start)[0]
+
+
+def set_member(text: str, path: Sequence[Key], value: object) -> str:
+    """Return `text` with `value` at `path`; missing objects on the way are added. "" counts as `{}`.
 
     Raises ValueError if the text is not JSON, or something on the way is not an object.
     """
@@ -46,8 +66,8 @@ def set_member(text: str, path: Sequence[str], value: object) -> str:
     return text
 
 
-def append_element(text: str, path: Sequence[str], value: object) -> str:
-    """Return `text` with `value` as a further element of the array at the keys `path`, which is added if missing.
+def append_element(text: str, path: Sequence[Key], value: object) -> str:
+    """Return `text` with `value` as a further element of the array at `path`, which is added if missing.
 
     Raises ValueError if the text is not JSON, or there is something else at `path`.
     """
@@ -56,18 +76,18 @@ def append_element(text: str, path: Sequence[str], value: object) -> str:
     if start is None:
         return set_member(text, path, [value])
     if text[start] != "[":
-        raise ValueError(f"{'.'.join(path)} is not a list")
+        raise ValueError(f"{'.'.join(map(str, path))} is not a list")
     return _append(text, start, "", value, len(path) + 1)
 
 
-def remove_member(text: str, path: Sequence[str]) -> str:
+def remove_member(text: str, path: Sequence[Key]) -> str:
     """Return `text` without the member at `path`; objects that become empty stay. Raises ValueError if not JSON."""
     start = _value_at(text, path[:-1])
     child = None if start is None else _find(text, start, path[-1])
     return text if start is None or child is None else _remove(text, list(_children(text, start)), child)
 
 
-def remove_elements(text: str, path: Sequence[str], indexes: Sequence[int]) -> str:
+def remove_elements(text: str, path: Sequence[Key], indexes: Sequence[int]) -> str:
     """Return `text` without the elements at `indexes` of the array at `path`. Raises ValueError if not JSON."""
     for index in sorted(indexes, reverse=True):
         start = _value_at(text, path)
@@ -88,7 +108,7 @@ def _root(text: str) -> int:
     return text.index("{")
 
 
-def _value_at(text: str, path: Sequence[str]) -> int | None:
+def _value_at(text: str, path: Sequence[Key]) -> int | None:
     start = _root(text)
     for key in path:
         child = _find(text, start, key)
@@ -98,10 +118,18 @@ def _value_at(text: str, path: Sequence[str]) -> int | None:
     return start
 
 
-def _find(text: str, start: int, key: str) -> Child | None:
-    if text[start] != "{":
-        raise ValueError(f"the value that should have {key} is not an object")
-    return next((child for child in _children(text, start) if child.key == key), None)
+def _find(text: str, start: int, key: Key) -> Child | None:
+    """Return the member or element `key` of the value at `start`, None if it has none."""
+    if text[start] != ("[" if isinstance(key, int) else "{"):
+        kind = "a list" if isinstance(key, int) else "an object"
+        raise ValueError(f"the value that should have {key} is not {kind}")
+    children = _children(text, start)
+    if isinstance(key, int):
+        return next(islice(children, key, None), None)
+    found = [child for child in children if child.key == key]
+    if len(found) > 1:
+        raise ValueError(f"it has {key} twice")
+    return found[0] if found else None
 
 
 def _children(text: str, start: int) -> Iterator[Child]:

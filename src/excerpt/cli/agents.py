@@ -39,23 +39,29 @@ def agents_command() -> None:
     "vaults",
     multiple=True,
     type=VaultParameter(),
-    help="A vault to serve; may be given several times.  [default: $EXCERPT_VAULT, else the vault last opened]",
+    help="A vault to serve beside those that are installed; may be given several times.  [default: those, else "
+    "$EXCERPT_VAULT, else the vault last opened]",
 )
 @_project_option
 @click.option("--hook", is_flag=True, help="Also add passages to prompts that a vault surely answers.")
 @_yes_option
 def install_command(agent: str, *, vaults: tuple[Path, ...], project: bool, hook: bool, yes: bool) -> None:
     """Install the MCP server and a skill for an agent; with --hook, the prompt hook too."""
-    from excerpt.agents.install import install, plan_install
+    from excerpt.agents.install import install, installed, plan_install
     from excerpt.cli.mcp import format_absolute_vault
 
-    addresses = [format_absolute_vault(vault) for vault in vaults or (find_last_vault(),)]
-    edits = plan_install(agent, addresses, _project(project), hook=hook)
+    folder, paths = _project(project), user_paths()
+    addresses: Sequence[str] = [format_absolute_vault(vault) for vault in vaults]
+    addresses = addresses or installed(agent, folder, paths).vaults or [format_absolute_vault(find_last_vault())]
+    edits = plan_install(agent, addresses, folder, paths, hook=hook)
     if not edits:
-        print_message(f"excerpt is installed for {agent} like this already.")
+        print_message(f"excerpt is installed for {agent} like this already: {_describe(agent, folder)}.")
     elif _confirm(edits, yes=yes):
-        install(edits, user_paths())
-        print_message(f"Installed for {agent}. Start it anew. To undo this: excerpt agents uninstall {agent}")
+        install(edits, paths)
+        print_message(
+            f"Installed for {agent}: {_describe(agent, folder)}. Start it anew. "
+            f"To undo this: excerpt agents uninstall {agent}{' --project' if project else ''}"
+        )
 
 
 @agents_command.command("uninstall")
@@ -64,7 +70,7 @@ def install_command(agent: str, *, vaults: tuple[Path, ...], project: bool, hook
 @_yes_option
 def uninstall_command(agent: str, *, project: bool, yes: bool) -> None:
     """Remove everything that `install` has added for an agent."""
-    from excerpt.agents.install import plan_uninstall, uninstall
+    from excerpt.agents.install import installed, plan_uninstall, uninstall
 
     edits = plan_uninstall(agent, _project(project), user_paths())
     if not edits:
@@ -72,6 +78,8 @@ def uninstall_command(agent: str, *, project: bool, yes: bool) -> None:
     elif _confirm(edits, yes=yes):
         uninstall(edits, user_paths())
         print_message(f"Removed from {agent}.")
+    if left := installed(agent, _project(project), user_paths()).problem:
+        print_message(f"Left as it is: {left}")
 
 
 @agents_command.command("status")
@@ -80,13 +88,14 @@ def status_command(*, as_json: bool) -> int:
     """List what is installed for you, and in the working directory. Exits with 1 if nothing is."""
     from excerpt.agents.install import installed
 
-    found = [installed(agent, project) for agent in _AGENTS for project in (None, Path.cwd())]
+    found = [installed(agent, project, user_paths()) for agent in _AGENTS for project in (None, Path.cwd())]
     if as_json:
         print_json({"agents": found})
     for each in () if as_json else found:
-        parts = [name for name in ("tools", "skill", "hook") if getattr(each, name)]
-        if parts or each.problem:
-            print_line(f"{each.agent} ({each.scope}): {visible(each.problem) or ', '.join(parts)}")
+        if each.is_any or each.problem:
+            print_line(
+                f"{each.agent} ({each.scope}): {visible(' '.join(filter(None, (each.describe(), each.problem))))}"
+            )
     if not any(each.is_any for each in found):
         print_message("excerpt is installed for no agent. See: excerpt agents install --help")
     return 0 if any(each.is_any for each in found) else 1
@@ -94,6 +103,13 @@ def status_command(*, as_json: bool) -> int:
 
 def _project(chosen: bool) -> Path | None:
     return Path.cwd() if chosen else None
+
+
+def _describe(agent: str, project: Path | None) -> str:
+    """Return in words what is in effect for an agent, as its files say after a change."""
+    from excerpt.agents.install import installed
+
+    return visible(installed(agent, project, user_paths()).describe())
 
 
 def _confirm(edits: Sequence[Edit], *, yes: bool) -> bool:
