@@ -8,11 +8,10 @@ starts it, and when it ends, another server starts one.
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -21,8 +20,10 @@ from typing import TypeVar
 
 import excerpt
 from excerpt.errors import ExcerptError, IndexBusyError, IndexUnusableError, NotFoundError, VaultError
-from excerpt.indexing_process import IndexingProcess
+from excerpt.index.events import IndexingFailed, VaultEmptied, VaultWatched
 from excerpt.known_vaults import unique_names
+from excerpt.model import BuildReport, Progress
+from excerpt.service.indexing_process import IndexingEnded, IndexingProcess, ProcessEvent
 from excerpt.settings import user_paths
 from excerpt.store.address import is_address, parse_address
 from excerpt.text.display import format_count, visible_line
@@ -76,7 +77,7 @@ class VaultIndexing:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._process = IndexingProcess(folder, self._handle_line, self._handle_exit)
+        self._process = IndexingProcess(folder, self.handle_event)
         self._claim = WatchClaim(user_paths().watch_folder(folder))
         self._start_lock = threading.Lock()
         self._start_time = -_RESTART_SECONDS
@@ -101,30 +102,25 @@ class VaultIndexing:
         self._process.end()
         self._claim.release()
 
-    def _handle_line(self, line: bytes) -> None:
-        with suppress(ValueError, KeyError, TypeError):
-            self.handle_event(json.loads(line))
-
-    def _handle_exit(self, code: int | None, text: str) -> None:
-        self._claim.release()
-        failed = self.state.failed or "The indexing process has ended."
-        if code is None:
-            failed = f"The indexing process cannot be started: {text}."
-        self.state = replace(self.state, files=None, failed=failed, has_scanned=True)
-
-    def handle_event(self, event: Mapping[str, object]) -> None:
-        """Update `state` from an event, a JSON object that the process has written."""
-        match event["event"]:
-            case "progress":
-                self.state = replace(self.state, files=(int(str(event["notes_done"])), int(str(event["notes_total"]))))
-            case "done":
-                self.state = IndexingState(has_scanned=True, generation=int(str(event["generation"])))
-            case "watching":
+    def handle_event(self, event: ProcessEvent) -> None:
+        """Update `state` from an event of the process."""
+        match event:
+            case Progress():
+                self.state = replace(self.state, files=(event.notes_done, event.notes_total))
+            case BuildReport():
+                self.state = IndexingState(has_scanned=True, generation=event.generation)
+            case VaultWatched():
                 self.state = replace(self.state, files=None, failed="", has_scanned=True)
-            case "error" if event["title"] == IndexBusyError.title:  # the process that holds the lock updates the index
+            case IndexingFailed(title=IndexBusyError.title):  # the process that holds the lock updates the index
                 self.state = replace(self.state, files=None, has_scanned=False)
-            case "error" | "emptied":
-                failed = f"{event['message']} {event.get('hint', '')}".strip()
+            case IndexingFailed() | VaultEmptied():
+                failed = f"{event.message} {event.hint}".strip()
+                self.state = replace(self.state, files=None, failed=failed, has_scanned=True)
+            case IndexingEnded():
+                self._claim.release()
+                failed = self.state.failed or "The indexing process has ended."
+                if event.code is None:
+                    failed = f"The indexing process cannot be started: {event.text}."
                 self.state = replace(self.state, files=None, failed=failed, has_scanned=True)
 
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import excerpt
 from excerpt import served_vaults
 from excerpt.errors import IndexBusyError
+from excerpt.index.events import IndexingFailed
 from excerpt.known_vaults import DEMO
 from excerpt.mcp.answers import MIN_LIMIT, ToolAnswer, count_tokens, fit_answer
 from excerpt.mcp.server import (
@@ -30,6 +31,7 @@ from excerpt.mcp.server import (
     SEARCH_CAP,
     build_server,
 )
+from excerpt.model import Progress
 from excerpt.search.engine import Engine
 from excerpt.served_vaults import ServedVaults
 from mcp import Client, MCPError
@@ -314,9 +316,9 @@ async def test_only_the_note_that_was_named_is_asked(home: Path, tmp_path: Path)
 # --- index progress ---------------------------------------------------------------------------------------------------
 
 
-def said_of_a_build(done: int, total: int) -> dict[str, Any]:
+def said_of_a_build(done: int, total: int) -> Progress:
     """Return a progress event of the indexing process."""
-    return {"event": "progress", "notes_done": done, "notes_total": total}
+    return Progress("reading", done, total, 0, 0, "", 0, 0, 0.0)
 
 
 async def test_before_anything_is_indexed_the_answer_says_how_far_that_is(
@@ -361,7 +363,7 @@ async def test_the_first_line_alarms_only_where_something_failed(
     home: Path, vault: Path, title: str, alarming: bool
 ) -> None:
     vaults = indexed(vault)
-    vaults.all[0].indexing.handle_event({"event": "error", "title": title, "message": "Something is so.", "hint": ""})
+    vaults.all[0].indexing.handle_event(IndexingFailed(title, "Something is so.", ""))
     async with Client(build_server(vaults, failed)) as client:
         told = await asking(client)("search", query="hive")
     assert ("NOT up to date: Something is so." in told.first_line) == alarming

@@ -13,8 +13,9 @@ import excerpt
 from excerpt.errors import IndexBusyError
 from excerpt.index import build as building
 from excerpt.index.build import BuildCancelled, BuildControl, build
+from excerpt.index.events import IndexingFailed
 from excerpt.mcp.server import build_server
-from excerpt.model import Progress
+from excerpt.model import BuildReport, Progress
 from excerpt.served_vaults import IndexingState, ServedSnapshot, ServedVaults, VaultIndexing
 from excerpt.settings import load_vault_settings, user_paths
 from excerpt.vault.watched import mark_watched
@@ -28,8 +29,12 @@ VAULT = os.environ.get("EXCERPT_FIRST_INDEX_VAULT", "")
 """A vault to build instead of a generated one; every note should contain "the"."""
 
 
-def progress(done: int, total: int) -> dict[str, object]:
-    return {"event": "progress", "notes_done": done, "notes_total": total}
+def progress(done: int, total: int) -> Progress:
+    return Progress("reading", done, total, 0, 0, "", 0, 0, 0.0)
+
+
+def built(generation: int) -> BuildReport:
+    return BuildReport(generation, 0, 0, 0, 0, 0, 0, (), (), 0.0)
 
 
 def freshness(at: ServedSnapshot) -> str:
@@ -66,7 +71,7 @@ async def test_a_build_that_ends_during_an_answer_says_nothing_about_that_answer
     served.indexing.handle_event(progress(3, 900))
 
     def ask(at: ServedSnapshot) -> str:
-        served.indexing.handle_event({"event": "done", "generation": at.vault.generation})
+        served.indexing.handle_event(built(at.vault.generation))
         return at.freshness
 
     with mark_watched(user_paths().watch_folder(vault)):
@@ -78,7 +83,7 @@ async def test_a_build_that_ends_during_an_answer_says_nothing_about_that_answer
 async def test_a_generation_before_the_one_that_a_build_ended_with_is_not_up_to_date(home: Path, vault: Path) -> None:
     vaults = indexed(vault)
     (served,) = vaults.all
-    served.indexing.handle_event({"event": "done", "generation": 99})
+    served.indexing.handle_event(built(99))
     with mark_watched(user_paths().watch_folder(vault)):
         assert await served.ask(freshness) == "indexing"
     vaults.end()
@@ -104,8 +109,8 @@ async def test_a_part_that_nobody_goes_on_with_says_so(part: Path) -> None:
 
 def test_while_another_process_writes_the_index_ours_does_not_know_the_vault(tmp_path: Path) -> None:
     indexing = VaultIndexing(tmp_path)
-    indexing.handle_event({"event": "done", "generation": 1})
-    indexing.handle_event({"event": "error", "title": IndexBusyError.title, "message": "Busy.", "hint": ""})
+    indexing.handle_event(built(1))
+    indexing.handle_event(IndexingFailed(IndexBusyError.title, "Busy.", ""))
     assert indexing.state == IndexingState(generation=1)
 
 

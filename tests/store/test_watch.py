@@ -12,6 +12,8 @@ import pytest
 import excerpt
 from excerpt import Vault
 from excerpt.cli.push import PushThread
+from excerpt.index.events import IndexingEvent, IndexingFailed
+from excerpt.model import BuildReport
 from excerpt.store.address import parse_address
 from excerpt.store.compare import NO_RULES
 from tests.cli.test_watch import PATIENCE, Child
@@ -67,10 +69,10 @@ def test_a_defect_of_ours_is_told(vault: Path, database: str, monkeypatch: pytes
     monkeypatch.setattr("excerpt.store.push.Pusher.push", fail)
     with excerpt.open(vault) as opened:
         opened.load()
-    told: queue.Queue[str] = queue.Queue()
-    pushing = PushThread(
-        vault, parse_address(f"{database}?vault=notes"), lambda event, _: told.put(event), str, NO_RULES
-    )
-    pushing("done", {})
-    assert [told.get(timeout=PATIENCE) for _ in range(2)] == ["done", "error"]
+    told: queue.Queue[IndexingEvent] = queue.Queue()
+    pushing = PushThread(vault, parse_address(f"{database}?vault=notes"), told.put, str, NO_RULES)
+    built = BuildReport(1, 0, 0, 0, 0, 0, 0, (), (), 0.0)
+    pushing(built)
+    assert told.get(timeout=PATIENCE) == built
+    assert isinstance(told.get(timeout=PATIENCE), IndexingFailed)
     pushing.stop()

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 
+from excerpt.index.events import IndexingFailed, VaultEmptied, VaultWatched
 from excerpt.insight.facet_map import Branch, VaultMap
 from excerpt.insight.notes import DatedNote
 from excerpt.insight.overview_parts import (
@@ -39,7 +40,7 @@ from excerpt.memory.stale import SourceCheck, SourceStatus
 from excerpt.model import FileProblem, Fragment, Hit, Memory, Progress, Result, Signal, Span, Status
 from excerpt.search.explain import Explanation, FieldCount, SignalGap, TermLikeness, TermVariant, WordContribution
 from excerpt.search.explain_note import NoteExplanation, StrategyRank
-from excerpt.tui.messages import Failure, IndexEmptied, IndexProgressed, IndexWatched
+from excerpt.tui.messages import IndexingReported
 from tests.pack.vaults import Vault
 
 # --- the small real vault ---------------------------------------------------------------------------------------------
@@ -87,22 +88,19 @@ STATUS = Status(
     updated="2026-03-01T12:00:00+00:00",
 )
 PROGRESS = Progress("reading", 812, 9_750, 3_100_000, 40_200_000, "Journal/2024-05-17.md", 0, 1, 2.0)
-BUSY = Failure(
-    "index",
-    "The vault is being indexed elsewhere",
-    "Another excerpt is indexing notes and has not finished within 10 s.",
-    "Wait for it or close it, then try again. Searches use what it has committed.",
+BROKEN = IndexingReported(
+    IndexingFailed(
+        "The index cannot be used",
+        "The index in /home/ada/.cache/excerpt cannot be written: No space left on device.",
+        "Make room or give permission there, or set EXCERPT_HOME to another folder. The last generation is kept.",
+    )
 )
-BROKEN = Failure(
-    "index",
-    "The index cannot be used",
-    "The index in /home/ada/.cache/excerpt cannot be written: No space left on device.",
-    "Make room or give permission there, or set EXCERPT_HOME to another folder. The last generation is kept.",
+EMPTIED = IndexingReported(
+    VaultEmptied(171, "/home/ada/notes has no notes any more, but its index has 171. The index is kept.", "")
 )
-EMPTIED = IndexEmptied(171, "/home/ada/notes has no notes any more, but its index has 171. The index is kept.")
-WATCHED = IndexWatched(polling=False)
+WATCHED = IndexingReported(VaultWatched(polling=False))
 BUILDING = tuple(
-    IndexProgressed(
+    IndexingReported(
         replace(PROGRESS, notes_done=done, bytes_done=done * 3_818, seconds=seconds, current_seconds=in_work)
     )
     for done, seconds, in_work in ((12, 0.5, 0.0), (412, 4.0, 0.1), (812, 8.0, 2.6))

@@ -9,12 +9,13 @@ import threading
 from pathlib import Path
 
 import pytest
-from textual.message import Message
 
 from excerpt.errors import ExcerptError
+from excerpt.index.events import VaultWatched
+from excerpt.service.indexing_process import ProcessEvent
 from excerpt.tui.app import ExcerptApp, check_terminal
 from excerpt.tui.index.controller import ChangeDetection, IndexController
-from excerpt.tui.messages import IndexWatched
+from excerpt.tui.messages import IndexingReported
 from excerpt.tui.pack.controller import BUDGETS, next_budget
 from tests.tui.driver import screen_of, until
 
@@ -70,15 +71,15 @@ async def test_what_a_thread_says_is_handed_on_in_the_event_loop(
     app: ExcerptApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     handed_on_in: list[int] = []
-    handle = IndexController.handle_message
+    handle = IndexController.handle_event
 
-    def noted(index: IndexController, message: Message) -> None:
-        if isinstance(message, IndexWatched):
+    def noted(index: IndexController, event: ProcessEvent) -> None:
+        if isinstance(event, VaultWatched):
             handed_on_in.append(threading.get_ident())
-        handle(index, message)
+        handle(index, event)
 
-    monkeypatch.setattr(IndexController, "handle_message", noted)
+    monkeypatch.setattr(IndexController, "handle_event", noted)
     async with app.run_test() as pilot:
-        await asyncio.to_thread(screen_of(app).post_from_thread, IndexWatched(polling=False))
+        await asyncio.to_thread(screen_of(app).post_from_thread, IndexingReported(VaultWatched(polling=False)))
         await until(pilot, lambda: screen_of(app).index.state.change_detection is ChangeDetection.EVENTS, "the message")
     assert handed_on_in == [threading.get_ident()]

@@ -25,6 +25,8 @@ HEAVY = {
 }
 
 VALUES = {
+    "excerpt.index",
+    "excerpt.index.events",
     "excerpt.pack",
     "excerpt.pack.selection",
     "excerpt.pack.memory_fragment",

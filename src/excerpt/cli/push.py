@@ -13,14 +13,13 @@ import click
 from excerpt.cli.printing import ProgressLine, print_json, print_line, print_message
 from excerpt.cli.vaults import VaultParameter, build_index, resolve_vault
 from excerpt.errors import ExcerptError
-from excerpt.json_forms import to_json_value
-from excerpt.model import Progress
+from excerpt.index.events import CrashHandler, EventHandler, IndexingEvent, IndexingFailed
+from excerpt.model import BuildReport, Progress
 from excerpt.settings import load_vault_settings, user_paths
 from excerpt.store.rights import ReadRight, RightsChanges, parse_right
 from excerpt.text.display import format_count, visible_line
 
 if TYPE_CHECKING:
-    from excerpt.cli.watching import CrashHandler, EventHandler
     from excerpt.store.address import StoreAddress
     from excerpt.store.compare import PushRules
 
@@ -46,9 +45,9 @@ class _RightParameter(click.ParamType[ReadRight]):
 class PushThread:
     """A thread that pushes a vault to a store whenever its index has changed.
 
-    It is an event handler: call it with the events of `IndexWatcher`. It passes them on to `report` and adds a `pushed`
-    event after each push. If a push fails or the rules refuse it, it reports one `error` event and retries every few
-    seconds.
+    It is an event handler: call it with the events of `IndexWatcher`. It passes them on to `report` and adds a
+    PushReport after each push. If a push fails or the rules refuse it, it reports one IndexingFailed and retries every
+    few seconds.
     """
 
     def __init__(
@@ -66,9 +65,9 @@ class PushThread:
         self._thread = threading.Thread(target=self._run, name="push", daemon=True)
         self._thread.start()
 
-    def __call__(self, event: str, fields: dict[str, Any]) -> None:
-        self._report(event, fields)
-        if event == "done":
+    def __call__(self, event: IndexingEvent) -> None:
+        self._report(event)
+        if isinstance(event, BuildReport):
             self._changed.set()
 
     def stop(self) -> None:
@@ -99,12 +98,12 @@ class PushThread:
                 if before is not None:
                     before.close()
                 pusher = pusher or Pusher(self._address, paths.push_folder(self._vault))
-                self._report("pushed", to_json_value(pusher.push(snapshot, rules=self._rules)))
+                self._report(pusher.push(snapshot, rules=self._rules))
                 last_error = ""
             except ExcerptError as error:
                 if error.message != last_error:
                     last_error = error.message
-                    self._report("error", {"title": error.title, "message": error.message, "hint": error.hint})
+                    self._report(IndexingFailed.from_error(error))
                 if isinstance(error, PushRefusedError):
                     seconds = _REFUSED_SECONDS
                     continue
@@ -114,12 +113,8 @@ class PushThread:
                 self._changed.set()
                 self._stop_requested.wait(_RETRY_SECONDS)
             except Exception as error:  # a bug in excerpt: nothing else catches it in a thread
-                failure = {
-                    "title": "The push has stopped",
-                    "message": self._log_crash(error),
-                    "hint": "Start excerpt again.",
-                }
-                self._report("error", failure)
+                message = self._log_crash(error)
+                self._report(IndexingFailed("The push has stopped", message, "Start excerpt again."))
                 break
         for resource in (pusher, snapshot):
             if resource is not None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,8 +18,19 @@ from excerpt.cli.printing import ProgressLine, print_json, print_line, print_mes
 from excerpt.cli.push import PushThread
 from excerpt.cli.vaults import resolve_vault, vault_option
 from excerpt.errors import ExcerptError, StreamError
+from excerpt.index.events import (
+    EmbeddingCompleted,
+    EmbeddingFailed,
+    EventHandler,
+    IndexingEvent,
+    IndexingFailed,
+    VaultEmptied,
+    VaultWatched,
+    event_to_json,
+    parse_command,
+)
 from excerpt.known_vaults import refuse_broad_folder
-from excerpt.model import EmbeddingProgress, Progress
+from excerpt.model import BuildReport, EmbeddingProgress, Progress, PushReport
 from excerpt.settings import load_vault_settings, user_paths
 from excerpt.store.address import StoreAddress, parse_address
 from excerpt.store.compare import PushRules, conflict_sentence
@@ -28,7 +38,7 @@ from excerpt.text.display import visible_line
 from excerpt.vault.watched import mark_watched
 
 if TYPE_CHECKING:
-    from excerpt.cli.watching import EventHandler, IndexWatcher
+    from excerpt.index.watcher import IndexWatcher
 
 
 @click.command()
@@ -70,7 +80,7 @@ def watch_command(vault: Path | None, poll: bool, progress: bool, address: str |
             threading.Thread(target=_run_commands, args=(commands, watcher, out), daemon=True).start()
             watcher.run(poll=poll)
     except ExcerptError as error:
-        out("error", {"title": error.title, "message": error.message, "hint": error.hint})
+        out(IndexingFailed.from_error(error))
         return error.exit_code
     if out.write_error is not None:
         raise out.write_error
@@ -103,7 +113,7 @@ def _log_crash(error: Exception) -> str:
 
 def _make_watcher(vault: Path, report: EventHandler) -> IndexWatcher:
     """Return the watcher of the vault, which stops on SIGTERM."""
-    from excerpt.cli.watching import IndexWatcher
+    from excerpt.index.watcher import IndexWatcher
 
     paths = user_paths()
     watcher = IndexWatcher(
@@ -129,10 +139,10 @@ class _JsonEventPrinter:
         self.on_stdout_lost: Callable[[], None] = _do_nothing
         self.write_error: StreamError | None = None
 
-    def __call__(self, event: str, fields: dict[str, Any]) -> None:
+    def __call__(self, event: IndexingEvent) -> None:
         try:
             with self._lock:
-                print_json({"event": event, **fields})
+                print_json(event_to_json(event))
         except BrokenPipeError:
             self.on_stdout_lost()
         except StreamError as error:
@@ -148,13 +158,12 @@ def _run_commands(lines: Iterable[bytes], watcher: IndexWatcher, report: EventHa
     """Run the command in each JSON line, and stop the watcher when the lines end or cannot be read."""
     with contextlib.suppress(OSError):
         for line in lines:
-            command = None
-            with contextlib.suppress(ValueError, TypeError, KeyError, RecursionError):
-                command = json.loads(line)["do"]
-            if not (isinstance(command, str) and watcher.run_command(command)):
+            command = parse_command(line)
+            if command is not None:
+                watcher.run_command(command)
+            else:
                 command_name = line.decode("utf-8", "replace").strip()
-                message = f"There is no such command: {command_name[:200]}"
-                report("error", {"title": "Unknown command", "message": message, "hint": ""})
+                report(IndexingFailed("Unknown command", f"There is no such command: {command_name[:200]}", ""))
     watcher.stop()
 
 
@@ -165,48 +174,48 @@ class _TextEventPrinter:
         self._vault = vault
         self._progress_line = ProgressLine(sys.stderr)
         self._is_first_update = True
-        self._reported_conflicts: list[str] = []
+        self._reported_conflicts: tuple[str, ...] = ()
 
-    def __call__(self, event: str, fields: dict[str, Any]) -> None:
-        if event == "progress":
-            self._progress_line(Progress(**fields))
+    def __call__(self, event: IndexingEvent) -> None:
+        if isinstance(event, Progress):
+            self._progress_line(event)
             return
-        if event == "embedding":
-            self._progress_line.show_embedding(EmbeddingProgress(**fields))
+        if isinstance(event, EmbeddingProgress):
+            self._progress_line.show_embedding(event)
             return
         ProgressLine.clear()
-        if event == "done":
-            self._print_update(fields)
-        elif event == "embedded":
-            if fields["is_first"]:
+        match event:
+            case BuildReport():
+                self._print_update(event)
+            case EmbeddingCompleted(is_first=True):
                 print_line(f"{time.strftime('%H:%M:%S')}  all notes are embedded; searches use the embedding model now")
-        elif event == "pushed":
-            self._print_push(fields)
-        elif event == "watching":
-            print_message(f"Watching {self._vault} for changes. Press Ctrl+C to stop.")
-            if fields["polling"]:
-                print_message("The system reports no changes in this folder, so excerpt scans it every few seconds.")
-        elif "message" in fields:
-            print_message(f"{fields['message']} {fields['hint']}".strip())
+            case PushReport():
+                self._print_push(event)
+            case VaultWatched():
+                print_message(f"Watching {self._vault} for changes. Press Ctrl+C to stop.")
+                if event.polling:
+                    print_message(
+                        "The system reports no changes in this folder, so excerpt scans it every few seconds."
+                    )
+            case IndexingFailed() | VaultEmptied() | EmbeddingFailed():
+                print_message(f"{event.message} {event.hint}".strip())
 
-    def _print_push(self, report: dict[str, Any]) -> None:
-        changed, added, removed = report["changed"], report["added"], report["removed"]
-        if changed or added or removed:
+    def _print_push(self, report: PushReport) -> None:
+        if report.changed or report.added or report.removed:
             print_line(
-                f"{time.strftime('%H:%M:%S')}  pushed: {changed:,} changed, {added:,} added, {removed:,} removed · "
-                f"{report['seconds']:.1f} s"
+                f"{time.strftime('%H:%M:%S')}  pushed: {report.changed:,} changed, {report.added:,} added,"
+                f" {report.removed:,} removed · {report.seconds:.1f} s"
             )
-        if report["conflicts"] and report["conflicts"] != self._reported_conflicts:
-            print_message(conflict_sentence(report["conflicts"]))
-        self._reported_conflicts = report["conflicts"]
+        if report.conflicts and report.conflicts != self._reported_conflicts:
+            print_message(conflict_sentence(report.conflicts))
+        self._reported_conflicts = report.conflicts
 
-    def _print_update(self, report: dict[str, Any]) -> None:
-        changed, added, removed = report["changed"], report["added"], report["removed"]
-        if report["rebuilt"]:
-            print_line(visible_line(f"{time.strftime('%H:%M:%S')}  rebuilt: {report['rebuilt']}"))
-        if self._is_first_update or changed or added or removed:
+    def _print_update(self, report: BuildReport) -> None:
+        if report.rebuilt:
+            print_line(visible_line(f"{time.strftime('%H:%M:%S')}  rebuilt: {report.rebuilt}"))
+        if self._is_first_update or report.changed or report.added or report.removed:
             print_line(
-                f"{time.strftime('%H:%M:%S')}  {changed:,} changed, {added:,} added, {removed:,} removed · "
-                f"generation {report['generation']} · {report['seconds']:.1f} s"
+                f"{time.strftime('%H:%M:%S')}  {report.changed:,} changed, {report.added:,} added,"
+                f" {report.removed:,} removed · generation {report.generation} · {report.seconds:.1f} s"
             )
         self._is_first_update = False

@@ -5,14 +5,11 @@ Each batch is appended to the model's file of vectors when it is embedded, so a 
 
 from __future__ import annotations
 
-import os
 import sqlite3
-import sys
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,7 +49,6 @@ _SYNC_SECONDS = 5.0
 _RATE_SECONDS = 60.0
 """Seconds of work over which the remaining time is estimated."""
 _ESTIMATE_AFTER_SECONDS = 4.0
-_LOWEST_PRIORITY = 19
 
 OnEmbedded = Callable[[EmbeddingProgress], None]
 
@@ -222,11 +218,6 @@ class _Rate:
         return EmbeddingProgress(self._model, min(self._done, self._total), self._total, left)
 
 
-def background_threads() -> int:
-    """Return the number of threads of an embedder in the background: half of the processor's cores."""
-    return max(1, (os.cpu_count() or 1) // 2)
-
-
 def count_embedded(index: Path, embedder: PassageEmbedder) -> tuple[int, int]:
     """Return how many of the vault's different texts have a vector of the model, and how many there are.
 
@@ -251,13 +242,6 @@ def read_sample(index: Path, count: int) -> list[str]:
         keys = catalog.fragment_keys()
     chosen = keys[np.linspace(0, len(keys) - 1, min(count, len(keys))).astype(np.intp)] if len(keys) else keys
     return [text for _, text in _read_texts(index, chosen.tolist())]
-
-
-def lower_thread_priority() -> None:
-    """Give this thread, and those that it starts, the lowest priority; where only a process has one, do nothing."""
-    if sys.platform == "linux":
-        with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LOWEST_PRIORITY)
 
 
 def _read_digests(catalog: Catalog) -> Digests:

@@ -19,6 +19,7 @@ from textual.widgets.input import Selection
 
 from excerpt.encoders.choice import remote_notice
 from excerpt.errors import ExcerptError
+from excerpt.index.events import VaultEmptied
 from excerpt.known_vaults import DEMO, VaultFolders
 from excerpt.pack.selection import read_marks, write_marks
 from excerpt.settings import Paths, Settings
@@ -34,19 +35,10 @@ from excerpt.tui.messages import (
     CopyRequested,
     CopyTarget,
     EditRequested,
-    EmbeddingCompleted,
-    EmbeddingFailed,
-    EmbeddingProgressed,
     Failure,
     GoldRequested,
-    IndexBuilt,
-    IndexCancelled,
-    IndexEmptied,
-    IndexEnded,
+    IndexingReported,
     IndexOpened,
-    IndexPaused,
-    IndexProgressed,
-    IndexWatched,
     MarksChanged,
     MemoryEditRequested,
     MemoryFileRequested,
@@ -79,7 +71,7 @@ from excerpt.tui.startup import FIRST_QUERY_MODULES, OTHER_MODULES, import_all
 from excerpt.tui.textual_patches import FRAME_SECONDS, LowLatencyScreen
 
 if TYPE_CHECKING:
-    from excerpt.indexing_process import Command
+    from excerpt.index.events import Command
     from excerpt.model import Result
     from excerpt.search.usage import UsedHit
     from excerpt.tui.index.dialog import IndexDialog
@@ -323,31 +315,19 @@ class MainScreen(LowLatencyScreen):
         for pane in self.query(SearchPane):  # none if another vault is being opened
             pane.handle_query_vectors()
 
-    @on(EmbeddingProgressed)
-    @on(EmbeddingFailed)
-    @on(EmbeddingCompleted)
-    @on(IndexProgressed)
-    @on(IndexWatched)
-    @on(IndexPaused)
-    @on(IndexCancelled)
-    @on(IndexEnded)
-    def _handle_index_message(self, message: Message) -> None:
-        self.index.handle_message(message)
+    @on(IndexingReported)
+    def _handle_indexing_event(self, message: IndexingReported) -> None:
+        from excerpt.model import BuildReport
 
-    @on(IndexBuilt)
-    def _handle_index_built(self, message: IndexBuilt) -> None:
-        self.index.handle_message(message)
-        if self._emptied_dialog is not None:
+        self.index.handle_event(message.event)
+        if isinstance(message.event, BuildReport) and self._emptied_dialog is not None:
             self._emptied_dialog.dismiss(False)
-
-    @on(IndexEmptied)
-    def _handle_emptied(self, message: IndexEmptied) -> None:
-        self.index.handle_message(message)
-        self._ask_about_emptied()
+        elif isinstance(message.event, VaultEmptied):
+            self._ask_about_emptied()
 
     @on(Failure)
     def _handle_failure(self, message: Failure) -> None:
-        self.index.handle_message(message)
+        self.index.handle_failure(message)
 
     @on(MemoryChanged)
     def _handle_memory_change(self, message: MemoryChanged) -> None:

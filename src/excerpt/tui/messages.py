@@ -14,9 +14,10 @@ from textual.message import Message
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from excerpt.model import BuildReport, EmbeddingProgress, Hit, Memory, PackResult, Progress, Source, Span, Status
+    from excerpt.model import Hit, Memory, PackResult, Source, Span, Status
     from excerpt.pack.selection import SavedMarks
     from excerpt.search.usage import UsedHit
+    from excerpt.service.indexing_process import ProcessEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +67,9 @@ class QueryVectorsReady(Message):
 
 @dataclass
 class Failure(Message):
-    """An operation of a thread or process failed. `message` and `hint` are sentences for the user.
+    """A request to a thread failed. `message` and `hint` are sentences for the user.
 
-    `operation` is the kind of the failed request, "open" for the opening of the index, or "index" for indexing.
+    `operation` is the kind of the request, or "open" for the opening of the index.
     """
 
     operation: str
@@ -78,84 +79,16 @@ class Failure(Message):
 
 
 @dataclass
-class IndexProgressed(Message):
-    """The indexing process has made progress. A newer message replaces one that is not handled yet."""
+class IndexingReported(Message):
+    """The indexing process has reported an event. Newer progress replaces progress that is not handled yet."""
 
-    progress: Progress
-
-    def can_replace(self, message: Message) -> bool:
-        return isinstance(message, IndexProgressed)
-
-
-@dataclass
-class IndexBuilt(Message):
-    """The indexing process has brought the index up to date; `report` says what changed."""
-
-    report: BuildReport
-
-
-@dataclass
-class IndexWatched(Message):
-    """The indexing process detects changes of the vault from now on.
-
-    `polling`: it compares the files every few seconds, because the system reports no changes.
-    """
-
-    polling: bool
-
-
-@dataclass
-class IndexPaused(Message):
-    """Indexing was paused or, if not `paused`, has continued with the waiting changes."""
-
-    paused: bool
-
-
-@dataclass
-class IndexCancelled(Message):
-    """The current build of the index was cancelled; the notes it had committed stay in the index."""
-
-
-@dataclass
-class IndexEmptied(Message):
-    """The vault has no notes although the index holds `notes` (a number). The index was not changed."""
-
-    notes: int
-    message: str
-
-
-@dataclass
-class EmbeddingProgressed(Message):
-    """The embedder has embedded more passages. A newer message replaces one that is not handled yet."""
-
-    progress: EmbeddingProgress
+    event: ProcessEvent
 
     def can_replace(self, message: Message) -> bool:
-        return isinstance(message, EmbeddingProgressed)
+        from excerpt.model import EmbeddingProgress, Progress
 
-
-@dataclass
-class EmbeddingFailed(Message):
-    """The embedder cannot go on; `message` and `hint` are sentences. Searches use the previous vectors."""
-
-    message: str
-    hint: str
-
-
-@dataclass
-class EmbeddingCompleted(Message):
-    """All passages are embedded, and searches use their vectors from `generation` on.
-
-    `is_first`: they used another model's before.
-    """
-
-    generation: int
-    is_first: bool
-
-
-@dataclass
-class IndexEnded(Message):
-    """The indexing process has ended. If it failed, a Failure with the reason was posted before."""
+        is_progress = isinstance(self.event, Progress | EmbeddingProgress)
+        return is_progress and isinstance(message, IndexingReported) and type(message.event) is type(self.event)
 
 
 @dataclass

@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 
 from excerpt.errors import IndexUnusableError
-from excerpt.indexing_process import Command, IndexingProcess
+from excerpt.index.events import Command, IndexingPaused, VaultWatched
 from excerpt.kinds import Strategy
 from excerpt.known_vaults import VaultFolders
 from excerpt.model import Status
+from excerpt.service.indexing_process import IndexingEnded, IndexingProcess
 from excerpt.settings import Paths, SearchSettings, Settings, VaultSettings
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.index.controller import ChangeDetection, IndexController
-from excerpt.tui.messages import Failure, IndexEnded, IndexOpened, IndexPaused, IndexProgressed, IndexWatched
+from excerpt.tui.messages import Failure, IndexOpened
 from tests.tui.driver import ManualLoop
 from tests.tui.index.test_state import PROGRESS, STATUS
 
@@ -30,7 +31,7 @@ class Process(IndexingProcess):
     is_running = True
 
     def __init__(self, vault: Path) -> None:
-        super().__init__(vault, print, print)
+        super().__init__(vault, print)
         self.sent: list[Command] = []
 
     def start(self) -> None:
@@ -78,39 +79,39 @@ def case(tmp_path: Path) -> Case:
 def test_what_fails_at_every_key_is_told_once_until_the_index_is_another(case: Case) -> None:
     failure = Failure("pack", "No tokenizer", "The tokenizer is gone.", "Choose another.")
     for _ in range(3):
-        case.index.handle_message(failure)
+        case.index.handle_failure(failure)
     assert case.told == ["The tokenizer is gone. Choose another."]
     case.index.handle_opened(IndexOpened(STATUS))
-    case.index.handle_message(failure)
+    case.index.handle_failure(failure)
     assert len(case.told) == 2
 
 
 def test_a_damaged_index_is_mended_once_a_generation(case: Case) -> None:
     for _ in range(3):
-        case.index.handle_message(DAMAGED_INDEX_MESSAGE)
+        case.index.handle_failure(DAMAGED_INDEX_MESSAGE)
     assert case.process.sent == ["update"]
     case.index.handle_opened(IndexOpened(STATUS))
-    case.index.handle_message(DAMAGED_INDEX_MESSAGE)
+    case.index.handle_failure(DAMAGED_INDEX_MESSAGE)
     assert case.process.sent == ["update", "update"]
 
 
 def test_an_index_that_cannot_be_opened_is_trouble_and_has_the_process_make_it(case: Case) -> None:
     case.process.is_running = False
     case.index.state = replace(case.index.state, change_detection=ChangeDetection.EVENTS)
-    case.index.handle_message(Failure("open", "The index cannot be used", "It is gone."))
+    case.index.handle_failure(Failure("open", "The index cannot be used", "It is gone."))
     assert case.process.is_running
 
 
 def test_a_generation_is_opened_once_however_often_it_is_told(case: Case) -> None:
     progress = replace(PROGRESS, generation=8)
     for _ in range(3):
-        case.index.handle_message(IndexProgressed(progress))
+        case.index.handle_event(progress)
     assert case.engine.opens == 1
 
 
 def test_the_generation_in_use_is_not_opened_again(case: Case) -> None:
     case.index.handle_opened(IndexOpened(STATUS))
-    case.index.handle_message(IndexProgressed(replace(PROGRESS, generation=STATUS.generation)))
+    case.index.handle_event(replace(PROGRESS, generation=STATUS.generation))
     assert case.engine.opens == 0
 
 
@@ -130,7 +131,7 @@ def test_everything_is_asked_again_only_where_it_may_be_answered_otherwise(
 
 
 def test_an_update_asked_for_while_paused_says_when_it_begins(case: Case) -> None:
-    case.index.handle_message(IndexPaused(paused=True))
+    case.index.handle_event(IndexingPaused())
     case.told.clear()
     case.index.send_command("update")
     assert case.process.sent == ["update"]
@@ -138,20 +139,20 @@ def test_an_update_asked_for_while_paused_says_when_it_begins(case: Case) -> Non
 
 
 def test_the_end_of_a_process_that_was_started_again_meanwhile_is_not_heard(case: Case) -> None:
-    case.index.handle_message(IndexWatched(polling=False))
-    case.index.handle_message(IndexEnded())
+    case.index.handle_event(VaultWatched(polling=False))
+    case.index.handle_event(IndexingEnded(0, ""))
     assert case.index.state.change_detection is ChangeDetection.EVENTS
 
 
 def test_the_end_of_the_process_is_heard(case: Case) -> None:
     case.process.is_running = False
-    case.index.handle_message(IndexEnded())
+    case.index.handle_event(IndexingEnded(0, ""))
     assert case.index.state.change_detection is ChangeDetection.ENDED
 
 
 def test_a_process_that_has_ended_is_started_by_the_user_alone(case: Case) -> None:
     case.process.is_running = False
-    case.index.handle_message(IndexEnded())
+    case.index.handle_event(IndexingEnded(0, ""))
     case.index.update_after_edit()
     assert not case.process.is_running
     case.index.send_command("update")
@@ -159,10 +160,10 @@ def test_a_process_that_has_ended_is_started_by_the_user_alone(case: Case) -> No
 
 
 def test_an_edit_is_looked_for_where_changes_are_not_seen(case: Case) -> None:
-    case.index.handle_message(IndexWatched(polling=False))
+    case.index.handle_event(VaultWatched(polling=False))
     case.index.update_after_edit()
     assert case.process.sent == []
-    case.index.handle_message(IndexWatched(polling=True))
+    case.index.handle_event(VaultWatched(polling=True))
     case.index.update_after_edit()
     assert case.process.sent == ["update"]
 

@@ -14,7 +14,7 @@ from textual.widgets import Button, OptionList, Static
 
 from excerpt.index.build import build
 from excerpt.index.writer import LOCK_FILE
-from excerpt.indexing_process import IndexingProcess
+from excerpt.service.indexing_process import IndexingProcess
 from excerpt.settings import EmbeddingSettings, Paths, Settings, load_settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import TabBar

@@ -10,6 +10,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Button, Label, OptionList, Static
 
+from excerpt.index.events import IndexingPaused
 from excerpt.known_vaults import add_recent_vault
 from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
@@ -17,7 +18,7 @@ from excerpt.tui.common.dialog import ConfirmDialog
 from excerpt.tui.common.help import HelpDialog
 from excerpt.tui.index.dialog import IndexDialog
 from excerpt.tui.memory.form import OfferList
-from excerpt.tui.messages import IndexPaused
+from excerpt.tui.messages import IndexingReported
 from excerpt.tui.palette import Palette
 from excerpt.tui.search.strategies import StrategiesScreen
 from excerpt.tui.search.why_view import WhyNot
@@ -94,7 +95,7 @@ async def index_building(pilot: Pilot[None]) -> None:
 
 async def index_paused(pilot: Pilot[None]) -> None:
     await index_building(pilot)
-    await post_messages(pilot, IndexPaused(paused=True))
+    await post_messages(pilot, IndexingReported(IndexingPaused()))
 
 
 async def rebuild(pilot: Pilot[None]) -> None:

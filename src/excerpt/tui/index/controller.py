@@ -1,7 +1,7 @@
 """The state of the index, and requests to the engine and the indexing process.
 
-`IndexState` is an immutable value; each message produces a new state. `IndexController` holds the current state and
-acts on messages. Neither depends on the screen.
+`IndexState` is an immutable value; each event produces a new state. `IndexController` holds the current state and acts
+on events. Neither depends on the screen.
 """
 
 from __future__ import annotations
@@ -15,32 +15,28 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from textual.message import Message
-
 from excerpt.errors import ExcerptError, IndexBusyError, IndexUnusableError, StoreUnusableError, VaultEmptiedError
-from excerpt.indexing_process import Command
+from excerpt.index.events import (
+    Command,
+    EmbeddingCompleted,
+    EmbeddingFailed,
+    IndexingCancelled,
+    IndexingFailed,
+    IndexingPaused,
+    IndexingResumed,
+    VaultEmptied,
+    VaultWatched,
+)
 from excerpt.kinds import Strategy
 from excerpt.known_vaults import VaultFolders
+from excerpt.service.indexing_process import IndexingEnded, ProcessEvent
 from excerpt.settings import Paths, Settings
 from excerpt.store.address import StoreAddress
 from excerpt.text.display import format_count, format_duration, format_percent
 from excerpt.tui.common.notice import EmptyState
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.index.process import Indexing, JoinedIndexing, create_indexing_process
-from excerpt.tui.messages import (
-    EmbeddingCompleted,
-    EmbeddingFailed,
-    EmbeddingProgressed,
-    Failure,
-    IndexBuilt,
-    IndexCancelled,
-    IndexEmptied,
-    IndexEnded,
-    IndexOpened,
-    IndexPaused,
-    IndexProgressed,
-    IndexWatched,
-)
+from excerpt.tui.messages import Failure, IndexingReported, IndexOpened
 from excerpt.tui.request_thread import EventLoop
 
 if TYPE_CHECKING:
@@ -193,16 +189,20 @@ class IndexState:
             embedding_failure="",
         )
 
-    def with_message(self, message: Message) -> IndexState:
-        """Return the state that follows after a message of the engine or the indexing process."""
+    def with_status(self, status: Status) -> IndexState:
+        """Return the state that follows when the engine has opened the generation that `status` describes."""
+        failure = None if self.change_detection is ChangeDetection.STORE else self.failure
+        return replace(self, status=status, failure=failure)
+
+    def with_event(self, event: ProcessEvent) -> IndexState:
+        """Return the state that follows after an event of the indexing process."""
+        from excerpt.model import BuildReport, EmbeddingProgress, Progress
+
         state = self
-        match message:
-            case IndexOpened(status=status):
-                failure = None if self.change_detection is ChangeDetection.STORE else self.failure
-                state = replace(self, status=status, failure=failure)
-            case IndexProgressed(progress=progress):
-                state = self._with_progress(progress)
-            case IndexBuilt():
+        match event:
+            case Progress():
+                state = self._with_progress(event)
+            case BuildReport():
                 is_unfinished = self.is_unfinished and not self.is_update_requested
                 state = replace(
                     self._without_progress(),
@@ -211,18 +211,20 @@ class IndexState:
                     is_update_requested=False,
                     is_unfinished=is_unfinished,
                 )
-            case IndexWatched(polling=polling):
+            case VaultWatched(polling=polling):
                 state = replace(self, change_detection=ChangeDetection.POLLING if polling else ChangeDetection.EVENTS)
-            case IndexPaused(paused=paused):
-                state = replace(self, paused=paused)
-            case IndexCancelled():
+            case IndexingPaused():
+                state = replace(self, paused=True)
+            case IndexingResumed():
+                state = replace(self, paused=False)
+            case IndexingCancelled():
                 state = replace(self._without_progress(), is_unfinished=True, is_update_requested=False)
-            case IndexEmptied(notes=notes, message=text):
+            case VaultEmptied(notes=notes, message=text):
                 empty_state = EmptyState(
                     VaultEmptiedError.title, text, "“Update” checks the vault again and asks what to do.", is_error=True
                 )
                 state = replace(self._without_progress(), failure=empty_state, emptied=notes, is_update_requested=False)
-            case IndexEnded():
+            case IndexingEnded():
                 state = replace(
                     self._without_progress(),
                     change_detection=ChangeDetection.ENDED,
@@ -230,19 +232,18 @@ class IndexState:
                     is_update_requested=False,
                     embedding=None,
                 )
-            case EmbeddingProgressed(progress=embedding):
-                is_complete = embedding.done >= embedding.total
-                state = replace(self, embedding=None if is_complete else embedding, embedding_failure="")
+            case EmbeddingProgress():
+                is_complete = event.done >= event.total
+                state = replace(self, embedding=None if is_complete else event, embedding_failure="")
             case EmbeddingFailed(message=text, hint=hint):
                 state = replace(self, embedding_failure=f"{text} {hint}".strip())
             case EmbeddingCompleted():
                 state = replace(self, embedding=None, embedding_failure="")
-            case Failure(operation="index"):
-                is_busy = message.title == IndexBusyError.title
-                empty_state = EmptyState.of_failure(message)
+            case IndexingFailed(title=title, message=text, hint=hint):
+                is_busy = title == IndexBusyError.title
                 state = replace(
                     self._without_progress(),
-                    failure=empty_state,
+                    failure=EmptyState(title, text, hint, is_error=True),
                     is_locked=is_busy,
                     is_update_requested=self.is_update_requested and is_busy,
                 )
@@ -343,10 +344,14 @@ class IndexController:
         return next(iter(emptied), self._vaults.first)
 
     def _create_process(self) -> Indexing:
-        post = self._loop.post_from_thread
         if self._vaults.is_joined:
-            return JoinedIndexing(self._vaults.by_name, post, lambda: newest_generation(self._index_folders))
-        return create_indexing_process(self._vaults.first, post)
+            return JoinedIndexing(
+                self._vaults.by_name, self._post_event, lambda: newest_generation(self._index_folders)
+            )
+        return create_indexing_process(self._vaults.first, self._post_event)
+
+    def _post_event(self, event: ProcessEvent) -> None:
+        self._loop.post_from_thread(IndexingReported(event))
 
     def send_command(self, command: Command) -> None:
         """Send a command to the indexing process, and start the process if it is not running."""
@@ -391,7 +396,7 @@ class IndexController:
             return
         self._open_generation(await asyncio.to_thread(newest_generation, self._index_folders))
 
-    # --- messages of the indexing process and the engine --------------------------------------------------------------
+    # --- events of the indexing process and the engine ----------------------------------------------------------------
 
     def handle_opened(self, message: IndexOpened) -> bool:
         """Store the status of the generation that the engine has opened; return whether its answers may differ now."""
@@ -399,29 +404,32 @@ class IndexController:
         changed = self.state.status != message.status or (self._is_in_store and self.state.failure is not None)
         if changed:
             self._reported_message = ""
-        self._apply_message(message)
+        self.state = self.state.with_status(message.status)
+        self._on_state_change()
         return changed or message.has_new_settings
 
-    def handle_message(self, message: Message) -> None:
-        """Update the state by a message, act on the message, and notify the user of the result."""
-        if isinstance(message, Failure):
-            self._handle_failure(message)
-            return
-        if isinstance(message, IndexEnded) and self.process.is_running:
-            return  # the process was started again before this message was handled
+    def handle_event(self, event: ProcessEvent) -> None:
+        """Update the state by an event of the indexing process, act on it, and notify the user of the result."""
+        from excerpt.model import BuildReport, Progress
+
+        if isinstance(event, IndexingEnded) and self.process.is_running:
+            return  # the process was started again before this event was handled
         is_update_requested = self.state.is_update_requested
-        self._apply_message(message)
-        match message:
-            case IndexBuilt(report=report):
-                self._handle_build(report, is_update_requested=is_update_requested)
-            case IndexProgressed(progress=progress):
-                self._open_generation(progress.generation)
-            case IndexPaused(paused=True):
+        self.state = self.state.with_event(event)
+        self._on_state_change()
+        match event:
+            case BuildReport():
+                self._handle_build(event, is_update_requested=is_update_requested)
+            case Progress():
+                self._open_generation(event.generation)
+            case IndexingPaused():
                 self._notify("Indexing is paused until you press “Continue”.")
-            case IndexPaused():
+            case IndexingResumed():
                 self._notify("Indexing continues.")
-            case IndexCancelled():
+            case IndexingCancelled():
                 self._notify("Indexing was cancelled. “Update” reads the remaining notes.")
+            case IndexingFailed():
+                self.engine.open()
             case EmbeddingCompleted(generation=generation, is_first=is_first):
                 self._open_generation(generation)
                 if is_first:
@@ -429,10 +437,6 @@ class IndexController:
             case EmbeddingFailed(message=text, hint=hint):
                 title = "The embedding model cannot go on"
                 self._notify(f"{text} {hint}".strip(), title=title, severity="warning", markup=False)
-
-    def _apply_message(self, message: Message) -> None:
-        self.state = self.state.with_message(message)
-        self._on_state_change()
 
     def _handle_build(self, report: BuildReport, *, is_update_requested: bool) -> None:
         # The same generation may have other skipped files.
@@ -443,7 +447,8 @@ class IndexController:
         elif is_update_requested:
             self._notify(format_build_result(report), title="The index is up to date", markup=False)
 
-    def _handle_failure(self, message: Failure) -> None:
+    def handle_failure(self, message: Failure) -> None:
+        """Show why a request to the engine failed, and request a repair of a damaged index."""
         if message.operation == "open":
             self._requested_generation = 0
             if not self.state.is_working and not self.state.is_locked:
@@ -451,9 +456,6 @@ class IndexController:
                 self.state = replace(self.state, failure=failure)
                 self._request_repair(message)
             self.start_unless_ended()
-        elif message.operation == "index":
-            self.state = self.state.with_message(message)
-            self.engine.open()
         else:
             if message.title == StoreUnusableError.title:  # shown until the store answers again
                 failure = EmptyState.of_failure(message)

@@ -12,7 +12,7 @@ from textual.reactive import reactive
 from textual.widgets import Button, OptionList, ProgressBar, Static
 from textual.widgets.option_list import Option
 
-from excerpt.indexing_process import Command
+from excerpt.index.events import Command
 from excerpt.known_vaults import VaultFolders
 from excerpt.model import FileProblem, Progress, Status
 from excerpt.settings import Paths

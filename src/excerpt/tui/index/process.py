@@ -1,4 +1,4 @@
-"""The indexing processes of the open vaults, whose events are posted as messages to the screen."""
+"""The indexing process of the open vault, or those of several vaults, which report events as one process does."""
 
 from __future__ import annotations
 
@@ -9,26 +9,24 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-import msgspec
-from textual.message import Message
-
-from excerpt.indexing_process import Command, IndexingProcess
-from excerpt.tui.messages import (
+from excerpt.index.events import (
+    Command,
     EmbeddingCompleted,
     EmbeddingFailed,
-    EmbeddingProgressed,
-    Failure,
-    IndexBuilt,
-    IndexCancelled,
-    IndexEmptied,
-    IndexEnded,
-    IndexPaused,
-    IndexProgressed,
-    IndexWatched,
+    IndexingCancelled,
+    IndexingFailed,
+    IndexingPaused,
+    IndexingResumed,
+    VaultEmptied,
+    VaultWatched,
 )
+from excerpt.service.indexing_process import IndexingEnded, IndexingProcess, ProcessEvent
 
 if TYPE_CHECKING:
     from excerpt.model import BuildReport, EmbeddingProgress, Progress
+
+OnEvent = Callable[[ProcessEvent], object]
+"""A function that handles an event, called in the thread that reads the events of a process."""
 
 
 class Indexing(Protocol):
@@ -44,88 +42,31 @@ class Indexing(Protocol):
     def end(self) -> None: ...
 
 
-def create_indexing_process(vault: Path, post: Callable[[Message], object]) -> IndexingProcess:
-    """Return an indexing process for a vault, not started yet, that posts each of its events as a message.
+def create_indexing_process(vault: Path, on_event: OnEvent) -> IndexingProcess:
+    """Return an indexing process for a vault, not started yet.
 
-    `post` is called in the thread that reads the events. When the process ends, an IndexEnded is posted, with a Failure
-    before it if the process has not reported a reason itself.
+    Before its end, an IndexingFailed is reported if the process has not reported a reason itself.
     """
     has_failed = False  # whether the last event of the process was a failure
 
-    def handle_line(line: bytes) -> None:
+    def handle(event: ProcessEvent) -> None:
         nonlocal has_failed
-        message = parse_event(line)
-        if message is not None:
-            has_failed = isinstance(message, Failure)
-            post(message)
+        if isinstance(event, IndexingEnded) and (event.code is None or not has_failed):
+            on_event(_early_end_failure(event))
+        has_failed = isinstance(event, IndexingFailed)
+        on_event(event)
 
-    def handle_exit(code: int | None, text: str) -> None:
-        nonlocal has_failed
-        if code is None:
-            post(Failure("index", "The indexing process cannot be started", text, "“Update” tries again."))
-        elif not has_failed:
-            post(_early_exit_failure(code, text))
-        has_failed = False
-        post(IndexEnded())
-
-    return IndexingProcess(vault, handle_line, handle_exit)
+    return IndexingProcess(vault, handle)
 
 
-def _early_exit_failure(code: int, stderr: str) -> Failure:
-    return Failure(
-        "index",
+def _early_end_failure(ended: IndexingEnded) -> IndexingFailed:
+    if ended.code is None:
+        return IndexingFailed("The indexing process cannot be started", ended.text, "“Update” tries again.")
+    return IndexingFailed(
         "The indexing process ended early",
-        stderr or f"It ended with code {code} and no message.",
+        ended.text or f"It ended with code {ended.code} and no message.",
         "Searches use the notes that it has committed. “Update” starts it again.",
     )
-
-
-class _ProcessEvent(msgspec.Struct):
-    event: str
-    title: str = ""
-    message: str = ""
-    hint: str = ""
-    polling: bool = False
-    notes: int = 0
-    generation: int = 0
-    is_first: bool = False
-
-
-def parse_event(line: bytes) -> Message | None:
-    """Return the message for a line (a JSON event) of the indexing process; None if the line is no event."""
-    try:
-        return _parse_event(line)
-    except msgspec.MsgspecError:
-        return None
-
-
-def _parse_event(line: bytes) -> Message | None:
-    from excerpt.model import BuildReport, EmbeddingProgress, Progress
-
-    event = msgspec.json.decode(line, type=_ProcessEvent)
-    message: Message | None = None
-    match event.event:
-        case "progress":
-            message = IndexProgressed(msgspec.json.decode(line, type=Progress))
-        case "done":
-            message = IndexBuilt(msgspec.json.decode(line, type=BuildReport))
-        case "error":
-            message = Failure("index", event.title, event.message, event.hint)
-        case "watching":
-            message = IndexWatched(event.polling)
-        case "paused" | "resumed":
-            message = IndexPaused(event.event == "paused")
-        case "cancelled":
-            message = IndexCancelled()
-        case "emptied":
-            message = IndexEmptied(event.notes, event.message)
-        case "embedding":
-            message = EmbeddingProgressed(msgspec.json.decode(line, type=EmbeddingProgress))
-        case "embedding_failed":
-            message = EmbeddingFailed(event.message, event.hint)
-        case "embedded":
-            message = EmbeddingCompleted(event.generation, event.is_first)
-    return message
 
 
 @dataclass(slots=True)
@@ -133,7 +74,7 @@ class _VaultIndexing:
     """The indexing process of one of several vaults, and what it has reported.
 
     `is_busy`: a build was requested or is running. `polling` is None until the process detects changes. `report` is
-    that of the last build, until it is posted. `failure` is the reason why the process failed; None after a build.
+    that of the last build, until it is reported. `failure` is the reason why the process failed; None after a build.
     """
 
     folder: Path
@@ -144,23 +85,21 @@ class _VaultIndexing:
     polling: bool | None = None
     is_paused: bool = False
     is_emptied: bool = False
-    failure: Failure | None = None
+    failure: IndexingFailed | None = None
     embedding: EmbeddingProgress | None = None
 
 
 class JoinedIndexing:
-    """The indexing processes of several vaults, which post messages as one process does.
+    """The indexing processes of several vaults, which report events as one process does.
 
     Progress and reports are those of all vaults together. A vault that cannot be indexed does not keep the others from
-    it: its failure is posted, and again after each build of the others. `newest_generation` returns the sum of the
+    it: its failure is reported, and again after each build of the others. `newest_generation` returns the sum of the
     newest generations of all vaults.
     """
 
-    def __init__(
-        self, vaults: Mapping[str, Path], post: Callable[[Message], object], newest_generation: Callable[[], int]
-    ) -> None:
-        """Prepare the processes of `vaults`, given by their names. Messages are posted in the processes' threads."""
-        self._post = post
+    def __init__(self, vaults: Mapping[str, Path], on_event: OnEvent, newest_generation: Callable[[], int]) -> None:
+        """Prepare the processes of `vaults`, given by their names."""
+        self._on_event = on_event
         self._newest_generation = newest_generation
         self._lock = threading.Lock()
         self._vaults = {
@@ -205,47 +144,51 @@ class JoinedIndexing:
         for thread in threads:
             thread.join()
 
-    def _handle(self, name: str, message: Message) -> None:
-        """Record what a process of the vault `name` reports, and post what follows for all vaults."""
+    def _handle(self, name: str, event: ProcessEvent) -> None:
+        """Record an event of the vault `name`, and report what follows for all vaults."""
         with self._lock:
-            for each in self._join(name, self._vaults[name], message):
-                self._post(each)
+            for each in self._join(name, self._vaults[name], event):
+                self._on_event(each)
 
-    def _join(self, name: str, vault: _VaultIndexing, message: Message) -> Iterable[Message]:
+    def _join(self, name: str, vault: _VaultIndexing, event: ProcessEvent) -> Iterable[ProcessEvent]:
+        from excerpt.model import BuildReport, EmbeddingProgress, Progress
+
         vaults = self._vaults.values()
-        match message:
-            case IndexProgressed(progress=progress):
-                vault.is_busy, vault.progress = True, replace(progress, current=f"{name}/{progress.current}")
-                yield IndexProgressed(self._sum_progress(vault.progress))
-            case IndexBuilt(report=report):
-                vault.is_busy, vault.report, vault.failure, vault.is_emptied = False, report, None, False
+        match event:
+            case Progress():
+                vault.is_busy, vault.progress = True, replace(event, current=f"{name}/{event.current}")
+                yield self._sum_progress(vault.progress)
+            case BuildReport():
+                vault.is_busy, vault.report, vault.failure, vault.is_emptied = False, event, None, False
                 yield from self._finish_builds()
-            case IndexCancelled():
+            case IndexingCancelled():
                 vault.is_busy = False
-                yield from self._finish_cancelling(message)
-            case IndexWatched(polling=polling):
+                if not any(each.is_busy for each in vaults):
+                    self._forget_builds()
+                    yield event
+            case VaultWatched(polling=polling):
                 vault.polling = polling
                 running = [each.polling for each in vaults if each.process.is_running]
                 if None not in running:
-                    yield IndexWatched(any(running))
-            case IndexPaused(paused=paused):
-                vault.is_paused = paused
-                if all(each.is_paused is paused for each in vaults if each.process.is_running):
-                    yield message
-            case IndexEmptied():
+                    yield VaultWatched(any(running))
+            case IndexingPaused() | IndexingResumed():
+                vault.is_paused = isinstance(event, IndexingPaused)
+                if all(each.is_paused is vault.is_paused for each in vaults if each.process.is_running):
+                    yield event
+            case VaultEmptied():
                 vault.is_busy, vault.is_emptied = False, True
-                yield message
-            case Failure():
+                yield event
+            case IndexingFailed():
                 vault.is_busy = False
-                vault.failure = replace(message, message=f"{name}: {message.message}")
+                vault.failure = replace(event, message=f"{name}: {event.message}")
                 yield vault.failure
-            case EmbeddingProgressed() | EmbeddingFailed() | EmbeddingCompleted():
-                yield self._join_embedding(name, vault, message)
-            case IndexEnded():
+            case EmbeddingProgress() | EmbeddingFailed() | EmbeddingCompleted():
+                yield self._join_embedding(name, vault, event)
+            case IndexingEnded():
                 vault.is_busy = False
-                yield from self._finish_builds() if self.is_running else (message,)
+                yield from self._finish_builds() if self.is_running else (event,)
 
-    def _finish_builds(self) -> Iterable[Message]:
+    def _finish_builds(self) -> Iterable[ProcessEvent]:
         """Yield the report of all builds if none is running, and the failures of vaults that cannot be indexed."""
         from excerpt.model import sum_reports
 
@@ -253,32 +196,24 @@ class JoinedIndexing:
         reports = {name: vault.report for name, vault in self._vaults.items() if vault.report is not None}
         if reports and not any(vault.is_busy for vault in vaults):
             self._forget_builds()
-            yield IndexBuilt(sum_reports(reports, self._newest_generation()))
+            yield sum_reports(reports, self._newest_generation())
             yield from (vault.failure for vault in vaults if vault.failure is not None)
-
-    def _finish_cancelling(self, message: IndexCancelled) -> Iterable[Message]:
-        if not any(vault.is_busy for vault in self._vaults.values()):
-            self._forget_builds()
-            yield message
 
     def _forget_builds(self) -> None:
         for vault in self._vaults.values():
             vault.progress = vault.report = None
 
     def _join_embedding(
-        self,
-        name: str,
-        vault: _VaultIndexing,
-        message: EmbeddingProgressed | EmbeddingFailed | EmbeddingCompleted,
-    ) -> Message:
-        match message:
-            case EmbeddingProgressed(progress=embedding):
-                vault.embedding = embedding
-                return EmbeddingProgressed(self._sum_embedding(embedding))
+        self, name: str, vault: _VaultIndexing, event: EmbeddingProgress | EmbeddingFailed | EmbeddingCompleted
+    ) -> ProcessEvent:
+        match event:
             case EmbeddingFailed():
-                return EmbeddingFailed(f"{name}: {message.message}", message.hint)
-            case EmbeddingCompleted(is_first=is_first):
-                return EmbeddingCompleted(self._newest_generation(), is_first)
+                return EmbeddingFailed(f"{name}: {event.message}", event.hint)
+            case EmbeddingCompleted():
+                return EmbeddingCompleted(self._newest_generation(), event.is_first)
+            case _:
+                vault.embedding = event
+                return self._sum_embedding(event)
 
     def _sum_embedding(self, newest: EmbeddingProgress) -> EmbeddingProgress:
         """Return the progress of the embedders of all vaults, which work side by side."""

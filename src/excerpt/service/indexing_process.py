@@ -7,43 +7,49 @@ while an editor has the terminal.
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import tempfile
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, TypeAlias
 
+from excerpt.index.events import Command, IndexingEvent, command_to_line, parse_event
 from excerpt.processes import watch_command
-
-Command = Literal["update", "rebuild", "pause", "resume", "cancel", "agree", "yield"]
-"""A command that `excerpt watch --progress` reads from its stdin.
-
-"agree" confirms that the vault is now empty; "yield" says that the user is at work, so that an embedder waits a moment.
-"""
 
 _STDERR_CHARACTERS = 2_000
 _END_SECONDS = 2.0
 """Time that the child has to end before it is killed. A killed child loses nothing that it has committed."""
 
 
+@dataclass(frozen=True, slots=True)
+class IndexingEnded:
+    """The process has ended by itself: `code` is its exit code, `text` the end of its stderr.
+
+    If it could not be started, `code` is None and `text` the system's error message.
+    """
+
+    code: int | None
+    text: str
+
+
+ProcessEvent: TypeAlias = "IndexingEvent | IndexingEnded"
+"""An event that the process has reported, or its end."""
+
+
 class IndexingProcess:
     """Starts, commands and ends one child process that indexes and watches `vault`.
 
-    `on_line` is called with each line that the child prints, an event as JSON. If the child ends without a call of
-    `end`, `on_exit` is called with its exit code and the end of its stderr; if it could not be started, with None and
-    the system's error message. Both callbacks run in a thread of this object.
+    `on_event` is called with each event that the child reports, and with IndexingEnded if it ends without a call of
+    `end`. It is called in a thread of this object.
     """
 
-    def __init__(
-        self, vault: Path, on_line: Callable[[bytes], object], on_exit: Callable[[int | None, str], object]
-    ) -> None:
+    def __init__(self, vault: Path, on_event: Callable[[ProcessEvent], object]) -> None:
         self._vault = vault
-        self._on_line = on_line
-        self._on_exit = on_exit
+        self._on_event = on_event
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._pending_commands: list[Command] = []
@@ -98,10 +104,10 @@ class IndexingProcess:
             self._process, self._thread, self._pending_commands = None, None, []
             is_ending = self._is_ending
         if not is_ending:
-            self._on_exit(code, text)
+            self._on_event(IndexingEnded(code, text))
 
     def _listen(self, stderr: IO[bytes]) -> int:
-        """Start the child, call `on_line` with its lines until it ends, and return its exit code."""
+        """Start the child, call `on_event` with its events until it ends, and return its exit code."""
         process = subprocess.Popen(
             watch_command(self._vault),
             stdin=subprocess.PIPE,
@@ -117,8 +123,8 @@ class IndexingProcess:
                 _close_stdin(process)
         assert process.stdout is not None
         for line in process.stdout:
-            if not self._is_ending:
-                self._on_line(line)
+            if not self._is_ending and (event := parse_event(line)) is not None:
+                self._on_event(event)
         with self._lock:
             self._process = None
             _close_stdin(process)
@@ -128,7 +134,7 @@ class IndexingProcess:
 def _send(process: subprocess.Popen[bytes], command: Command) -> None:
     assert process.stdin is not None
     with suppress(OSError, ValueError):  # it has ended, or is about to, which is reported
-        process.stdin.write(json.dumps({"do": command}).encode() + b"\n")
+        process.stdin.write(command_to_line(command))
         process.stdin.flush()
 
 

@@ -2,51 +2,40 @@
 
 Three threads share the pending work under one lock: one waits for changes of notes, one for commands (if there are
 any), and the main thread updates the index and reports events. Where the user has chosen an embedder, a fourth thread
-embeds what is new, and hands the record of its vectors to the main thread.
+(`embedding_schedule`) embeds new fragments, and hands the record of its vectors to the main thread.
 """
 
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import assert_never
 
 from excerpt.encoders.choice import is_static_model
-from excerpt.errors import (
-    ExcerptError,
-    IndexBusyError,
-    IndexUnusableError,
-    ModelUnreachableError,
-    VaultEmptiedError,
-    VaultError,
-)
+from excerpt.errors import ExcerptError, IndexBusyError, VaultEmptiedError, VaultError
 from excerpt.index.build import BuildCancelled, BuildControl, Updater
-from excerpt.index.embedding_run import EmbeddingRun, background_threads, lower_thread_priority
+from excerpt.index.embedding_schedule import EmbeddingThread
+from excerpt.index.events import (
+    Command,
+    CrashHandler,
+    EmbeddingCompleted,
+    EventHandler,
+    IndexingCancelled,
+    IndexingFailed,
+    IndexingPaused,
+    IndexingResumed,
+    VaultEmptied,
+    VaultWatched,
+)
 from excerpt.index.search_vectors import SearchVectorsRecord
-from excerpt.json_forms import to_json_value
-from excerpt.model import EmbeddingProgress, Progress
 from excerpt.settings import Settings
 from excerpt.vault.watch import ChangedPaths, VaultWatch
-
-EventHandler = Callable[[str, dict[str, Any]], None]
-"""A function that handles an event, given its name and fields; called from any thread."""
-
-CrashHandler = Callable[[Exception], str]
-"""A function that logs an unexpected exception and returns the sentence to show."""
 
 _BUILD_WAIT_SECONDS = 1.0
 """Time that an update waits for another process to release the index, before commands are handled again."""
 _CHECK_SECONDS = 1.0
 """Time between two checks that the index still exists."""
-_PAUSE_CHECK_SECONDS = 0.1
-_YIELD_SECONDS = 1.5
-"""Time for which an embedder waits after a key press."""
-_FIRST_RETRY_SECONDS = 5.0
-"""Time before an embedder that could not be reached is tried again; it doubles with each failure."""
-_MAX_RETRY_SECONDS = 300.0
 
 
 @dataclass(slots=True)
@@ -92,7 +81,7 @@ class IndexWatcher:
     ) -> None:
         self._vault, self._settings, self._report, self._log_crash = vault, settings, report, log_crash
         self._control = BuildControl()
-        self._updater = Updater(vault, index_folder, settings, self._report_progress, self._control)
+        self._updater = Updater(vault, index_folder, settings, report, self._control)
         self._condition = threading.Condition()
         self._stop = threading.Event()
         self._pending_work = _PendingWork(set(), is_whole_vault=True)
@@ -100,13 +89,17 @@ class IndexWatcher:
         self._is_building = False
         self._is_replaced = False
         self._reported_message = ""
-        self._yield_until = 0.0
-        self._embedding: _Embedding | None = None
+        self._embedding: EmbeddingThread | None = None
         if not is_static_model(settings.embedding.model):
-            run = EmbeddingRun(
-                index_folder, settings, self._report_embedding, self._may_embed, threads=background_threads()
+            self._embedding = EmbeddingThread(
+                index_folder,
+                settings,
+                self._stop,
+                is_busy=lambda: self._control.is_paused or self._is_building,
+                on_record=lambda record: self._add(_PendingWork(set(), record=record)),
+                report=report,
+                log_crash=log_crash,
             )
-            self._embedding = _Embedding(run, self._stop, report, log_crash, self._use_record)
 
     def run(self, *, poll: bool = False) -> None:
         """Update the index until `stop` is called; with `poll`, scan the vault instead of waiting for the system.
@@ -122,7 +115,7 @@ class IndexWatcher:
                 done = self._do(work)
                 if done and not has_started and not self._stop.is_set():
                     has_started = True
-                    self._report("watching", {"polling": watch.is_polling})
+                    self._report(VaultWatched(watch.is_polling))
                     self._preload_updater()
         finally:
             self.stop()
@@ -139,20 +132,26 @@ class IndexWatcher:
         with self._condition:
             self._condition.notify_all()
 
-    def run_command(self, command: str) -> bool:
-        """Run the command with this name; return False if there is no such command."""
-        actions = {
-            "update": lambda: self._add(_PendingWork(set(), is_whole_vault=True)),
-            "rebuild": lambda: self._replace_build(_PendingWork(set(), is_whole_vault=True, rebuild=True)),
-            "agree": lambda: self._add(_PendingWork(set(), is_whole_vault=True, accept_empty=True)),
-            "pause": self._pause,
-            "resume": self._resume,
-            "cancel": self._cancel,
-            "yield": self._yield,
-        }.get(command)
-        if actions is not None:
-            actions()
-        return actions is not None
+    def run_command(self, command: Command) -> None:
+        """Run a command."""
+        match command:
+            case "update":
+                self._add(_PendingWork(set(), is_whole_vault=True))
+            case "rebuild":
+                self._replace_build(_PendingWork(set(), is_whole_vault=True, rebuild=True))
+            case "agree":
+                self._add(_PendingWork(set(), is_whole_vault=True, accept_empty=True))
+            case "pause":
+                self._pause()
+            case "resume":
+                self._resume()
+            case "cancel":
+                self._cancel()
+            case "yield":
+                if self._embedding is not None:
+                    self._embedding.hold()
+            case _:
+                assert_never(command)
 
     # --- commands and changes -----------------------------------------------------------------------------------------
 
@@ -171,10 +170,10 @@ class IndexWatcher:
 
     def _pause(self) -> None:
         self._control.pause()
-        self._report("paused", {})
+        self._report(IndexingPaused())
 
     def _resume(self) -> None:
-        self._report("resumed", {})
+        self._report(IndexingResumed())
         with self._condition:
             self._control.resume()
             self._condition.notify_all()
@@ -186,7 +185,7 @@ class IndexWatcher:
             if self._is_building:
                 self._control.cancel()
                 return
-        self._report("cancelled", {})
+        self._report(IndexingCancelled())
 
     def _detect_changes(self, watch: VaultWatch) -> None:
         """Add work for each batch of changes; runs in a thread until the end."""
@@ -194,7 +193,8 @@ class IndexWatcher:
             for batch in watch.batches():
                 self._add(_batch_to_work(batch))
         except Exception as error:  # a bug in excerpt; without changes watching is pointless
-            self._report_error("excerpt no longer detects changes", self._log_crash(error), "Start excerpt again.")
+            message = self._log_crash(error)
+            self._report(IndexingFailed("excerpt no longer detects changes", message, "Start excerpt again."))
             self.stop()
 
     # --- building -----------------------------------------------------------------------------------------------------
@@ -241,25 +241,27 @@ class IndexWatcher:
             self._report_emptied(emptied)
         except ExcerptError as error:
             self._failed_work = work
-            self._report_error_once(error) if isinstance(error, VaultError) else self._report_error_of(error)
+            if isinstance(error, VaultError):
+                self._report_error_once(error)
+            else:
+                self._report(IndexingFailed.from_error(error))
         except Exception as error:  # a bug in excerpt must not end watching; the next change retries
             self._failed_work = work
-            self._report_error(
-                "excerpt cannot continue", self._log_crash(error), "excerpt tries again with the next change."
-            )
+            hint = "excerpt tries again with the next change."
+            self._report(IndexingFailed(ExcerptError.title, self._log_crash(error), hint))
         else:
             self._reported_message = ""
             if work.is_update:
-                self._report("done", to_json_value(report))
+                self._report(report)
                 if self._embedding is not None:
                     self._embedding.start()
             if used is not None:
-                self._report("embedded", {"generation": used[0], "is_first": used[1]})
+                self._report(EmbeddingCompleted(*used))
         self._finish_build(work if waiting else None)
         return not waiting
 
     def _finish_build(self, waiting: _PendingWork | None) -> None:
-        """Mark the build as finished and add the work that must wait, if any; report if the build was is_cancelled."""
+        """Mark the build as finished and add the work that must wait, if any; report a cancelled build."""
         with self._condition:
             self._is_building = False
             cancelled = self._control.is_cancelled and not self._is_replaced and not self._stop.is_set()
@@ -268,124 +270,28 @@ class IndexWatcher:
             elif waiting is not None:
                 self._pending_work.merge(waiting)
         if cancelled:
-            self._report("cancelled", {})
+            self._report(IndexingCancelled())
 
     def _preload_updater(self) -> None:
         """Load what the next updates need, so that the first one is as fast as the others."""
         try:
             self._updater.warm()
         except ExcerptError as error:
-            self._report_error_of(error)
+            self._report(IndexingFailed.from_error(error))
 
-    # --- embedding, in its own thread ---------------------------------------------------------------------------------
-
-    def _may_embed(self) -> bool:
-        """Wait while indexing is paused, the index is updated or the user is at work; return False after `stop`."""
-        while not self._stop.is_set() and (
-            self._control.is_paused or self._is_building or time.monotonic() < self._yield_until
-        ):
-            self._stop.wait(_PAUSE_CHECK_SECONDS)
-        return not self._stop.is_set()
-
-    def _yield(self) -> None:
-        self._yield_until = time.monotonic() + _YIELD_SECONDS
-
-    def _use_record(self, record: SearchVectorsRecord) -> None:
-        self._add(_PendingWork(set(), record=record))
-
-    # --- events -------------------------------------------------------------------------------------------------------
-
-    def _report_embedding(self, progress: EmbeddingProgress) -> None:
-        self._report("embedding", to_json_value(progress))
-
-    def _report_progress(self, progress: Progress) -> None:
-        self._report("progress", to_json_value(progress))
+    # --- failures -----------------------------------------------------------------------------------------------------
 
     def _report_emptied(self, emptied: VaultEmptiedError) -> None:
         """Report a vault that lost all its notes, unless the last reported event had the same message."""
         if self._reported_message != emptied.message:
             self._reported_message = emptied.message
-            self._report("emptied", {"notes": emptied.notes, "message": emptied.message, "hint": emptied.hint})
+            self._report(VaultEmptied(emptied.notes, emptied.message, emptied.hint))
 
     def _report_error_once(self, error: ExcerptError) -> None:
         """Report an error, unless the last reported event had the same message."""
         if self._reported_message != error.message:
             self._reported_message = error.message
-            self._report_error_of(error)
-
-    def _report_error_of(self, error: ExcerptError) -> None:
-        """Report an ExcerptError as an `error` event."""
-        self._report_error(error.title, error.message, error.hint)
-
-    def _report_error(self, title: str, message: str, hint: str) -> None:
-        self._report("error", {"title": title, "message": message, "hint": hint})
-
-
-class _Embedding:
-    """A thread that embeds the vault after each update of the index, as far as fragments are new."""
-
-    def __init__(
-        self,
-        run: EmbeddingRun,
-        stop: threading.Event,
-        report: EventHandler,
-        log_crash: CrashHandler,
-        on_record: Callable[[SearchVectorsRecord], object],
-    ) -> None:
-        """Prepare the thread, which ends after `stop`. `on_record` is called with the record when all is embedded."""
-        self._run, self._stop, self._report, self._log_crash = run, stop, report, log_crash
-        self._on_record = on_record
-        self._wake = threading.Event()
-        self._thread = threading.Thread(target=self._embed, name="embedding", daemon=True)
-        self._reported_message = ""
-        self._retry_seconds = _FIRST_RETRY_SECONDS
-
-    def start(self) -> None:
-        """Have what is new embedded."""
-        self._wake.set()
-        if not self._thread.is_alive() and not self._stop.is_set():
-            self._thread.start()
-
-    def end(self) -> None:
-        """Wait until the thread has ended, after its batch. A server that does not answer is not waited for."""
-        self._wake.set()
-        if self._thread.is_alive():
-            self._thread.join(_BUILD_WAIT_SECONDS)
-
-    def _embed(self) -> None:
-        lower_thread_priority()
-        wait: float | None = None
-        while not self._stop.is_set():
-            self._wake.wait(wait)
-            self._wake.clear()
-            if not self._stop.is_set():
-                wait = self._embed_once()
-
-    def _embed_once(self) -> float | None:
-        """Embed what is new; return after how many seconds to try again, None for the next update of the index."""
-        try:
-            record = self._run.run()
-        except (ModelUnreachableError, IndexBusyError) as error:
-            if isinstance(error, ModelUnreachableError):
-                self._report_error(error.message, error.hint)
-            wait, self._retry_seconds = self._retry_seconds, min(2 * self._retry_seconds, _MAX_RETRY_SECONDS)
-            return wait
-        except ExcerptError as error:
-            self._report_error(error.message, error.hint)
-            return None if not isinstance(error, IndexUnusableError) else _MAX_RETRY_SECONDS
-        except Exception as error:  # a bug in excerpt, or in another package's embedder
-            self._report_error(self._log_crash(error), "Searches use the previous vectors.")
-            return None
-        self._reported_message, self._retry_seconds = "", _FIRST_RETRY_SECONDS
-        if record is not None:
-            self._on_record(record)
-        return None
-
-    def _report_error(self, message: str, hint: str) -> None:
-        """Report why embedding does not go on, unless the last report said the same."""
-        if self._reported_message != message:
-            self._reported_message = message
-            self._report("embedding_failed", {"message": message, "hint": hint})
+            self._report(IndexingFailed.from_error(error))
 
 
 def _batch_to_work(batch: ChangedPaths) -> _PendingWork:
