@@ -269,7 +269,7 @@ def test_people_get_a_line_an_update_until_they_interrupt_it(home: Path, vault: 
         assert process.stderr is not None
         line = process.stdout.readline()
         assert re.findall(r"\d+ [a-z]+", line)[:3] == ["0 changed", "3 added", "0 removed"]
-        assert "generation 1" in line
+        assert re.search(r"generation \d+ · ", line)
         notice = process.stderr.readline()
         assert str(vault) in notice
         assert "Ctrl+C" in notice
