@@ -1,6 +1,6 @@
 # Every target prepares what it needs, so each works as the first command on a fresh machine with Python and make.
-# Compiled modules are kept, whatever the shell says: each start of the program in the tests would compile all of them.
-export PYTHONDONTWRITEBYTECODE :=
+# What the shell tells Python (PYTHONPATH, PYTHONWARNINGS, PYTHONDONTWRITEBYTECODE, ...) is meant for other programs.
+unexport $(filter-out PYTHON,$(filter PYTHON%,$(.VARIABLES)))
 
 PYTHON ?= python3
 VENV   := .venv

@@ -1,17 +1,40 @@
-"""Settings for all tests; property tests have no deadline, so that a busy machine does not fail them."""
+"""Settings for all tests: one environment whatever the shell's, the programs that some need, examples of properties."""
 
 import gc
 import os
+import re
 import shutil
 import signal
-
-# Same as in `python -m excerpt`, set before numpy is loaded: spinning threads slow the other tests.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+SURROUNDING = dict(os.environ)
+"""The environment of the shell. Only what installs packages uses it: a proxy, an index or a cache may be set there."""
+
+_KEPT = re.compile(
+    "PATH|PATHEXT|TMPDIR|TMP|TEMP|USER|USERNAME|LOGNAME|USERPROFILE|SYSTEMROOT|SYSTEMDRIVE|WINDIR|COMSPEC|CI"
+    "|(LD|DYLD|PYTEST|COVERAGE|TEST)_.*"
+    "|EXCERPT_(FIRST_INDEX_(RUNS|VAULT)|FUZZ|FUZZED_LINES|KILLS|PROPERTIES|REQUIRE_PROGRAMS|SOAK|WRITE_GOLDEN)"
+)
+"""Names of variables that tests, and the programs they start, get from the shell."""
+
+# The processes of pytest-xdist, which run the tests, start in this environment too.
+for name in list(os.environ):
+    if not _KEPT.fullmatch(name):
+        del os.environ[name]
+# The first as in `python -m excerpt`, before numpy is loaded: spinning threads slow the other tests.
+os.environ |= {"OPENBLAS_NUM_THREADS": "1", "LANG": "C.UTF-8", "TERM": "xterm-256color", "TZ": "UTC"}
+if hasattr(time, "tzset"):
+    time.tzset()
+os.umask(0o022)
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a background shell ignores it, also for child processes
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -37,11 +60,86 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) + 2
 
 
-@pytest.fixture(scope="session")
-def tesseract() -> None:
-    """Fail if tesseract is not installed, for tests that run the real program."""
-    if shutil.which("tesseract") is None:
-        pytest.fail("tesseract is not installed: apt install tesseract-ocr, brew install tesseract", pytrace=False)
+@pytest.fixture(scope="session", autouse=True)
+def empty_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Set the home folder to an empty one, so that no file of the user's changes a test, nor a test one of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
+        yield
+
+
+def find_browser() -> str | None:
+    """Return the path of a Chromium, which prints PDFs."""
+    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+def _has_chinese_font() -> bool:
+    if shutil.which("fc-list") is None:
+        return sys.platform in ("darwin", "win32")  # they come with one
+    return bool(subprocess.run(["fc-list", ":lang=zh"], capture_output=True, check=True).stdout)
+
+
+def _has_new_fzf() -> bool:
+    """Return whether fzf can replace itself by another program, as the guide's function needs."""
+    if shutil.which("fzf") is None:
+        return False
+    version = subprocess.run(["fzf", "--version"], capture_output=True, text=True, check=True).stdout.split(" ")[0]
+    return tuple(int(part) for part in version.split(".")[:2]) >= (0, 38)
+
+
+PROGRAMS = {
+    "tesseract": "tesseract-ocr",
+    "Chromium": "chromium",
+    "Chinese font": "fontconfig fonts-wqy-microhei",
+    "tmux": "tmux",
+    "nvim": "neovim",
+    "strace": "strace",
+    "zsh": "zsh",
+    "fish": "fish",
+    "fzf": "fzf",
+    "bash": "bash",
+    "git": "git",
+    "openssl": "openssl",
+    "ps": "procps",
+}
+"""What tests need that is not Python, and Debian's packages of it."""
+
+_FINDERS: dict[str, Callable[[], object]] = {
+    "Chromium": find_browser,
+    "Chinese font": _has_chinese_font,
+    "fzf": _has_new_fzf,
+}
+
+
+@cache
+def _is_installed(program: str) -> bool:
+    return bool(_FINDERS.get(program, lambda: shutil.which(program))())
+
+
+def _missing(program: str) -> str:
+    return f"{program} is not installed (Debian: apt install {PROGRAMS[program]})"
+
+
+def require_program(program: str) -> None:
+    """Skip the test if a program is missing, or fail it where EXCERPT_REQUIRE_PROGRAMS is set, as by .ci/run."""
+    if not _is_installed(program):
+        stop = pytest.fail if os.environ.get("EXCERPT_REQUIRE_PROGRAMS") else pytest.skip
+        stop(_missing(program))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test that is marked by `needs` and a program that is missing."""
+    for mark in item.iter_markers("needs"):
+        for program in mark.args:
+            require_program(program)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Count the tests that were skipped for each missing program."""
+    skipped = Counter(str(report.longrepr[2]) for report in terminalreporter.stats.get("skipped", []))
+    for program in PROGRAMS:
+        if count := skipped[f"Skipped: {_missing(program)}"]:
+            terminalreporter.write_line(f"{count} skipped: {_missing(program)}")
 
 
 def written_state(file: Path) -> tuple[int, ...]:

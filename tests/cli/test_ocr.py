@@ -23,7 +23,7 @@ def ocr_of(vault: Path) -> Ocr:
     return load_vault_settings(vault, user_paths()).vault.attachments.ocr
 
 
-@pytest.mark.usefixtures("tesseract")
+@pytest.mark.needs("tesseract")
 def test_images_are_read_once_it_is_asked_for_and_stay_read(excerpt: Excerpt, with_image: Path) -> None:
     assert "list.png" not in excerpt("search", "spruce", "--vault", with_image).out
     answer = excerpt("index", "--ocr", "--vault", with_image)
@@ -33,7 +33,7 @@ def test_images_are_read_once_it_is_asked_for_and_stay_read(excerpt: Excerpt, wi
     assert excerpt("search", "spruce", "--vault", with_image, "--json").json["hits"][0]["path"] == "list.png"
 
 
-@pytest.mark.usefixtures("tesseract")
+@pytest.mark.needs("tesseract")
 def test_a_setting_that_is_on_already_stays_as_it_is(excerpt: Excerpt, with_image: Path) -> None:
     file = user_paths().vault_settings_file(with_image)
     file.parent.mkdir(parents=True)
@@ -43,7 +43,7 @@ def test_a_setting_that_is_on_already_stays_as_it_is(excerpt: Excerpt, with_imag
     assert file.read_text(encoding="utf-8") == '[vault.attachments]\nocr = "tesseract" # as installed\n'
 
 
-@pytest.mark.usefixtures("tesseract")
+@pytest.mark.needs("tesseract")
 def test_a_program_that_follows_the_index_can_ask_for_it_too(excerpt: Excerpt, with_image: Path) -> None:
     answer = excerpt("index", "--ocr", "--progress", "--vault", with_image)
     assert json.loads(answer.out.splitlines()[-1])["event"] == "done"

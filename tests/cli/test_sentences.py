@@ -546,7 +546,7 @@ SCENES = (
 )
 
 
-@pytest.mark.usefixtures("tesseract")
+@pytest.mark.needs("tesseract")
 def test_the_command_line_says_what_the_golden_file_has(excerpt: Excerpt, tmp_path: Path) -> None:
     said = []
     for scene in SCENES:

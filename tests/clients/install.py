@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.conftest import SURROUNDING
+
 HERE = Path(__file__).parent
 FOLDER = HERE.parents[1] / "build" / "clients"
 
@@ -93,7 +95,7 @@ def _mark(folder: Path, marked: str) -> None:
 
 
 def _run(command: Sequence[str | Path], folder: Path | None = None, node: Path | None = None) -> None:
-    environment = dict(os.environ)
+    environment = dict(SURROUNDING)
     if node is not None:
         environment["PATH"] = f"{node.parent}{os.pathsep}{environment['PATH']}"
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)

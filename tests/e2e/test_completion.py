@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ import pytest
 from excerpt.index.catalog import CATALOG_FILE
 from excerpt.index.listing import _CATALOG_FILE
 from tests import commands
+from tests.conftest import require_program
 from tests.e2e.conftest import environment
 from tests.e2e.terminal import Terminal
 
@@ -30,8 +30,7 @@ NOTES = {
 @contextmanager
 def shell_with_completion(shell: str, folder: Path) -> Iterator[Terminal]:
     """Start a shell for a user who has installed the completion, in a folder beside a vault."""
-    if shutil.which(shell) is None:
-        pytest.skip(f"{shell} is not installed")
+    require_program(shell)
     vault, home, programs = folder / "vault", folder / "user", folder / "bin"
     for path, text in NOTES.items():
         (vault / path).parent.mkdir(parents=True, exist_ok=True)

@@ -18,6 +18,7 @@ import pytest
 
 from excerpt.cli.main import COMMANDS
 from mcp import Client, StdioServerParameters
+from tests.conftest import require_program
 from tests.drawn import drawn
 from tests.e2e.conftest import environment
 from tests.e2e.terminal import PATIENCE, Terminal
@@ -102,8 +103,9 @@ class Hostile:
 
 
 @pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory, tesseract: None) -> Hostile:
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Hostile:
     """Index the vault from inside it, with attachments."""
+    require_program("tesseract")
     base = tmp_path_factory.mktemp("hostile")
     folder, traces, home = base / "vault", base / "traces", base / "home"
     for made in (folder, traces, folder / "excerpt", folder / "multiprocessing", home / "config"):

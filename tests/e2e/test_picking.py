@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import shutil
-import subprocess
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -109,15 +107,7 @@ def test_a_pick_leaves_query_and_marks_of_the_app_as_they_are(shell: Mapping[str
         terminal.wait_for("code 0")
 
 
-def has_new_fzf() -> bool:
-    """Return whether fzf can replace itself by another program, as the guide's function needs."""
-    if shutil.which("fzf") is None:
-        return False
-    version = subprocess.run(["fzf", "--version"], capture_output=True, text=True, check=True).stdout.split(" ")[0]
-    return tuple(int(part) for part in version.split(".")[:2]) >= (0, 38)
-
-
-@pytest.mark.skipif(not has_new_fzf(), reason="fzf 0.38 or later is not installed")
+@pytest.mark.needs("fzf", "bash")
 def test_the_function_of_the_guide_finds_in_fzf_and_opens_the_editor(shell: Mapping[str, str], tmp_path: Path) -> None:
     page = (DEMO / "How to/Pick passages in a shell.md").read_text()
     function = "\n".join(re.findall(r"^xf\(\) \{\n.*?^\}$", page, re.M | re.S))

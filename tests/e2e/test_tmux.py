@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
@@ -15,8 +14,7 @@ from tests.e2e.terminal import Terminal
 
 pytestmark = [
     pytest.mark.programs,
-    pytest.mark.tmux,
-    pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed: what is tested here needs it"),
+    pytest.mark.needs("tmux"),
 ]
 
 WORDS = 6_000

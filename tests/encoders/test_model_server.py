@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import socket
 import subprocess
 import time
@@ -361,7 +360,7 @@ def test_localhost_is_asked_of_no_name_server(
     assert (names.asked, len(server.requests)) == (0, 1)
 
 
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+@pytest.mark.needs("openssl")
 def test_a_certificate_is_verified(paths: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "certificate.pem"
     options = ["-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +14,7 @@ from tests.encoders import server as replies
 from tests.encoders.models import write_cross_encoder, write_embedder
 from tests.encoders.server import Handler, running_server
 
-pytestmark = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+pytestmark = pytest.mark.needs("strace")
 
 USE = """
 import sys

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import SURROUNDING
 from tests.matrix.pythons import pythons_here
 
 ROOT = Path(__file__).parents[2]
@@ -39,9 +40,9 @@ class Installed:
         run([self.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *what])
 
 
-def run(command: Sequence[str | Path], **options: object) -> str:
+def run(command: Sequence[str | Path], env: Mapping[str, str] = SURROUNDING) -> str:
     """Return what a command prints; if it fails, the assertion shows all its output."""
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, **options)  # type: ignore[call-overload]
+    done = subprocess.run([str(word) for word in command], env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{command} exited with {done.returncode}:\n{done.stdout}{done.stderr}"
     return str(done.stdout)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from pathlib import Path
+
+from tests.conftest import SURROUNDING
 
 PROMISED = ("3.11", "3.12", "3.13", "3.14")
 
@@ -17,11 +18,17 @@ def pythons_here() -> dict[str, Path]:
     }
 
 
+def pyenv_folder() -> Path:
+    return Path(SURROUNDING.get("PYENV_ROOT") or Path(SURROUNDING.get("HOME", "/"), ".pyenv"))
+
+
 def _candidates(version: str) -> list[Path]:
     """Return the possible interpreters of a version, the preferred one last."""
-    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
     on_path = shutil.which(f"python{version}")
-    return [*([Path(on_path)] if on_path else []), *sorted(pyenv.glob(f"versions/{version}.*/bin/python{version}"))]
+    return [
+        *([Path(on_path)] if on_path else []),
+        *sorted(pyenv_folder().glob(f"versions/{version}.*/bin/python{version}")),
+    ]
 
 
 def _runs(python: Path, version: str) -> bool:

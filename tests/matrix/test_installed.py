@@ -13,7 +13,7 @@ import pytest
 
 from tests.e2e.terminal import Terminal
 from tests.matrix.conftest import ROOT, Installed, run
-from tests.matrix.pythons import pythons_here
+from tests.matrix.pythons import pyenv_folder, pythons_here
 
 pytestmark = pytest.mark.matrix
 
@@ -36,8 +36,7 @@ def test_three_pythons_are_tried_where_there_are_three() -> None:
 
 
 def _folders_of_pythons() -> list[Path]:
-    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
-    return [*map(Path, os.environ["PATH"].split(os.pathsep)), *pyenv.glob("versions/*/bin")]
+    return [*map(Path, os.environ["PATH"].split(os.pathsep)), *pyenv_folder().glob("versions/*/bin")]
 
 
 def test_the_sdist_builds_the_wheel_of_the_tree(distributions: Path) -> None:

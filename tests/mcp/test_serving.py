@@ -101,7 +101,7 @@ def is_alive(number: int) -> bool:
     return True
 
 
-@pytest.mark.skipif(os.name != "posix", reason="looks at processes with ps")
+@pytest.mark.needs("ps")
 @pytest.mark.parametrize("ended", ["stdin", "SIGTERM", "SIGKILL"])
 def test_it_ends_with_its_client_and_leaves_no_process(home: Path, tmp_path: Path, ended: str) -> None:
     """End the client during the first build."""

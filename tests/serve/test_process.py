@@ -140,7 +140,7 @@ def test_a_pipe_of_requests_is_answered_to_its_end(home: Path, vault: Path) -> N
     assert done.stderr == b""
 
 
-@pytest.mark.skipif(os.name != "posix", reason="looks at processes with ps")
+@pytest.mark.needs("ps")
 @pytest.mark.parametrize("ended", ["stdin", "SIGTERM", "SIGINT", "SIGHUP", "SIGKILL"])
 def test_it_ends_with_its_client_and_leaves_no_process(home: Path, vault: Path, ended: str) -> None:
     with running(home, vault) as server:
@@ -158,7 +158,7 @@ def test_it_ends_with_its_client_and_leaves_no_process(home: Path, vault: Path, 
     assert has_ended(left)
 
 
-@pytest.mark.skipif(os.name != "posix", reason="looks at processes with ps")
+@pytest.mark.needs("ps")
 def test_it_ends_when_nobody_reads_its_answers_any_more(home: Path, vault: Path) -> None:
     indexed(vault)
     with subprocess.Popen(
@@ -176,7 +176,7 @@ def test_it_ends_when_nobody_reads_its_answers_any_more(home: Path, vault: Path)
         assert server.wait(ANSWER_SECONDS) == 0  # with stdin still open
 
 
-@pytest.mark.skipif(os.name != "posix", reason="looks at processes with ps")
+@pytest.mark.needs("ps")
 def test_it_ends_when_its_parent_is_killed(home: Path, vault: Path) -> None:
     code = (
         "import subprocess, sys; p = subprocess.Popen([sys.executable, '-m', 'excerpt', 'serve', sys.argv[1]],"
@@ -195,7 +195,7 @@ def test_it_ends_when_its_parent_is_killed(home: Path, vault: Path) -> None:
     assert has_ended(left)
 
 
-@pytest.mark.skipif(os.name != "posix", reason="looks at processes with ps")
+@pytest.mark.needs("ps")
 def test_killed_at_any_moment_it_leaves_no_process_and_starts_again(home: Path, vault: Path) -> None:
     moments = random.Random(7)
     for _ in range(KILLS):

@@ -54,8 +54,6 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Paths]:
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "home"
     monkeypatch.setenv("EXCERPT_HOME", str(folder))
-    for name in ("TMUX", "SSH_CONNECTION", "SSH_TTY", "DISPLAY", "WAYLAND_DISPLAY", "EDITOR", "VISUAL", "NO_COLOR"):
-        monkeypatch.delenv(name, raising=False)
     return folder
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 import subprocess
 import warnings
 from collections.abc import Sequence
@@ -21,7 +20,7 @@ from tests.index.conftest import MEMORY
 
 DEFAULTS = VaultSettings()
 
-NEEDS_GIT = pytest.mark.skipif(shutil.which("git") is None, reason="the table holds what git says")
+NEEDS_GIT = pytest.mark.needs("git")  # the table holds what it says
 
 
 def is_ruled_out(lines: bytes, path: str) -> bool:

@@ -5,8 +5,7 @@ After a change, `make pictures` records them again; look at each changed picture
 
 from __future__ import annotations
 
-import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import count
 from pathlib import Path
 
@@ -73,16 +72,6 @@ def steady_cursors(monkeypatch: pytest.MonkeyPatch) -> None:
     """Disable cursor blinking, which would make pictures differ."""
     monkeypatch.setattr(Input, "cursor_blink", False)
     monkeypatch.setattr(TextArea, "cursor_blink", False)
-
-
-@pytest.fixture(autouse=True)
-def greenwich(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Set local time to UTC."""
-    monkeypatch.setenv("TZ", "UTC")
-    time.tzset()
-    yield
-    monkeypatch.undo()
-    time.tzset()
 
 
 @pytest.fixture

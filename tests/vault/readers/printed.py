@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
-
 from excerpt.model import Note
+from tests.conftest import find_browser, require_program
 
 ANIMALS = (
     "walrus heron badger lynx otter raven marten beetle salmon tortoise gannet weasel plover cricket falcon adder "
@@ -27,9 +25,7 @@ FILLER = (
 
 def printed(folder: Path, html: str) -> bytes:
     """Return a page as a PDF printed by Chromium."""
-    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if browser is None:
-        pytest.fail("These tests print PDFs by Chromium: install it (apt install chromium).")
+    require_program("Chromium")
     source, target = folder / "page.html", folder / "page.pdf"
     source.write_text(html, encoding="utf-8")
     flags = (
@@ -39,9 +35,8 @@ def printed(folder: Path, html: str) -> bytes:
         "--no-pdf-header-footer",
         f"--user-data-dir={folder / 'profile'}",
     )
-    subprocess.run(
-        [browser, *flags, f"--print-to-pdf={target}", source.as_uri()], check=True, capture_output=True, timeout=120
-    )
+    command = [str(find_browser()), *flags, f"--print-to-pdf={target}", source.as_uri()]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
     return target.read_bytes()
 
 

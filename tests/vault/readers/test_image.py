@@ -98,20 +98,20 @@ def test_without_ocr_an_image_is_a_note_without_text_that_says_so() -> None:
     assert (note.title, note.text, note.unread) == ("list", "", 1)
 
 
-@pytest.mark.usefixtures("tesseract")
+@pytest.mark.needs("tesseract")
 def test_with_ocr_its_text_is_one_section_that_says_where_it_is_from() -> None:
     note = ImageReader().read(saved(drawn(SHOPPING)), "shots/list.png", ReadOptions(ocr=Ocr.AUTO))
     assert (note.text, note.unread, note.warnings) == (SHOPPING, 0, ())
     assert [one.heading_path for one in note.sections] == [(), ("Text in the image (OCR)",)]
 
 
-@pytest.mark.usefixtures("tesseract")
+@pytest.mark.needs("tesseract")
 def test_an_image_without_text_is_done() -> None:
     note = ImageReader().read(saved(Image.new("RGB", (400, 300), "white")), "a.png", ReadOptions(ocr=Ocr.AUTO))
     assert (note.text, note.unread, note.warnings) == ("", 0, ())
 
 
-@pytest.mark.usefixtures("tesseract")
+@pytest.mark.needs("tesseract")
 def test_of_a_tiff_of_several_pages_the_first_is_read_and_the_others_are_told_of() -> None:
     pages = [drawn("Minutes of May"), drawn("Minutes of June"), drawn("Minutes of July")]
     data = saved(pages[0], "TIFF", save_all=True, append_images=pages[1:])
@@ -132,7 +132,7 @@ def vault(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.usefixtures("tesseract")
+@pytest.mark.needs("tesseract")
 def test_a_screenshot_is_found_by_what_is_written_in_it(vault: Path, tmp_path: Path) -> None:
     report = build(vault, tmp_path / "index", ON)
     assert (report.skipped, report.warnings) == ((), ())
@@ -172,7 +172,7 @@ def test_an_image_that_ocr_fails_for_keeps_its_place_and_is_tried_again_when_it_
     assert calls.read_text().split() == ["one", "one"]
 
 
-@pytest.mark.usefixtures("tesseract")
+@pytest.mark.needs("tesseract")
 def test_a_scanned_pdf_is_found_by_page(tmp_path: Path) -> None:
     vault = tmp_path / "vault"
     vault.mkdir()
@@ -189,7 +189,7 @@ def test_a_scanned_pdf_is_found_by_page(tmp_path: Path) -> None:
     assert found[2].heading_path[-1] == "Page 3 (OCR)"
 
 
-@pytest.mark.usefixtures("tesseract")
+@pytest.mark.needs("tesseract")
 def test_images_are_read_once_there_is_a_program(vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as without:
         without.setenv("PATH", str(tmp_path))

@@ -23,7 +23,7 @@ from excerpt.vault.readers.ocr import (
 )
 from tests.drawn import DARWIN, drawn, recall, saved
 
-with_tesseract = pytest.mark.usefixtures("tesseract")
+with_tesseract = pytest.mark.needs("tesseract")
 
 
 # --- pages and screens ------------------------------------------------------------------------------------------------
