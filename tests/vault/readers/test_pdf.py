@@ -94,6 +94,28 @@ def test_words_broken_at_the_end_of_a_line_are_whole(note: Note) -> None:
     assert "the understanding grows" in page(note, 3)
 
 
+def written_by_hand(*lines: str) -> bytes:
+    """Return a PDF with these lines, in whose font "=" stands for U+2010."""
+    text = "".join(f"({line}) Tj 0 -14 Td " for line in lines)
+    stream = f"BT /F 12 Tf 50 700 Td {text}ET"
+    objects = [
+        "<</Type/Catalog/Pages 2 0 R>>",
+        "<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        "<</Type/Page/Parent 2 0 R/MediaBox[0 0 400 800]/Contents 5 0 R/Resources<</Font<</F 4 0 R>>>>>>",
+        "<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding<</Type/Encoding/Differences[61/hyphentwo]>>>>",
+        f"<</Length {len(stream)}>>stream\n{stream}\nendstream",
+    ]
+    body = "%PDF-1.4\n"
+    for number, each in enumerate(objects, 1):
+        body += f"{number} 0 obj\n{each}\nendobj\n"
+    return f"{body}trailer\n<</Size 6/Root 1 0 R>>\n%%EOF\n".encode()
+
+
+def test_words_broken_by_the_hyphen_of_unicode_are_whole_too() -> None:
+    note = read(written_by_hand("A consider=", "able inter=", "national bridge is well=", "known, a well=known one."))
+    assert page(note, 1) == "A considerable international bridge is well-known, a well\u2010known one."
+
+
 def test_ligatures_are_letters(note: Note) -> None:
     assert "The efficient office finds affluent flight." in page(note, 3)
 

@@ -56,7 +56,7 @@ _DIGITS = re.compile(r"\d+|\b[ivxlc]+\b")
 _BULLET = re.compile(r"(?:[•‣▪●○◦*–-]|\(?[\da-z]{1,3}[.)])\s")
 _SENTENCE_END = re.compile(r"(?<=[.!?:;])[\"'”’)]*\s+")
 _HYPHENATED = re.compile("(\\w*)[\ufffe\x02](\\w*)|(\\w+)\u00ad(\\w*)")
-_HYPHENED = re.compile(r"(\w+)-$")
+_HYPHENED = re.compile("(\\w+)[-\u2010]$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class PdfReader:
     """The reader of PDFs."""
 
     kind: str = "pdf"
-    version: str = "1"
+    version: str = "2"
     extensions: tuple[str, ...] = (".pdf",)
 
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
@@ -90,7 +90,8 @@ def _read_document(document: PdfDocument, path: str, options: ReadOptions) -> No
     pages, scanned, left = _read_pages(document, options)
     unread = scanned if options.ocr is Ocr.OFF else 0
     bodies = _without_headers(pages)
-    word_counts = Counter(word for lines in bodies for line in lines for word in re.findall(r"\w+(?:-\w+)*", line.text))
+    texts = (line.text.replace("\u2010", "-") for lines in bodies for line in lines)
+    word_counts = Counter(word for text in texts for word in re.findall(r"\w+(?:-\w+)*", text))
     above = _outline_titles(document)
     parts = []
     for page, lines in zip(pages, bodies, strict=True):
