@@ -10,6 +10,7 @@ import re
 import select
 import signal
 import struct
+import subprocess
 import termios
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -179,17 +180,37 @@ class Terminal:
         self.exit_code = os.waitstatus_to_exitcode(status)
         return self.exit_code
 
-    def hang_up(self) -> int:
-        """Close the terminal, as a lost connection does, wait until the program has ended, and return its exit code."""
+    def processes(self) -> list[int]:
+        """Return the ids of the program and of the processes that it has started, in order of their generation."""
+        listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
+        parents = {int(own): int(parent) for own, parent in map(str.split, listed.splitlines())}
+        found = [self._pid]
+        for process in found:
+            found += [own for own, parent in parents.items() if parent == process]
+        return found
+
+    def hang_up(self) -> None:
+        """Close the terminal, as a lost connection does."""
         os.close(self._terminal)
         self._terminal = -1
+
+    def wait_ended(self, processes: Sequence[int]) -> None:
+        """Wait until none of these processes runs any more."""
         deadline = time.monotonic() + PATIENCE
-        while not (ended := os.waitpid(self._pid, os.WNOHANG))[0]:
-            if time.monotonic() > deadline:
-                raise AssertionError("the program goes on without its terminal")
+        while running := [process for process in processes if self._is_running(process)]:
+            assert time.monotonic() < deadline, f"these processes go on: {running}"
             time.sleep(0.05)
-        self.exit_code = os.waitstatus_to_exitcode(ended[1])
-        return self.exit_code
+
+    def _is_running(self, process: int) -> bool:
+        if process == self._pid:
+            if self.exit_code is None and (ended := os.waitpid(process, os.WNOHANG))[0]:
+                self.exit_code = os.waitstatus_to_exitcode(ended[1])
+            return self.exit_code is None
+        try:
+            os.kill(process, 0)
+        except ProcessLookupError:
+            return False
+        return True
 
     def copied(self) -> list[str]:
         """Return every text sent to the terminal's clipboard by OSC 52, oldest first."""

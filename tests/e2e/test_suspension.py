@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import http.client
+import os
+import re
+import shutil
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
+from excerpt.known_vaults import DEMO
+from excerpt.serve.client import LineClient
 from tests.e2e.conftest import EXCERPT
-from tests.e2e.terminal import Terminal
+from tests.e2e.terminal import PATIENCE, Terminal
 
 pytestmark = pytest.mark.programs
 
@@ -31,8 +39,88 @@ def test_all_of_the_screen_is_there_again_after_a_suspension_and_when_asked_for(
         assert app.wait_exit() == 0
 
 
-def test_it_ends_with_its_terminal_also_where_its_parent_ignores_hanging_up(shell: Mapping[str, str]) -> None:
-    ignoring = ["sh", "-c", 'trap "" HUP; exec "$@"', "sh"]  # as nohup does
-    with Terminal([*ignoring, *EXCERPT, "demo"], shell) as app:
+@pytest.mark.parametrize(
+    "parent",
+    [
+        (),
+        ("sh", "-c", 'trap "" HUP; exec "$@"', "sh"),  # as nohup does
+        ("sh", "-c", 'trap "" HUP; "$@"; true', "sh"),
+        ("sh", "-c", '"$@"; true', "sh"),  # as make waits
+        ("setsid", "-w"),  # the terminal is that of no session
+    ],
+    ids=["none", "ignores hanging up", "ignores hanging up and waits", "waits", "another session"],
+)
+def test_it_ends_with_its_terminal_and_leaves_no_process(shell: Mapping[str, str], parent: Sequence[str]) -> None:
+    if parent and shutil.which(parent[0]) is None:
+        pytest.skip(f"needs the program {parent[0]}")
+    with Terminal([*parent, *EXCERPT, "demo"], shell) as app:
         app.wait_for("Search", " notes")
-        assert app.hang_up() == -signal.SIGHUP
+        app.type("token budget")
+        app.wait_for("▌ 1 ", " hits", "/4,000 tokens")
+        left = app.processes()
+        app.hang_up()
+        app.wait_ended(left)
+    (session,) = Path(shell["EXCERPT_HOME"], "state", "sessions").iterdir()
+    assert '"query": "token budget"' in session.read_text(encoding="utf-8")
+
+
+def test_nothing_is_printed_by_pick_when_the_terminal_is_closed(shell: Mapping[str, str], tmp_path: Path) -> None:
+    picked = tmp_path / "picked"
+    command = ["sh", "-c", f'"$@" > "{picked}"; echo "code $?" >> "{picked}"', "sh", *EXCERPT, "pick", str(DEMO)]
+    with Terminal(["sh", "-c", 'trap "" HUP; "$@"; true', "sh", *command], shell) as app:
+        app.wait_for("Search", " notes")
+        left = app.processes()
+        app.hang_up()
+        app.wait_ended(left)
+    assert picked.read_text(encoding="utf-8") == "code 130\n"
+
+
+def test_the_indexing_process_ends_with_an_app_that_is_killed(shell: Mapping[str, str]) -> None:
+    with Terminal([*EXCERPT, "demo"], shell) as app:
+        app.wait_for("Search", " notes")
+        app.wait_until(lambda: len(app.processes()) == 2, "to start indexing")
+        left = app.processes()
+        os.kill(left[0], signal.SIGKILL)
+        app.wait_ended(left[1:])
+
+
+def test_a_server_at_a_socket_outlives_its_terminal(shell: Mapping[str, str]) -> None:
+    with TemporaryDirectory(prefix="ex") as folder:  # a socket's path is short
+        file = Path(folder).resolve() / "socket"
+        with Terminal([*EXCERPT, "serve", str(DEMO), "--socket-path", str(file)], shell) as server:
+            server.wait_for("serving demo at")
+            left = server.processes()
+            server.hang_up()
+            with LineClient.connect(file) as client:
+                assert client.request("status", {})["notes"]
+            os.kill(left[0], signal.SIGTERM)
+            server.wait_ended(left)
+            assert server.exit_code == 0
+
+
+def test_a_server_over_http_outlives_its_terminal(shell: Mapping[str, str]) -> None:
+    with Terminal([*EXCERPT, "mcp", str(DEMO), "--http", "--port", "0"], shell) as server:
+        server.wait_for("serving at", "/mcp;")
+        port = re.search(r":(\d+)/mcp", server.text)
+        assert port is not None
+        left = server.processes()
+        server.hang_up()
+        connection = http.client.HTTPConnection("127.0.0.1", int(port[1]), timeout=PATIENCE)
+        connection.request("POST", "/mcp", "{}")
+        assert connection.getresponse().status == 401  # it asks for its token
+        os.kill(left[0], signal.SIGTERM)
+        server.wait_ended(left)
+        assert server.exit_code == 0
+
+
+@pytest.mark.parametrize("command", ["serve", "mcp"])
+def test_a_server_of_one_client_ends_without_a_crash_when_its_terminal_is_closed(
+    shell: Mapping[str, str], command: str
+) -> None:
+    parent = ("sh", "-c", 'trap "" HUP; "$@"; true', "sh")
+    with Terminal([*parent, *EXCERPT, command, str(DEMO)], shell) as server:
+        server.wait_for("Waiting for ")
+        left = server.processes()
+        server.hang_up()
+        server.wait_ended(left)
+    assert not [*Path(shell["EXCERPT_HOME"]).rglob("errors.log")]

@@ -7,6 +7,7 @@ calls. Answers quote the text of notes as data, and no tool writes into a vault.
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
 import re
@@ -1078,6 +1079,8 @@ def serve_stdio(vaults: ServedVaults, log_crash: LogCrash, *, with_memory: bool)
 
 def serve_http(vaults: ServedVaults, listener: HttpListener, log_crash: LogCrash, *, with_memory: bool) -> None:
     """Serve HTTP clients until SIGTERM or SIGINT, then end the process. Does not return."""
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # it serves others than the terminal in which it was started
     _serve(vaults, log_crash, partial(serve, build_server(vaults, log_crash, with_memory=with_memory), listener))
 
 
@@ -1094,10 +1097,10 @@ def _serve(vaults: ServedVaults, log_crash: LogCrash, run: Callable[[], Awaitabl
 
 
 def _is_closed_by_client(error: BaseException) -> bool:
-    """Return whether an error only means that the client has closed the connection."""
+    """Return whether an error only means that the client, or a terminal, has closed the connection."""
     if isinstance(error, BaseExceptionGroup):
         return all(map(_is_closed_by_client, error.exceptions))
-    return isinstance(error, BrokenPipeError | ConnectionError)
+    return isinstance(error, ConnectionError) or (isinstance(error, OSError) and error.errno == errno.EIO)
 
 
 def _install_exit_handler(vaults: ServedVaults) -> Callable[..., None]:

@@ -162,11 +162,13 @@ def serve_stdio(vaults: ServedVaults, log_crash: LogCrash) -> None:
 
 
 def serve_socket(vaults: ServedVaults, log_crash: LogCrash, file: Path) -> None:
-    """Serve processes of this user at the Unix socket `file` until a signal comes. Does not return.
+    """Serve processes of this user at the Unix socket `file` until SIGTERM or SIGINT comes. Does not return.
 
     Raises ExcerptError if it cannot listen there.
     """
     from excerpt.serve.local_socket import is_own_process, listen, remove_socket
+
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # it serves others than the terminal in which it was started
 
     with listen(file) as listener:
 
@@ -226,7 +228,7 @@ def _run(
 
     for name in ("SIGTERM", "SIGINT", "SIGHUP"):
         number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # as at a socket
             signal.signal(number, end)
 
     def log_failure(report: asyncio.Task[None]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
-import signal
 import sys
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -17,7 +16,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from rich.console import RenderableType
-from textual import events, on
+from textual import constants, events, on
 from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.actions import ActionParseResult
 from textual.app import App
@@ -63,6 +62,7 @@ from excerpt.tui.settings.themes import (
     ThemeController,
     save_theme,
 )
+from excerpt.tui.terminal_driver import TerminalClosed, TerminalDriver
 from excerpt.tui.textual_patches import (
     BACKGROUND_QUESTION,
     BackgroundReported,
@@ -154,7 +154,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
         """
         # Copied before `super().__init__`, where Textual removes NO_COLOR from the environment.
         shell = dict(os.environ if environment is None else environment)
-        super().__init__()
+        super().__init__(driver_class=None if constants.DRIVER else TerminalDriver)
         self._vaults = VaultFolders.of([vault, *others]) if vault is not None else None
         self._store = store
         self._settings = settings
@@ -307,6 +307,10 @@ class ExcerptApp(App[None], inherit_bindings=False):
     @on(Picked)
     def _handle_pick(self, message: Picked) -> None:
         self.picked_text = message.text
+        self.exit()
+
+    @on(TerminalClosed)
+    def _leave_closed_terminal(self) -> None:
         self.exit()
 
     def exit(self, result: None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
@@ -708,9 +712,6 @@ def run_app(
     exception that ended the app.
     """
     check_terminal(os.environ)
-    if hasattr(signal, "SIGHUP"):
-        # A parent such as nohup ignores it, and without its terminal Textual reads nothing in an endless loop.
-        signal.signal(signal.SIGHUP, signal.SIG_DFL)
     app = ExcerptApp(vault, settings, user_paths, message=message, store=store, others=others, pick=pick)
     app.run()
     if app.fatal_exception is not None:
