@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import shlex
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -82,6 +83,8 @@ def mcp_command(
 
     http_address = None
     if over_http:
+        if hasattr(signal, "SIGHUP"):
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)  # it serves others than the terminal in which it was started
         if not is_loopback(host) and token_file is None:
             raise click.UsageError(f"To listen at {host}, give a --token-file with a secret token that you chose.")
         http_address = open_listener(HttpAddress(host, port, token_file or user_paths().token_file, names))

@@ -13,6 +13,7 @@ import secrets
 import socket
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -177,6 +178,8 @@ async def serve(server: MCPServer[Any], listener: HttpListener) -> None:
         access_log=False,
         timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
     )
-    sys.stderr.write(f"excerpt: serving at http://{host}:{port}{URL_PATH}; the token is in {http_address.token_file}\n")
-    sys.stderr.flush()
+    url = f"http://{host}:{port}{URL_PATH}"
+    with suppress(OSError):  # its terminal may be closed
+        sys.stderr.write(f"excerpt: serving at {url}; the token is in {http_address.token_file}\n")
+        sys.stderr.flush()
     await uvicorn.Server(config).serve(sockets=[listener.socket])

@@ -1079,8 +1079,6 @@ def serve_stdio(vaults: ServedVaults, log_crash: LogCrash, *, with_memory: bool)
 
 def serve_http(vaults: ServedVaults, listener: HttpListener, log_crash: LogCrash, *, with_memory: bool) -> None:
     """Serve HTTP clients until SIGTERM or SIGINT, then end the process. Does not return."""
-    if hasattr(signal, "SIGHUP"):
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # it serves others than the terminal in which it was started
     _serve(vaults, log_crash, partial(serve, build_server(vaults, log_crash, with_memory=with_memory), listener))
 
 
