@@ -708,3 +708,40 @@ def test_an_empty_name_of_a_note_is_an_error(opened: excerpt.Vault, ask: str) ->
 def test_an_empty_id_of_a_memory_is_an_error(opened: excerpt.Vault, ask: str) -> None:
     with pytest.raises(excerpt.MemoryUnusableError, match="''"):
         getattr(opened.memories, ask)("")
+
+
+# --- long arguments ---------------------------------------------------------------------------------------------------
+
+LONG = "x " * 500_000
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        lambda vault: vault.search(LONG),
+        lambda vault: vault.search(LONG, literal=True),
+        lambda vault: vault.search("x", where={"tag": LONG}),
+        lambda vault: vault.search("x", where={"tag": ["x"] * 51}),
+        lambda vault: vault.search_many(["x", LONG]),
+        lambda vault: vault.search_for_pack(LONG),
+        lambda vault: vault.pack("x", LONG),
+        lambda vault: vault.pack("x", ids=["x"] * 1_001),
+        lambda vault: vault.why_not(LONG, "x"),
+        lambda vault: vault.complete(LONG),
+        lambda vault: vault.map(LONG),
+        lambda vault: vault.overview(LONG),
+        lambda vault: vault.read(LONG),
+        lambda vault: vault.related(LONG),
+        lambda vault: vault.check(LONG, ""),
+        lambda vault: vault.memories.recall(LONG),
+        lambda vault: vault.memories.recall_answers(LONG),
+        lambda vault: vault.memories.remember(LONG),
+        lambda vault: vault.memories.remember("x", tags=[LONG]),
+        lambda vault: vault.memories.edit("x", text=LONG),
+    ],
+)
+def test_an_argument_of_a_megabyte_is_refused(
+    opened: excerpt.Vault, question: Callable[[excerpt.Vault], object]
+) -> None:
+    with pytest.raises(ValueError, match=r"are allowed|more than"):
+        question(opened)

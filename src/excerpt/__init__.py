@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         GoldUnusableError,
         IndexBusyError,
         IndexUnusableError,
+        InputError,
         MemoryUnusableError,
         ModelError,
         ModelUnreachableError,
@@ -129,9 +130,9 @@ _NAMES_BY_MODULE = {
     "check.quotations": "QuotationDifference",
     "check.source_state": "SourceComparison SourceState",
     "check.verdicts": "AnswerCheck CheckedCitation CheckedQuotation CheckedSentence SourceLines Verdict",
-    "errors": "ExcerptError GoldUnusableError IndexBusyError IndexUnusableError MemoryUnusableError ModelError "
-    "ModelUnreachableError NotFoundError SavedQueriesError SettingsError StoreUnusableError VaultEmptiedError "
-    "VaultError",
+    "errors": "ExcerptError GoldUnusableError IndexBusyError IndexUnusableError InputError MemoryUnusableError "
+    "ModelError ModelUnreachableError NotFoundError SavedQueriesError SettingsError StoreUnusableError "
+    "VaultEmptiedError VaultError",
     "gold.questions": "GoldQuestion GoldSet GoldTarget UnreadableLine",
     "gold.run": "GoldChange GoldComparison GoldRank GoldReport GoldRun",
     "insight.facet_map": "Branch VaultMap",
@@ -202,6 +203,7 @@ __all__ = [
     "HitRerank",
     "IndexBusyError",
     "IndexUnusableError",
+    "InputError",
     "KeyPassage",
     "KeySection",
     "LabelKind",

@@ -13,18 +13,21 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import date
 from functools import wraps
+from inspect import Parameter, signature
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
 from excerpt.errors import (
     IndexUnusableError,
+    InputError,
     NotFoundError,
     SettingsError,
     StoreUnusableError,
     VaultEmptiedError,
     VaultError,
 )
+from excerpt.inputs import MAX_LENGTHS, MAX_MEMORY_LENGTH, check_input
 from excerpt.kinds import Fill, Format, LinkForm, Scope, Strategy
 from excerpt.known_vaults import VaultFolders, detect_move, refuse_broad_folder, save_fingerprint
 from excerpt.model import (
@@ -183,10 +186,21 @@ def fuse_results(results: Mapping[str, Result], limit: int) -> tuple[VaultHit, .
 def _one_at_a_time(
     method: Callable[Concatenate[Locked, MethodParams], Answer],
 ) -> Callable[Concatenate[Locked, MethodParams], Answer]:
-    """Return a method that waits until no other thread is in a method of the same vault."""
+    """Return a method that waits until no other thread is in a method of the same vault.
+
+    Raises InputError for an argument that is too long.
+    """
+    parameters = [*signature(method).parameters.values()][1:]
+    names = [each.name for each in parameters if each.kind is not Parameter.KEYWORD_ONLY]
 
     @wraps(method)
     def wrapper(each: Locked, /, *args: MethodParams.args, **options: MethodParams.kwargs) -> Answer:
+        given = {**dict(zip(names, args, strict=False)), **options}
+        if len(args) > len(names):
+            given[names[-1]] = args[len(names) - 1 :]
+        for name, value in given.items():
+            if name in MAX_LENGTHS:
+                check_input(name, value)
         with each._lock:
             return method(each, *args, **options)
 
@@ -213,7 +227,8 @@ class Vault:
 
     A parameter `note` takes a path, the end of a path, a file name, a title or an alias. Arguments that are left out
     have the values of the settings. Methods raise ExcerptError: IndexUnusableError if there is no index to answer from,
-    NotFoundError for an unknown note.
+    NotFoundError for an unknown note, InputError, which is a ValueError too, for a text that is too long (a query has
+    at most 10,000 characters).
     """
 
     def __init__(
@@ -507,11 +522,14 @@ class Vault:
         """Return the text of a query with the filters `where`; with `literal`, without those in its text."""
         if not (where or literal):
             return query
-        from excerpt.search.query import format_filter, literal_query
+        from excerpt.search.query import MAX_CONDITIONS, format_filter, literal_query
 
         text, engine = literal_query(query) if literal else query, self._load_engine()
         for name, value in (where or {}).items():
-            for each in (value,) if isinstance(value, str) else value:
+            values = (value,) if isinstance(value, str) else value
+            if len(values) > MAX_CONDITIONS:
+                raise InputError(f"where has more than {MAX_CONDITIONS} values of {name}.", "Give fewer.")
+            for each in values:
                 condition = format_filter(name, each)
                 if not engine.parse(condition)[0].filters:
                     raise ValueError(f"{name!r} with {each!r} is no filter of this vault")
@@ -1186,6 +1204,7 @@ class Memories:
             )
             text = source_text if text is None else text
         content = text or ""
+        check_input("text", content, MAX_MEMORY_LENGTH)
         store = self._store
         if into is not None:
             return SavedMemory(store.change(into, lambda memory: merge_memory(memory, content, tags, why, origin)))
@@ -1237,12 +1256,16 @@ class Memories:
         return self._open_recaller().recall(query, tags, source, since, limit)
 
     def _notify_of_recall(self) -> None:
-        """Send the notices of the last `_find`: about filters in the query, and a search by words only."""
+        """Send the notices of the last `_find`: about filters in the query, its length, and a search by words only."""
+        from excerpt.memory.recall import MAX_RECALL_WORDS
+
         recaller = self._open_recaller()
         for hint in recaller.hints:
             self._notice(hint.message)
         if recaller.unranked:
             self._notice(f"Memories were searched by words only: {recaller.unranked}")
+        if recaller.is_query_cut:
+            self._notice(f"Memories were searched by the first {MAX_RECALL_WORDS} words of the query.")
 
     @_one_at_a_time
     def recall_answers(self, query: str) -> tuple[RecalledMemory, ...]:
@@ -1283,6 +1306,7 @@ class Memories:
         from excerpt.memory.memory_file import normalise_tags
         from excerpt.memory.recall import merge_memory
 
+        check_input("text", text, MAX_MEMORY_LENGTH)
         store = self._store
         if merge:
             merged_memory = store.get(merge)

@@ -78,6 +78,13 @@ class OcrMissingError(ReadError):
     title = "No OCR program is installed"
 
 
+class InputError(ExcerptError, ValueError):
+    """An argument is too long, or is not a text."""
+
+    title = "The input cannot be used"
+    exit_code = 2
+
+
 class IndexUnusableError(ExcerptError):
     """The index cannot be built or opened."""
 

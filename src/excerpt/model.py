@@ -376,8 +376,9 @@ class Result:
     `matched`, because the list continues with the fragments nearest in meaning. `elapsed_ms` is the time of the search
     alone, in milliseconds. `generation` is the index's (a number that each commit raises). `hints` are suggestions
     about the query and do not change the result. `periods` are those that the query names. `sort` is
-    the order that the query chooses, "date" (oldest first) or "-date"; "" for the best first. `warnings` are about
-    models of the user's own that did not answer: in a short sentence what the hits lack, then why.
+    the order that the query chooses, "date" (oldest first) or "-date"; "" for the best first. `warnings` say that
+    only the first words of a long query were searched, or that a model of the user's own did not answer: in a short
+    sentence what the hits lack, then why.
     `is_without_meaning`: the embedding model has not answered (yet), so the hits are ranked by words.
     """
 

@@ -11,7 +11,7 @@ import pytest
 
 from excerpt.errors import MemoryUnusableError
 from excerpt.kinds import Confidence
-from excerpt.memory.recall import Recaller
+from excerpt.memory.recall import MAX_RECALL_WORDS, Recaller
 from excerpt.model import Source
 
 Others = Callable[[], Recaller]
@@ -266,3 +266,13 @@ def test_memories_as_near_as_asked_for_are_given_the_nearest_first(recaller: Rec
     found = recaller.near("We ship the release on the 12th of March", 0.8)
     assert [memory.text[:6] for memory, _ in found] == ["We shi", "The re"]
     assert found[0][1] == pytest.approx(1, abs=0.001)
+
+
+def test_the_first_words_of_a_long_question_are_compared_with_memories(recaller: Recaller) -> None:
+    recaller.store.remember("The keeper of the lighthouse writes a log.")
+    words = " ".join(f"w{number}" for number in range(MAX_RECALL_WORDS))
+    assert recaller.recall(f"lighthouse keeper {words}")
+    assert recaller.is_query_cut
+    assert recaller.recall(f"{words} lighthouse keeper") == []
+    recaller.recall("lighthouse keeper")
+    assert not recaller.is_query_cut

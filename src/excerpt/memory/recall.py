@@ -27,12 +27,19 @@ from excerpt.model import Hit, Memory, QueryHint, Source, Span
 from excerpt.search.engine import Engine, Ranking
 from excerpt.search.evidence import POOL_SIZE
 from excerpt.search.filters import FILTER_FIELDS, flag_allowed_notes, is_source_path
-from excerpt.search.query import MEMORY_FILTER_KINDS, KnownNames, Query, parse_alternatives, suggest_filters
+from excerpt.search.query import (
+    MEMORY_FILTER_KINDS,
+    KnownNames,
+    Query,
+    limit_queries,
+    parse_alternatives,
+    suggest_filters,
+)
 from excerpt.search.ranking import SIGNALS
 from excerpt.settings import BoostSettings, Settings, VaultSettings
 from excerpt.text.dates import parse_period
 from excerpt.text.display import format_lines
-from excerpt.text.words import fold
+from excerpt.text.words import fold, query_terms
 from excerpt.vault.scan import MAX_FILE_TIME_SECONDS
 
 # --- memories of hits -------------------------------------------------------------------------------------------------
@@ -93,6 +100,8 @@ MIN_RECALL_COSINE = 0.45
 _BUILD_WAIT_SECONDS = (
     1.0  # to wait for another process that indexes the memories; then memories are searched by words only
 )
+MAX_RECALL_WORDS = 100
+"""Maximum number of words of a query that are compared with memories, the first ones."""
 _MAX_COMPARED_ROWS = 20
 _EPOCH = date(1970, 1, 1).toordinal()
 MAX_SHOWN_ANSWERS = 3  # memories that are shown with the hits of a query
@@ -158,6 +167,8 @@ class Recaller:
         """Why the last search of memories was by words only, a sentence; "" if it was not."""
         self.hints: tuple[QueryHint, ...] = ()
         """Hints on parts of the last query that look like a filter but are none."""
+        self.is_query_cut = False
+        """Whether the last query had more than MAX_RECALL_WORDS words."""
         self._cache = cache
         self._settings = adapt_settings(settings)
         self._today = today
@@ -179,9 +190,10 @@ class Recaller:
 
         Only memories are returned that have all `tags`, come from the note or folder `source`, and were saved on or
         after the day `since` (written as for `created:`). `limit` None means the limit in the settings for a query with
-        words, and no limit otherwise. Raises MemoryUnusableError if the folder cannot be read or `since` is not a date.
+        words, and no limit otherwise. Only the first MAX_RECALL_WORDS words of `query` count. Raises
+        MemoryUnusableError if the folder cannot be read or `since` is not a date.
         """
-        self.unranked, self.hints = "", ()
+        self.unranked, self.hints, self.is_query_cut = "", (), False
         contents = self.store.contents()
         memories = contents.loaded.memories
         if tags or source or since:
@@ -197,13 +209,13 @@ class Recaller:
         try:
             index = self._update_index(contents)
             facets = index.engine.snapshot.facets
-            queries = self._parse_query(query, facets.properties, facets.tags)
+            queries = self._parse_query(query, index.snapshot.languages, facets.properties, facets.tags)
             allowed_ids = None if len(memories) == len(contents.loaded.memories) else {memory.id for memory in memories}
             max_memories = self._limit_for(queries, limit)
             ranked, indexed_ids = _rank(index, queries, self._settings, allowed_ids, max_memories), index.indexed_ids
         except ExcerptError as error:
             self.unranked = str(error)
-            queries = self._parse_query(query)
+            queries = self._parse_query(query, ())
             ranked, indexed_ids = [], frozenset()
         unknown = (
             [memory for memory in memories if memory.id not in indexed_ids]
@@ -214,10 +226,17 @@ class Recaller:
         return (ranked + by_words)[: self._limit_for(queries, limit)]
 
     def _parse_query(
-        self, query: str, properties: Collection[str] = (), tags: Collection[str] | None = None
+        self,
+        query: str,
+        languages: Sequence[str],
+        properties: Collection[str] = (),
+        tags: Collection[str] | None = None,
     ) -> tuple[Query, ...]:
         self.hints = suggest_filters(query, KnownNames(properties, tags, MEMORY_FILTER_KINDS))
-        return parse_alternatives(query, properties, tags, MEMORY_FILTER_KINDS)
+        whole = parse_alternatives(query, properties, tags, MEMORY_FILTER_KINDS)
+        queries = limit_queries(whole, lambda text: query_terms(text, languages), MAX_RECALL_WORDS)
+        self.is_query_cut = queries != whole
+        return queries
 
     def _limit_for(self, queries: Sequence[Query], limit: int | None) -> int | None:
         if limit is None and not all(query.is_filter_only for query in queries):

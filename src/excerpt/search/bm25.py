@@ -72,6 +72,8 @@ _MAX_ENDING_LETTERS = 16
 """Maximum number of last letters that are removed from a word being typed to find its stem."""
 MAX_FUZZY_TERMS = 3
 """Maximum number of similarly spelled terms for a word without matches."""
+MAX_FUZZY_WORDS = 10
+"""Maximum number of words of a query that are matched by spelling. Each is compared with every term of the vault."""
 MAX_CACHED_ROWS = 1_000_000
 """Maximum number of rows cached with their scores, for all recent words together.
 
@@ -263,9 +265,10 @@ class WordIndex:
 
         The first tier has the word's own terms. If `open_word` is true, the last word is still being typed, and a
         second tier has its completions. If the vault has none of these terms, further tiers have similarly spelled
-        terms (Levenshtein similarity of at least `fuzzy_threshold`, 0 to 1).
+        terms (Levenshtein similarity of at least `fuzzy_threshold`, 0 to 1), of the first MAX_FUZZY_WORDS such words.
         """
         words: list[ExpandedWord] = []
+        similar_terms: dict[str, list[TermTier]] = {}
         for index, word in enumerate(query_words):
             tiers = [TermTier(word.terms, 1.0)]
             if open_word and index == len(query_words) - 1:
@@ -273,7 +276,9 @@ class WordIndex:
                 if longer:
                     tiers.append(TermTier(longer, PREFIX_SHARE))
             if not word.is_compound and not any(self._match_terms(tier.terms).count for tier in tiers):
-                tiers += self._similar_terms(word, fuzzy_threshold)
+                if word.surface not in similar_terms and len(similar_terms) < MAX_FUZZY_WORDS:
+                    similar_terms[word.surface] = self._similar_terms(word, fuzzy_threshold)
+                tiers += similar_terms.get(word.surface, ())
             words.append(ExpandedWord(word.surface, tuple(tiers), word.position, word.is_compound))
         return tuple(words)
 

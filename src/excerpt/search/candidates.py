@@ -19,6 +19,7 @@ from excerpt.search.bm25 import NO_ROWS, ExpandedWord, Rows, WordIndex, merge_ro
 from excerpt.search.evidence import POOL_SIZE, Evidence, Flags, Floats, QuerySimilarities, scale_above_mean
 from excerpt.search.proximity import FIELD_STARTS, flatten_positions, score_closeness
 from excerpt.search.ranking import SIGNALS
+from excerpt.text.words import fold
 
 Longs = npt.NDArray[np.int64]
 
@@ -334,13 +335,17 @@ class CandidateGenerator:
         return np.searchsorted(table.keys, table.first_keys[notes]).astype(np.int32)
 
     def _score_proximity(self, evidence: Evidence, rarity: Floats, rows: Rows) -> Floats:
-        plain = [(word, float(idf)) for word, idf in zip(evidence.words, rarity, strict=True) if not word.whole]
+        words: dict[str, tuple[ExpandedWord, float]] = {}  # a repeated word counts once, where it is first
+        for word, idf in zip(evidence.words, rarity, strict=True):
+            if not word.whole:
+                words.setdefault(fold(word.surface), (word, float(idf)))
+        plain = list(words.values())
         rare = [(word, idf) for word, idf in plain if idf > MIN_POSITION_IDF]
         plain = rare if len(rare) > 1 else plain
         if len(plain) < 2:
             return np.zeros(len(rows), np.float32)
         lexical = self._snapshot.lexical
-        lines = [flatten_positions(lexical, FIELD_STARTS, self._index.best_terms(word), rows) for word, _ in plain]
+        lines = (flatten_positions(lexical, FIELD_STARTS, self._index.best_terms(word), rows) for word, _ in plain)
         return score_closeness(lines, [idf for _, idf in plain], [word.position for word, _ in plain], len(rows))
 
 

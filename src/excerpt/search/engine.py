@@ -22,16 +22,19 @@ from excerpt.model import Hit, PastUse, QueryPeriod, Result, Signal, Span
 from excerpt.search.bm25 import Rows, WordIndex
 from excerpt.search.candidates import CandidateGenerator, Candidates, OtherNoteNames
 from excerpt.search.confidence import JUDGED_HITS, ConfidenceTable, judge_confidence
-from excerpt.search.evidence import POOL_SIZE, Evidence, Flags, gather_evidence, text_to_embed
+from excerpt.search.evidence import POOL_SIZE, Evidence, Flags, analyze_text, gather_evidence, text_to_embed
 from excerpt.search.filters import FILTER_FIELDS, sort_newest_first
 from excerpt.search.highlight import HighlightFinder, HighlightTerms, merge_highlight_terms, select_highlight_terms
 from excerpt.search.prefetch import build_candidate_query, build_note_query, build_period_query
 from excerpt.search.query import (
     FILTER_KINDS,
+    MAX_CONDITIONS,
+    MAX_QUERY_WORDS,
     FilterKind,
     KnownNames,
     Query,
     add_condition,
+    limit_queries,
     parse_alternatives,
     suggest_filters,
 )
@@ -249,7 +252,8 @@ class Engine:
         score of a fragment is its highest, and the result's strategy is that of the first alternative.
         """
         start = time.perf_counter()
-        queries = self.parse(query)
+        whole = self._parse_whole(query)
+        queries = self._limit_queries(whole)
         self._prefetched = frozenset()
         self.prefetch(queries, max(POOL_SIZE, limit or self._settings.search.limit))
         if self._learned is not None:
@@ -287,6 +291,10 @@ class Engine:
             sort,
         )
         result = self.mark_missing_vectors(result, scored_queries)
+        if queries != whole:
+            limits = f"{MAX_QUERY_WORDS} words and {MAX_CONDITIONS} filters, phrases and exclusions"
+            warning = f"The query is too long. Only its first {limits} were searched."
+            result = replace(result, warnings=(*result.warnings, warning))
         # A ranking holds arrays of the whole vault, so it is only kept if spans are missing.
         self._partly_highlighted = (
             (result, ranking, highlight_count) if highlight_count is not None and highlight_count < len(hits) else None
@@ -330,7 +338,16 @@ class Engine:
         return replace(result, hits=result.hits[:first] + self.load_hits(ranking, first, len(result.hits)))
 
     def parse(self, query: str) -> tuple[Query, ...]:
-        """Parse a query text into its alternatives (`a | b`), using the properties and tags of this vault."""
+        """Parse a query text into its alternatives (`a | b`), using the properties and tags of this vault.
+
+        They have the first MAX_QUERY_WORDS words and MAX_CONDITIONS conditions of the text.
+        """
+        return self._limit_queries(self._parse_whole(query))
+
+    def _limit_queries(self, queries: Sequence[Query]) -> tuple[Query, ...]:
+        return limit_queries(queries, lambda text: analyze_text(text, self.snapshot), MAX_QUERY_WORDS)
+
+    def _parse_whole(self, query: str) -> tuple[Query, ...]:
         facets = self.snapshot.facets
         return parse_alternatives(query, facets.properties, facets.tags)
 

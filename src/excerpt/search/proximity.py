@@ -6,8 +6,9 @@ A row is the position of a fragment in the arrays of a snapshot, which is one st
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
+from itertools import pairwise
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -63,28 +64,27 @@ def flatten_positions(reader: TermReader, fields: Mapping[str, int], terms: Sequ
 
 
 def score_closeness(
-    positions_by_word: Sequence[Ints], rarity: Sequence[float], query_positions: Sequence[int], candidate_count: int
+    positions_by_word: Iterable[Ints], rarity: Sequence[float], query_positions: Sequence[int], candidate_count: int
 ) -> Floats:
     """Return how close to each other the query words are in each of `candidate_count` candidates, 0 to 1.
 
     `positions_by_word` has the positions of each query word (see `flatten_positions`), `rarity` the idf of each word,
-    and `query_positions` the position of each word in the query.
+    and `query_positions` the position of each word in the query. The positions of two words at a time are held.
 
     The result is the mean over neighbouring query words of 1 / (1 + the difference between their distance here and in
     the query), half of that in the wrong order; each pair is weighted by its less rare word (`rarity`).
     `query_positions` is each word's position in the query.
     """
     total, weights = np.zeros(candidate_count), 0.0
-    for left in range(len(positions_by_word) - 1):
-        right = left + 1
-        query_distance = query_positions[right] - query_positions[left]
-        weight = min(rarity[left], rarity[right])
+    for number, (left, right) in enumerate(pairwise(positions_by_word)):
+        query_distance = query_positions[number + 1] - query_positions[number]
+        weight = min(rarity[number], rarity[number + 1])
         weights += weight
-        if not len(positions_by_word[left]) or not len(positions_by_word[right]):
+        if not len(left) or not len(right):
             continue
         scores = np.zeros(candidate_count)
-        forward, backward = _distances(positions_by_word[left], positions_by_word[right])
-        at = positions_by_word[left] // ROW_STRIDE
+        forward, backward = _distances(left, right)
+        at = left // ROW_STRIDE
         np.maximum.at(scores, at, 1.0 / (1.0 + np.abs(forward - query_distance)))
         np.maximum.at(scores, at, 0.5 / np.maximum(backward, 1))
         total += weight * scores

@@ -6,7 +6,7 @@ Every text is a valid query: unknown syntax is searched as words.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -14,7 +14,7 @@ from excerpt.corpus.facets import property_name
 from excerpt.kinds import Strategy
 from excerpt.model import QueryHint
 from excerpt.text.dates import is_period
-from excerpt.text.words import WIDE_CHARACTERS, fold
+from excerpt.text.words import WIDE_CHARACTERS, QueryWord, fold
 
 # --- query pieces -----------------------------------------------------------------------------------------------------
 # Division of a query text into pieces: words, phrases in quotation marks, filters, bars. The section `query` below
@@ -351,6 +351,10 @@ or commit message quotes something.
 """
 MAX_ALTERNATIVES = 8
 """Maximum number of alternatives in one query text; further bars are ignored."""
+MAX_QUERY_WORDS = 200
+"""Maximum number of words of a query that are searched, the first ones: a page of prose says early what it is about."""
+MAX_CONDITIONS = 50
+"""Maximum number of filters, phrases and exclusions of a query text that are applied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,6 +404,43 @@ def parse_alternatives(
         if query.words.strip() or query.is_filter_only:
             queries.append(query)
     return tuple(queries) or (Query(text.replace('"', " "), (), strategy),)
+
+
+def limit_queries(
+    queries: Sequence[Query], analyze_words: Callable[[str], Sequence[QueryWord]], max_words: int
+) -> tuple[Query, ...]:
+    """Return the alternatives of a query text with the first `max_words` words of all of them together.
+
+    They also have no more than MAX_CONDITIONS conditions together. An alternative of which no word is left is dropped.
+    `analyze_words` splits a text into words.
+    """
+    is_short = sum(len(query.words) for query in queries) <= max_words  # a word has at least one letter
+    if is_short and sum(map(_count_conditions, queries)) <= MAX_CONDITIONS:
+        return tuple(queries)
+    limited: list[Query] = []
+    words_left, conditions_left = max_words, MAX_CONDITIONS
+    for query in queries:
+        words = analyze_words(query.words)
+        if len(words) <= words_left:
+            limited.append(_limit_conditions(query, conditions_left))
+        elif words_left:
+            text = query.words[: words[words_left - 1].end]
+            limited.append(_limit_conditions(replace(query, words=text, open_word=False), conditions_left))
+        words_left = max(words_left - len(words), 0)
+        conditions_left = max(conditions_left - _count_conditions(query), 0)
+    return tuple(limited)
+
+
+def _count_conditions(query: Query) -> int:
+    return len(query.filters) + len(query.phrases) + len(query.excluded) + len(query.excluded_phrases)
+
+
+def _limit_conditions(query: Query, room: int) -> Query:
+    filters, phrases = query.filters[:room], query.phrases[: max(room - len(query.filters), 0)]
+    room -= len(filters) + len(phrases)
+    excluded = query.excluded[:room]
+    excluded_phrases = query.excluded_phrases[: room - len(excluded)]
+    return replace(query, filters=filters, phrases=phrases, excluded=excluded, excluded_phrases=excluded_phrases)
 
 
 def add_condition(
