@@ -13,8 +13,7 @@ import pytest
 from excerpt.index.events import IndexingFailed, VaultWatched
 from excerpt.service import indexing_process
 from excerpt.service.indexing_process import IndexingEnded, IndexingProcess, ProcessEvent
-
-TIMEOUT_SECONDS = 30.0
+from tests.service.manual_loop import TIMEOUT_SECONDS
 
 ECHO = """
 import json, sys

@@ -2,7 +2,7 @@
 
 `app` (see conftest) is the app on a small real vault. `ScriptedApp` has a fictitious vault and an engine with scripted
 answers, the same at every run. Run either with `app.run_test()`; the functions below take its pilot or the app. For
-tests without a screen, `ManualEngine`, `ManualClock` and `ManualLoop` act only when the test says so.
+tests without a screen, `ManualEngine`, `ManualClock` and `tests.service.manual_loop` act only when the test says so.
 """
 
 from __future__ import annotations
@@ -14,13 +14,11 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from pathlib import Path
-from queue import Queue
 from typing import Any, TypeVar
 
 from textual import events
 from textual.app import App
 from textual.keys import _character_to_key
-from textual.message import Message
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widget import Widget
@@ -38,18 +36,20 @@ from excerpt.search.explain_note import Absence, AbsenceKind, NoteExplanation
 from excerpt.search.interpretation import QueryInterpretation, QueryWarning
 from excerpt.search.news import QueryNews
 from excerpt.search.query import blank_conditions, find_conditions, find_unpaired_quotation_mark
+from excerpt.service.engine_worker import EngineWorker
+from excerpt.service.events import EventLoop, Failure, IndexOpened, ServiceEvent
+from excerpt.service.memory_worker import MemoryWorker
+from excerpt.service.packer import AskCost, AskPack, AskPackResults
+from excerpt.service.request_queue import Answer, Question, QueuedRequest, Request, RequestQueue
 from excerpt.settings import Paths, Settings
 from excerpt.text.periods import find_periods
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.memory.controller import AskBadges
 from excerpt.tui.memory.pane import AskSourceChecks, MemoryPane
-from excerpt.tui.memory.worker import MemoryWorker
-from excerpt.tui.messages import Failure, IndexOpened, Location
+from excerpt.tui.messages import Location
 from excerpt.tui.note.requests import AskLink, AskWindow, ResolvedLink
 from excerpt.tui.note.window import NoteWindow, draw_window
-from excerpt.tui.pack.packer import AskCost, AskPack, AskPackResults
 from excerpt.tui.questions import (
     AskCompletions,
     AskCorrection,
@@ -67,7 +67,6 @@ from excerpt.tui.questions import (
     AskSearch,
     AskSuggestions,
 )
-from excerpt.tui.request_thread import Answer, EventLoop, Question, QueuedRequest, Request, RequestThread
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.search.preview import Preview
@@ -77,6 +76,7 @@ from excerpt.tui.search.strategies import AskStrategies
 from excerpt.tui.search.why_view import AskWhy
 from excerpt.tui.session import Session
 from tests.pack.vaults import Vault
+from tests.service.manual_loop import TIMEOUT_SECONDS
 from tests.tui.examples import (
     GARDEN,
     NEWEST_NOTES,
@@ -94,9 +94,6 @@ from tests.tui.examples import (
     make_related,
     ranked_hit,
 )
-
-TIMEOUT_SECONDS = 60.0
-"""Seconds until a wait fails: far more than any step takes, as other tests may keep the machine busy."""
 
 AppPilot = Pilot[None]
 
@@ -276,7 +273,7 @@ def places_under(home: Path) -> Paths:
     return Paths(home / "config", home / "cache", home / "data", home / "state")
 
 
-class SynchronousRequests(RequestThread):
+class SynchronousRequests(RequestQueue):
     """A request thread that answers each request at once, without a thread."""
 
     def _enqueue(self, asked: QueuedRequest) -> None:
@@ -437,7 +434,7 @@ def _window_of(question: AskWindow, notes: Vault) -> NoteWindow | None:
 
 
 class ScriptedScreen(MainScreen):
-    """A main screen that indexes nothing; `post_messages` plays its threads and processes."""
+    """A main screen that indexes nothing; `report_events` plays its threads and processes."""
 
     def __init__(
         self,
@@ -467,17 +464,17 @@ class ScriptedApp(ExcerptApp):
         return ScriptedScreen(*self._opened_with, self._session, use_settings=self.use_settings)
 
 
-async def post_messages(pilot: AppPilot, *messages: Message) -> None:
-    """Post messages to the main screen as its threads and processes do, once its tabs exist."""
+async def report_events(pilot: AppPilot, *events: ServiceEvent) -> None:
+    """Report events to the main screen as its threads and processes do, once its tabs exist."""
     await until_tabs(pilot)
-    for message in messages:
-        screen_of(pilot.app).post_from_thread(message)
+    for event in events:
+        screen_of(pilot.app).report_from_thread(event)
     await pilot.pause()
 
 
 async def open_index(pilot: AppPilot) -> None:
     """Report to the main screen that the index is open and its vault is being watched."""
-    await post_messages(pilot, IndexOpened(STATUS), WATCHED)
+    await report_events(pilot, IndexOpened(STATUS), WATCHED)
     await until_index(pilot)
 
 
@@ -501,37 +498,6 @@ async def show_start_list(pilot: AppPilot) -> StartList:
 
 
 # --- without a screen -------------------------------------------------------------------------------------------------
-
-
-class ManualLoop:
-    """An event loop that queues messages and calls from threads until the test takes them, in order."""
-
-    def __init__(self) -> None:
-        self._queue: Queue[Message | Callable[[], object]] = Queue()
-
-    def call_from_thread(self, function: Callable[[], object]) -> None:
-        self._queue.put(function)
-
-    def post_from_thread(self, message: Message) -> None:
-        self._queue.put(message)
-
-    @property
-    def is_empty(self) -> bool:
-        return self._queue.empty()
-
-    def step(self) -> Message | None:
-        """Wait for the next item: return a message, or call a function and return None."""
-        item = self._queue.get(timeout=TIMEOUT_SECONDS)
-        if isinstance(item, Message):
-            return item
-        item()
-        return None
-
-    def next(self) -> Message:
-        """Call functions until a message comes, and return it."""
-        while (message := self.step()) is None:
-            pass
-        return message
 
 
 class ManualEngine:

@@ -40,7 +40,6 @@ from excerpt.memory.stale import SourceCheck, SourceStatus
 from excerpt.model import FileProblem, Fragment, Hit, Memory, Progress, Result, Signal, Span, Status
 from excerpt.search.explain import Explanation, FieldCount, SignalGap, TermLikeness, TermVariant, WordContribution
 from excerpt.search.explain_note import NoteExplanation, StrategyRank
-from excerpt.tui.messages import IndexingReported
 from tests.pack.vaults import Vault
 
 # --- the small real vault ---------------------------------------------------------------------------------------------
@@ -88,21 +87,15 @@ STATUS = Status(
     updated="2026-03-01T12:00:00+00:00",
 )
 PROGRESS = Progress("reading", 812, 9_750, 3_100_000, 40_200_000, "Journal/2024-05-17.md", 0, 1, 2.0)
-BROKEN = IndexingReported(
-    IndexingFailed(
-        "The index cannot be used",
-        "The index in /home/ada/.cache/excerpt cannot be written: No space left on device.",
-        "Make room or give permission there, or set EXCERPT_HOME to another folder. The last generation is kept.",
-    )
+BROKEN = IndexingFailed(
+    "The index cannot be used",
+    "The index in /home/ada/.cache/excerpt cannot be written: No space left on device.",
+    "Make room or give permission there, or set EXCERPT_HOME to another folder. The last generation is kept.",
 )
-EMPTIED = IndexingReported(
-    VaultEmptied(171, "/home/ada/notes has no notes any more, but its index has 171. The index is kept.", "")
-)
-WATCHED = IndexingReported(VaultWatched(polling=False))
+EMPTIED = VaultEmptied(171, "/home/ada/notes has no notes any more, but its index has 171. The index is kept.", "")
+WATCHED = VaultWatched(polling=False)
 BUILDING = tuple(
-    IndexingReported(
-        replace(PROGRESS, notes_done=done, bytes_done=done * 3_818, seconds=seconds, current_seconds=in_work)
-    )
+    replace(PROGRESS, notes_done=done, bytes_done=done * 3_818, seconds=seconds, current_seconds=in_work)
     for done, seconds, in_work in ((12, 0.5, 0.0), (412, 4.0, 0.1), (812, 8.0, 2.6))
 )
 """A build that progresses steadily, and then stays at one file for a while."""

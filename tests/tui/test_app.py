@@ -15,7 +15,6 @@ from excerpt.index.events import VaultWatched
 from excerpt.service.indexing_process import ProcessEvent
 from excerpt.tui.app import ExcerptApp, check_terminal
 from excerpt.tui.index.controller import ChangeDetection, IndexController
-from excerpt.tui.messages import IndexingReported
 from excerpt.tui.pack.controller import BUDGETS, next_budget
 from tests.tui.driver import screen_of, until
 
@@ -80,6 +79,6 @@ async def test_what_a_thread_says_is_handed_on_in_the_event_loop(
 
     monkeypatch.setattr(IndexController, "handle_event", noted)
     async with app.run_test() as pilot:
-        await asyncio.to_thread(screen_of(app).post_from_thread, IndexingReported(VaultWatched(polling=False)))
+        await asyncio.to_thread(screen_of(app).report_from_thread, VaultWatched(polling=False))
         await until(pilot, lambda: screen_of(app).index.state.change_detection is ChangeDetection.EVENTS, "the message")
     assert handed_on_in == [threading.get_ident()]

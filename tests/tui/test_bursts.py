@@ -15,16 +15,16 @@ from excerpt.kinds import Strategy
 from excerpt.memory.recall import SimilarMemory
 from excerpt.memory.store import MemoryStore
 from excerpt.model import Memory
+from excerpt.service.engine_worker import EngineWorker
+from excerpt.service.memory_worker import MergeOffers
 from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import TabBar
-from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.index.controller import IndexController
 from excerpt.tui.key_table import CONTEXTS, FIELD_KEYS
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.memory.form import MemoryForm, OfferList
 from excerpt.tui.memory.pane import MemoryList
-from excerpt.tui.memory.worker import MergeOffers
 from excerpt.tui.pack.dialogs import BudgetDialog
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.vault_chooser import VaultChooser

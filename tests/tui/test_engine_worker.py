@@ -11,7 +11,6 @@ from pathlib import Path
 from queue import Queue
 
 import pytest
-from textual.message import Message
 
 from excerpt.index.build import build
 from excerpt.kinds import Scope, StopReason, Strategy
@@ -20,28 +19,30 @@ from excerpt.model import Result
 from excerpt.pack.selection import MarkedFragment, PackOverrides
 from excerpt.search import rerank
 from excerpt.search.engine import Engine
+from excerpt.service.engine_worker import EngineWorker
+from excerpt.service.events import Failure, IndexOpened, ServiceEvent
+from excerpt.service.packer import LOW_SCORE_REASON, AskCost, AskPack, Packer, PackRequest
+from excerpt.service.request_queue import Answer, Priority, Question
 from excerpt.settings import PackSettings, Paths, RerankSettings, SearchSettings, Settings
-from excerpt.tui.engine_worker import EngineWorker
-from excerpt.tui.messages import Failure, IndexOpened, Location
+from excerpt.tui.messages import Location
 from excerpt.tui.note.requests import AskWindow
 from excerpt.tui.pack.controller import mark_hit
-from excerpt.tui.pack.packer import LOW_SCORE_REASON, AskCost, AskPack, Packer, PackRequest
 from excerpt.tui.questions import AskHighlights, AskSearch
-from excerpt.tui.request_thread import Answer, Priority, Question
 from excerpt.tui.search.why_view import AskWhy
 from tests.search.chosen import ScriptedReranker
-from tests.tui.driver import TIMEOUT_SECONDS, ManualLoop, places_under
+from tests.service.manual_loop import TIMEOUT_SECONDS, ManualLoop
+from tests.tui.driver import places_under
 
 
 class Worker(EngineWorker):
-    """An engine worker whose answers and messages wait for the test, and whose thread can be blocked."""
+    """An engine worker whose answers and events wait for the test, and whose thread can be blocked."""
 
     def __init__(self, vault: Path, user_paths: Paths) -> None:
         self.loop = ManualLoop()
         super().__init__(VaultFolders.of([vault]), user_paths, Settings(), self.loop)
 
-    def next(self) -> Message:
-        """Deliver answers until a message comes, and return it."""
+    def next(self) -> ServiceEvent:
+        """Deliver answers until an event comes, and return it."""
         return self.loop.next()
 
     def answer_to(self, question: Question[Engine, Answer]) -> Answer:

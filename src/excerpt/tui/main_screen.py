@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import ContentSwitcher, Input
 from textual.widgets.input import Selection
@@ -22,6 +21,7 @@ from excerpt.errors import ExcerptError
 from excerpt.index.events import VaultEmptied
 from excerpt.known_vaults import DEMO, VaultFolders
 from excerpt.pack.selection import read_marks, write_marks
+from excerpt.service.events import Failure, IndexOpened, MemoryChanged, QueryVectorsReady
 from excerpt.settings import Paths, Settings
 from excerpt.store.address import StoreAddress
 from excerpt.text.display import format_count, visible_line
@@ -30,15 +30,12 @@ from excerpt.tui.common.bars import TABS, KeyBar, TabBar
 from excerpt.tui.common.split import Split
 from excerpt.tui.index.controller import IndexController, format_bar_state, format_progress
 from excerpt.tui.memory.controller import MemoryController
-from excerpt.tui.memory.worker import MemoryChanged
 from excerpt.tui.messages import (
     CopyRequested,
     CopyTarget,
     EditRequested,
-    Failure,
+    EventReported,
     GoldRequested,
-    IndexingReported,
-    IndexOpened,
     MarksChanged,
     MemoryEditRequested,
     MemoryFileRequested,
@@ -46,7 +43,6 @@ from excerpt.tui.messages import (
     ObsidianRequested,
     PaneLeft,
     Picked,
-    QueryVectorsReady,
     RememberRequested,
     SearchRequested,
 )
@@ -74,10 +70,12 @@ if TYPE_CHECKING:
     from excerpt.index.events import Command
     from excerpt.model import Result
     from excerpt.search.usage import UsedHit
+    from excerpt.service.events import ServiceEvent
+    from excerpt.service.indexing_process import ProcessEvent
+    from excerpt.service.packer import Packer
     from excerpt.tui.index.dialog import IndexDialog
     from excerpt.tui.insight.overview_pane import OverviewPane
     from excerpt.tui.memory.pane import MemoryPane
-    from excerpt.tui.pack.packer import Packer
 
 _FIRST_FOCUS = {"search": "#query", "overview": "#topic", "memory": "#filter"}
 """CSS selector of the field that gets the focus when a tab is shown, by the tab's id."""
@@ -109,7 +107,7 @@ class MainScreen(LowLatencyScreen):
     """The screen with tabs and panes, which handles the requests of the panes.
 
     Controllers own the state of the index, the memories, the settings and the session. Other threads may call only
-    `post_from_thread` and `call_from_thread`.
+    `report_from_thread` and `call_from_thread`.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Everywhere")
@@ -260,7 +258,7 @@ class MainScreen(LowLatencyScreen):
         )
 
     def _open_packer(self) -> Packer:
-        from excerpt.tui.pack.packer import Packer
+        from excerpt.service.packer import Packer
 
         return Packer(self.vaults, self._user_paths.config)
 
@@ -282,10 +280,10 @@ class MainScreen(LowLatencyScreen):
 
     # --- messages of threads and processes ----------------------------------------------------------------------------
 
-    def post_from_thread(self, message: Message) -> None:
-        """Post a message from any thread; it is handled on the event loop."""
+    def report_from_thread(self, event: ServiceEvent) -> None:
+        """Report an event of a thread or process from any thread; it is handled on the event loop."""
         if self.is_running:
-            self.post_message(message)
+            self.post_message(EventReported(event))
 
     def call_from_thread(self, function: Callable[[], object]) -> None:
         """Schedule `function` on the event loop, unless the vault is being closed. Any thread may call this."""
@@ -296,12 +294,26 @@ class MainScreen(LowLatencyScreen):
         if self.query(SearchPane):  # none if another vault is being opened
             function()
 
-    @on(IndexOpened)
-    def _handle_index_opened(self, message: IndexOpened) -> None:
+    @on(EventReported)
+    def _handle_event(self, message: EventReported) -> None:
+        match message.event:
+            case Failure() as failure:
+                self.index.handle_failure(failure)
+            case IndexOpened() as opened:
+                self._handle_index_opened(opened)
+            case QueryVectorsReady():
+                for pane in self.query(SearchPane):  # none if another vault is being opened
+                    pane.handle_query_vectors()
+            case MemoryChanged() as changed:
+                self._handle_memory_change(changed)
+            case event:
+                self._handle_indexing_event(event)
+
+    def _handle_index_opened(self, opened: IndexOpened) -> None:
         is_first = self.index.state.status is None
         for memories in self._memory_panes():
             memories.check_sources_again()
-        if self.index.handle_opened(message):
+        if self.index.handle_opened(opened):
             self._search_pane.repeat_requests()
             for overview in self._overview_panes():
                 overview.repeat_requests()
@@ -310,30 +322,19 @@ class MainScreen(LowLatencyScreen):
         if is_first:
             self.set_timer(_START_DELAY_SECONDS, self.index.start_unless_ended)
 
-    @on(QueryVectorsReady)
-    def _handle_query_vectors(self) -> None:
-        for pane in self.query(SearchPane):  # none if another vault is being opened
-            pane.handle_query_vectors()
-
-    @on(IndexingReported)
-    def _handle_indexing_event(self, message: IndexingReported) -> None:
+    def _handle_indexing_event(self, event: ProcessEvent) -> None:
         from excerpt.model import BuildReport
 
-        self.index.handle_event(message.event)
-        if isinstance(message.event, BuildReport) and self._emptied_dialog is not None:
+        self.index.handle_event(event)
+        if isinstance(event, BuildReport) and self._emptied_dialog is not None:
             self._emptied_dialog.dismiss(False)
-        elif isinstance(message.event, VaultEmptied):
+        elif isinstance(event, VaultEmptied):
             self._ask_about_emptied()
 
-    @on(Failure)
-    def _handle_failure(self, message: Failure) -> None:
-        self.index.handle_failure(message)
-
-    @on(MemoryChanged)
-    def _handle_memory_change(self, message: MemoryChanged) -> None:
-        self.notify(message.message, markup=False)
+    def _handle_memory_change(self, changed: MemoryChanged) -> None:
+        self.notify(changed.message, markup=False)
         for pane in self._memory_panes():
-            pane.reload(message.memory_id)
+            pane.reload(changed.memory_id)
         self._search_pane.ask_memories()
 
     # --- the index ----------------------------------------------------------------------------------------------------

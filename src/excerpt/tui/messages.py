@@ -1,4 +1,4 @@
-"""Messages that threads, the indexing process and panes post to the main screen.
+"""Messages that threads, the indexing processes and panes post to the main screen.
 
 The main screen and its controllers own the state; they change it when they handle a message.
 """
@@ -14,10 +14,10 @@ from textual.message import Message
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from excerpt.model import Hit, Memory, PackResult, Source, Span, Status
+    from excerpt.model import Hit, Memory, PackResult, Source, Span
     from excerpt.pack.selection import SavedMarks
     from excerpt.search.usage import UsedHit
-    from excerpt.service.indexing_process import ProcessEvent
+    from excerpt.service.events import ServiceEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,45 +50,16 @@ class PartClicked(Message):
 
 
 @dataclass
-class IndexOpened(Message):
-    """The engine has opened the generation (the committed state) of the index that `status` describes.
+class EventReported(Message):
+    """A thread or process has reported an event. Newer progress replaces progress that is not handled yet."""
 
-    `has_new_settings`: the engine also uses other settings than before.
-    """
-
-    status: Status
-    has_new_settings: bool = False
-
-
-@dataclass
-class QueryVectorsReady(Message):
-    """The embedding model has made the vectors of a query, or has failed: the hits can be ranked again."""
-
-
-@dataclass
-class Failure(Message):
-    """A request to a thread failed. `message` and `hint` are sentences for the user.
-
-    `operation` is the kind of the request, or "open" for the opening of the index.
-    """
-
-    operation: str
-    title: str
-    message: str
-    hint: str = ""
-
-
-@dataclass
-class IndexingReported(Message):
-    """The indexing process has reported an event. Newer progress replaces progress that is not handled yet."""
-
-    event: ProcessEvent
+    event: ServiceEvent
 
     def can_replace(self, message: Message) -> bool:
         from excerpt.model import EmbeddingProgress, Progress
 
         is_progress = isinstance(self.event, Progress | EmbeddingProgress)
-        return is_progress and isinstance(message, IndexingReported) and type(message.event) is type(self.event)
+        return is_progress and isinstance(message, EventReported) and type(message.event) is type(self.event)
 
 
 @dataclass

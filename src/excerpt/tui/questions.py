@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, ClassVar
 from excerpt.insight.overview_parts import Overview, SourceLocation
 from excerpt.kinds import LinkForm, Strategy
 from excerpt.model import Fragment
+from excerpt.service.request_queue import Priority
 from excerpt.tui.note.requests import drop_stop_words
 from excerpt.tui.note.window import draw_window
-from excerpt.tui.request_thread import Priority
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -34,7 +34,7 @@ def configure_interpreter() -> None:
 
 
 FIRST_QUERY_MODULES = (
-    "excerpt.tui.pack.packer",
+    "excerpt.service.packer",
     "excerpt.tui.questions",
     "excerpt.tui.note.requests",
     "excerpt.tui.insight.map",
@@ -51,7 +51,7 @@ OTHER_MODULES = (
     "excerpt.tui.clipboard",
     "excerpt.tui.index.dialog",
     "excerpt.tui.pack.dialogs",
-    "excerpt.tui.memory.decisions",
+    "excerpt.service.memory_decisions",
     "excerpt.tui.memory.pane",
     "excerpt.tui.insight.overview_pane",
 )

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 import excerpt.tui
+from excerpt.service.events import IndexOpened
 from excerpt.settings import ScreenSettings, Settings
 from excerpt.tui.common.line_filters import ASCII_SIGNS, PUNCTUATION, ascii_sign, to_ascii
-from excerpt.tui.messages import IndexOpened
-from tests.tui.driver import ScriptedApp, drawn_text, post_messages
+from tests.tui.driver import ScriptedApp, drawn_text, report_events
 from tests.tui.examples import STATUS
 
 SOURCES = sorted(Path(excerpt.tui.__file__).parent.rglob("*.py"))
@@ -63,7 +63,7 @@ def test_the_tree_in_a_note_is_drawn_of_ascii() -> None:
 async def test_no_line_block_or_arrow_is_on_the_screen(tmp_path: Path) -> None:
     app = ScriptedApp(tmp_path, PLAIN)
     async with app.run_test(size=(100, 30)) as pilot:
-        await post_messages(pilot, IndexOpened(STATUS))
+        await report_events(pilot, IndexOpened(STATUS))
         await pilot.press(*"sync conflict", "tab", "unbound-map")
         await pilot.pause(0.3)
         shown = drawn_text(app)

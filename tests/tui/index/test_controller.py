@@ -12,12 +12,12 @@ from excerpt.index.events import Command, IndexingPaused, VaultWatched
 from excerpt.kinds import Strategy
 from excerpt.known_vaults import VaultFolders
 from excerpt.model import Status
+from excerpt.service.engine_worker import EngineWorker
+from excerpt.service.events import Failure, IndexOpened
 from excerpt.service.indexing_process import IndexingEnded, IndexingProcess
 from excerpt.settings import Paths, SearchSettings, Settings, VaultSettings
-from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.index.controller import ChangeDetection, IndexController
-from excerpt.tui.messages import Failure, IndexOpened
-from tests.tui.driver import ManualLoop
+from tests.service.manual_loop import ManualLoop
 from tests.tui.index.test_state import PROGRESS, STATUS
 
 pytestmark = pytest.mark.usefixtures("living")

@@ -16,6 +16,7 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.insight.overview import overview
 from excerpt.insight.overview_parts import DistinctiveLabel, Overview, SourceLocation
 from excerpt.search.engine import Engine
+from excerpt.service.events import Failure
 from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import TabBar
@@ -24,7 +25,6 @@ from excerpt.tui.common.notice import Notice
 from excerpt.tui.insight.overview_list import OverviewList
 from excerpt.tui.insight.overview_pane import OverviewPane, TopicStatus, overview_disabled_reason
 from excerpt.tui.memory.form import MemoryForm
-from excerpt.tui.messages import Failure
 from excerpt.tui.questions import AskPassage
 from excerpt.tui.search.preview import Preview
 from tests.tui.driver import (

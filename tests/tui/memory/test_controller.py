@@ -6,22 +6,21 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from textual.message import Message
 
 from excerpt.known_vaults import VaultFolders
 from excerpt.memory.store import MemoryStore
 from excerpt.model import Memory
+from excerpt.service.events import MemoryChanged, ServiceEvent
+from excerpt.service.memory_decisions import MemoryDraft
 from excerpt.settings import Paths, Settings
 from excerpt.tui.memory.controller import MemoryController, make_source
-from excerpt.tui.memory.decisions import MemoryDraft
-from excerpt.tui.memory.worker import MemoryChanged
 from excerpt.tui.messages import RememberRequested
-from tests.tui.driver import TIMEOUT_SECONDS, ManualLoop
+from tests.service.manual_loop import TIMEOUT_SECONDS, ManualLoop
 from tests.tui.examples import make_hit
 
 
 class Case:
-    """A controller of memories in real files; `said` waits for the next message of its thread."""
+    """A controller of memories in real files; `said` waits for the next event of its thread."""
 
     def __init__(self, vault: Path, user_paths: Paths) -> None:
         self._loop = ManualLoop()
@@ -29,7 +28,7 @@ class Case:
         self.memories = MemoryController(VaultFolders.of([vault]), Settings(), user_paths, loop=self._loop)
 
     @property
-    def said(self) -> Message:
+    def said(self) -> ServiceEvent:
         return self._loop.next()
 
     def all(self) -> list[Memory]:

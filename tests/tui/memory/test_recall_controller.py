@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from excerpt.model import Hit, Memory, Source
 from excerpt.pack.memory_fragment import memory_to_fragment
 from excerpt.pack.selection import MarkedFragment
+from excerpt.service.memory_worker import FoundMemories
 from excerpt.settings import MemorySettings
 from excerpt.tui.memory.controller import MemoryPlacement, RecallController
-from excerpt.tui.memory.worker import FoundMemories
 from tests.tui.driver import ManualEngine
 from tests.tui.examples import make_hit
 

@@ -12,11 +12,12 @@ from excerpt.index.build import build
 from excerpt.known_vaults import VaultFolders
 from excerpt.memory.store import MemoryStore
 from excerpt.model import Source
+from excerpt.service.memory_decisions import MemoryDraft, make_edit_decision
+from excerpt.service.memory_worker import MemoryWorker
 from excerpt.settings import Paths, Settings
 from excerpt.text.fragments import digest_of_text
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.notice import Notice
-from excerpt.tui.memory.decisions import MemoryDraft, make_edit_decision
 from excerpt.tui.memory.form import MemoryForm, OfferList, complete_tag, split_tags
 from excerpt.tui.memory.pane import (
     MemoryActionState,
@@ -28,18 +29,8 @@ from excerpt.tui.memory.pane import (
     toggle_stale,
 )
 from excerpt.tui.memory.view import MemoryView
-from excerpt.tui.memory.worker import MemoryWorker
-from tests.tui.driver import (
-    AppPilot,
-    ManualLoop,
-    drawn_lines,
-    hit_list_of,
-    post_keys,
-    screen_of,
-    search,
-    until,
-    until_index,
-)
+from tests.service.manual_loop import ManualLoop
+from tests.tui.driver import AppPilot, drawn_lines, hit_list_of, post_keys, screen_of, search, until, until_index
 
 
 @pytest.fixture

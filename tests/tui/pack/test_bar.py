@@ -8,11 +8,11 @@ from textual.widgets import Input
 
 from excerpt.kinds import Confidence, Fill, Format, Scope, StopReason, Strategy
 from excerpt.model import PackResult
+from excerpt.service.packer import MarkCost
 from excerpt.settings import PackSettings
 from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.pack.dialogs import BudgetDialog, ScopeDialog
 from excerpt.tui.pack.labels import pack_summary, scope_label
-from excerpt.tui.pack.packer import MarkCost
 from tests.tui.driver import (
     AppPilot,
     ScriptedApp,

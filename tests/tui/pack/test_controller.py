@@ -11,10 +11,10 @@ from excerpt.kinds import Format, Scope, Strategy
 from excerpt.known_vaults import VaultFolders
 from excerpt.model import EntryHit, Hit, Memory, Pack, PackResult
 from excerpt.pack.selection import MarkedFragment, SavedMarks
+from excerpt.service.packer import BuiltPack, MarkCost, Packer
 from excerpt.settings import PackSettings
 from excerpt.tui.messages import CopyTarget
 from excerpt.tui.pack.controller import PackController, mark_hit, parse_budget
-from excerpt.tui.pack.packer import BuiltPack, MarkCost, Packer
 from tests.tui.driver import ManualClock, ManualEngine
 from tests.tui.examples import make_hit, make_result
 

@@ -11,12 +11,12 @@ from textual.widgets import Input
 from excerpt.kinds import Fill, Format, Scope
 from excerpt.model import Pack
 from excerpt.pack.selection import MarkedFragment, SavedMarks, write_marks
+from excerpt.service.packer import DISPLACES_MARK_REASON, LeftOutRow
 from excerpt.settings import PackSettings, Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import KeyBar
 from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.pack.labels import scope_label
-from excerpt.tui.pack.packer import DISPLACES_MARK_REASON, LeftOutRow
 from excerpt.tui.pack.panel import PackPanel
 from tests.tui.driver import (
     AppPilot,

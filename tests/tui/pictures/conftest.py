@@ -19,7 +19,7 @@ from excerpt.memory.store import MemoryStore
 from excerpt.model import Source
 from excerpt.settings import Paths, ScreenSettings, Settings
 from excerpt.tui.app import ExcerptApp
-from tests.tui.driver import ScriptedApp, post_messages
+from tests.tui.driver import ScriptedApp, report_events
 from tests.tui.examples import BUILDING, VAULT
 
 SMALL = ((80, 24),)
@@ -39,7 +39,7 @@ def themed_app(data: Path, theme: str = "excerpt-dark") -> ScriptedApp:
 
 async def building(pilot: Pilot[None]) -> None:
     for progress in BUILDING:  # of several queued ones only the last would be handled
-        await post_messages(pilot, progress)
+        await report_events(pilot, progress)
 
 
 @pytest.fixture

@@ -18,7 +18,6 @@ from excerpt.tui.common.dialog import ConfirmDialog
 from excerpt.tui.common.help import HelpDialog
 from excerpt.tui.index.dialog import IndexDialog
 from excerpt.tui.memory.form import OfferList
-from excerpt.tui.messages import IndexingReported
 from excerpt.tui.palette import Palette
 from excerpt.tui.search.strategies import StrategiesScreen
 from excerpt.tui.search.why_view import WhyNot
@@ -29,7 +28,7 @@ from tests.tui.driver import (
     open_index,
     pane_of,
     places_under,
-    post_messages,
+    report_events,
     screen_of,
     show_results,
     until,
@@ -95,7 +94,7 @@ async def index_building(pilot: Pilot[None]) -> None:
 
 async def index_paused(pilot: Pilot[None]) -> None:
     await index_building(pilot)
-    await post_messages(pilot, IndexingReported(IndexingPaused()))
+    await report_events(pilot, IndexingPaused())
 
 
 async def rebuild(pilot: Pilot[None]) -> None:
@@ -106,7 +105,7 @@ async def rebuild(pilot: Pilot[None]) -> None:
 
 async def emptied(pilot: Pilot[None]) -> None:
     await show_results(pilot)
-    await post_messages(pilot, EMPTIED)
+    await report_events(pilot, EMPTIED)
     await until_screen(pilot, ConfirmDialog)
 
 

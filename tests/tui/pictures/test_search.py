@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from excerpt.service.events import IndexOpened
 from excerpt.settings import Paths
-from excerpt.tui.messages import IndexOpened
 from excerpt.tui.search.query_bar import QueryBar, QueryStatus
 from excerpt.tui.search.query_history import add_query
 from tests.tui.driver import (
     hit_list_of,
     open_index,
-    post_messages,
     press,
+    report_events,
     screen_of,
     settle,
     show_results,
@@ -33,11 +33,11 @@ async def ready(pilot: Pilot[None]) -> None:
 
 
 async def no_notes(pilot: Pilot[None]) -> None:
-    await post_messages(pilot, IndexOpened(replace(STATUS, notes=0, fragments=0, skipped=(), warnings=())), WATCHED)
+    await report_events(pilot, IndexOpened(replace(STATUS, notes=0, fragments=0, skipped=(), warnings=())), WATCHED)
 
 
 async def broken(pilot: Pilot[None]) -> None:
-    await post_messages(pilot, BROKEN)
+    await report_events(pilot, BROKEN)
 
 
 async def one_note(pilot: Pilot[None]) -> None:

@@ -29,15 +29,14 @@ from excerpt.index.events import (
 )
 from excerpt.kinds import Strategy
 from excerpt.known_vaults import VaultFolders
+from excerpt.service.engine_worker import EngineWorker
+from excerpt.service.events import EventLoop, Failure, IndexOpened
 from excerpt.service.indexing_process import IndexingEnded, ProcessEvent
 from excerpt.settings import Paths, Settings
 from excerpt.store.address import StoreAddress
 from excerpt.text.display import format_count, format_duration, format_percent
 from excerpt.tui.common.notice import EmptyState
-from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.index.process import Indexing, JoinedIndexing, create_indexing_process
-from excerpt.tui.messages import Failure, IndexingReported, IndexOpened
-from excerpt.tui.request_thread import EventLoop
 
 if TYPE_CHECKING:
     from excerpt.model import BuildReport, EmbeddingProgress, Progress, Status
@@ -269,7 +268,7 @@ class IndexController:
 
     Of several vaults, the indexes are one for this object, and so are their processes.
 
-    Threads post to the screen by `loop`; all methods here are called on the event loop. `notify` is the method of a
+    Threads report to the screen by `loop`; all methods here are called on the event loop. `notify` is the method of a
     Textual screen. `on_state_change` is called after each change of `state`. `store` is the address of a vault in a
     store, which has no indexing process.
     """
@@ -344,14 +343,10 @@ class IndexController:
         return next(iter(emptied), self._vaults.first)
 
     def _create_process(self) -> Indexing:
+        report = self._loop.report_from_thread
         if self._vaults.is_joined:
-            return JoinedIndexing(
-                self._vaults.by_name, self._post_event, lambda: newest_generation(self._index_folders)
-            )
-        return create_indexing_process(self._vaults.first, self._post_event)
-
-    def _post_event(self, event: ProcessEvent) -> None:
-        self._loop.post_from_thread(IndexingReported(event))
+            return JoinedIndexing(self._vaults.by_name, report, lambda: newest_generation(self._index_folders))
+        return create_indexing_process(self._vaults.first, report)
 
     def send_command(self, command: Command) -> None:
         """Send a command to the indexing process, and start the process if it is not running."""
@@ -398,15 +393,15 @@ class IndexController:
 
     # --- events of the indexing process and the engine ----------------------------------------------------------------
 
-    def handle_opened(self, message: IndexOpened) -> bool:
+    def handle_opened(self, opened: IndexOpened) -> bool:
         """Store the status of the generation that the engine has opened; return whether its answers may differ now."""
         # Questions asked while the store was lost have no answer yet.
-        changed = self.state.status != message.status or (self._is_in_store and self.state.failure is not None)
+        changed = self.state.status != opened.status or (self._is_in_store and self.state.failure is not None)
         if changed:
             self._reported_message = ""
-        self.state = self.state.with_status(message.status)
+        self.state = self.state.with_status(opened.status)
         self._on_state_change()
-        return changed or message.has_new_settings
+        return changed or opened.has_new_settings
 
     def handle_event(self, event: ProcessEvent) -> None:
         """Update the state by an event of the indexing process, act on it, and notify the user of the result."""
@@ -447,29 +442,27 @@ class IndexController:
         elif is_update_requested:
             self._notify(format_build_result(report), title="The index is up to date", markup=False)
 
-    def handle_failure(self, message: Failure) -> None:
+    def handle_failure(self, failure: Failure) -> None:
         """Show why a request to the engine failed, and request a repair of a damaged index."""
-        if message.operation == "open":
+        if failure.operation == "open":
             self._requested_generation = 0
             if not self.state.is_working and not self.state.is_locked:
-                failure = EmptyState.of_failure(message)
-                self.state = replace(self.state, failure=failure)
-                self._request_repair(message)
+                self.state = replace(self.state, failure=EmptyState.of_failure(failure))
+                self._request_repair(failure)
             self.start_unless_ended()
         else:
-            if message.title == StoreUnusableError.title:  # shown until the store answers again
-                failure = EmptyState.of_failure(message)
-                self.state = replace(self.state, failure=failure)
+            if failure.title == StoreUnusableError.title:  # shown until the store answers again
+                self.state = replace(self.state, failure=EmptyState.of_failure(failure))
             # Once, not at every key: the next query would fail for the same reason.
-            if message.message != self._reported_message:
-                self._reported_message = message.message
-                self._notify(f"{message.message} {message.hint}", title=message.title, severity="error", markup=False)
-            self._request_repair(message)
+            if failure.message != self._reported_message:
+                self._reported_message = failure.message
+                self._notify(f"{failure.message} {failure.hint}", title=failure.title, severity="error", markup=False)
+            self._request_repair(failure)
         self._on_state_change()
 
-    def _request_repair(self, message: Failure) -> None:
-        """Request a build that repairs the index, if `message` reports a damaged one; only once per generation."""
-        if message.title == IndexUnusableError.title and self._repaired_generation != self.state.generation:
+    def _request_repair(self, failure: Failure) -> None:
+        """Request a build that repairs the index, if `failure` reports a damaged one; only once per generation."""
+        if failure.title == IndexUnusableError.title and self._repaired_generation != self.state.generation:
             self._repaired_generation = self.state.generation
             self.process.send("update")
 

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from excerpt.service.engine_worker import QuestionQueue
+from excerpt.service.events import Failure
 from excerpt.tui.common.debouncer import Debouncer, StartTimer
-from excerpt.tui.engine_worker import QuestionQueue
 from excerpt.tui.memory.controller import is_memory
-from excerpt.tui.messages import Failure, Location
+from excerpt.tui.messages import Location
 
 if TYPE_CHECKING:
     from excerpt.insight.facet_map import VaultMap

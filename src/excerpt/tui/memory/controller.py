@@ -15,15 +15,16 @@ from excerpt.kinds import Confidence, next_in_cycle
 from excerpt.known_vaults import VaultFolders
 from excerpt.pack.memory_fragment import memory_id_of, memory_to_fragment
 from excerpt.pack.selection import MarkedFragment
+from excerpt.service.engine_worker import QuestionQueue
+from excerpt.service.events import EventLoop
+from excerpt.service.memory_worker import MemoryWorker
+from excerpt.service.request_queue import Priority
 from excerpt.settings import MemorySettings, Paths, Settings
-from excerpt.tui.engine_worker import QuestionQueue
-from excerpt.tui.memory.worker import MemoryWorker
 from excerpt.tui.messages import RememberRequested
-from excerpt.tui.request_thread import EventLoop, Priority
 
 if TYPE_CHECKING:
     from excerpt.model import Hit, Memory, Source
-    from excerpt.tui.memory.decisions import MemoryDraft
+    from excerpt.service.memory_decisions import MemoryDraft
     from excerpt.tui.memory.form import MemoryForm
 
     OnAnswer = Callable[[MemoryDraft | None], None]
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from excerpt.memory.recall import MemoriesByLocation
     from excerpt.model import Fragment
     from excerpt.search.engine import Engine
-    from excerpt.tui.memory.worker import FoundMemories
+    from excerpt.service.memory_worker import FoundMemories
     from excerpt.tui.note.window import NoteWindow
 
 
@@ -51,7 +52,7 @@ class MemoryController:
 
     def make_new_memory_form(self, request: RememberRequested) -> tuple[MemoryForm, OnAnswer]:
         """Return the form for a new memory, and the callback that keeps what the user wrote in the form."""
-        from excerpt.tui.memory.decisions import make_remember_decision
+        from excerpt.service.memory_decisions import make_remember_decision
         from excerpt.tui.memory.form import MemoryForm
         from excerpt.tui.memory.view import format_source
 
@@ -72,7 +73,7 @@ class MemoryController:
 
     def make_edit_form(self, memory: Memory) -> tuple[MemoryForm, OnAnswer]:
         """Return the form filled with `memory`, and the callback that saves what the user changed in the form."""
-        from excerpt.tui.memory.decisions import make_edit_decision
+        from excerpt.service.memory_decisions import make_edit_decision
         from excerpt.tui.memory.form import MemoryForm
         from excerpt.tui.memory.view import format_source
 

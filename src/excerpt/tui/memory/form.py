@@ -19,6 +19,7 @@ from textual.suggester import Suggester
 from textual.widgets import Label, Static, TextArea
 
 from excerpt.model import Memory
+from excerpt.service.memory_decisions import MemoryDraft
 from excerpt.text.display import format_percent, local_day, visible, visible_line
 from excerpt.text.snippet import snippet
 from excerpt.tui.active_keys import bindings
@@ -28,11 +29,10 @@ from excerpt.tui.common.field import Field
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.strips import StyledPart, line
 from excerpt.tui.keymap import format_key, key_sign
-from excerpt.tui.memory.decisions import MemoryDraft
 
 if TYPE_CHECKING:
     from excerpt.memory.recall import SimilarMemory
-    from excerpt.tui.memory.worker import MergeOffers
+    from excerpt.service.memory_worker import MergeOffers
 
 _SETTLE_SECONDS = 0.3
 """Seconds without typing before similar memories are requested."""

@@ -17,6 +17,16 @@ from textual.strip import Strip
 from textual.widgets import Input, Static
 
 from excerpt.model import FileProblem, Memory, Span
+from excerpt.service.engine_worker import EngineWorker
+from excerpt.service.memory_decisions import (
+    Decision,
+    make_follow_decision,
+    make_forget_decision,
+    make_keep_decision,
+    make_update_decision,
+)
+from excerpt.service.memory_worker import MemoryWorker
+from excerpt.service.request_queue import Priority
 from excerpt.text.display import local_day, visible_line
 from excerpt.text.snippet import snippet
 from excerpt.tui.active_keys import bindings
@@ -25,18 +35,9 @@ from excerpt.tui.common.notice import EmptyState, Notice
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.split import Split
 from excerpt.tui.common.strips import StyledPart, line, parts_with_matches
-from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.keymap import key_sign
-from excerpt.tui.memory.decisions import (
-    Decision,
-    make_follow_decision,
-    make_forget_decision,
-    make_keep_decision,
-    make_update_decision,
-)
 from excerpt.tui.memory.form import TagSuggester
 from excerpt.tui.memory.view import MemoryContent, MemoryView
-from excerpt.tui.memory.worker import MemoryWorker
 from excerpt.tui.messages import (
     CopyRequested,
     EditRequested,
@@ -44,13 +45,12 @@ from excerpt.tui.messages import (
     MemoryFileRequested,
     RememberRequested,
 )
-from excerpt.tui.request_thread import Priority
 
 if TYPE_CHECKING:
     from excerpt.memory.recall import RecalledMemory
     from excerpt.memory.stale import SourceCheck
     from excerpt.search.engine import Engine
-    from excerpt.tui.memory.worker import MemoryListing
+    from excerpt.service.memory_worker import MemoryListing
 
 _MIN_CELLS_FOR_TAGS = 60
 """Minimum width in cells of a row to show tags."""
@@ -469,7 +469,8 @@ class MemoryPane(Vertical):
     def action_forget(self) -> None:
         memory = self._list.selected
         if memory is not None:
-            self._worker.decide(make_forget_decision(memory))
+            hint = f"{key_sign('memory-undo')} restores it"
+            self._worker.decide(make_forget_decision(memory, restore_hint=hint))
 
     def action_follow(self) -> None:
         self._decide_on_source(make_follow_decision)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, ClassVar
 from excerpt.errors import ModelError
 from excerpt.kinds import LinkKind
 from excerpt.model import Fragment, Link, Section, Span
+from excerpt.service.request_queue import Priority
 from excerpt.tui.common.line_drawing import Columns, WrittenLink
 from excerpt.tui.messages import Location
 from excerpt.tui.note.window import DEFAULT_OPTIONS, NoteWindow, WindowOptions, columns_by_row, draw_window, view_range
-from excerpt.tui.request_thread import Priority
 
 if TYPE_CHECKING:
     from excerpt.corpus.interface import Corpus

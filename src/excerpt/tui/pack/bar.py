@@ -19,7 +19,7 @@ from excerpt.tui.pack.labels import needs_label, scope_label, stop_label
 
 if TYPE_CHECKING:
     from excerpt.model import PackResult
-    from excerpt.tui.pack.packer import MarkCost
+    from excerpt.service.packer import MarkCost
 
 GAUGE_CELLS = 12
 """Width of the gauge in cells."""

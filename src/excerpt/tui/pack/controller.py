@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING
 from excerpt.kinds import Fill, Format, Scope, StopReason, Strategy, next_in_cycle
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.pack.selection import NO_MARKS, NO_OVERRIDES, MarkedFragment, PackOverrides, SavedMarks
+from excerpt.service.engine_worker import QuestionQueue
+from excerpt.service.events import Failure
 from excerpt.settings import PackSettings
 from excerpt.text.display import format_count
 from excerpt.tui.common.debouncer import Debouncer, StartTimer
-from excerpt.tui.engine_worker import QuestionQueue
-from excerpt.tui.messages import CopyRequested, CopyTarget, Failure
+from excerpt.tui.messages import CopyRequested, CopyTarget
 
 if TYPE_CHECKING:
     from excerpt.model import Hit, Memory, Pack, PackResult, Result
     from excerpt.pack.memories import MovedFragments
     from excerpt.search.usage import UsedHit
-    from excerpt.tui.pack.packer import BuiltPack, LeftOutRow, MarkCost, Packer, PackRequest
+    from excerpt.service.packer import BuiltPack, LeftOutRow, MarkCost, Packer, PackRequest
 
 BUDGETS = (250, 500, 1_000, 1_500, 2_000, 3_000, 4_000, 6_000, 8_000, 12_000, 16_000, 24_000, 32_000, 64_000, 128_000)
 """Token budgets through which keys step, from a short remark to the maximum of large models."""
@@ -467,7 +468,7 @@ class PackController:
                 self._request = None
                 self._replace_pack(None)
             return
-        from excerpt.tui.pack.packer import AskPack, PackRequest
+        from excerpt.service.packer import AskPack, PackRequest
 
         self._request = PackRequest(
             query=self.query,
@@ -508,7 +509,7 @@ class PackController:
     def _ask_results(
         self, requests: tuple[PackRequest, ...], on_answer: Callable[[tuple[PackResult, ...]], object]
     ) -> None:
-        from excerpt.tui.pack.packer import AskPackResults
+        from excerpt.service.packer import AskPackResults
 
         self._engine.ask(AskPackResults(self._packer, requests), on_answer)
 
@@ -556,7 +557,7 @@ class PackController:
         if hit is None or packed is None or hit.fragment.id in self.choices.marked_ids:
             self.cost = None
             return
-        from excerpt.tui.pack.packer import MarkCost
+        from excerpt.service.packer import MarkCost
 
         is_alone = not self.choices.marks
         is_packed = not is_alone and any(hit.fragment.id in pack.fragment_ids for pack in packed.result.packs)
@@ -566,7 +567,7 @@ class PackController:
     def _ask_cost(self) -> None:
         hit = self._selected_hit()
         if hit is not None and self._request is not None:
-            from excerpt.tui.pack.packer import AskCost
+            from excerpt.service.packer import AskCost
 
             mark = mark_hit(hit)
             memories = self._marked_memories((*self.choices.marks, mark))

@@ -16,6 +16,7 @@ from textual.strip import Strip
 from excerpt.kinds import Scope
 from excerpt.model import Pack
 from excerpt.pack.memory_fragment import memory_id_of
+from excerpt.service.packer import BuiltPack, LeftOutRow
 from excerpt.text.display import format_count, line_range, visible_line
 from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.row_list import RowList, format_place, join_headings
@@ -23,7 +24,6 @@ from excerpt.tui.common.strips import StyledPart, line
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.pack.controller import PackController
 from excerpt.tui.pack.labels import scope_label
-from excerpt.tui.pack.packer import BuiltPack, LeftOutRow
 
 _NAME_CELLS = 26
 """Minimum cells for names (title and headings): a column of equal scopes is left out if names had less room."""

@@ -7,9 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from excerpt.kinds import Strategy
+from excerpt.service.engine_worker import EngineWorker
 from excerpt.settings import Settings
 from excerpt.tui.common.debouncer import Debouncer, StartTimer
-from excerpt.tui.engine_worker import EngineWorker
 
 if TYPE_CHECKING:
     from excerpt.model import Result

@@ -16,6 +16,8 @@ from textual.widgets import Input, Static
 
 from excerpt.kinds import Fill, Format, LinkForm, Scope, Strategy, next_in_cycle
 from excerpt.pack.selection import SavedMarks
+from excerpt.service.engine_worker import EngineWorker
+from excerpt.service.events import Failure
 from excerpt.settings import Settings
 from excerpt.text.display import format_count, format_lines, visible_line
 from excerpt.tui.active_keys import bindings
@@ -23,7 +25,6 @@ from excerpt.tui.common.debouncer import Debouncer
 from excerpt.tui.common.notice import EmptyState, Notice
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.split import DEFAULT_LIST_SHARE, Split
-from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.key_table import HIT_ACTIONS
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.memory.controller import MemoryPlacement, RecallController, is_memory, make_memory_window
@@ -31,7 +32,6 @@ from excerpt.tui.messages import (
     CopyRequested,
     CopyTarget,
     EditRequested,
-    Failure,
     GoldRequested,
     Location,
     MarksChanged,
@@ -55,9 +55,9 @@ if TYPE_CHECKING:
     from excerpt.known_vaults import VaultFolders
     from excerpt.model import Hit, Memory, Result
     from excerpt.search.usage import UsedHit
-    from excerpt.tui.memory.worker import FoundMemories, MemoryWorker
+    from excerpt.service.memory_worker import FoundMemories, MemoryWorker
+    from excerpt.service.packer import Packer
     from excerpt.tui.pack.dialogs import BudgetDialogResult
-    from excerpt.tui.pack.packer import Packer
     from excerpt.tui.pack.panel import PackPanel
     from excerpt.tui.search.side_panel import SidePanel
     from excerpt.tui.search.start_list import StartController, StartList

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from excerpt.tui.engine_worker import QuestionQueue
+from excerpt.service.engine_worker import QuestionQueue
 from excerpt.tui.messages import Location
 
 if TYPE_CHECKING:

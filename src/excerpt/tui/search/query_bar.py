@@ -34,12 +34,12 @@ from excerpt.search.query_word import (
     token_at,
     use_next_order,
 )
+from excerpt.service.engine_worker import QuestionQueue
 from excerpt.text.display import format_count, visible_line
 from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.field import Field
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.strips import StyledPart, click_style, line, parts_with_matches
-from excerpt.tui.engine_worker import QuestionQueue
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.messages import PartClicked
 from excerpt.tui.search.query_controller import QueryController

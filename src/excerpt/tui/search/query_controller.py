@@ -6,8 +6,8 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from excerpt.search.query_word import CursorToken, is_one_letter_edit, token_at
+from excerpt.service.engine_worker import QuestionQueue
 from excerpt.tui.common.debouncer import Debouncer, StartTimer
-from excerpt.tui.engine_worker import QuestionQueue
 from excerpt.tui.search.query_history import HistoryCursor, QueryHistory, QueryStore
 
 if TYPE_CHECKING:

@@ -17,18 +17,19 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from excerpt.model import Fragment, Hit, Result
+from excerpt.service.engine_worker import QuestionQueue
+from excerpt.service.events import Failure
 from excerpt.text.display import visible_line
 from excerpt.text.fragments import digest_of_text
 from excerpt.tui.active_keys import working_keys
 from excerpt.tui.common.notice import EmptyState
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.strips import fit, line
-from excerpt.tui.engine_worker import QuestionQueue
 from excerpt.tui.insight.controller import InsightController
 from excerpt.tui.insight.map import MapPanel
 from excerpt.tui.insight.related import RelatedPanel
 from excerpt.tui.keymap import format_key
-from excerpt.tui.messages import CopyRequested, EditRequested, Failure, Location
+from excerpt.tui.messages import CopyRequested, EditRequested, Location
 from excerpt.tui.note.requests import ResolvedLink
 from excerpt.tui.note.window import NoteWindow
 from excerpt.tui.search.passage_controller import PassageController

@@ -11,12 +11,12 @@ from textual import events
 from textual.binding import BindingType
 from textual.strip import Strip
 
+from excerpt.service.engine_worker import QuestionQueue
+from excerpt.service.request_queue import Priority
 from excerpt.text.display import visible_line
 from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.strips import line
-from excerpt.tui.engine_worker import QuestionQueue
-from excerpt.tui.request_thread import Priority
 
 if TYPE_CHECKING:
     from excerpt.insight.notes import DatedNote

@@ -15,13 +15,13 @@ from textual.widgets import DataTable, Static
 
 from excerpt.kinds import Strategy
 from excerpt.model import Fragment, Result
+from excerpt.service.request_queue import Priority
 from excerpt.text.display import visible_line
 from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.dialog import Dialog, DialogBox
 from excerpt.tui.common.row_list import NAME_SEPARATOR, join_headings
 from excerpt.tui.common.strips import fit
 from excerpt.tui.keymap import key_sign
-from excerpt.tui.request_thread import Priority
 
 if TYPE_CHECKING:
     from excerpt.search.engine import Engine

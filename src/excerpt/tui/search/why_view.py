@@ -26,6 +26,7 @@ from excerpt.kinds import Strategy
 from excerpt.locations import format_location
 from excerpt.model import Hit, Result, Signal
 from excerpt.search.verdict import format_ordinal
+from excerpt.service.request_queue import Priority
 from excerpt.text.columns import GAIN_CHARACTER, LOSS_CHARACTER
 from excerpt.text.display import format_count, format_percent, visible, visible_line
 from excerpt.tui.active_keys import bindings
@@ -34,7 +35,6 @@ from excerpt.tui.common.field import Field
 from excerpt.tui.common.notice import EmptyState
 from excerpt.tui.common.strips import click_style
 from excerpt.tui.keymap import format_key, key_sign
-from excerpt.tui.request_thread import Priority
 from excerpt.tui.search.query_bar import CONFIDENCE_LABELS
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Tests of the request thread: newest request of a kind, most urgent kind first, every failure reported."""
+"""Tests of the queue of requests: newest request of a kind, most urgent kind first, every failure reported."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ from functools import partial
 
 import pytest
 
+import excerpt.service
 import excerpt.tui
 from excerpt.errors import ExcerptError
-from excerpt.tui.messages import Failure
-from excerpt.tui.request_thread import NotReadyError, Priority, Request, RequestThread
-from tests.tui.driver import TIMEOUT_SECONDS, ManualLoop
+from excerpt.service.events import Failure
+from excerpt.service.request_queue import NotReadyError, Priority, Request, RequestQueue
+from tests.service.manual_loop import TIMEOUT_SECONDS, ManualLoop
 
 
 def question_kinds() -> dict[str, Priority]:
     """Return the kinds of all questions of the screen with their priorities."""
     kinds: dict[str, tuple[str, Priority]] = {}
-    for module in pkgutil.walk_packages(excerpt.tui.__path__, "excerpt.tui."):
+    packages = (excerpt.service, excerpt.tui)
+    for module in (each for one in packages for each in pkgutil.walk_packages(one.__path__, f"{one.__name__}.")):
         for each in vars(importlib.import_module(module.name)).values():
             kind, priority = getattr(each, "kind", ""), getattr(each, "priority", None)
             if isinstance(each, type) and isinstance(kind, str) and isinstance(priority, Priority):
@@ -34,12 +36,12 @@ KINDS = question_kinds()
 
 
 class Bench:
-    """A request thread whose answers the test delivers, as the event loop does."""
+    """A queue of requests whose answers the test delivers, as the event loop does."""
 
     def __init__(self) -> None:
         self.loop = ManualLoop()
         self.ended = threading.Event()
-        self.thread = RequestThread("requests", self.loop, on_end=self.ended.set)
+        self.thread = RequestQueue("requests", self.loop, on_end=self.ended.set)
         self.answers: list[object] = []
         self.failures: list[Failure] = []
 
@@ -154,7 +156,7 @@ def test_the_most_urgent_is_answered_first_and_of_equals_the_oldest(bench: Bench
 
 
 def test_hits_are_drawn_before_the_next_request_is_begun(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("excerpt.tui.request_thread._MAX_DRAW_WAIT_SECONDS", TIMEOUT_SECONDS)
+    monkeypatch.setattr("excerpt.service.request_queue._MAX_DRAW_WAIT_SECONDS", TIMEOUT_SECONDS)
     order: list[str] = []
     release = bench.hold()
     bench.ask("search", lambda: order.append("search"), Priority.HITS)
@@ -216,6 +218,6 @@ def test_an_idle_thread_uses_no_cpu(bench: Bench) -> None:
 
 
 def test_nothing_is_started_before_the_first_request() -> None:
-    thread = RequestThread("never asked", ManualLoop())
+    thread = RequestQueue("never asked", ManualLoop())
     thread.close()
     assert "never asked" not in {each.name for each in threading.enumerate()}

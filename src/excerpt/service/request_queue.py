@@ -1,6 +1,7 @@
-"""A thread that answers requests of the screen: only the newest of each kind, and the most urgent kind first.
+"""A queue of requests with a thread that answers them: only the newest of each kind, and the most urgent kind first.
 
-The search engine has one such thread, the memories another. Answers are passed to a callback on the event loop.
+The search engine has one such queue, the memories another. Answers are passed to a callback on the event loop, unless a
+newer request of their kind was made meanwhile.
 """
 
 from __future__ import annotations
@@ -13,10 +14,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from textual.message import Message
-
-from excerpt.errors import ExcerptError
-from excerpt.tui.messages import Failure
+from excerpt.service.events import EventLoop, Failure
 
 Answer = TypeVar("Answer")
 Answer_co = TypeVar("Answer_co", covariant=True)
@@ -57,16 +55,6 @@ class Priority(IntEnum):
     UPKEEP = 8
 
 
-class EventLoop(Protocol):
-    """The way from threads to the screen. Any thread may call the methods."""
-
-    def call_from_thread(self, function: Callable[[], object]) -> None:
-        """Schedule a call of `function` on the event loop."""
-
-    def post_from_thread(self, message: Message) -> None:
-        """Post a message, which the screen handles on the event loop."""
-
-
 class Question(Protocol[Source_contra, Answer_co]):
     """A question to a source of answers, such as the search engine. Only the newest of each `kind` is answered.
 
@@ -85,7 +73,7 @@ class NotReadyError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Request(Generic[Answer]):
-    """A call of `run` in a request thread. Its result is passed to `on_answer`, an error to `on_failure`.
+    """A call of `run` in the queue's thread. Its result is passed to `on_answer`, an error to `on_failure`.
 
     Both callbacks are called on the event loop. A newer request of the same `kind` replaces this one: if this one is
     waiting, it is dropped; if it is running, its answer is delivered only if `is_interim`.
@@ -111,11 +99,11 @@ def ignore_answer(_answer: object) -> None:
     """Do nothing. This is the callback of requests whose answer nobody needs."""
 
 
-class RequestThread:
-    """A thread in which at most one request of each kind waits, so that fast typing never queues searches.
+class RequestQueue:
+    """A queue in which at most one request of each kind waits, so that fast typing never queues searches.
 
-    After an error the `Failure` message is posted, besides the call of `on_failure`. The thread starts with the first
-    request.
+    A thread, which starts with the first request, runs one after the other. After an error a `Failure` is reported,
+    besides the call of `on_failure`.
     """
 
     def __init__(
@@ -190,7 +178,7 @@ class RequestThread:
     def _fail(self, queued_request: QueuedRequest, failure: Failure) -> None:
         if self._finish_kind_if_newest(queued_request) and queued_request.request.on_failure is not None:
             queued_request.request.on_failure(failure)
-        self._loop.post_from_thread(failure)
+        self._loop.report_from_thread(failure)
 
     def _finish_kind_if_newest(self, queued_request: QueuedRequest) -> bool:
         """Return whether a request is the newest of its kind. If so, the kind waits for no answer any more."""
@@ -295,7 +283,7 @@ class RequestThread:
         except NotReadyError:
             return
         except Exception as error:  # an uncaught error would end the thread silently
-            failure = make_failure(request.kind, error)
+            failure = Failure.from_error(request.kind, error)
             self._loop.call_from_thread(lambda: self._fail(queued_request, failure))
             return
         if queued_request.number:
@@ -314,15 +302,3 @@ class RequestThread:
                 _MAX_DRAW_WAIT_SECONDS,
             )
             self._last_search_time = time.monotonic()
-
-
-def make_failure(kind: str, error: Exception) -> Failure:
-    """Return the message that reports an error in a thread; `kind` is the kind of the request that failed."""
-    if isinstance(error, ExcerptError):
-        return Failure(kind, error.title, error.message, error.hint)
-    return Failure(
-        kind,
-        "An error in excerpt",
-        f"{type(error).__name__}: {error}",
-        "Try again, or use other words. Please report it if it happens again.",
-    )

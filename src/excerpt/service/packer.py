@@ -13,8 +13,8 @@ from excerpt.kinds import Format, StopReason, Strategy
 from excerpt.known_vaults import VaultFolders
 from excerpt.model import TOO_LARGE, Fragment, Hit, Memory, OmittedHit, PackResult
 from excerpt.pack.selection import NO_OVERRIDES, MarkedFragment, PackOverrides
+from excerpt.service.request_queue import Priority
 from excerpt.settings import PackSettings
-from excerpt.tui.request_thread import Priority
 
 if TYPE_CHECKING:
     from excerpt.pack.build import PackCache

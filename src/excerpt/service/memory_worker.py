@@ -12,18 +12,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from textual.message import Message
-
 from excerpt.known_vaults import VaultFolders
+from excerpt.service.events import EventLoop, MemoryChanged
+from excerpt.service.request_queue import Answer, Priority, Request, RequestQueue
 from excerpt.settings import Paths, Settings
-from excerpt.tui.request_thread import Answer, EventLoop, Priority, Request, RequestThread
 
 if TYPE_CHECKING:
     from excerpt.memory.recall import RecalledMemory, Recaller, SimilarMemory
     from excerpt.memory.store import MemoryStore
     from excerpt.model import FileProblem, Hit, Memory, Source
+    from excerpt.service.memory_decisions import Decision, DecisionResult
     from excerpt.text.tokens import Tokenizer
-    from excerpt.tui.memory.decisions import Decision, DecisionResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +58,8 @@ class MergeOffers:
     tags: tuple[str, ...]
 
 
-@dataclass
-class MemoryChanged(Message):
-    """Posted when a decision about a memory was executed, undone or redone. `message` is shown to the user."""
-
-    message: str
-    memory_id: str
-
-
 class MemoryWorker:
-    """Worker for the memories of the open vaults, in one thread. It posts MemoryChanged and failures."""
+    """Worker for the memories of the open vaults, in one thread. It reports MemoryChanged and failures."""
 
     def __init__(
         self,
@@ -82,7 +73,7 @@ class MemoryWorker:
         self._caches = {name: user_paths.memory_index_folder(vault) for name, vault in vaults.by_name.items()}
         self._settings = settings
         self._loop = loop
-        self._requests = RequestThread("memories", loop, on_end=self._close_recallers)
+        self._requests = RequestQueue("memories", loop, on_end=self._close_recallers)
         self._store: MemoryStore | None = None
         self._recallers: dict[str, Recaller] = {}
         """The recaller of each vault, by its name."""
@@ -221,7 +212,7 @@ class MemoryWorker:
         result = decision(self._open_store())
         self._undo_history.append(result)
         self._redo_history.clear()
-        self._loop.post_from_thread(MemoryChanged(result.message, result.memory.id))
+        self._loop.report_from_thread(MemoryChanged(result.message, result.memory.id))
 
     def _undo_last(
         self, history: list[DecisionResult], opposite: list[DecisionResult], message: str, empty_message: str
@@ -231,11 +222,11 @@ class MemoryWorker:
         If `history` is empty, post `empty_message` instead.
         """
         if not history:
-            self._loop.post_from_thread(MemoryChanged(empty_message, ""))
+            self._loop.report_from_thread(MemoryChanged(empty_message, ""))
             return
         result = history.pop().undo(self._open_store())
         opposite.append(result)
-        self._loop.post_from_thread(MemoryChanged(message, result.memory.id))
+        self._loop.report_from_thread(MemoryChanged(message, result.memory.id))
 
     # --- loaded on first use ------------------------------------------------------------------------------------------
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from excerpt.model import Memory, Source
-from excerpt.tui.keymap import key_sign
 
 if TYPE_CHECKING:
     from excerpt.memory.stale import SourceCheck
@@ -99,12 +98,13 @@ def make_edit_decision(edited: Memory, draft: MemoryDraft) -> Decision:
     return decide
 
 
-def make_forget_decision(memory: Memory) -> Decision:
-    """Return the decision to move a memory to the trash folder."""
+def make_forget_decision(memory: Memory, *, restore_hint: str = "") -> Decision:
+    """Return the decision to move a memory to the trash folder. `restore_hint` says how it is restored."""
 
     def decide(store: MemoryStore) -> DecisionResult:
         forgotten = store.forget(memory.id)
-        message = f"The memory is forgotten. It is in the trash folder; {key_sign('memory-undo')} restores it."
+        hint = f"; {restore_hint}" if restore_hint else ""
+        message = f"The memory is forgotten. It is in the trash folder{hint}."
         return DecisionResult(forgotten, message, _make_restore_decision(forgotten))
 
     return decide

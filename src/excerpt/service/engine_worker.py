@@ -20,19 +20,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from excerpt.errors import ExcerptError, IndexUnusableError, StoreUnusableError
 from excerpt.known_vaults import VaultFolders
+from excerpt.service.events import EventLoop, Failure, IndexOpened, QueryVectorsReady
+from excerpt.service.request_queue import Answer, NotReadyError, Priority, Question, Request, RequestQueue
 from excerpt.settings import Paths, Settings
 from excerpt.store.address import StoreAddress
-from excerpt.tui.messages import Failure, IndexOpened, QueryVectorsReady
-from excerpt.tui.request_thread import (
-    Answer,
-    EventLoop,
-    NotReadyError,
-    Priority,
-    Question,
-    Request,
-    RequestThread,
-    make_failure,
-)
 
 if TYPE_CHECKING:
     from excerpt.corpus.interface import Corpus
@@ -64,7 +55,7 @@ class QuestionQueue(Protocol):
 class EngineWorker:
     """Worker that answers questions with a search engine in one thread, and opens new generations in another.
 
-    It posts IndexOpened and Failure messages to the screen. Questions asked before an index is open are dropped; the
+    It reports IndexOpened, QueryVectorsReady and Failure. Questions asked before an index is open are dropped; the
     sender repeats them when it handles IndexOpened.
     """
 
@@ -88,8 +79,8 @@ class EngineWorker:
         self._user_paths = user_paths
         self._settings = settings
         self._loop = loop
-        self._requests = RequestThread("engine", loop, on_idle=_trim_memory, on_end=self._close_snapshots)
-        self._rerank_requests = RequestThread("rerank", loop)
+        self._requests = RequestQueue("engine", loop, on_idle=_trim_memory, on_end=self._close_snapshots)
+        self._rerank_requests = RequestQueue("rerank", loop)
         self._reranker: ResultReranker | None = None
         self._query_vectors: QueryVectors | None = None
         self._generation_thread = threading.Thread(target=self._open_generations, name="generations", daemon=True)
@@ -227,7 +218,7 @@ class EngineWorker:
                 self._open_generation()
             except Exception as error:  # an uncaught error would end the thread silently
                 self._is_store_lost = self._is_store_lost or isinstance(error, StoreUnusableError)
-                self._loop.post_from_thread(make_failure("open", error))
+                self._loop.report_from_thread(Failure.from_error("open", error))
 
     def _open_snapshot(self, previous_snapshot: Corpus | None) -> Corpus:
         """Open the newest state of the store or of the indexes, which may reuse data of the previous snapshot."""
@@ -266,7 +257,7 @@ class EngineWorker:
                         raise
             for folder, failure in failures:
                 if Snapshot.current_generation(folder):  # else the vault is not indexed yet
-                    self._loop.post_from_thread(make_failure("open", failure))
+                    self._loop.report_from_thread(Failure.from_error("open", failure))
             return UnionCorpus(opened)
         except BaseException:
             for _, snapshot in opened:
@@ -279,7 +270,7 @@ class EngineWorker:
         if snapshot.generation != self._generation or self._is_store_lost:
             self._is_store_lost = False
             self._generation = snapshot.generation
-            self._loop.post_from_thread(IndexOpened(snapshot.status()))
+            self._loop.report_from_thread(IndexOpened(snapshot.status()))
 
     def _open_generation(self) -> None:
         """Open the newest generation. If it or the settings are new, prepare an engine and queue its use."""
@@ -288,7 +279,7 @@ class EngineWorker:
         from excerpt.search.usage import UseLog
 
         if self._query_vectors is None:  # typing never waits for an embedder
-            self._query_vectors = QueryVectors(0, lambda: self._loop.post_from_thread(QueryVectorsReady()))
+            self._query_vectors = QueryVectors(0, lambda: self._loop.report_from_thread(QueryVectorsReady()))
         if self._use_log is None:
             self._use_log = UseLog(self._user_paths.use_file(self._vaults.key))
         old = self._engine.snapshot if self._engine is not None else None
@@ -315,7 +306,7 @@ class EngineWorker:
             self._requests.queue_task("exchange", Priority.INDEX, lambda: self._swap_engines(status, has_new_settings))
             return
         snapshot.close()
-        self._loop.post_from_thread(IndexOpened(status))
+        self._loop.report_from_thread(IndexOpened(status))
 
     def _swap_engines(self, status: Status, has_new_settings: bool) -> None:
         """Use the next engine from now on, post its status, and close the previous one."""
@@ -325,7 +316,7 @@ class EngineWorker:
         # The next engine is prepared already.
         self._requests.replace_waiting_task("warm", lambda: self._warm_caches(()))
         self._generation, self._is_store_lost = status.generation, False
-        self._loop.post_from_thread(IndexOpened(status, has_new_settings))
+        self._loop.report_from_thread(IndexOpened(status, has_new_settings))
         if old is not None:
             old.snapshot.close()
             self._prepare_reranker()

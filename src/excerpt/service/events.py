@@ -1,0 +1,75 @@
+"""What the application reports to the screen: values, besides the events of an indexing process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from excerpt.errors import ExcerptError
+
+if TYPE_CHECKING:
+    from excerpt.model import Status
+    from excerpt.service.indexing_process import ProcessEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A request failed. `message` and `hint` are sentences for the user.
+
+    `operation` is the kind of the request, or "open" for the opening of the index.
+    """
+
+    operation: str
+    title: str
+    message: str
+    hint: str = ""
+
+    @staticmethod
+    def from_error(operation: str, error: Exception) -> Failure:
+        """Return the event that reports an error."""
+        if isinstance(error, ExcerptError):
+            return Failure(operation, error.title, error.message, error.hint)
+        return Failure(
+            operation,
+            "An error in excerpt",
+            f"{type(error).__name__}: {error}",
+            "Try again, or use other words. Please report it if it happens again.",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class IndexOpened:
+    """The engine has opened the generation (the committed state) of the index that `status` describes.
+
+    `has_new_settings`: the engine also uses other settings than before.
+    """
+
+    status: Status
+    has_new_settings: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class QueryVectorsReady:
+    """The embedding model has made the vectors of a query, or has failed: the hits can be ranked again."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryChanged:
+    """A decision about a memory was executed, undone or redone. `message` is shown to the user."""
+
+    message: str
+    memory_id: str
+
+
+ServiceEvent: TypeAlias = "Failure | IndexOpened | QueryVectorsReady | MemoryChanged | ProcessEvent"
+
+
+class EventLoop(Protocol):
+    """The thread that asks, and that handles answers and events. Any thread may call the methods."""
+
+    def call_from_thread(self, function: Callable[[], object]) -> None:
+        """Schedule a call of `function` on the event loop."""
+
+    def report_from_thread(self, event: ServiceEvent) -> None:
+        """Report an event, which is handled on the event loop."""
