@@ -34,7 +34,7 @@ RENDERERS: st.SearchStrategy[Renderer] = st.one_of(
     QUESTIONS.map(MarkdownRenderer),
     QUESTIONS.map(PlainRenderer),
     QUESTIONS.map(XmlRenderer),
-    st.builds(TemplateRenderer, st.just("own.j2"), TEMPLATES, st.just(LINKS), QUESTIONS),
+    st.builds(TemplateRenderer, st.just("own.j2"), TEMPLATES, st.just(LINKS), st.just(3000), QUESTIONS),
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import time
+from contextlib import suppress
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -34,15 +35,17 @@ from excerpt.pack.formats.template_format import (
 from excerpt.pack.formats.xml_format import XmlRenderer
 from excerpt.pack.source import CachedNote
 from excerpt.settings import PackSettings
-from excerpt.text.tokens import open_tokenizer
+from excerpt.text.tokens import Tokenizer, open_tokenizer
 from tests.pack.test_render import CUT, LINKS, PACK
 from tests.pack.vaults import Vault, sentence
 
+BUDGET = 4_000
+TOO_LONG = "it renders more than 132,400 characters for a budget of 4,000 tokens"
 LISTED = "{% for s in sources %}- [{{ s.number }}] {{ s.path }}\n{% endfor %}"
 
 
 def rendered(template: str, *questions: str) -> str:
-    return TemplateRenderer("own.j2", template, LINKS, questions).render([PACK, CUT])
+    return TemplateRenderer("own.j2", template, LINKS, BUDGET, questions).render([PACK, CUT])
 
 
 # --- variables --------------------------------------------------------------------------------------------------------
@@ -83,12 +86,12 @@ def test_filters_that_keep_a_text_in_its_place() -> None:
 
 def test_the_text_of_a_note_is_no_template_and_is_not_escaped() -> None:
     hostile = replace(PACK, text="{{ question }} {% for %} <b> &", path="{{ 7 * 7 }}.md")
-    template = TemplateRenderer("own.j2", "{{ sources[0].path }} {{ sources[0].text }}", LINKS, ("q",))
+    template = TemplateRenderer("own.j2", "{{ sources[0].path }} {{ sources[0].text }}", LINKS, BUDGET, ("q",))
     assert template.render([hostile]) == "{{ 7 * 7 }}.md {{ question }} {% for %} <b> &"
 
 
 def test_no_packs_are_no_text() -> None:
-    assert TemplateRenderer("own.j2", "Always.", LINKS).render([]) == ""
+    assert TemplateRenderer("own.j2", "Always.", LINKS, BUDGET).render([]) == ""
 
 
 def test_the_guide_lists_what_a_source_has_and_its_example_renders() -> None:
@@ -118,7 +121,7 @@ def test_the_guide_lists_what_a_source_has_and_its_example_renders() -> None:
     ],
 )
 def test_frames_and_texts_sum_to_the_whole_but_for_a_few_tokens(template: str) -> None:
-    renderer = TemplateRenderer("own.j2", template, LINKS, ("why?",))
+    renderer = TemplateRenderer("own.j2", template, LINKS, BUDGET, ("why?",))
     count = open_tokenizer("o200k").count
     packs = [PACK, CUT, replace(PACK, text="if a < b && c:\n\n    return d\n" * 20)]
     summed = sum(
@@ -143,11 +146,36 @@ def test_frames_and_texts_sum_to_the_whole_but_for_a_few_tokens(template: str) -
 )
 def test_notes_are_read_to_be_counted_only_where_a_template_changes_their_text(text: str, reads: bool) -> None:
     vault = Vault({"a.md": "One & two.\n"}, tokenizer="o200k")
-    renderer = TemplateRenderer("own.j2", "{% for s in sources %}\n" + text + "\n{% endfor %}\n", LINKS)
+    renderer = TemplateRenderer("own.j2", "{% for s in sources %}\n" + text + "\n{% endfor %}\n", LINKS, BUDGET)
     costs = TokenCosts(open_tokenizer("o200k"), renderer, vault.tokenizer)
     note = CachedNote(vault, "a.md")
     costs.count_range(0, 0, note)
     assert ("lines" in vars(note)) == reads
+
+
+@pytest.mark.parametrize("times", [90_000, 10_000_000])
+def test_a_long_text_around_the_passages_costs_no_more_than_its_limit(times: int) -> None:
+    vault = Vault({f"{name}.md": sentence(name, 120) for name in "abcd"}, tokenizer="o200k")
+    hits = [Hit(fragment, 1 / rank) for rank, fragment in enumerate(vault.fragments, start=1)]
+    counted: list[int] = []
+
+    def count(text: str) -> int:
+        counted.append(len(text))
+        return len(text) // 4
+
+    template = f'{{{{ "\\n" * {times} }}}}{{% for s in sources %}}{{{{ s.text }}}}{{% endfor %}}'
+    with suppress(SettingsError):
+        build_pack(
+            vault,
+            hits,
+            query="q",
+            strategy=Strategy.AUTO,
+            settings=PackSettings(budget=BUDGET),
+            tokenizer=Tokenizer("counted", count),
+            renderer=TemplateRenderer("own.j2", template, LINKS, BUDGET),
+        )
+    assert max(counted, default=0) <= 250_000
+    assert sum(counted) <= 1_000_000
 
 
 @given(st.integers(0, 1500), st.sampled_from([LISTED, "{% for s in sources %}{{ s.text | upper }}{% endfor %}\nEnd."]))
@@ -162,7 +190,7 @@ def test_the_budget_is_hard_whatever_a_template_does(budget: int, template: str)
         strategy=Strategy.AUTO,
         settings=PackSettings(budget=budget),
         tokenizer=tokenizer,
-        renderer=TemplateRenderer("own.j2", template, LINKS),
+        renderer=TemplateRenderer("own.j2", template, LINKS, budget),
     )
     assert result.tokens == tokenizer.count(result.text) <= budget
 
@@ -181,8 +209,14 @@ def test_the_budget_is_hard_whatever_a_template_does(budget: int, template: str)
         ("{% include 'other.j2' %}", "own.j2, line 1: "),
         ("{{ ''.__class__.__mro__ }}", "unsafe"),
         ("{{ sources.append(1) }}", "access to attribute 'append'"),
-        ("{{ 'x' * 100000000 }}", "more than 16,000,000 characters"),
-        ("{{ [0] * 100000000 }}", "more than 16,000,000 characters"),
+        (
+            "{{ 'x' * 100000000 }}",
+            f"own.j2, line 1: {TOO_LONG}.",
+        ),
+        (
+            "{{ [0] * 100000000 }}",
+            f"own.j2, line 1: {TOO_LONG}.",
+        ),
         ("{{ 9 ** 999999999 }}", "too large"),
         ("{% for a in range(99999999) %}{% endfor %}", "Range too big"),
         ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "recursion"),
@@ -207,7 +241,10 @@ def test_a_mistake_is_a_sentence_with_its_line(template: str, said: str) -> None
             "needs more than 1 GB of memory",
             marks=pytest.mark.skipif(sys.platform != "linux", reason="there is no limit of memory"),
         ),
-        ("{% for a in range(99999) %}{{ 'x' * 9999 }}{% endfor %}", "renders more than 16,000,000 characters"),
+        (
+            "{% for a in range(99999) %}{{ 'x' * 9999 }}{% endfor %}",
+            TOO_LONG,
+        ),
     ],
 )
 def test_one_that_does_not_end_or_takes_too_much_is_stopped(template: str, said: str) -> None:
@@ -231,7 +268,7 @@ def test_a_process_that_says_nothing_is_killed(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.skipif(sys.platform == "win32", reason="the time by the clock is the only limit")
 def test_all_renderings_of_a_pack_share_one_allowance_and_the_next_pack_has_its_own() -> None:
     slow = "{% for _ in range(99999) %}{{ sources|length }}{% endfor %}"
-    renderer = TemplateRenderer("own.j2", slow, LINKS)
+    renderer = TemplateRenderer("own.j2", slow, LINKS, BUDGET)
     renderer._remaining_time.cpu_seconds = 0.2
     with pytest.raises(TemplateStoppedError, match="more than 2 s of CPU time for one pack"):
         for _ in range(1_000):
@@ -240,7 +277,7 @@ def test_all_renderings_of_a_pack_share_one_allowance_and_the_next_pack_has_its_
 
 
 def test_a_pack_has_ten_seconds_by_the_clock_in_all() -> None:
-    renderer = TemplateRenderer("own.j2", "{{ sources|length }}", LINKS)
+    renderer = TemplateRenderer("own.j2", "{{ sources|length }}", LINKS, BUDGET)
     renderer._remaining_time.clock_seconds = 0.1
     with pytest.raises(TemplateStoppedError, match="takes longer than 10 s for one pack"):
         for _ in range(1_000_000):
@@ -290,7 +327,9 @@ def test_the_settings_choose_the_renderer(tmp_path: Path) -> None:
     assert chosen(Format.MARKDOWN) == chosen(Format.JSON) == MarkdownRenderer()
     assert chosen(Format.XML, question=True) == XmlRenderer(("why?",))
     assert chosen(Format.PLAIN) == PlainRenderer()
-    assert chosen(Format.TEMPLATE) == TemplateRenderer(str(tmp_path / "own.j2"), LISTED, LINKS, ("why?",))
+    assert chosen(Format.TEMPLATE) == TemplateRenderer(
+        str(tmp_path / "own.j2"), LISTED, LINKS, PackSettings().budget, ("why?",)
+    )
 
 
 def test_a_template_that_is_not_named_is_asked_for() -> None:

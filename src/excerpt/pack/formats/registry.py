@@ -45,7 +45,7 @@ def renderer_for(settings: PackSettings, questions: Sequence[str], links: PackLi
                 "The format `template` needs a file.", "Name it with --template FILE, or in the setting pack.template."
             )
         file = folder / Path(settings.template).expanduser()
-        return TemplateRenderer(str(file), read_template(file), links, texts)
+        return TemplateRenderer(str(file), read_template(file), links, settings.budget, texts)
     return load_format(settings.format).make_renderer(texts if settings.question else ())
 
 

@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import time
+from bisect import bisect_left
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -36,11 +37,11 @@ MAX_WAIT_SECONDS = 10.0
 """Elapsed seconds for all renderings of one pack."""
 MAX_MEMORY_BYTES = 1 << 30
 """Limit of the sandbox process's memory in bytes, on systems that can limit it."""
-MAX_CHARACTERS = 16_000_000
-"""Maximum length of one rendered text, far more than a prompt needs."""
-
 _MAX_TEMPLATE_BYTES = 1_000_000  # of a template file
-_MAX_ANSWER_BYTES = 12 * MAX_CHARACTERS + 1000  # in JSON a character has at most twelve bytes
+_MAX_OWN_CHARACTERS = 100_000  # of a rendered text, besides those for its passages and for the budget
+_CHARACTERS_PER_TOKEN = 8  # of the budget: twice as many as a token of prose has
+_MAX_COUNTED_BUDGET = 1_000_000  # tokens: no prompt has more, and counting this many takes seconds
+_CHARACTERS_PER_CHARACTER = 20  # of the passages: more than the filters `xml` and `urlencode` make of one
 
 
 class TemplateStoppedError(ExcerptError):
@@ -118,13 +119,15 @@ class RemainingTime:
 class TemplateRenderer:
     """Renders packs with the user's template; `template` is its text, `name` its file for error messages.
 
-    For one result only: all renderings share one time limit. Raises SettingsError with file and line if the template
-    has an error, and TemplateStoppedError if it exceeds a limit.
+    A rendered text may be as long as `budget` tokens and its passages need, and a little longer: counting more takes
+    seconds. For one result only: all renderings share one time limit. Raises SettingsError with file and line if the
+    template has an error, and TemplateStoppedError if it exceeds a limit.
     """
 
     name: str
     template: str
     links: PackLinks
+    budget: int
     questions: tuple[str, ...] = ()
     _remaining_time: RemainingTime = field(default_factory=RemainingTime, init=False, repr=False, compare=False)
 
@@ -160,7 +163,19 @@ class TemplateRenderer:
 
     def _render_sources(self, sources: Sequence[TemplateSource]) -> str:
         questions = [join_lines(question) for question in self.questions]
-        request = {"template": self.template, "sources": [*map(asdict, sources)], "questions": questions}
+        texts = [*questions, *(source.text for source in sources)]
+        max_characters = (
+            _MAX_OWN_CHARACTERS
+            + _CHARACTERS_PER_TOKEN * min(self.budget, _MAX_COUNTED_BUDGET)
+            + _CHARACTERS_PER_CHARACTER * sum(map(len, texts))
+        )
+        request = {
+            "template": self.template,
+            "sources": [*map(asdict, sources)],
+            "questions": questions,
+            "max_characters": max_characters,
+            "too_long": f"it renders more than {max_characters:,} characters for a budget of {self.budget:,} tokens",
+        }
         answer = _SANDBOX_PROCESS.send_request(self.name, request, self._remaining_time)
         if "mistake" in answer:
             line = f", line {answer['line']}" if answer["line"] else ""
@@ -219,13 +234,14 @@ class _SandboxProcess:
                 with suppress(OSError):  # the process was killed during the request
                     process.stdin.write(json.dumps({**request, "seconds": left.cpu_seconds}).encode() + b"\n")
                     process.stdin.flush()
-                    reply = process.stdout.readline(_MAX_ANSWER_BYTES)
+                    # In JSON a character has at most twelve bytes.
+                    reply = process.stdout.readline(12 * request.get("max_characters", 0) + 1000)
             finally:
                 overdue.cancel()
             left.clock_seconds -= time.monotonic() - started
             if not reply.endswith(b"\n"):
                 code = self._stop()
-                raise TemplateStoppedError(name, _explain_exit(reply, code, left))
+                raise TemplateStoppedError(name, request["too_long"] if reply else _explain_exit(code, left))
             answer: dict[str, Any] = json.loads(reply)
             left.cpu_seconds -= answer["seconds"]
             if "limit" in answer:
@@ -277,10 +293,8 @@ _TIMEOUT_REASON = f"it takes longer than {MAX_WAIT_SECONDS:.0f} s for one pack"
 _CPU_LIMIT_REASON = f"it takes more than {MAX_CPU_SECONDS:.0f} s of CPU time for one pack"
 
 
-def _explain_exit(output: bytes, code: int, left: RemainingTime) -> str:
-    """Return why the sandbox gave no full answer: `output` is what it wrote, `code` its exit code."""
-    if output:
-        return f"it renders more than {MAX_CHARACTERS:,} characters"
+def _explain_exit(code: int, left: RemainingTime) -> str:
+    """Return why the sandbox, which ended with exit code `code`, gave no answer."""
     if left.clock_seconds <= 0:
         return _TIMEOUT_REASON
     if code == -getattr(signal, "SIGPROF", 0):
@@ -290,7 +304,7 @@ def _explain_exit(output: bytes, code: int, left: RemainingTime) -> str:
 
 def _find_insertion(before: str, after: str) -> str:
     """Return the text that was inserted into `before`, at one position, to give `after`."""
-    alike = zip(before, after, strict=False)
-    same = next((at for at, (old, new) in enumerate(alike) if old != new), min(len(before), len(after)))
+    # Not os.path.commonprefix: comparing slices is a hundred times faster than comparing characters.
+    same = bisect_left(range(min(len(before), len(after))), True, key=lambda at: before[: at + 1] != after[: at + 1])
     end = len(before) - same
     return after[same : len(after) - end] if after.endswith(before[same:]) else after[same:]

@@ -21,7 +21,7 @@ from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from excerpt.pack.formats.markdown_format import build_fence
-from excerpt.pack.formats.template_format import MAX_CHARACTERS, MAX_MEMORY_BYTES, TemplateSource
+from excerpt.pack.formats.template_format import MAX_MEMORY_BYTES, TemplateSource
 from excerpt.pack.formats.xml_format import escape_xml
 from excerpt.text.display import visible_line
 
@@ -66,12 +66,13 @@ def _answer_request(request: dict[str, Any]) -> dict[str, Any]:
     size = 0
     _limit_cpu_seconds(request["seconds"])
     try:
+        _ENVIRONMENT.max_characters, _ENVIRONMENT.too_long = request["max_characters"], request["too_long"]
         template = _compile(request["template"])
         for part in template.generate(sources=sources, questions=questions, question=" | ".join(questions)):
             parts.append(part)
             size += len(part)
-            if size > MAX_CHARACTERS:
-                return {"limit": f"it renders more than {MAX_CHARACTERS:,} characters"}
+            if size > request["max_characters"]:
+                return {"limit": request["too_long"]}
         return {"text": "".join(parts)}
     except MemoryError:
         return {"limit": f"it needs more than {MAX_MEMORY_BYTES >> 30} GB of memory"}
@@ -84,10 +85,13 @@ def _answer_request(request: dict[str, Any]) -> dict[str, Any]:
 class _Sandbox(ImmutableSandboxedEnvironment):
     """Jinja's sandbox without random numbers, and with limits for the operators `*` and `**`.
 
-    These operators could fill the memory on systems that do not limit it.
+    These operators could fill the memory on systems that do not limit it. `max_characters` is the limit of the request
+    that is answered, `too_long` what is said of a longer text.
     """
 
     intercepted_binops = frozenset(["*", "**"])
+    max_characters = 0
+    too_long = ""
 
     def __init__(self) -> None:
         super().__init__(
@@ -104,8 +108,8 @@ class _Sandbox(ImmutableSandboxedEnvironment):
             raise SecurityError(f"{left} ** {right} is too large")
         if operator == "*":
             for value, times in ((left, right), (right, left)):
-                if isinstance(value, str | list | tuple) and len(value) * times > MAX_CHARACTERS:
-                    raise SecurityError(f"it renders more than {MAX_CHARACTERS:,} characters")
+                if isinstance(value, str | list | tuple) and len(value) * times > self.max_characters:
+                    raise SecurityError(self.too_long)
         return super().call_binop(context, operator, left, right)
 
 
