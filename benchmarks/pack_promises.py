@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Scope, Strategy
-from excerpt.model import Hit, PackResult
+from excerpt.model import Fragment, Hit, PackResult
 from excerpt.pack.build import MARKDOWN_RENDERER, build_pack
 from excerpt.pack.formats.json_format import render_json
 from excerpt.pack.formats.pack_format import Renderer
@@ -21,7 +21,7 @@ from excerpt.pack.formats.xml_format import XmlRenderer
 from excerpt.settings import PackSettings, Settings
 from excerpt.text.tokens import open_tokenizer
 
-BUDGETS = (0, 1, 60, 250, 500, 501, 1000, 1500, 3000, 8000, 1_000_000)
+BUDGETS = (0, 1, 60, 150, 250, 300, 500, 501, 1000, 1500, 3000, 8000, 1_000_000)
 TOKENIZERS = ("o200k", "cl100k", "llama3", "deepseek", "mistral", "chars/4")
 RENDERERS: tuple[Renderer, ...] = (MARKDOWN_RENDERER, XmlRenderer(("What?",)), PlainRenderer())
 
@@ -43,9 +43,14 @@ def broken_promises(snapshot: Snapshot, asked: Sequence[Asked]) -> Iterator[str]
 
             packed = partial(_packed, snapshot, (query, hits), tokenizer, renderer)
             results = [packed(replace(settings, budget=budget)) for budget in BUDGETS]
-            for broken in (*_of_budgets(results), *_of_text(snapshot, results[-1]), *_of_limits(packed)):
+            for broken in (
+                *_of_budgets(results),
+                *_of_first_hit(results, hits),
+                *_of_text(snapshot, results[-1]),
+                *_of_limits(packed),
+            ):
                 yield f"{query!r}, {scope}, {tokenizer}, {type(renderer).__name__}: {broken}"
-            if render_json(results[5]) != render_json(packed(replace(settings, budget=BUDGETS[5]))):
+            if render_json(results[7]) != render_json(packed(replace(settings, budget=BUDGETS[7]))):
                 yield f"{query!r}, {scope}: other bytes the second time"
 
 
@@ -69,6 +74,20 @@ def _of_budgets(results: Sequence[PackResult]) -> Iterator[str]:
     for less, more in pairwise(results):
         if more.value < less.value:
             yield f"worth less for {more.budget} tokens than for {less.budget}"
+
+
+def _of_first_hit(results: Sequence[PackResult], hits: Sequence[Hit]) -> Iterator[str]:
+    if not hits:
+        return
+    for less, more in pairwise(results):
+        if size_of_fragment(more, hits[0].fragment) < size_of_fragment(less, hits[0].fragment):
+            yield f"less of the first hit for {more.budget} tokens than for {less.budget}"
+
+
+def size_of_fragment(result: PackResult, fragment: Fragment) -> int:
+    """Return how many characters of a fragment a pack has."""
+    passages = [pack for pack in result.packs if fragment.id in pack.fragment_ids]
+    return max((len(fragment.text) if fragment.text in each.text else len(each.text) for each in passages), default=0)
 
 
 def _of_text(snapshot: Snapshot, result: PackResult) -> Iterator[str]:

@@ -307,6 +307,25 @@ def test_an_oversized_top_hit_is_cut_to_the_blocks_around_its_match() -> None:
     assert result.text.count("[…]") == 2
 
 
+@pytest.mark.parametrize("scope", Scope)
+def test_the_first_hit_that_fits_alone_is_never_cut_for_another(scope: Scope) -> None:
+    vault = Vault({"a.md": f"{sentence('one', 30)}\n\n{sentence('two', 30)}", "b.md": sentence("other", 30)})
+    hits = vault.hit("one0", 0.9), vault.hit("other0", 0.8)
+    alone = packed(vault, hits[0], scope=Scope.NONE).tokens
+    for budget in range(alone, alone + 80, 10):
+        result = packed(vault, *hits, budget=budget, scope=scope)
+        assert "two29" in result.packs[0].text
+        assert not result.packs[0].cut_below
+
+
+def test_the_first_marked_fragment_that_fits_alone_is_never_cut_for_another() -> None:
+    vault = Vault({"a.md": f"{sentence('one', 30)}\n\n{sentence('two', 30)}", "b.md": sentence("other", 30)})
+    marked = (vault.holding("one0").id, vault.holding("other0").id)
+    alone = packed(vault, scope=Scope.NONE, marked=marked[:1]).tokens
+    result = packed(vault, budget=alone + 20, scope=Scope.NONE, marked=marked)
+    assert [pack.text for pack in result.packs] == [vault.note_text("a.md")]
+
+
 def test_a_weaker_hit_that_is_larger_than_the_budget_is_in_by_a_part_where_there_is_room() -> None:
     vault = Vault({"a.md": "A thing30 stands here.", "b.md": LONG, "c.md": LONG.replace("thing", "that")})
     hits = vault.hit("thing30 stands", 0.9), vault.hit("thing30 and", 0.8), vault.hit("that30", 0.7)

@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from excerpt.check.source_state import SourceState, compare_source
 from excerpt.kinds import Scope, Strategy
 from excerpt.known_vaults import VaultFolders
-from excerpt.model import TOO_LARGE, Hit, PackResult
+from excerpt.model import TOO_LARGE, Fragment, Hit, PackResult
 from excerpt.pack.budget import VALUE_UNIT
 from excerpt.pack.build import DROPPED_REASON, MARKDOWN_RENDERER, OUT_OF_BUDGET_REASON, build_pack
 from excerpt.pack.formats.json_format import render_json
@@ -48,6 +48,7 @@ RENDERERS: st.SearchStrategy[Renderer] = st.one_of(
         st.just("own.j2"),
         st.just(OWN),
         st.just(PackLinks(VaultFolders.of([Path("/My notes")]))),
+        st.just(3000),
         st.just(("What is it?",)),
     ),
 )
@@ -111,6 +112,33 @@ def test_a_larger_budget_never_gives_less_value(
     results = [packed(case, replace(options, budget=each), tokenizer, renderer=renderer) for each in sorted(budgets)]
     values = [result.value for result in results]
     assert values == sorted(values)
+
+
+@given(
+    cases(),
+    pack_settings,
+    tokenizers(),
+    st.lists(st.integers(0, 3000), min_size=2, max_size=8),
+    st.sampled_from([0, 0, 3]),
+)
+def test_a_larger_budget_never_has_less_of_the_first_hit(
+    case: Case, options: PackSettings, tokenizer: Tokenizer, budgets: list[int], marks: int
+) -> None:
+    if case.hits:
+        first = case.hits[0].fragment
+        results = [packed(case, replace(options, budget=each), tokenizer, marks) for each in sorted(budgets)]
+        sizes = [size_of_fragment(result, first) for result in results]
+        assert sizes == sorted(sizes)
+        alone = replace(options, scope=Scope.NONE)
+        for result, size in zip(results, sizes, strict=True):
+            fitting = packed(replace(case, hits=case.hits[:1]), replace(alone, budget=result.budget), tokenizer)
+            assert size >= size_of_fragment(fitting, first)
+
+
+def size_of_fragment(result: PackResult, fragment: Fragment) -> int:
+    """Return how many characters of a fragment a pack has."""
+    passages = [pack for pack in result.packs if fragment.id in pack.fragment_ids]
+    return max((len(fragment.text) if fragment.text in each.text else len(each.text) for each in passages), default=0)
 
 
 @given(cases(), pack_settings, tokenizers(), st.sampled_from([0, 0, 3]), RENDERERS)

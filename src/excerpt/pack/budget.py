@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 
@@ -20,8 +20,8 @@ from excerpt.pack.expand import (
     build_frame_sample,
     build_ordinal_span,
     build_span_pack,
+    find_block_span,
     iterate_block_parts,
-    list_block_spans,
 )
 from excerpt.pack.formats.pack_format import Renderer
 from excerpt.pack.source import CachedNote
@@ -209,27 +209,18 @@ class ChainUnit:
 
 
 @dataclass(frozen=True, slots=True)
-class ChainOption:
-    """A passage that may be packed in place of all units of a chain, with its cost in tokens and its value."""
-
-    cost: int
-    value: float
-
-
-@dataclass(frozen=True, slots=True)
 class UnitChain:
-    """The consecutive units of one candidate passage, and the options to pack in place of all of them."""
+    """The consecutive units of one candidate passage; each selection has the unit with the index `required`, if set."""
 
     units: tuple[ChainUnit, ...]
-    options: tuple[ChainOption, ...] = ()
+    required: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ChosenUnits:
-    """The selection from one chain: either runs of units, each as (first index, last index), or one option's index."""
+    """The selection from one chain: runs of units, each as (first index, last index)."""
 
     runs: tuple[tuple[int, int], ...] = ()
-    option_index: int | None = None
 
 
 ChainSelections = tuple[ChosenUnits, ...]
@@ -242,16 +233,18 @@ _FlagByCost = npt.NDArray[np.bool_]
 
 
 def iterate_selections(chains: Sequence[UnitChain], budget: int) -> Iterator[ChainSelections]:
-    """Yield the best selection for each total cost up to `budget` tokens, most valuable first, an empty one last.
+    """Yield the best selection for each total cost up to `budget` tokens, most valuable first.
 
-    The selection for a cost does not depend on the budget. So a caller may test the selections further: the value of
-    the first selection that passes never falls when the budget grows.
+    The last one is empty, unless a unit is required. The selection for a cost does not depend on the budget. So a
+    caller may test the selections further: the value of the first selection that passes never falls when the budget
+    grows.
     """
     whole = sum(_compute_whole_chain_cost(chain) for chain in chains)
     if whole <= budget:
         yield tuple(ChosenUnits(((0, len(chain.units) - 1),)) for chain in chains)
     if budget < 0:
-        yield tuple(ChosenUnits() for _ in chains)
+        if all(chain.required is None for chain in chains):
+            yield tuple(ChosenUnits() for _ in chains)
         return
     best = np.zeros(1)
     steps = []
@@ -271,8 +264,7 @@ def _compute_whole_chain_cost(chain: UnitChain) -> int:
 
 def _compute_max_chain_cost(chain: UnitChain) -> int:
     """Return an upper bound of the tokens of any selection from a chain."""
-    units = sum(max(unit.opening_cost, unit.following_cost) for unit in chain.units)
-    return max((units, *(option.cost for option in chain.options)))
+    return sum(max(unit.opening_cost, unit.following_cost) for unit in chain.units)
 
 
 def _extend_table(values: _ValueByCost, length: int) -> _ValueByCost:
@@ -308,10 +300,12 @@ class _ChainTables:
         out, without_hit, with_hit = before, none, none
         any_without_hit = any_with_hit = False
         nothing = np.zeros(len(before), bool)
-        for unit in chain.units:
+        for number, unit in enumerate(chain.units):
             opened = _add_to_table(out, unit.opening_cost, unit.value)
             closed = with_hit > out if any_with_hit else nothing
             after_out = np.maximum(with_hit, out) if any_with_hit else out
+            if number == chain.required:
+                closed, after_out = nothing, none
             had_no_hit = without_hit_continues = with_hit_continues = nothing
             if unit.has_hit:
                 entered = opened
@@ -337,19 +331,10 @@ class _ChainTables:
             out = after_out
             self.marks.append(_Transitions(without_hit_continues, with_hit_continues, had_no_hit, closed))
         self.closed = with_hit > out
-        after = np.maximum(with_hit, out)
-        self.option_by_cost = np.full(len(before), -1, np.int16)
-        for number, option in enumerate(chain.options):
-            instead = _add_to_table(before, option.cost, option.value)
-            better = instead > after
-            after = np.maximum(instead, after)
-            self.option_by_cost[better] = number
-        self.after = after
+        self.after = np.maximum(with_hit, out)
 
     def trace_units(self, cost: int) -> tuple[ChosenUnits, int]:
         """Return this chain's part of the best selection of `cost` tokens, and the tokens left for earlier chains."""
-        if (option := int(self.option_by_cost[cost])) >= 0:
-            return ChosenUnits(option_index=option), cost - self.chain.options[option].cost
         runs: list[tuple[int, int]] = []
         state = "having" if self.closed[cost] else "out"
         last = len(self.chain.units) - 1
@@ -405,8 +390,6 @@ that can be extended are (docs/design/packs.md).
 """
 _MAX_HIT_VALUE = 32.0
 """Upper bound of the value of a hit with all of its context."""
-_CUT_LOSS = 0.1
-"""Share of a hit's value that is lost if its own fragment is cut: more than other context adds, less than a hit."""
 
 _OrdinalRange = tuple[int, int]
 
@@ -422,10 +405,9 @@ class DraftPack:
 
 @dataclass(frozen=True, slots=True)
 class CandidateChoices:
-    """The selections that are possible from one candidate passage, as a chain of units with options.
+    """The selections that are possible from one candidate passage, as a chain of units.
 
-    `unit_ordinals` has the first and last fragment ordinal of each unit of `chain`. `inner_spans` has the part of the
-    best hit's fragment that each option of `chain` stands for.
+    `unit_ordinals` has the first and last fragment ordinal of each unit of `chain`.
     """
 
     candidate: PackCandidate
@@ -433,22 +415,17 @@ class CandidateChoices:
     costs: TokenCosts
     unit_ordinals: tuple[_OrdinalRange, ...]
     chain: UnitChain
-    inner_spans: tuple[LineSpan, ...]
     _drafts: dict[_OrdinalRange, DraftPack] = field(default_factory=dict)
 
     def add_value(self, chosen: ChosenUnits, total: float) -> float:
         """Return `total` plus the values of the selected units, added in the order of the optimisation."""
-        if chosen.option_index is not None:
-            return total + self.chain.options[chosen.option_index].value
         for first, last in chosen.runs:
             for unit in self.chain.units[first : last + 1]:
                 total += unit.value
         return total
 
     def draft_packs(self, chosen: ChosenUnits) -> list[DraftPack]:
-        """Return the packs for a selection from this candidate: one for each run of units, or one for its option."""
-        if chosen.option_index is not None:
-            return [self._draft_pack(self.inner_spans[chosen.option_index], self.candidate.hit_spans[:1])]
+        """Return the packs for a selection from this candidate, one for each run of units."""
         return [
             self._draft_run(self.unit_ordinals[first][0], self.unit_ordinals[last][1]) for first, last in chosen.runs
         ]
@@ -464,41 +441,54 @@ class CandidateChoices:
             self._drafts[first, last] = pack
         return pack
 
-    def iterate_parts(self, room: int) -> Iterator[tuple[LineSpan, float, DraftPack]]:
-        """Yield growing parts of the best hit's fragment, as long as they cost at most `room` tokens.
-
-        Each comes with its share of the fragment's text, 0 to 1, and its pack.
-        """
-        for line_span, share in iterate_block_parts(self.candidate.best_hit):
+    def iterate_parts(self, room: int) -> Iterator[DraftPack]:
+        """Yield packs of growing parts of the best hit's best block, as long as they cost at most `room` tokens."""
+        for line_span in iterate_block_parts(self.candidate.best_hit):
             pack = self._draft_pack(line_span, self.candidate.hit_spans[:1])
             if pack.cost > room:
                 break
-            yield line_span, share, pack
+            yield pack
+
+    def draft_block(self, room: int) -> DraftPack | None:
+        """Return the pack of the best hit's best block, None if that is the whole fragment or above `room` tokens."""
+        line_span = find_block_span(self.candidate.best_hit)
+        pack = self._draft_pack(line_span, self.candidate.hit_spans[:1]) if line_span else None
+        return pack if pack is None or pack.cost <= room else None
 
     def _draft_pack(self, line_span: LineSpan, hit_spans: Sequence[HitSpan]) -> DraftPack:
         pack = build_span_pack(line_span, hit_spans, self.note)
         cost = self.costs.count_frame(2, pack) + self.costs.count_rendered(pack.text)
         return DraftPack(pack, tuple(each.hit for each in hit_spans), cost)
 
-    def iterate_best_hit_choices(self, budget: int) -> Iterator[ChosenUnits]:
-        """Yield selections of the best hit's fragment alone, whole and cut at blocks, within `budget` tokens."""
+    def choose_best_hit(self) -> ChosenUnits:
+        """Return the selection of the best hit's fragment alone."""
+        unit = self._find_unit(self.candidate.best_hit)
+        return ChosenUnits(((unit, unit),))
+
+    def count_best_hit_text(self) -> int:
+        """Return the tokens of the best hit's fragment, without those of a pack around it."""
         own = self.candidate.best_hit.fragment.ordinal
-        unit = self.unit_ordinals.index((own, own))
-        if self.chain.units[unit].opening_cost <= budget:
-            yield ChosenUnits(((unit, unit),))
-        yield from (
-            ChosenUnits(option_index=at) for at, option in enumerate(self.chain.options) if option.cost <= budget
-        )
+        return self.costs.count_range(own, own, self.note)
+
+    def compute_part_value(self, number: int, others: float) -> float:
+        """Return the value of a pack with a part of the best hit's fragment, and other hits with a value of `others`.
+
+        Parts have the numbers 1, 2, … as they grow; 0 is no part. A larger part has more value than a smaller one with
+        any other hits, and the whole fragment has more than any part, so a larger budget never gives less value.
+        """
+        size = number + others / (1 + others)
+        return self.chain.units[self._find_unit(self.candidate.best_hit)].value * size / (size + 1)
 
     def count_hit_alone(self, hit: Hit) -> int:
         """Return the tokens of a pack with this hit's fragment alone."""
-        own = hit.fragment.ordinal
-        return self.chain.units[self.unit_ordinals.index((own, own))].opening_cost
+        return self.chain.units[self._find_unit(hit)].opening_cost
+
+    def _find_unit(self, hit: Hit) -> int:
+        return self.unit_ordinals.index((hit.fragment.ordinal, hit.fragment.ordinal))
 
     def can_fit(self, budget: int) -> bool:
         """Return whether the smallest possible pack of this candidate fits `budget` tokens alone."""
-        openings = [unit.opening_cost for unit in self.chain.units if unit.has_hit]
-        return min(openings + [option.cost for option in self.chain.options]) <= budget
+        return min(unit.opening_cost for unit in self.chain.units if unit.has_hit) <= budget
 
     def _line_span(self, first: int, last: int) -> LineSpan:
         """Return the lines of the fragments with ordinals `first` to `last`.
@@ -518,12 +508,12 @@ def build_choices(
     *,
     hit_digests: Collection[str],
     hit_count: int,
-    cuts_fragment: bool,
+    is_first: bool,
 ) -> CandidateChoices:
     """Return the possible selections from one candidate.
 
-    `hit_count` is the number of hits of all candidates, `hit_digests` are the digests of their texts. With
-    `cuts_fragment`, parts of the best hit's fragment are options, for a budget below the fragment's size.
+    `hit_count` is the number of hits of all candidates, `hit_digests` are the digests of their texts. Of the first
+    candidate, the best hit is required: it is the best of all.
     """
     frame = costs.count_frame(2, build_frame_sample(candidate, note))
     pieces = tuple(_divide_into_units(candidate))
@@ -542,37 +532,10 @@ def build_choices(
         )
         for ordinals, tokens, between in zip(pieces, inside, headings, strict=True)
     )
-    inner = tuple(list_block_spans(candidate.best_hit)) if cuts_fragment else ()
-    value = round_primary_value(candidate.hit_spans[0].value * (1 - _CUT_LOSS))
-    options = tuple(
-        ChainOption(frame + costs.count_lines(each.line_start, each.line_end, note), value) for each in inner
+    own = candidate.best_hit.fragment.ordinal
+    return CandidateChoices(
+        candidate, note, costs, pieces, UnitChain(units, pieces.index((own, own)) if is_first else None)
     )
-    return CandidateChoices(candidate, note, costs, pieces, UnitChain(units, options), inner)
-
-
-def replace_blocks_with_parts(offered: Sequence[CandidateChoices], room: int) -> list[CandidateChoices]:
-    """Return the choices with the first candidate's options replaced by parts of its best block.
-
-    For a best hit that does not fit into `room` tokens, even cut at blocks. The values of the other hits are scaled
-    down: one part has more value than all other hits together, so that no weaker hit replaces it. Everything together
-    has less value than the best hit cut at blocks, so that a larger budget never gives less value. Among parts, a
-    larger share of the fragment has more value.
-    """
-    first = offered[0]
-    value = first.candidate.hit_spans[0].value
-    scale = 0.5 * _CUT_LOSS * value / sum(unit.value for each in offered for unit in each.chain.units)
-    line_spans: list[LineSpan] = []
-    options: list[ChainOption] = []
-    for line_span, share, part in first.iterate_parts(room):
-        line_spans.append(line_span)
-        cost = max([part.cost, *(option.cost for option in options[-1:])])
-        options.append(ChainOption(cost, value * (1 - 2 * _CUT_LOSS + scale * share)))
-    scaled = [
-        replace(each, chain=UnitChain(tuple(replace(unit, value=unit.value * scale) for unit in each.chain.units)))
-        for each in offered
-    ]
-    parts = UnitChain(scaled[0].chain.units, tuple(options))
-    return [replace(scaled[0], chain=parts, inner_spans=tuple(line_spans)), *scaled[1:]]
 
 
 def _compute_fragment_values(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from heapq import nlargest
-from typing import Concatenate, Generic, ParamSpec
+from typing import Concatenate, Generic, ParamSpec, Protocol
 
 from excerpt.kinds import Confidence, Fill, Scope, StopReason, Strategy
 from excerpt.model import TOO_LARGE, Fragment, Hit, OmittedHit, Pack, PackResult, Result
@@ -23,7 +23,6 @@ from excerpt.pack.budget import (
     build_choices,
     compute_hit_values,
     iterate_selections,
-    replace_blocks_with_parts,
     round_primary_value,
 )
 from excerpt.pack.expand import (
@@ -241,12 +240,13 @@ def build_pack(
     in_order = partial(_order_packs, hit_spans=gathered.hit_spans, overrides=overrides, ranked=ranked)
     choices, choice = _build_all_choices(gathered.hit_spans, notes, costs), _EMPTY_CHOICE
     if settings.budget > 0:  # with 0, a caller gets the text around a pack
-        choices, choice = _choose_packs(choices, settings.budget, costs, in_order)
+        choice = _choose_packs(choices, settings.budget, costs, in_order)
         alone = [each.without_context(notes[each.line_span.path]) for each in gathered.hit_spans]
         if any(each.line_span != hit.line_span for each, hit in zip(gathered.hit_spans, alone, strict=True)):
             # Token counts do not add up exactly: the hits alone are tried too, so that context never displaces a hit.
-            by_hits = _choose_packs(_build_all_choices(alone, notes, costs), settings.budget, costs, in_order)
-            choices, choice = max((choices, choice), by_hits, key=lambda tried: tried[1].value)
+            hit_choices = _build_all_choices(alone, notes, costs)
+            by_hits = _choose_packs(hit_choices, settings.budget, costs, in_order)
+            choices, choice = max((choices, choice), (hit_choices, by_hits), key=lambda tried: tried[1].value)
     packs = tuple(replace(pack, tokens=costs.count(pack.text)) for pack in choice.packs)
     unchosen = list(_iterate_unchosen_hits(choices, choice))
     notes.evict_old_notes()
@@ -288,6 +288,18 @@ class _PackChoice:
 _EMPTY_CHOICE = _PackChoice((), (), "", 0, 0.0)
 
 
+class _FirstWithin(Protocol):
+    """`_find_first_within` with the budget and what belongs to it."""
+
+    def __call__(
+        self,
+        selected: Iterable[ChainSelections],
+        offered: Sequence[CandidateChoices],
+        *,
+        fixed: Sequence[DraftPack] = (),
+    ) -> _PackChoice | None: ...
+
+
 def _build_all_choices(hit_spans: Sequence[HitSpan], notes: NoteCache, costs: TokenCosts) -> list[CandidateChoices]:
     """Return the possible selections from each merged passage, in the order of their best hits."""
     digests = {each.hit.fragment.digest for each in hit_spans}
@@ -298,33 +310,54 @@ def _build_all_choices(hit_spans: Sequence[HitSpan], notes: NoteCache, costs: To
             costs,
             hit_digests=digests,
             hit_count=len(hit_spans),
-            cuts_fragment=rank == 0,
+            is_first=rank == 0,
         )
         for rank, each in enumerate(merge_hit_spans(hit_spans))
     ]
 
 
 def _choose_packs(
-    offered: list[CandidateChoices], budget: int, costs: TokenCosts, in_order: _PackOrdering
-) -> tuple[list[CandidateChoices], _PackChoice]:
-    """Return the choices that were used, and the most valuable packs whose rendered text is within `budget` tokens.
+    offered: Sequence[CandidateChoices], budget: int, costs: TokenCosts, in_order: _PackOrdering
+) -> _PackChoice:
+    """Return the most valuable packs whose rendered text is within `budget` tokens.
 
-    If the best hit's fragment does not fit alone, the returned choices have parts of its best block as options.
+    They have the best hit's fragment, whole if it fits alone, and else the largest part of its best block that does. So
+    a larger budget never has less of it.
     """
     if not offered:
-        return offered, _EMPTY_CHOICE
+        return _EMPTY_CHOICE
     room = budget - _count_shared_tokens(offered, costs)
     first_within = partial(_find_first_within, budget=budget, room=room, costs=costs, in_order=in_order)
-    others = (ChosenUnits(),) * (len(offered) - 1)
-    best = first_within(((units, *others) for units in offered[0].iterate_best_hit_choices(room)), offered)
-    if best is None:
-        offered = replace_blocks_with_parts(offered, room)
-    chosen = first_within(iterate_selections([each.chain for each in offered], room), offered)
-    choice = max((each for each in (chosen, best) if each), key=lambda each: each.value, default=_EMPTY_CHOICE)
+    choice = _choose_with_best_hit(offered, room, first_within) or _choose_with_part(offered, room, first_within)
     for each in offered[1:]:
         if not each.can_fit(budget):
             choice = _add_part(choice, each, budget=budget, room=room, costs=costs, in_order=in_order)
-    return offered, choice
+    return choice
+
+
+def _choose_with_best_hit(
+    offered: Sequence[CandidateChoices], room: int, first_within: _FirstWithin
+) -> _PackChoice | None:
+    """Return the most valuable packs with the best hit's whole fragment, None if it does not fit alone."""
+    if offered[0].count_best_hit_text() > room:
+        return None
+    chosen = first_within(iterate_selections([each.chain for each in offered], room), offered)
+    alone = first_within([(offered[0].choose_best_hit(), *(ChosenUnits() for _ in offered[1:]))], offered)
+    return max((each for each in (chosen, alone) if each), key=lambda each: each.value, default=None)
+
+
+def _choose_with_part(offered: Sequence[CandidateChoices], room: int, first_within: _FirstWithin) -> _PackChoice:
+    """Return the most valuable packs with the largest part of the best hit's best block that fits alone, if any."""
+    first, others = offered[0], offered[1:]
+    block = first.draft_block(room)
+    parts = [(), *((part,) for part in first.iterate_parts(room)), *([(block,)] if block else ())]
+    for number, part in reversed(list(enumerate(parts))):
+        if first_within([tuple(ChosenUnits() for _ in others)], others, fixed=part):
+            left = room - sum(draft.cost for draft in part)
+            choice = first_within(iterate_selections([each.chain for each in others], left), others, fixed=part)
+            if choice:
+                return replace(choice, value=first.compute_part_value(number, choice.value))
+    return _EMPTY_CHOICE
 
 
 def _add_part(
@@ -336,7 +369,7 @@ def _add_part(
     for the whole hit may have a better use for these tokens. `room` is `budget` without the text rendered once.
     """
     remaining = room - sum(drafts.cost for drafts in choice.drafts)
-    for _, _, part in reversed(list(large.iterate_parts(remaining))):
+    for part in reversed(list(large.iterate_parts(remaining))):
         drafts = [*choice.drafts, part]
         packs = in_order(drafts)
         text = costs.renderer.render(packs)
@@ -354,13 +387,17 @@ def _find_first_within(
     room: int,
     costs: TokenCosts,
     in_order: _PackOrdering,
+    fixed: Sequence[DraftPack] = (),
 ) -> _PackChoice | None:
     """Return the packs of the first selection whose rendered text is within `budget` tokens, None if there is none.
 
-    `room` is `budget` without the text that is rendered once. `in_order` sorts the packs.
+    `room` is `budget` without the text that is rendered once. `in_order` sorts the packs. Packs in `fixed` are added to
+    each selection and have no value.
     """
     for selection in selected:
-        drafts = [drafts for each, units in zip(offered, selection, strict=True) for drafts in each.draft_packs(units)]
+        drafts = [*fixed]
+        for each, units in zip(offered, selection, strict=True):
+            drafts += each.draft_packs(units)
         # Counted source by source first: cheap, since selections of similar costs have most sources in common.
         if sum(draft.cost for draft in drafts) > room:
             continue

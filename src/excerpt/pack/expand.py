@@ -316,32 +316,25 @@ _TextRange = tuple[int, int]
 """Start and end of a range of characters in a text; the end is exclusive."""
 
 
-def list_block_spans(hit: Hit) -> list[LineSpan]:
-    """Return growing spans of whole blocks of the hit's fragment, for a fragment that does not fit.
-
-    The first is the block with most matches; each further span adds blocks around it, but none is the whole fragment.
-    Empty for a fragment of a single block.
-    """
+def find_block_span(hit: Hit) -> LineSpan | None:
+    """Return the span of the block with most matches, for a fragment that does not fit; None if it has only one."""
     fragment = hit.fragment
     blocks = _parse_blocks(fragment.path, fragment.text)
     if len(blocks) < 2:
-        return []
-    offset = fragment.line_start - 2
-    return [
-        LineSpan(
-            path=fragment.path,
-            first_ordinal=fragment.ordinal,
-            last_ordinal=fragment.ordinal,
-            line_start=blocks[first].line_start + offset,
-            line_end=blocks[last].line_end + offset,
-            scope=Scope.NONE,
-        )
-        for first, last in _iterate_growing_ranges(_find_best_block(blocks, hit), len(blocks))
-    ]
+        return None
+    block = blocks[_find_best_block(blocks, hit)]
+    return LineSpan(
+        path=fragment.path,
+        first_ordinal=fragment.ordinal,
+        last_ordinal=fragment.ordinal,
+        line_start=block.line_start + fragment.line_start - 2,
+        line_end=block.line_end + fragment.line_start - 2,
+        scope=Scope.NONE,
+    )
 
 
-def iterate_block_parts(hit: Hit) -> Iterator[tuple[LineSpan, float]]:
-    """Yield growing parts of the block with most matches, each with its share of the fragment's characters, 0 to 1.
+def iterate_block_parts(hit: Hit) -> Iterator[LineSpan]:
+    """Yield growing parts of the block with most matches, for a block that does not fit.
 
     The parts begin with a few words around the match and grow by words, then by lines, then by sentences.
     """
@@ -356,7 +349,7 @@ def iterate_block_parts(hit: Hit) -> Iterator[tuple[LineSpan, float]]:
         levels.append([(inside[a][0], inside[b][1]) for a, b in _iterate_growing_ranges(centre, len(inside), reach)])
         within = inside[centre]
     for start, end in (part for level in reversed(levels) for part in level):
-        yield _make_line_span(hit.fragment, start, end), (end - start) / len(text)
+        yield _make_line_span(hit.fragment, start, end)
 
 
 @lru_cache(maxsize=_MAX_CACHED_FRAGMENTS)
