@@ -7,6 +7,7 @@ limit or a repair is the same wherever a text comes in.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -197,3 +198,29 @@ def _finish_line(pending: bytearray, part: bytes, max_bytes: int, *, is_cut: boo
         return InputLine(bytes(pending + part)[:_ID_BYTES], is_cut=True)
     line = bytes(pending + part)
     return InputLine(line) if line.strip() else None
+
+
+# --- standard streams -------------------------------------------------------------------------------------------------
+
+
+def take_standard_streams() -> tuple[int, int]:
+    """Return descriptors of stdin and stdout that only the protocol of a server uses.
+
+    What else is printed to stdout, by a library, goes to stderr. Child processes inherit an empty stdin.
+    """
+    stdin, stdout = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    if os.name == "posix":
+        for each in (stdin, stdout):
+            os.set_blocking(each, True)  # a client may have left its pipe non-blocking
+    return stdin, stdout
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """Write all of `data`. Raises OSError."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]

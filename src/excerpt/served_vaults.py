@@ -48,6 +48,12 @@ class NotIndexedYetError(ExcerptError):
     title = "The vault is being indexed"
 
 
+class VaultBusyError(ExcerptError):
+    """Raised if a vault has not answered in time; the message says what its thread does."""
+
+    title = "The vault is busy"
+
+
 @dataclass(frozen=True, slots=True)
 class IndexingState:
     """What the indexing process of a vault has reported so far.
@@ -149,6 +155,7 @@ class ServedVault:
         self.vault = excerpt.open(folder, refresh=False, on_notice=self._notice)
         self.indexing = VaultIndexing(self.vault.folder)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="vault")
+        self._is_loading = False
         self._has_index = False
         self._renew_time = 0.0
 
@@ -169,6 +176,11 @@ class ServedVault:
     def is_watched(self) -> bool:
         """Whether a process keeps the index up to date: the server's own, or another one."""
         return self._is_watched()
+
+    @property
+    def has_index(self) -> bool:
+        """Whether the vault has answered from an index."""
+        return self._has_index
 
     async def open_newest(self) -> int:
         """Switch to the newest generation in the vault's thread and return its number, 0 if there is none yet."""
@@ -191,23 +203,32 @@ class ServedVault:
         """Call `question` in the vault's thread with the newest state of the index, and return its result.
 
         `report` gets the progress of indexing while there is no index yet. After a lost connection, the
-        question is called again, unless it `writes`. Raises NotIndexedYetError if there is no index or the
-        thread is still busy after ANSWER_SECONDS, and any error of the question.
+        question is called again, unless it `writes`. Raises NotIndexedYetError if there is no index after
+        ANSWER_SECONDS, VaultBusyError if there is no answer by then, and any error of the question.
         """
         deadline = time.monotonic() + ANSWER_SECONDS
         self.watch()
         while True:
-            answer = asyncio.wrap_future(self._thread.submit(self._answer, question, writes=writes))
+            turn = self._thread.submit(self._answer, question, writes=writes)
             try:  # a timeout cancels a question that has not started
-                return await asyncio.wait_for(answer, max(deadline - time.monotonic(), 0.05))
+                return await asyncio.wait_for(asyncio.wrap_future(turn), max(deadline - time.monotonic(), 0.05))
             except TimeoutError:
-                raise NotIndexedYetError(f"The vault {self.name} is still loading.", _RETRY_HINT) from None
+                raise self._explain_waiting(has_started=not turn.cancelled(), writes=writes) from None
             except IndexUnusableError as error:
                 if time.monotonic() > deadline or not self._may_be_repaired_soon(self.indexing.state):
                     raise self._explain_missing_index(error) from None
             if report is not None and (files := self.indexing.state.files) is not None:
                 await report(*files, f"indexing {self.name}")
             await asyncio.sleep(_POLL_SECONDS)
+
+    def _explain_waiting(self, *, has_started: bool, writes: bool) -> VaultBusyError:
+        """Return the error for a question that is not answered in time: its own work, or what it waits for."""
+        if has_started:
+            hint = "It may still be done: look before you repeat it." if writes else "Ask a shorter question."
+            return VaultBusyError(f"The vault {self.name} has not answered within {ANSWER_SECONDS:.0f} s.", hint)
+        if self._is_loading:
+            return VaultBusyError(f"The vault {self.name} is still loading.", _RETRY_HINT)
+        return VaultBusyError(f"The vault {self.name} is busy with another question.", _RETRY_HINT)
 
     def _answer(self, question: Callable[[ServedSnapshot], Answer], *, writes: bool) -> Answer:
         state = self.indexing.state  # read before the index is opened: later reports are about later generations
@@ -256,9 +277,13 @@ class ServedVault:
         self._has_index, self._renew_time = True, time.monotonic()
 
     def _prepare(self) -> None:
-        with suppress(ExcerptError):
-            self._renew(is_busy=self._is_building(self.indexing.state))
-            self.vault.load()
+        self._is_loading = True
+        try:
+            with suppress(ExcerptError):
+                self._renew(is_busy=self._is_building(self.indexing.state))
+                self.vault.load()
+        finally:
+            self._is_loading = False
 
     def _notice(self, sentence: str) -> None:
         self._notices.append(sentence)

@@ -12,13 +12,19 @@ from typing import Any
 import pytest
 
 from excerpt.serve.connection import MAX_WAITING, Connection
-from excerpt.serve.lines import MAX_LINE_BYTES
-from excerpt.serve.messages import RecallParams, Request, make_answer, make_event
+from excerpt.serve.messages import (
+    MAX_LINE_BYTES,
+    RecallParams,
+    Request,
+    encode_line,
+    make_answer,
+    make_event,
+)
 from excerpt.serve.methods import METHODS, Method
 from excerpt.serve.results import RecallResult
 from excerpt.serve.server import LineServer
 from tests.mcp.conftest import indexed
-from tests.serve.conftest import Message, Talk, connected
+from tests.serve.conftest import Message, Talk, connected, failed
 
 READY = make_event("ready", {"protocol": 1, "version": "0", "vaults": [], "generation": 0})
 RECALLED: Message = {"memories": []}
@@ -50,7 +56,7 @@ async def slow() -> Slow:
 @pytest.fixture
 async def slow_connection(slow: Slow) -> AsyncIterator[tuple[Connection, Talk]]:
     talk = Talk()
-    connection = Connection(talk.read, talk.write, slow.answer)
+    connection = Connection(talk.read, talk.write, slow.answer, failed)
     serving = asyncio.create_task(connection.run(READY))
     assert await talk.receive() == READY
     yield connection, talk
@@ -164,7 +170,7 @@ async def test_a_request_that_answers_although_it_is_cancelled_gets_no_second_an
         return make_answer(request.id or 0, RECALLED)
 
     talk = Talk()
-    serving = asyncio.create_task(Connection(talk.read, talk.write, answer).run(READY))
+    serving = asyncio.create_task(Connection(talk.read, talk.write, answer, failed).run(READY))
     first = talk.send("recall")
     cancel = talk.send("cancel", id=first)
     last = talk.send("recall")
@@ -201,10 +207,12 @@ async def test_a_cancelled_search_is_not_answered_later(talk: Talk) -> None:
     [
         (b"hello", "parse_error", None),
         (b'{"id": 1', "parse_error", None),
-        (b'{"id": 1, "method": "status\xff"}', "parse_error", None),
+        (b'{"id": 1, "method": "status\xff"}', "unknown_method", 1),
+        (b'{"id": 1, "method": "status", "params": {', "parse_error", 1),
         (b'{"id": NaN, "method": "status"}', "parse_error", None),
         (b"[" * 100_000, "parse_error", None),
         (b"x" * (MAX_LINE_BYTES + 1), "parse_error", None),
+        (b'{"id": 1, "method": "' + b"x" * MAX_LINE_BYTES, "parse_error", 1),
         (b'[{"id": 1, "method": "status"}]', "invalid_request", None),
         (b"7", "invalid_request", None),
         (b'{"id": 1.5, "method": "status"}', "invalid_request", None),
@@ -226,6 +234,59 @@ async def test_a_line_that_is_no_request_gets_one_error_and_the_next_is_answered
     assert (error["id"], error["error"]["data"]["kind"]) == (request_id, kind)
     talk.say(b'{"id": "next", "method": "status"}\n')
     assert "result" in await talk.answer("next")
+
+
+@pytest.mark.parametrize("method", [*METHODS, "cancel", "unknown"])
+async def test_a_request_with_half_a_character_is_answered_with_its_id(talk: Talk, method: str) -> None:
+    talk.say(f'{{"id": 7, "method": "{method}", "params": {{"query": "a \\ud83d"}}}}\n'.encode())
+    assert (await talk.receive())["id"] == 7
+
+
+@pytest.mark.parametrize("number", ["null", "true", "1.5", "[1]", "{}", '"a"', "5"])
+async def test_a_malformed_cancel_is_answered_and_the_next_request_too(talk: Talk, number: str) -> None:
+    talk.say(f'{{"id": 1, "method": "cancel", "params": {{"id": {number}}}}}\n'.encode())
+    answer = await talk.answer(1)
+    if number in ('"a"', "5"):
+        assert answer["result"] == {"cancelled": False}
+    else:
+        assert answer["error"]["message"] == "id must be a text or a whole number."
+    assert (await talk.ask("status"))["notes"] == 4
+
+
+async def test_no_error_that_a_line_causes_ends_the_connection(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise KeyError("minimum")
+
+    talk = Talk()
+    connection = Connection(talk.read, talk.write, slow.answer, lambda error: f"Logged: {error}.")
+    serving = asyncio.create_task(connection.run(READY))
+    with monkeypatch.context() as patched:
+        patched.setattr("excerpt.serve.connection.parse_params", fail)
+        for line in (b'{"id": 1, "method": "cancel"}\n', b'{"method": "cancel"}\n'):
+            talk.say(line)
+        error = (await talk.answer(1))["error"]
+        assert (error["data"]["kind"], error["message"]) == ("internal", "Logged: 'minimum'.")
+        assert (await talk.receive())["id"] is None
+    slow.may_answer.release()
+    assert (await talk.answer(talk.send("recall")))["result"] == RECALLED
+    serving.cancel()
+
+
+async def test_what_is_not_answered_when_the_client_has_left_is_cancelled(
+    slow: Slow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("excerpt.serve.connection._LAST_ANSWERS_SECONDS", 0.01)
+    talk = Talk()
+    ids = [talk.send("recall") for _ in range(3)]
+    talk.end()
+    await Connection(talk.read, talk.write, slow.answer, failed).run(READY)
+    answers = [await talk.answer(number) for number in ids]
+    assert [answer["error"]["data"]["kind"] for answer in answers] == ["cancelled"] * 3
+
+
+async def test_a_query_that_is_too_long_is_refused_with_its_limit(talk: Talk) -> None:
+    assert "at most 10,000 characters" in (await talk.fail("search", query="x " * 5_001))["message"]
+    assert "10,001 characters" in (await talk.fail("recall", tags=["x" * 10_001]))["message"]
 
 
 async def test_blank_lines_and_chunks_within_a_character_are_no_errors(talk: Talk) -> None:
@@ -278,8 +339,6 @@ async def test_clients_take_turns(server: LineServer) -> None:
 
 
 async def test_a_file_name_that_is_no_utf8_is_still_one_line_of_json() -> None:
-    from excerpt.serve.lines import encode_line
-
     line = encode_line({"path": "a\udcff\x9b\u2028b\n"})
     assert line.count(b"\n") == 1
     assert json.loads(line) == {"path": "a\udcff\x9b\u2028b\n"}

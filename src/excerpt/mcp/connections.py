@@ -1,15 +1,25 @@
-"""Limit the time and the number of HTTP connections: uvicorn waits forever for a request and accepts any number."""
+"""Limit the time and the number of HTTP connections, and repair what they send.
+
+uvicorn waits forever for a request and accepts any number of connections.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 import time
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from excerpt.inputs import InputLine
+from excerpt.mcp.stdio import MAX_LINE_BYTES, JSONRPCError, decode_message
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 REQUEST_SECONDS = 10.0
 """Seconds within which a whole request must arrive, with its body (the SDK allows 4 MiB)."""
@@ -75,3 +85,35 @@ def max_connections() -> int:
 
     limit: Any = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return _MAX_CONNECTIONS if limit == resource.RLIM_INFINITY else min(_MAX_CONNECTIONS, limit // 2)
+
+
+class InputMiddleware:
+    """ASGI middleware that repairs requests as lines of stdin are repaired, and answers those without a usable id."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "POST":
+            await self._app(scope, receive, send)
+            return
+        body, has_more = bytearray(), True
+        while has_more and len(body) <= MAX_LINE_BYTES:
+            event = await receive()
+            if event["type"] != "http.request":  # the client has left
+                return
+            body += event.get("body", b"")
+            has_more = event.get("more_body", False)
+        line = InputLine(bytes(body), is_cut=len(body) > MAX_LINE_BYTES)
+        value = decode_message(line)
+        if isinstance(value, JSONRPCError):
+            headers = [(b"content-type", b"application/json")]
+            await send({"type": "http.response.start", "status": 413 if line.is_cut else 400, "headers": headers})
+            await send({"type": "http.response.body", "body": value.model_dump_json(by_alias=True).encode()})
+            return
+        repaired: list[Message] = [{"type": "http.request", "body": json.dumps(value).encode(), "more_body": False}]
+
+        async def receive_repaired() -> Message:
+            return repaired.pop() if repaired else await receive()
+
+        await self._app(scope, receive_repaired, send)

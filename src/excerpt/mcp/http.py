@@ -155,7 +155,7 @@ async def serve(server: MCPServer[Any], listener: HttpListener) -> None:
     import uvicorn
     from mcp.server.transport_security import TransportSecuritySettings
 
-    from excerpt.mcp.connections import TimeLimitedProtocol
+    from excerpt.mcp.connections import InputMiddleware, TimeLimitedProtocol
 
     http_address, port = listener.http_address, listener.socket.getsockname()[1]
     host = f"[{http_address.host}]" if ":" in http_address.host else http_address.host
@@ -171,7 +171,7 @@ async def serve(server: MCPServer[Any], listener: HttpListener) -> None:
         max_sessions=_MAX_SESSIONS,
     )
     config = uvicorn.Config(
-        TokenMiddleware(app, listener.token),
+        TokenMiddleware(InputMiddleware(app), listener.token),
         http=TimeLimitedProtocol,
         backlog=_BACKLOG,
         log_level="error",

@@ -30,7 +30,8 @@ from mcp_types import INVALID_PARAMS, CallToolResult, TextContent, ToolAnnotatio
 from pydantic import Field, ValidationError
 
 import excerpt
-from excerpt.errors import ExcerptError, NotFoundError
+from excerpt.errors import ExcerptError, InputError, NotFoundError
+from excerpt.inputs import MAX_MEMORY_LENGTH, check_input
 from excerpt.mcp import answers
 from excerpt.mcp.answers import MIN_LIMIT, ToolAnswer, count_tokens, fit_answer
 from excerpt.mcp.checking import answer_check
@@ -47,7 +48,14 @@ from excerpt.mcp.reading import (
     resolve_source,
 )
 from excerpt.mcp.stdio import stdio_transport
-from excerpt.served_vaults import NotIndexedYetError, ReportProgress, ServedSnapshot, ServedVault, ServedVaults
+from excerpt.served_vaults import (
+    NotIndexedYetError,
+    ReportProgress,
+    ServedSnapshot,
+    ServedVault,
+    ServedVaults,
+    VaultBusyError,
+)
 from excerpt.text.display import format_count, visible_line
 from mcp import MCPError
 
@@ -75,7 +83,6 @@ _SOURCE_STATUS_TEXTS = {
     "gone": "is gone",
     "none": "does not exist",
 }
-_MAX_CHECKED_LENGTH = 100_000  # characters of an answer
 _MAX_SOURCES = 10  # of one call of `read`
 _MAX_NEAREST = 3  # places named if nothing is likely to answer
 _MAX_NAMED_MEMORIES = 3
@@ -418,11 +425,8 @@ class Tools:
     ) -> str:
         """Check the quotations and citations ([1] or path:lines) of an answer against the notes."""
         (served,) = self.single_vault(vault)
-        if not answer.strip() or len(answer) > _MAX_CHECKED_LENGTH:
-            raise ExcerptError(
-                f"The answer has {format_count(len(answer), 'character')}.",
-                f"Give the text of an answer, at most {_MAX_CHECKED_LENGTH:,} characters.",
-            )
+        if not answer.strip():
+            raise ExcerptError("The answer is empty.", "Give the text of an answer.")
         return await served.ask(
             lambda snapshot: answer_check(snapshot, answer, sources, CHECK_CAP), _progress_callback(ctx)
         )
@@ -501,15 +505,17 @@ def _check_query(query: str) -> None:
 async def _ask_each(
     served: Sequence[ServedVault], question: Callable[[ServedSnapshot], Answer], ctx: Context[Any, Any]
 ) -> dict[ServedVault, Answer]:
-    """Ask all vaults concurrently and return their answers, without vaults that have no index yet.
+    """Ask all vaults concurrently and return their answers, without vaults that have no index yet or are busy.
 
-    Raises the first error other than NotIndexedYetError; that error only if no vault has an index.
+    Raises the first other error, or the first of these if no vault has answered.
     """
     requests = (vault.ask(question, _progress_callback(ctx)) for vault in served)
     results = dict(zip(served, await asyncio.gather(*requests, return_exceptions=True), strict=True))
     errors = [each for each in results.values() if isinstance(each, BaseException)]
     answered = {vault: each for vault, each in results.items() if not isinstance(each, BaseException)}
-    failure = next((error for error in errors if not (answered and isinstance(error, NotIndexedYetError))), None)
+    failure = next(
+        (error for error in errors if not (answered and isinstance(error, NotIndexedYetError | VaultBusyError))), None
+    )
     if failure is not None:
         raise failure
     return answered
@@ -526,7 +532,7 @@ def _format_freshness(served: Sequence[ServedVault], answered: Mapping[ServedVau
     states = {
         vault.name: answered[vault].freshness
         if vault in answered
-        else vault.indexing.state.progress or "not indexed yet"
+        else vault.indexing.state.progress or ("busy" if vault.has_index else "not indexed yet")
         for vault in served
     }
     late = (name for name, freshness in states.items() if freshness not in ("up to date", "as last indexed"))
@@ -905,6 +911,12 @@ class StrictServer(MCPServer[None]):
             known = ", ".join(each.name for each in await self.list_tools())
             raise ToolError(f"There is no tool {visible_line(name)[:_MAX_HINT_LENGTH]}. The tools are {known}.")
         try:
+            for parameter, value in arguments.items():
+                if isinstance(value, str | list | dict):
+                    check_input(parameter, value, MAX_MEMORY_LENGTH if parameter == "text" else None)
+        except InputError as error:
+            raise ToolError(_shorten(str(error))) from None
+        try:
             return await super().call_tool(name, arguments, context)
         except UnexpectedToolError:
             raise
@@ -1062,7 +1074,7 @@ def _report_errors(tool: ToolMethod, log_crash: LogCrash) -> ToolMethod:
     async def wrapper(*args: Any, **kwargs: Any) -> Any:
         try:
             return await tool(*args, **kwargs)
-        except NotIndexedYetError as error:  # this is not a failure
+        except (NotIndexedYetError, VaultBusyError) as error:  # this is not a failure
             return f"nothing yet · {visible_line(error.message)}\n\nNext: {_name_tools(error.hint)}"
         except ExcerptError as error:
             raise ToolError(_name_tools(str(error))) from None

@@ -9,17 +9,22 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from excerpt.serve.lines import encode_line, split_lines
+from excerpt.inputs import InputLine, find_leading_id, split_lines
 from excerpt.serve.messages import (
+    MAX_LINE_BYTES,
     CancelParams,
     InvalidMessageError,
     Request,
     RequestId,
+    encode_line,
     make_answer,
     make_error,
     parse_params,
     parse_request,
 )
+
+LogCrash = Callable[[BaseException], str]
+"""Logs an unexpected exception and returns the sentence to show."""
 
 MAX_WAITING = 64
 """Requests of a client that wait; while there are as many, no further line is read."""
@@ -45,12 +50,13 @@ class Connection:
         read: Callable[[], Awaitable[bytes]],
         write: Callable[[bytes], Awaitable[None]],
         answer: Callable[[Request], Coroutine[Any, Any, dict[str, Any]]],
+        log_crash: LogCrash,
     ) -> None:
         """Read chunks with `read`, which returns none at the end, and write lines with `write`.
 
         `answer` returns the message that answers a request, which may be an error.
         """
-        self._read, self._write, self._answer = read, write, answer
+        self._read, self._write, self._answer, self._log_crash = read, write, answer, log_crash
         self._waiting: deque[Request] = deque()
         self._running: _RunningRequest | None = None
         self._queue_changed = asyncio.Condition()
@@ -92,13 +98,27 @@ class Connection:
     # --- reading ------------------------------------------------------------------------------------------------------
 
     async def _read_requests(self) -> None:
-        async for line in split_lines(self._read):
-            try:
-                await self._handle_request(parse_request(line))
-            except InvalidMessageError as error:
-                await self._send(make_error(error.id, error.kind, error.message))
-        async with asyncio.timeout(_LAST_ANSWERS_SECONDS), self._queue_changed:
-            await self._queue_changed.wait_for(lambda: not self._waiting and self._running is None)
+        async for line in split_lines(self._read, MAX_LINE_BYTES):
+            await self._handle_line(line)
+        try:
+            async with asyncio.timeout(_LAST_ANSWERS_SECONDS), self._queue_changed:
+                await self._queue_changed.wait_for(lambda: not self._waiting and self._running is None)
+        except TimeoutError:
+            await self._drop(lambda _: True, "cancelled", "The client has closed its side, and the time is up.")
+
+    async def _handle_line(self, line: InputLine) -> None:
+        """Handle the request in a line; whatever the line contains, no error but that of a lost client is raised."""
+        request: Request | None = None
+        try:
+            request = parse_request(line)
+            await self._handle_request(request)
+        except InvalidMessageError as error:
+            await self._send(make_error(error.id, error.kind, error.message))
+        except OSError:
+            raise
+        except Exception as error:
+            request_id = find_leading_id(line.data) if request is None else request.id
+            await self._send(make_error(request_id, "internal", self._log_crash(error)))
 
     async def _handle_request(self, request: Request) -> None:
         if request.method == "cancel":

@@ -1,7 +1,8 @@
-"""The messages of the protocol: requests with their parameters, answers, errors and events."""
+"""The messages of the protocol: requests with their parameters, answers, errors and events, one JSON object a line."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -11,13 +12,25 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 from msgspec import Meta
 
+from excerpt.inputs import (
+    MAX_ITEMS,
+    MAX_MEMORY_LENGTH,
+    MAX_PROMPT_LENGTH,
+    MAX_QUERY_LENGTH,
+    MAX_SOURCE_LENGTH,
+    InputLine,
+    describe_name,
+    find_leading_id,
+    parse_json,
+)
 from excerpt.kinds import Fill, Scope, Strategy
-from excerpt.text.display import format_count
+from excerpt.text.display import format_count, visible_json
 
 PROTOCOL = 1
 """Version of the protocol. A change that breaks clients raises it."""
 
-_MAX_NAME_LENGTH = 100  # characters of a name of the client that an error repeats
+MAX_LINE_BYTES = 1 << 20
+"""The longest line that is read; a longer one is answered with an error."""
 
 RequestId = str | int
 Params = TypeVar("Params")
@@ -31,15 +44,16 @@ ERROR_CODES = {
     "not_found": -32000,
     "not_indexed_yet": -32001,
     "unusable": -32002,
+    "busy": -32003,
     "cancelled": -32800,
     "superseded": -32801,
 }
-"""The code of each kind of error: those of JSON-RPC and of the language server protocol, and three of excerpt."""
+"""The code of each kind of error: those of JSON-RPC and of the language server protocol, and four of excerpt."""
 
 # --- requests ---------------------------------------------------------------------------------------------------------
 
-QueryText = Annotated[str, Meta(max_length=10_000)]
-Source = Annotated[str, Meta(min_length=1, max_length=10_000)]
+QueryText = Annotated[str, Meta(max_length=MAX_QUERY_LENGTH)]
+Source = Annotated[str, Meta(min_length=1, max_length=MAX_SOURCE_LENGTH)]
 Where = dict[str, str | list[str]]
 
 
@@ -68,7 +82,7 @@ class PackParams(VaultParams):
     """Parameters of `pack`. `fragments` are ids; with them, what `query` finds is not packed."""
 
     query: QueryText = ""
-    fragments: Annotated[list[str], Meta(max_length=1_000)] = field(default_factory=list)
+    fragments: Annotated[list[str], Meta(max_length=MAX_ITEMS)] = field(default_factory=list)
     budget: Annotated[int, Meta(ge=0, le=10_000_000)] | None = None
     scope: Scope | None = None
     strategy: Strategy | None = None
@@ -109,7 +123,7 @@ class CompleteParams(VaultParams):
 class RememberParams(VaultParams):
     """Parameters of `remember`. Without `text`, the text of `source` is kept."""
 
-    text: Annotated[str, Meta(max_length=100_000)] = ""
+    text: Annotated[str, Meta(max_length=MAX_MEMORY_LENGTH)] = ""
     tags: list[str] = field(default_factory=list)
     why: str = ""
     source: str = ""
@@ -128,7 +142,7 @@ class RecallParams(VaultParams):
 class PassagesParams(VaultParams):
     """Parameters of `passages`: a prompt to an agent, and the ids of the fragments that its session has already."""
 
-    prompt: Annotated[str, Meta(max_length=4_000_000)]
+    prompt: Annotated[str, Meta(max_length=MAX_PROMPT_LENGTH)]
     shown_before: list[str] = field(default_factory=list)
 
 
@@ -167,14 +181,14 @@ class InvalidMessageError(Exception):
         self.id = request_id
 
 
-def parse_request(line: bytes | None) -> Request:
-    """Return the request in a line; None is a line that was too long. Raises InvalidMessageError."""
-    if line is None:
-        raise InvalidMessageError("parse_error", "The line is longer than 1 MiB.")
+def parse_request(line: InputLine) -> Request:
+    """Return the request in a line. Raises InvalidMessageError."""
+    if line.is_cut:
+        raise InvalidMessageError("parse_error", "The line is longer than 1 MiB.", find_leading_id(line.data))
     try:
-        message = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise InvalidMessageError("parse_error", "The line is not JSON in UTF-8.") from None
+        message = parse_json(line.data)
+    except ValueError:
+        raise InvalidMessageError("parse_error", "The line is not JSON.", find_leading_id(line.data)) from None
     if not isinstance(message, dict):
         raise InvalidMessageError("invalid_request", "The line is not a JSON object.")
     request_id = message.get("id")
@@ -197,7 +211,7 @@ def _find_problem(message: Mapping[str, Any]) -> str:
     if not isinstance(message.get("channel"), str | None):
         return "channel must be a string."
     unknown = next((name for name in message if name not in ("jsonrpc", "id", "method", "params", "channel")), None)
-    return f"A request has no member {unknown[:_MAX_NAME_LENGTH]}." if unknown is not None else ""
+    return f"A request has no member {describe_name(unknown)}." if unknown is not None else ""
 
 
 def parse_params(params: Mapping[str, Any], kind: type[Params], method: str) -> Params:
@@ -205,9 +219,9 @@ def parse_params(params: Mapping[str, Any], kind: type[Params], method: str) -> 
     names = [each.name for each in fields(kind)]  # type: ignore[arg-type]
     unknown = next((name for name in params if name not in names), None)
     if unknown is not None:
-        near = get_close_matches(unknown, names, n=1)
+        near = get_close_matches(describe_name(unknown), names, n=1)
         hint = f"Did you mean {near[0]}?" if near else f"It takes {', '.join(names)}."
-        raise ValueError(f"{method} has no parameter {unknown[:_MAX_NAME_LENGTH]}. {hint}")
+        raise ValueError(f"{method} has no parameter {describe_name(unknown)}. {hint}")
     try:
         return msgspec.convert(params, kind)
     except msgspec.ValidationError as error:
@@ -247,7 +261,9 @@ def _describe_type(schema: Mapping[str, Any], definitions: Mapping[str, Any]) ->
 def _describe_scalar(schema: Mapping[str, Any]) -> str:
     match schema["type"]:
         case "integer":
-            least, most = schema["minimum"], schema.get("maximum")
+            least, most = schema.get("minimum"), schema.get("maximum")
+            if least is None:
+                return "a whole number"
             return f"at least {least}" if most is None else f"from {least} to {most:,}"
         case "string":
             if "maxLength" in schema:
@@ -274,3 +290,9 @@ def make_error(request_id: RequestId | None, kind: str, message: str, hint: str 
 def make_event(name: str, params: Mapping[str, Any]) -> dict[str, Any]:
     """Return an event."""
     return {"jsonrpc": "2.0", "method": name, "params": params}
+
+
+def encode_line(message: dict[str, Any]) -> bytes:
+    """Return a message as a line. Control characters and unpaired surrogates, as of file names, are escaped."""
+    text = visible_json(json.dumps(message, ensure_ascii=False, separators=(",", ":")))
+    return f"{text}\n".encode("utf-8", "backslashreplace")

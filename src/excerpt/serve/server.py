@@ -14,15 +14,12 @@ from typing import Any
 
 import excerpt
 from excerpt.errors import ExcerptError, NotFoundError
-from excerpt.serve.connection import Connection
-from excerpt.serve.lines import CHUNK_BYTES, encode_line
-from excerpt.serve.messages import PROTOCOL, Request, make_answer, make_error, make_event, parse_params
+from excerpt.inputs import CHUNK_BYTES, describe_name, take_standard_streams, write_all
+from excerpt.serve.connection import Connection, LogCrash
+from excerpt.serve.messages import PROTOCOL, Request, encode_line, make_answer, make_error, make_event, parse_params
 from excerpt.serve.methods import METHODS
-from excerpt.served_vaults import NotIndexedYetError, ServedVault, ServedVaults
+from excerpt.served_vaults import NotIndexedYetError, ServedVault, ServedVaults, VaultBusyError
 from excerpt.text.display import visible_line
-
-LogCrash = Callable[[BaseException], str]
-"""Logs an unexpected exception and returns the sentence to show."""
 
 MAX_CLIENTS = 64
 """Clients that are connected to a socket at the same time."""
@@ -53,11 +50,11 @@ class LineServer:
     ) -> None:
         """Serve one client until it has closed its side and is answered, or cannot be written to."""
         if len(self._connections) == MAX_CLIENTS:
-            await write(
-                encode_line(make_error(None, "unusable", f"No more than {MAX_CLIENTS} clients can be connected."))
-            )
+            refusal = make_error(None, "unusable", f"No more than {MAX_CLIENTS} clients can be connected.")
+            with suppress(OSError):  # it may have left already
+                await write(encode_line(refusal))
             return
-        connection = Connection(read, write, self.answer)
+        connection = Connection(read, write, self.answer, self._log_crash)
         greeting = make_event("ready", self._describe_server())
         self._connections.add(connection)
         try:
@@ -72,8 +69,9 @@ class LineServer:
         if method is None:
             from difflib import get_close_matches
 
-            near = get_close_matches(request.method, METHODS, n=1, cutoff=0)
-            message = f"There is no method {visible_line(request.method)[:100]}. Did you mean {near[0]}?"
+            name = describe_name(request.method)
+            near = get_close_matches(name, METHODS, n=1, cutoff=0)
+            message = f"There is no method {name}. Did you mean {near[0]}?"
             return make_error(request_id, "unknown_method", message, f"The methods are {', '.join(METHODS)}.")
         try:
             params = parse_params(request.params, method.params, request.method)
@@ -134,8 +132,8 @@ class LineServer:
 
 
 def _error_kind(error: ExcerptError) -> str:
-    if isinstance(error, NotIndexedYetError):
-        return "not_indexed_yet"
+    if isinstance(error, NotIndexedYetError | VaultBusyError):
+        return "not_indexed_yet" if isinstance(error, NotIndexedYetError) else "busy"
     return "not_found" if isinstance(error, NotFoundError) else "unusable"
 
 
@@ -145,7 +143,7 @@ def _shorten(text: str) -> str:
 
 def serve_stdio(vaults: ServedVaults, log_crash: LogCrash) -> None:
     """Serve the client that started the process over stdin and stdout, until it closes stdin. Does not return."""
-    stdin, stdout = _take_streams()
+    stdin, stdout = take_standard_streams()
 
     async def serve(server: LineServer) -> None:
         loop = asyncio.get_running_loop()
@@ -154,7 +152,7 @@ def serve_stdio(vaults: ServedVaults, log_crash: LogCrash) -> None:
             return await loop.run_in_executor(None, os.read, stdin, CHUNK_BYTES)
 
         async def write(line: bytes) -> None:
-            await loop.run_in_executor(None, _write_all, stdout, line)
+            await loop.run_in_executor(None, write_all, stdout, line)
 
         await server.serve_client(read, write)
 
@@ -181,6 +179,8 @@ def serve_socket(vaults: ServedVaults, log_crash: LogCrash, file: Path) -> None:
                 try:
                     if is_own_process(writer.get_extra_info("socket")):
                         await server.serve_client(partial(reader.read, CHUNK_BYTES), write)
+                except Exception as error:  # asyncio would print its traceback
+                    _write_message(log_crash(error))
                 finally:
                     writer.close()
 
@@ -189,28 +189,6 @@ def serve_socket(vaults: ServedVaults, log_crash: LogCrash, file: Path) -> None:
                 await asyncio.Event().wait()
 
         _run(vaults, log_crash, serve, partial(remove_socket, file))
-
-
-def _take_streams() -> tuple[int, int]:
-    """Return descriptors of stdin and stdout that only the protocol uses.
-
-    What else is printed to stdout, by a library, goes to stderr. Child processes inherit an empty stdin.
-    """
-    stdin, stdout = os.dup(0), os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    os.dup2(2, 1)
-    if os.name == "posix":
-        for each in (stdin, stdout):
-            os.set_blocking(each, True)  # a client may have left its pipe non-blocking
-    return stdin, stdout
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
 
 
 def _run(
