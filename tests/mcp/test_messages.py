@@ -224,7 +224,7 @@ def test_each_of_many_messages_at_random_gets_one_answer(home: Path, vault: Path
         assert server.stdin is not None
         assert server.stdout is not None
         params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-        first = [
+        first: list[dict[str, Any]] = [
             {"jsonrpc": "2.0", "id": "first", "method": "initialize", "params": params},
             {"jsonrpc": "2.0", "method": "notifications/initialized"},
         ]

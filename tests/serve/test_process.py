@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from excerpt.inputs import find_leading_id, parse_json
 from excerpt.known_vaults import DEMO
 from excerpt.serve.client import LineClient, LineServerError
 from tests.mcp.conftest import indexed, written
@@ -232,9 +234,9 @@ REQUESTS: list[dict[str, Any]] = [
 VALUES: list[Any] = [None, True, -1, 10**30, 1.5, "", "\x00\ud800'\"", "a" * 3_000, [], [[]], {}, {"a": None}, "tag:("]
 
 
-def fuzzed_line(chance: random.Random) -> bytes:
+def fuzzed_line(chance: random.Random, number: int) -> bytes:
     """Return a request with something wrong in it, in its values, its members or its bytes, or nothing wrong."""
-    request: dict[str, Any] = {"id": chance.randrange(50), **chance.choice(REQUESTS)}
+    request: dict[str, Any] = {"id": number, **chance.choice(REQUESTS)}
     if chance.random() < 0.3:
         request["channel"] = chance.choice(["a", "b", *VALUES])
     params = dict(request["params"])
@@ -250,16 +252,28 @@ def fuzzed_line(chance: random.Random) -> bytes:
     return bytes(line).replace(b"\n", b" ")
 
 
-def test_lines_at_random_get_at_most_one_message_each_and_the_server_lives_on(home: Path, vault: Path) -> None:
+def id_of(line: bytes) -> Any:
+    """Return the id that an answer to a line must have, None if it has none that can be read."""
+    try:
+        request = parse_json(line)
+    except ValueError:
+        return find_leading_id(line)
+    number = request.get("id") if isinstance(request, dict) else None
+    return number if type(number) in (str, int) else None
+
+
+def test_each_line_at_random_that_has_an_id_gets_one_answer(home: Path, vault: Path) -> None:
     indexed(vault)
     chance = random.Random(11)
+    lines = [fuzzed_line(chance, number) for number in range(FUZZED_LINES)]
     with running(home, vault) as server:
-        for _ in range(FUZZED_LINES):
-            server.say(fuzzed_line(chance) + b"\n")
+        for line in lines:
+            server.say(line + b"\n")
         server.say(b'{"id": "last", "method": "status"}\n')
         server.wait_for(id="last")
         answers = [each for each in server.messages if "id" in each]
-        assert len(answers) <= FUZZED_LINES + 1
+        expected = Counter(str(number) for line in lines if (number := id_of(line)) is not None)
+        assert Counter(str(each["id"]) for each in answers if each["id"] is not None) == expected + Counter(["last"])
         kinds = {each["error"]["data"]["kind"] for each in answers if "error" in each}
         assert kinds >= {"parse_error", "invalid_request", "invalid_params", "superseded"}
         assert "internal" not in kinds

@@ -16,7 +16,7 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from excerpt.inputs import InputLine
-from excerpt.mcp.stdio import MAX_LINE_BYTES, JSONRPCError, decode_message
+from excerpt.mcp.stdio import MAX_LINE_BYTES, decode_message
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -106,7 +106,7 @@ class InputMiddleware:
             has_more = event.get("more_body", False)
         line = InputLine(bytes(body), is_cut=len(body) > MAX_LINE_BYTES)
         value = decode_message(line)
-        if isinstance(value, JSONRPCError):
+        if not isinstance(value, dict):
             headers = [(b"content-type", b"application/json")]
             await send({"type": "http.response.start", "status": 413 if line.is_cut else 400, "headers": headers})
             await send({"type": "http.response.body", "body": value.model_dump_json(by_alias=True).encode()})
