@@ -7,7 +7,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help run setup test suite lint matrix clients team-test team-soak programs pictures properties fuzz bench soak servers million quality learning embedders packs agents serve-bench serve-soak messy prompts screenshots keys settings docs breaks model clean
+.PHONY: help run setup test suite lint matrix clients team-test team-soak programs pictures properties fuzz bench soak servers million quality learning embedders packs agents serve-bench serve-soak messy prompts sentences screenshots keys settings docs breaks model clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -93,6 +93,9 @@ agents: $(READY) ## measure what an agent spends until it has the answer, and pl
 
 prompts: $(READY) ## measure how often prompts get passages from the hook, wanted or not (DATA=../shared)
 	$(BIN)/python -m benchmarks.prompts --write $(if $(DATA),--data $(DATA))
+
+sentences: $(READY) ## measure which sentences a check names as not found in their source (DATA=../shared)
+	$(BIN)/python -m benchmarks.cited_sentences --write $(if $(DATA),--data $(DATA))
 
 serve-bench: $(READY) ## measure the line server: time of an answer, memory over 100,000 requests (DATA=../shared)
 	$(BIN)/python -m benchmarks.line_server --write $(if $(DATA),--data $(DATA))

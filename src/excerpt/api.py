@@ -754,7 +754,7 @@ class Vault:
 
     @_one_at_a_time
     def check(self, answer: str, pack: str) -> AnswerCheck:
-        """Check the citations and quotations of an LLM's `answer` against its `pack` and the current vault.
+        """Check citations, quotations and citing sentences of an LLM's `answer` against its `pack` and the vault now.
 
         `pack` is the text of a pack in any format except `template`. Raises UnreadablePackError for another text.
         """
@@ -770,7 +770,7 @@ class Vault:
     def check_places(
         self, answer: str, sources: Sequence[str] = (), *, prefix: str = ""
     ) -> tuple[AnswerCheck, tuple[MissingPlace, ...]]:
-        """Check the citations and quotations of an `answer` that cites places of the vault, against the vault now.
+        """Check citations, quotations and citing sentences of an `answer` that cites places, against the vault now.
 
         `sources` are the places (NOTE:A-B) that it cites as [1], [2] and so on; it may also cite a place in its text,
         as `Sync.md:8-12`. Paths may begin with `prefix`, such as the vault's name. Returns the check, and the places

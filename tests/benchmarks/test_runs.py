@@ -17,6 +17,7 @@ from textual.widgets import Input, TextArea
 from benchmarks import (
     agents,
     citations,
+    cited_sentences,
     confidence,
     cross_validation,
     demo,
@@ -118,6 +119,7 @@ SMALL: Mapping[object, Mapping[str, object]] = {
     learning: {"SEEDS": 1, "EVENTS": 20, "RANKERS": learning.RANKERS[:2]},
     messy: {"_QUERIES": messy._QUERIES[:1], "_COMMANDS": messy._COMMANDS[:1], "_ANSWERS": messy._ANSWERS[:1]},
     citations: {"SAMPLE": 10},
+    cited_sentences: {"SAMPLE": 10, "CHOSEN_ON": ("obsidian-help/en",), "CHECKED_ON": ()},
     memories: {"ASKED": 5, "HELD": 5},
     related: {"CHOSEN_ON": related.CHOSEN_ON[:1], "CHECKED_ON": ()},
     screenshots: {"SHOTS": [shot for shot in screenshots.SHOTS if shot.name == "found"]},
@@ -170,6 +172,7 @@ SET = "obsidian-help-en.dev"
 RUNS: Mapping[str, Callable[[str], object]] = {
     "agents": lambda data: _main(agents.main, "--data", data, "--sets", SET),
     "citations": lambda data: _main(citations.main, f"{data}/vault"),
+    "cited_sentences": lambda data: _main(cited_sentences.main, "--data", data),
     "confidence": lambda data: _confidence(Outside(Path(data))),
     "demo": lambda _data: _main(demo.main),
     "edits": lambda data: _main(edits.main, "--data", data),

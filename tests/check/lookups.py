@@ -42,5 +42,11 @@ class Notes:
     def select_important_words(self, sentence: str) -> Sequence[QueryWord]:
         return select_distinctive_words(query_terms(sentence, ["en"]), lambda _: False, ["en"])
 
+    def weigh_word(self, word: QueryWord) -> float:
+        return 1.0
+
+    def compare_meaning(self, sentence: str, text: str) -> float:
+        return 0.0
+
     def analyze_terms(self, text: str) -> frozenset[str]:
         return frozenset(terms_of(text, "en")[0])

@@ -249,8 +249,57 @@ def test_of_a_sentence_that_cites_the_words_that_the_source_lacks_are_named() ->
     assert found.found == 5
 
 
-def test_words_are_no_verdict() -> None:
-    assert check("Quantum unicorns prevail [1].").holds
+def test_a_sentence_that_has_none_of_its_words_in_its_source_is_not_found() -> None:
+    found = check(
+        "The backend is Django and MongoDB [1].\n\nTwo devices change a note [1]. Quantum unicorns prevail [1]."
+    )
+    assert [each.holds for each in found.sentences] == [False, True, False]
+    assert [each.sentence.text for each in found.not_found] == [
+        "The backend is Django and MongoDB.",
+        "Quantum unicorns prevail.",
+    ]
+    assert not found.holds
+    assert found.describe_not_found() == "2 of 3 sentences: words not found in the sources they cite"
+    assert found.to_dict()["not_found"] == 2
+
+
+def test_a_sentence_with_all_its_words_holds_and_so_does_one_that_says_little() -> None:
+    found = check("A sync conflict arises when devices change one note [1]. So it is [1].")
+    assert (found.not_found, found.holds, found.describe_not_found()) == ((), True, "")
+
+
+SERVER = "The server Atlas in Berlin keeps 1,500 notes and 12 VS Code windows for two years; run `Get-ChildItem` there."
+
+
+@pytest.mark.parametrize(
+    ("sentence", "missing"),
+    [
+        ("For 2 years the server in Berlin keeps 1500 notes", ()),
+        ("For two years the server keeps 1.500 notes and twelve VSCode windows", ()),
+        ("Atlas's notes are kept by the server in Berlin", ()),
+        ("The server in Berlin runs get-childitem", ()),
+        ("The server in Madrid keeps 1,500 notes and 12 windows for two years", ("Madrid",)),
+        ("The server in Berlin keeps 1,600 notes and 12 windows for two years", ("1,600",)),
+        ("The server in Berlin keeps 1.5 notes and 120 windows for two years", ("120",)),
+        ("For two years run `Get-Item` on the server Atlas in Berlin", ("Get-Item",)),
+    ],
+)
+def test_a_single_name_or_number_that_the_source_lacks_is_not_found(sentence: str, missing: tuple[str, ...]) -> None:
+    pack = PackFile((source(1, "Server.md", 1, SERVER),))
+    (found,) = check(f"{sentence} [1].", {"Server.md": SERVER}, pack).sentences
+    assert (found.holds, found.missing[: len(missing)]) == (not missing, missing)
+
+
+def test_a_name_may_be_in_any_source_that_the_sentence_cites() -> None:
+    assert check("Devices change a note, and so does Cumin with Lentils [1, 2].").holds
+    assert not check("Devices change a note, and so does Cumin with Lentils [1].").holds
+
+
+def test_of_a_sentence_in_another_language_than_its_source_only_names_are_compared() -> None:
+    notes = {"Sync.md": "A sync conflict arises when two devices of Acme change the same note before they can meet."}
+    pack = PackFile((source(1, "Sync.md", 1, notes["Sync.md"]),))
+    assert check("Ein Konflikt entsteht, wenn die Geräte von Acme sich nicht treffen [1].", notes, pack).holds
+    assert not check("Ein Konflikt entsteht, wenn die Geräte von AcmeCloud sich nicht treffen [1].", notes, pack).holds
 
 
 def test_a_sentence_that_quotes_or_cites_nothing_that_is_there_has_no_words() -> None:

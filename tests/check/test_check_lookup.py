@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
+from excerpt.check import checker
 from excerpt.check.answer import parse_answer
-from excerpt.check.checker import check_answer
-from excerpt.check.lookup import SnapshotLookup
+from excerpt.check.checker import AnswerChecker, check_answer
+from excerpt.check.lookup import MAX_PHRASE_WORDS, SnapshotLookup
 from excerpt.check.verdicts import CheckedQuotation, Verdict
+from excerpt.corpus.interface import Floats
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.pack.formats.pack_format import PackFile, PackSource
 from excerpt.settings import Settings
+from excerpt.text.words import QueryWord
 from tests.pack.vaults import sentence
 
 NOTES = {
@@ -91,3 +94,59 @@ def test_notes_with_a_line_are_named(lookup: SnapshotLookup) -> None:
 def test_words_that_all_notes_have_tell_nothing(lookup: SnapshotLookup) -> None:
     words = lookup.select_important_words("The filler fills the devices with wiki-links, and unicorns.")
     assert [word.surface for word in words] == ["devices", "wiki", "links", "unicorns"]
+
+
+class CountedLookup(SnapshotLookup):
+    """A lookup that counts the characters that it analyzes and embeds; its words are counted in any case."""
+
+    def __init__(self, lookup: SnapshotLookup) -> None:
+        super().__init__(lookup._snapshot)
+        self.analyzed = self.embedded = 0
+
+    def _analyze_words(self, text: str) -> Sequence[QueryWord]:
+        self.analyzed += len(text)
+        return super()._analyze_words(text)
+
+    def _embed(self, texts: Sequence[str]) -> Floats:
+        self.embedded += sum(map(len, texts))
+        return super()._embed(texts)
+
+
+def work(answer: str, lookup: SnapshotLookup) -> tuple[int, int, int, int]:
+    """Return the work of a check: words counted, characters analyzed, embedded and compared."""
+    counted = CountedLookup(lookup)
+    pack = PackFile((PackSource(1, "sync.md", "Sync", 3, 3, NOTES["sync.md"].split("\n")[2]),))
+    checking = AnswerChecker(pack, counted)
+    parsed = parse_answer(answer)
+    for quotation in parsed.quotations:
+        checking.check_quotation(quotation)
+    for each in parsed.sentences:
+        checking.check_sentence(each)
+    return len(counted._counts), counted.analyzed, counted.embedded, checking.compared
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["> a\n", "(a) ", "gadgets and Unicorns [1]. ", "a-b c_d ", '"two gadgets change" [1] ', "“", "`a` ", "[1] 1,500 "],
+)
+def test_the_work_of_a_check_grows_no_faster_than_the_answer(lookup: SnapshotLookup, part: str) -> None:
+    once, thrice = (work(part * count, lookup) for count in (200, 600))
+    assert all(after <= 3 * before + 1_000 for before, after in zip(once, thrice, strict=True))
+    assert once[0] == thrice[0]
+
+
+def test_of_a_long_quotation_the_first_words_are_looked_up(lookup: SnapshotLookup) -> None:
+    counted = CountedLookup(lookup)
+    assert list(counted.find_lines_with(NOTES["long.md"][8:]))
+    looked_up = counted.analyzed - len(NOTES["long.md"][8:])
+    assert looked_up < 20 * MAX_PHRASE_WORDS * len("alpha100 ")
+
+
+def test_quotations_beyond_a_limit_of_compared_characters_are_unchecked(
+    lookup: SnapshotLookup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checker, "MAX_COMPARED", 150_000)
+    answer = " ".join(f'It says "unicorn number {number} of the moon".' for number in range(9))
+    found = check_answer(parse_answer(answer), PackFile((PackSource(1, "sync.md", "", 1, 1, "Nothing."),)), lookup)
+    assert [each.verdict for each in found.quotations] == [Verdict.INVENTED] * 2
+    assert [each.reason for each in found.unchecked] == ["the answer has too many quotations; check a part of it"] * 7

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 import excerpt
+from excerpt.check.places import number_places
+from excerpt.errors import NotFoundError
+from excerpt.pack.formats.pack_format import PackSource
 
 NOTES = {
     "Sync.md": "# Sync\n\nConflicts are kept in two files.\n\nThe newer one wins.\n",
@@ -90,3 +93,34 @@ def test_a_path_may_begin_with_the_name_of_the_vault(vault: excerpt.Vault) -> No
     check, missing = vault.check_places('It says "kept in two files" (notes/Sync.md:3).', prefix="notes/")
     assert not missing
     assert check.holds
+
+
+# --- work -------------------------------------------------------------------------------------------------------------
+
+
+def count_reads(answer: str, text: str = "Text.") -> tuple[int, int]:
+    """Return how many places of an answer are read, and how many are missing; notes with an A have `text`."""
+    read: list[str] = []
+
+    def read_source(place: str) -> PackSource:
+        read.append(place)
+        if place[0] != "A":
+            raise NotFoundError(f"No note is called {place}.")
+        return PackSource(0, place, "", 1, 1, text)
+
+    _, _, missing = number_places(answer, (), {"A.md"}, read_source)
+    return len(read), len(missing)
+
+
+def test_a_place_is_read_once_however_often_it_is_cited_and_found_or_not() -> None:
+    assert count_reads("(A.md:1) " * 500) == (1, 0)
+    assert count_reads("(B.md:1) " * 500) == (1, 500)
+
+
+def test_of_places_that_are_missing_a_hundred_are_looked_for() -> None:
+    assert count_reads(" ".join(f"(B.md:{line})" for line in range(1, 501))) == (100, 500)
+
+
+def test_places_are_read_until_their_sources_are_long() -> None:
+    answer = " ".join(f"(A.md:{line})" for line in range(1, 101))
+    assert count_reads(answer, "word " * 100_000) == (4, 96)

@@ -101,13 +101,30 @@ def test_words_of_a_sentence_are_counted_and_uncited_ones_listed_on_demand(
     excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path
 ) -> None:
     pack = packed(excerpt, vault, tmp_path)
-    answer.write_text("Devices meet on Mondays [1]. Nothing backs this up.\n", encoding="utf-8")
+    answer.write_text("Some devices never meet [1]. Nothing backs this up.\n", encoding="utf-8")
     told = excerpt("check", answer, "--pack", pack, "--vault", vault)
-    assert re.search(r"^ +1  words 2/3 +Devices meet on Mondays\.\n +missing: Mondays$", told.out, re.M)
+    assert told.code == 0
+    assert re.search(r"^ +1  words 2/4 +Some devices never meet\.\n +missing: Some, never$", told.out, re.M)
     assert "Nothing backs" not in told.out
     assert "1 sentence without either" in told.err
     listed = excerpt("check", answer, "--pack", pack, "--vault", vault, "--uncited")
     assert re.search(r"^ +1  uncited +Nothing backs this up\.$", listed.out, re.M)
+
+
+def test_a_sentence_whose_words_are_not_found_is_counted_first_and_is_exit_code_1(
+    excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path
+) -> None:
+    pack = packed(excerpt, vault, tmp_path)
+    answer.write_text("The backend is Django and MongoDB [1]. Two devices change one note [1].\n", encoding="utf-8")
+    told = excerpt("check", answer, "--pack", pack, "--vault", vault)
+    assert told.code == 1
+    assert told.err.startswith("excerpt: 1 of 2 sentences: words not found in the source it cites · 2 citations")
+    assert re.search(
+        r"^ +1  not found +The backend is Django and MongoDB\.\n +missing: Django, MongoDB", told.out, re.M
+    )
+    data = excerpt("check", answer, "--pack", pack, "--vault", vault, "--json").json
+    assert (data["true"], data["not_found"]) == (False, 1)
+    assert [each["not_found"] for each in data["sentences"]] == [True, False]
 
 
 def test_as_data_it_has_the_keys_of_the_reference(excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path) -> None:
@@ -116,7 +133,8 @@ def test_as_data_it_has_the_keys_of_the_reference(excerpt: Excerpt, vault: Path,
     told = excerpt("check", answer, "--pack", pack, "--vault", vault, "--json")
     assert told.code == 1
     data = told.json
-    assert list(data) == ["true", "sources", "citations", "quotations", "sentences", "uncited", "unchecked", "more"]
+    lists = ["sources", "citations", "quotations", "sentences", "uncited", "unchecked", "more"]
+    assert list(data) == ["true", "not_found", *lists]
     assert data["true"] is False
     assert data["sources"] == [
         {
@@ -147,7 +165,7 @@ def test_as_data_it_has_the_keys_of_the_reference(excerpt: Excerpt, vault: Path,
         }
     ]
     assert data["sentences"] == [
-        {"line": 1, "text": "Devices meet.", "cited": [1], "words": 2, "found": 2, "missing": []}
+        {"line": 1, "text": "Devices meet.", "cited": [1], "not_found": False, "words": 2, "found": 2, "missing": []}
     ]
     assert data["uncited"] == [{"line": 1, "text": "So they do it."}]
     assert data["unchecked"] == []

@@ -633,6 +633,16 @@ async def test_an_answer_that_holds_says_so(ask: Ask) -> None:
     assert told.first_line.startswith("quotations and citations hold · 1 quotation (1 true) · 1 citation · ")
 
 
+async def test_sentences_whose_words_are_not_found_come_first(ask: Ask) -> None:
+    answer = 'The backend is Django and MongoDB [1]. It leaves "when the queen is old" [1]. When the queen is old [1].'
+    told = await ask("check", answer=answer, sources=["Swarms.md:3"])
+    assert told.first_line.startswith(
+        "1 of 2 sentences: words not found in the source it cites · 1 quotation (1 true) · "
+    )
+    assert "hold" not in told.first_line
+    assert re.search(r"^line 1 · not found · 0 of \d words found · \"The backend .* Django, MongoDB", told.text, re.M)
+
+
 async def test_a_check_of_a_long_answer_stays_below_its_cap(ask: Ask) -> None:
     told = await ask("check", answer='Bees "sing at the moon every night" and [7]. ' * 2_000)
     assert not told.is_error

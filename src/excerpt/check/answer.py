@@ -97,7 +97,7 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class UnpairedQuotationMark:
-    """A text that may or may not be a quotation, and the `reason` why that is unclear."""
+    """A text that may or may not be a quotation, or is one of too many, and the `reason` why it is not checked."""
 
     line: int
     text: str
@@ -251,7 +251,7 @@ def _split_at_tags(blocks: Sequence[_Block]) -> tuple[list[_Block], list[Unpaire
     return split, [
         UnpairedQuotationMark(
             blocks[number].line + blocks[number].text.count("\n", 0, at),
-            blocks[number].text[at : at + _MAX_TEXT],
+            blocks[number].text[at : at + MAX_UNCHECKED_TEXT],
             "nothing closes this tag",
         )
         for number, at in opened
@@ -286,7 +286,8 @@ _ATTRIBUTION = re.compile(
     r"(?:^|\n)[ \t]*(?:—|–|--?|―)[ \t]*\S[^\n]*\s*$|\s*<(footer|cite)\b[^<>]*>(?:(?!</\1>).)*</\1>\s*$", re.DOTALL
 )
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][\dA-Fa-f]{1,6}|[A-Za-z]\w{1,30});")
-_MAX_TEXT = 200  # maximum number of characters shown of a text that could not be checked
+MAX_UNCHECKED_TEXT = 200
+"""Maximum number of characters shown of a text that could not be checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -421,11 +422,11 @@ def _find_unpaired_marks(part: _AnswerBlock) -> Iterator[UnpairedQuotationMark]:
     """
     text, marks = part.block.text, part.paragraph.quotation_marks
     for mark in marks.opened:
-        shown = text[mark.start : mark.start + _MAX_TEXT]
+        shown = text[mark.start : mark.start + MAX_UNCHECKED_TEXT]
         yield UnpairedQuotationMark(part.line(mark.start), shown, "nothing closes this quotation mark")
     for mark in marks.closed:
         if not mark.single:
-            begin = max(part.sentence(mark.start)[0], mark.end - _MAX_TEXT)
+            begin = max(part.sentence(mark.start)[0], mark.end - MAX_UNCHECKED_TEXT)
             yield UnpairedQuotationMark(
                 part.line(mark.start), text[begin : mark.end], "nothing opens this quotation mark"
             )

@@ -8,9 +8,17 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
 
-from excerpt.check.answer import Citation, CitedAnswer, Quotation, Sentence
+from excerpt.check.answer import (
+    MAX_UNCHECKED_TEXT,
+    Citation,
+    CitedAnswer,
+    Quotation,
+    Sentence,
+    UnpairedQuotationMark,
+)
 from excerpt.check.lookup import VaultLookup
 from excerpt.check.quotations import MatchedSpan, find_most_similar, find_quotation, select_longest_part
+from excerpt.check.sentences import SourceWords, compare_sentence, read_source_words
 from excerpt.check.source_state import SourceComparison, SourceState, compare_source
 from excerpt.check.verdicts import AnswerCheck, CheckedCitation, CheckedQuotation, CheckedSentence, SourceLines, Verdict
 from excerpt.pack.formats.pack_format import PackFile, PackSource
@@ -29,6 +37,13 @@ MIN_CITED_WORDS, MIN_UNCITED_WORDS = 2, 3
 Quotation marks around fewer words often only emphasise them.
 """
 _MIN_SENTENCE_WORDS = 3
+MAX_COMPARED = 20_000_000
+"""Maximum number of characters that all quotations are compared with.
+
+200 quotations that are nowhere take as many. Further ones are listed as unchecked.
+"""
+_SEARCH_COST = 50_000  # characters that a search of the vault counts as
+_TOO_MANY = "the answer has too many quotations; check a part of it"
 
 
 def check_answer(answer: CitedAnswer, pack: PackFile, lookup: VaultLookup) -> AnswerCheck:
@@ -37,9 +52,14 @@ def check_answer(answer: CitedAnswer, pack: PackFile, lookup: VaultLookup) -> An
     The result is deterministic.
     """
     pack = replace(pack, sources=tuple(_fill_lines(source, lookup) for source in pack.sources))
-    checker = _Checker(pack, lookup)
+    checker = AnswerChecker(pack, lookup)
     quotations = [checker.check_quotation(quotation) for quotation in answer.quotations]
     own = [citation for citation in answer.citations if not _is_quoted(citation, quotations)]
+    unchecked = [
+        UnpairedQuotationMark(quotation.line, quotation.text[:MAX_UNCHECKED_TEXT], _TOO_MANY)
+        for quotation, checked in zip(answer.quotations, quotations, strict=True)
+        if checked is None
+    ]
     cited = _count_citations(own)
     sentences = [checked_sentence for each in answer.sentences if (checked_sentence := checker.check_sentence(each))]
     uncited = [
@@ -51,10 +71,10 @@ def check_answer(answer: CitedAnswer, pack: PackFile, lookup: VaultLookup) -> An
         pack,
         tuple(checker.comparisons.values()),
         tuple(checker.check_citations(own, cited)),
-        tuple(quotations),
+        tuple(checked for checked in quotations if checked is not None),
         tuple(sentences),
         tuple(uncited),
-        answer.unchecked,
+        (*answer.unchecked, *unchecked),
         cited,
     )
 
@@ -81,22 +101,31 @@ def _count_citations(citations: Iterable[Citation]) -> Counter[int]:
     return Counter({number: times for number, times in enumerate(running) if times})
 
 
-def _is_quoted(citation: Citation, quotations: Sequence[CheckedQuotation]) -> bool:
+def _is_quoted(citation: Citation, quotations: Sequence[CheckedQuotation | None]) -> bool:
     """Return whether a citation inside a quotation is really part of the text of the quoted note."""
     if citation.quotation is None:
         return False
     quoted = quotations[citation.quotation]
-    return quoted.verdict is Verdict.TRUE and quoted.place is not None and citation.text in quoted.place.passage
+    return (
+        quoted is not None
+        and quoted.verdict is Verdict.TRUE
+        and quoted.place is not None
+        and citation.text in quoted.place.passage
+    )
 
 
 @dataclass
-class _Checker:
-    """Checker of the citations, quotations and sentences of one answer."""
+class AnswerChecker:
+    """Checker of the citations, quotations and sentences of one answer.
+
+    `compared` is the number of characters that quotations were compared with, a search of the vault counting as many.
+    """
 
     pack: PackFile
     lookup: VaultLookup
-    _terms_by_text: dict[str, frozenset[str]] = field(default_factory=dict)
+    _words_by_source: dict[int, SourceWords] = field(default_factory=dict)
     _judgements: dict[Quotation, CheckedQuotation] = field(default_factory=dict)
+    compared: int = 0
     _reversed: CheckedQuotation | None = (
         None  # verdict if the present quotation is only found with its meaning reversed
     )
@@ -105,6 +134,10 @@ class _Checker:
     def comparisons(self) -> dict[int, SourceComparison]:
         """The comparison of each source in the pack with the vault, by source number."""
         return {source.number: compare_source(source, self.lookup) for source in self.pack.sources}
+
+    @cached_property
+    def _sources(self) -> dict[int, PackSource]:
+        return {source.number: source for source in self.pack.sources}
 
     # --- citations ----------------------------------------------------------------------------------------------------
 
@@ -117,6 +150,8 @@ class _Checker:
         unseen = set(cited)
         room = MAX_CITATIONS
         for citation in citations:
+            if room <= 0 and not unseen:
+                return
             for number in citation.numbers:
                 if number not in unseen and (room <= 0 or number not in self.comparisons):
                     continue
@@ -130,10 +165,15 @@ class _Checker:
 
     # --- quotations ---------------------------------------------------------------------------------------------------
 
-    def check_quotation(self, quotation: Quotation) -> CheckedQuotation:
-        """Return the verdict on a quotation. It is computed only once for equal texts and citations."""
+    def check_quotation(self, quotation: Quotation) -> CheckedQuotation | None:
+        """Return the verdict on a quotation; None if those before it took all of MAX_COMPARED characters.
+
+        It is computed only once for equal texts and citations.
+        """
         unnumbered = replace(quotation, line=0)
         if unnumbered not in self._judgements:
+            if self.compared > MAX_COMPARED:
+                return None
             self._judgements[unnumbered] = self._with_locations(self._check_cited(unnumbered))
         return replace(self._judgements[unnumbered], quotation=quotation)
 
@@ -156,8 +196,9 @@ class _Checker:
         return self._check_readings(quotation)
 
     def _check_readings(self, quotation: Quotation) -> CheckedQuotation:
-        cited = [source for number in quotation.cited if (source := self.pack.find_source(number))]
-        others = [source for source in self.pack.sources if source not in cited]
+        cited = [self._sources[number] for number in quotation.cited if number in self._sources]
+        numbers = frozenset(quotation.cited)
+        others = [source for source in self.pack.sources if source.number not in numbers]
         self._reversed = None
         return (
             self._find_in_sources(quotation, cited, Verdict.TRUE)
@@ -173,6 +214,7 @@ class _Checker:
     ) -> CheckedQuotation | None:
         for reading in quotation.readings:
             for source in sources:
+                self.compared += len(source.text)
                 if passage := find_quotation(reading, source.text):
                     lines = _source_lines(source.text, passage, source.path, source.line_start, source.number)
                     if passage.turned_by:
@@ -242,6 +284,7 @@ class _Checker:
         A passage in which an ellipsis leaves out words that reverse the meaning is only returned if there is no other.
         """
         reversed_passage: tuple[SourceLines, MatchedSpan] | None = None
+        self.compared += _SEARCH_COST
         for lines in sorted(
             self.lookup.find_lines_with(select_longest_part(reading)), key=lambda lines: lines.path != first
         ):
@@ -256,7 +299,9 @@ class _Checker:
         if count_words(quotation.text) < (MIN_CITED_WORDS if quotation.cited else MIN_UNCITED_WORDS):
             return CheckedQuotation(quotation, Verdict.SHORT, similarity=0.0)
         best: tuple[float, SourceLines | None] = (0.0, None)
+        self.compared += _SEARCH_COST
         for text, path, line, number in self._similar_texts(quotation, sources):
+            self.compared += len(text)
             like = find_most_similar(quotation.text, text)
             if like and like.similarity / 100 > best[0]:
                 lines = _source_lines(text, like, path, line, number)
@@ -279,21 +324,19 @@ class _Checker:
     # --- sentences ----------------------------------------------------------------------------------------------------
 
     def check_sentence(self, sentence: Sentence) -> CheckedSentence | None:
-        """Return a sentence with its missing words; None if it cites no find_source of the pack, or quotes."""
-        cited = [find_source for number in sentence.cited if (find_source := self.pack.find_source(number))]
+        """Return a sentence with its missing words; None if it cites no source of the pack, or quotes."""
+        cited = [number for number in sentence.cited if number in self._sources]
         if not cited or sentence.quotes:
             return None
-        words = self.lookup.select_important_words(sentence.text)
-        has = frozenset().union(*(self._source_terms(source) for source in cited))
-        missing = [word.surface for word in words if has.isdisjoint(word.terms)]
-        numbers = tuple(source.number for source in cited)
-        return CheckedSentence(sentence, numbers, tuple(word.surface for word in words), tuple(missing))
+        compared = compare_sentence(sentence.text, [self._source_words(number) for number in cited], self.lookup)
+        return CheckedSentence(sentence, tuple(cited), compared.words, compared.missing, compared.holds)
 
-    def _source_terms(self, source: PackSource) -> frozenset[str]:
-        source_text = f"{source.heading}\n{source.path}, lines {source.line_start}-{source.line_end}\n\n{source.text}"
-        if source_text not in self._terms_by_text:
-            self._terms_by_text[source_text] = self.lookup.analyze_terms(source_text)
-        return self._terms_by_text[source_text]
+    def _source_words(self, number: int) -> SourceWords:
+        if number not in self._words_by_source:
+            source = self._sources[number]
+            heading = f"{source.heading}\n{source.path}, lines {source.line_start}-{source.line_end}"
+            self._words_by_source[number] = read_source_words(heading, source.text, self.lookup)
+        return self._words_by_source[number]
 
 
 def _source_lines(

@@ -5,7 +5,9 @@ Only the index is read. A path in a pack that is not the path of an indexed note
 
 from __future__ import annotations
 
+import math
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -13,11 +15,12 @@ from typing import Protocol
 
 import numpy as np
 
-from excerpt.corpus.interface import CandidateQuery, Corpus
+from excerpt.corpus.interface import CandidateQuery, Corpus, Floats
 from excerpt.locations import locations_overlap
 from excerpt.model import Fragment, Memory
 from excerpt.pack.memory_fragment import memory_name
 from excerpt.search.bm25 import Rows
+from excerpt.search.nearest_sentences import split_sentences
 from excerpt.search.proximity import find_phrase_rows, find_word_sequence
 from excerpt.text.display import visible_line
 from excerpt.text.words import QueryWord, fold, is_function_word, query_terms, terms_of
@@ -73,6 +76,17 @@ class VaultLookup(Protocol):
         """Return the words of `sentence` that are neither function words nor common in the vault, each once."""
         ...
 
+    def weigh_word(self, word: QueryWord) -> float:
+        """Return the weight of a word: the fewer fragments of the vault have it, the more."""
+        ...
+
+    def compare_meaning(self, sentence: str, text: str) -> float:
+        """Return how much nearer in meaning `sentence` is to `text`, or to a sentence of it, than to the vault.
+
+        The result is a difference of cosines, at least 0.
+        """
+        ...
+
     def analyze_terms(self, text: str) -> frozenset[str]:
         """Return the terms of `text` in all languages of the vault.
 
@@ -90,6 +104,8 @@ _MAX_SIMILAR = 8
 _MAX_CANDIDATES = 200
 _MAX_EDGE_WORDS = 6  # words at each end of a quotation, which are searched alone if it spans two fragments
 _MAX_LANGUAGES = 3
+MAX_PHRASE_WORDS = 50
+"""Most words of a quotation that are searched: passages that have these may contain all of it."""
 
 
 class SnapshotLookup:
@@ -98,6 +114,8 @@ class SnapshotLookup:
     def __init__(self, snapshot: Corpus) -> None:
         self._snapshot = snapshot
         self._texts: dict[str, str] = {}
+        self._counts: dict[tuple[str, ...], int] = {}
+        self._vectors: dict[str, Floats] = {}
         self._languages = snapshot.languages[:_MAX_LANGUAGES]
 
     @cached_property
@@ -132,6 +150,9 @@ class SnapshotLookup:
         words = self._analyze_words(quotation)
         if not words:
             return
+        if len(words) > MAX_PHRASE_WORDS:
+            quotation = quotation[: words[MAX_PHRASE_WORDS - 1].end]
+            words = self._analyze_words(quotation)
         probe = min(len(words) // 2, _MAX_EDGE_WORDS)
         ends = [quotation[: words[probe - 1].end], quotation[words[-probe].start :]] if probe else []
         spans = [words, *(core for end in ends if (core := self._analyze_words(end)))]
@@ -164,6 +185,19 @@ class SnapshotLookup:
             (*self._snapshot.languages, "en"),
         )
 
+    def weigh_word(self, word: QueryWord) -> float:
+        return math.log1p(self._snapshot.lexical.corpus_size / max(self._count_fragments(word), 1))
+
+    def compare_meaning(self, sentence: str, text: str) -> float:
+        if text not in self._vectors:
+            spans = split_sentences(text)
+            self._vectors[text] = self._embed([text, *(text[each.start : each.end] for each in spans)])
+        vector = self._embed([sentence])[0]
+        return max(float((self._vectors[text] @ vector).max() - self._snapshot.vectors.mean @ vector), 0.0)
+
+    def _embed(self, texts: Sequence[str]) -> Floats:
+        return self._snapshot.embedder.embed(texts)
+
     def analyze_terms(self, text: str) -> frozenset[str]:
         return frozenset(term for language in (*self._languages, "") for term in terms_of(text, language)[0])
 
@@ -172,7 +206,9 @@ class SnapshotLookup:
 
     def _count_fragments(self, word: QueryWord) -> int:
         """Return the number of fragments of the vault that have the word."""
-        return self._snapshot.count_fragments(word.terms)
+        if word.terms not in self._counts:
+            self._counts[word.terms] = self._snapshot.count_fragments(word.terms)
+        return self._counts[word.terms]
 
     def _with_neighbours(self, fragment: Fragment) -> NoteExtract:
         """Return the lines from the fragment before to the fragment after the given one.
@@ -219,10 +255,11 @@ def select_distinctive_words(
     A compound such as `snake_case` is left out if its parts are among `words`. `is_common` tells whether a word is
     common in the vault; `languages` are the language codes of the function words.
     """
-    parts = {(word.start, word.end) for word in words if not word.is_compound}
+    parts = sorted((word.start, word.end) for word in words if not word.is_compound)
     by_terms: dict[tuple[str, ...], QueryWord] = {}
     for word in words:
-        if word.is_compound and any(word.start <= start and end <= word.end for start, end in parts):
+        first_part = bisect_left(parts, (word.start, 0))
+        if word.is_compound and first_part < len(parts) and parts[first_part][1] <= word.end:
             continue
         if _LETTER.search(word.surface) and not is_function_word(fold(word.surface), languages) and not is_common(word):
             by_terms.setdefault(word.terms, word)

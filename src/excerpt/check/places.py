@@ -12,6 +12,8 @@ from excerpt.pack.formats.pack_format import PackFile, PackSource
 
 MAX_SOURCES = 999
 """The most numbers of sources: a citation has at most three digits."""
+_MAX_MISSING = 100  # places that are looked for in vain: each costs a search for similar names
+_MAX_CHARACTERS = 2_000_000  # of all sources
 _PLACE_END = re.compile(r":(?P<first>\d{1,7})(?:[-–](?P<last>\d{1,7}))?(?!\w)|#(?P<place>[a-z]+=[\w-]+)")
 _CITATION = re.compile(r"[\[【［][\s\d,;–-]+[\]】］]")
 _NUMBERS = re.compile(r"(\d+)(?:\s*[-–]\s*(\d+))?")
@@ -52,15 +54,24 @@ def number_places(
     used = {number for first, last in ranges for number in range(int(first), min(int(last or first), MAX_SOURCES) + 1)}
     free = (number for number in range(len(sources) + 1, MAX_SOURCES + 1) if number not in used)
     numbers: dict[str, int] = {}
+    reasons: dict[str, str] = {}
+    characters = sum(len(source.text) for source in numbered.values())
 
     def cite(place: str) -> str:
-        if place not in numbers:
-            source = read(place.removeprefix(prefix))
-            number = next(free, 0)
-            if not number:
-                raise NotFoundError("The answer has too many citations to check this one.")
-            numbers[place], numbered[number] = number, replace(source, number=number)
-        return f"[{numbers[place]}]"
+        """Return a citation of a place; "" with a reason in `reasons` if there is none."""
+        nonlocal characters
+        if place not in numbers and place not in reasons:
+            number = next(free, 0) if len(reasons) < _MAX_MISSING and characters < _MAX_CHARACTERS else 0
+            try:
+                source = read(place.removeprefix(prefix)) if number else None
+            except NotFoundError as error:
+                reasons[place] = error.message
+            else:
+                if source is None:
+                    return ""
+                characters += len(source.text)
+                numbers[place], numbered[number] = number, replace(source, number=number)
+        return f"[{numbers[place]}]" if place in numbers else ""
 
     suffixes = {PurePosixPath(path).suffix for path in paths} - {""}
 
@@ -73,11 +84,10 @@ def number_places(
         for start, stop, place in _find_places(line, is_path, suffixes):
             if start < end:
                 continue
-            try:
-                citation = cite(place)
-            except NotFoundError as error:
-                missing.append(MissingPlace(line_number, place, error.message))
-                citation = ""
+            citation = cite(place)
+            if not citation:
+                reason = reasons.get(place, "The answer has too many citations to check this one.")
+                missing.append(MissingPlace(line_number, place, reason))
             parts += [line[end:start], citation]
             end = stop
         lines.append("".join((*parts, line[end:])))

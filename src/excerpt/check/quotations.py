@@ -104,7 +104,11 @@ def find_most_similar(quotation: str, text: str) -> MatchedSpan | None:
 
 
 def _find_exact(needle: str, text: str) -> MatchedSpan | None:
-    for number in range(len(_IGNORABLE_DIFFERENCES) + 1):
+    if offsets := _find_ignoring(needle, text, ()):
+        return MatchedSpan(*offsets)
+    if not _find_ignoring(needle, text, _IGNORABLE_DIFFERENCES):
+        return None
+    for number in range(1, len(_IGNORABLE_DIFFERENCES) + 1):
         ignored = _IGNORABLE_DIFFERENCES[:number]
         if offsets := _find_ignoring(needle, text, ignored):
             needed = [each for each in ignored if not _find_ignoring(needle, text, [o for o in ignored if o != each])]

@@ -14,6 +14,7 @@ from excerpt.check.source_state import SourceComparison, SourceState
 from excerpt.json_forms import attributes_to_json, to_json_value
 from excerpt.locations import location_to_dict
 from excerpt.pack.formats.pack_format import PackFile, PackSource
+from excerpt.text.display import format_count
 
 
 class Verdict(StrEnum):
@@ -104,19 +105,21 @@ class CheckedQuotation:
 class CheckedSentence:
     """A sentence that cites sources without quoting them, with its important words.
 
-    `cited` are the numbers of its sources; `words` are its important words, `missing` those that no cited source has. A
-    sentence without missing words may still be false.
+    `cited` are the numbers of its sources; `words` are its important words, `missing` those that no cited source has,
+    names and numbers first. `holds` is whether the sources have its names and numbers, and enough of its other words,
+    or their meaning. A sentence that holds may still be false.
     """
 
     sentence: Sentence
     cited: tuple[int, ...]
     words: tuple[str, ...]
     missing: tuple[str, ...]
+    holds: bool
 
     @property
     def found(self) -> int:
         """The number of important words that a cited source has."""
-        return len(self.words) - len(self.missing)
+        return len(set(self.words) - set(self.missing))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +141,22 @@ class AnswerCheck:
     cited: Counter[int] = field(default_factory=Counter)
 
     @property
+    def not_found(self) -> tuple[CheckedSentence, ...]:
+        """The sentences whose words are not found in the sources that they cite."""
+        return tuple(each for each in self.sentences if not each.holds)
+
+    @property
     def holds(self) -> bool:
-        """Whether all citations and all quotations hold."""
-        return all(each.holds for each in self.citations) and all(each.holds for each in self.quotations)
+        """Whether all citations and quotations hold, and the sources of sentences have their words."""
+        findings: Sequence[Sequence[_HasVerdict]] = (self.citations, self.quotations, self.sentences)
+        return all(each.holds for kind in findings for each in kind)
+
+    def describe_not_found(self) -> str:
+        """Return how many sentences have words that are not found, for a summary; "" if there are none."""
+        if not self.not_found:
+            return ""
+        where = "the source it cites" if len(self.not_found) == 1 else "the sources they cite"
+        return f"{len(self.not_found):,} of {format_count(len(self.sentences), 'sentence')}: words not found in {where}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form, which `excerpt check --json` prints.
@@ -148,10 +164,11 @@ class AnswerCheck:
         It lists at most MAX_LISTED_FINDINGS of each kind of finding, and the number of further ones.
         """
         citations, quotations = limit_findings(self.citations), limit_findings(self.quotations)
-        sentences, uncited = self.sentences[:MAX_LISTED_FINDINGS], self.uncited[:MAX_LISTED_FINDINGS]
+        sentences, uncited = limit_findings(self.sentences), self.uncited[:MAX_LISTED_FINDINGS]
         unchecked = self.unchecked[:MAX_LISTED_FINDINGS]
         return {
             "true": self.holds,
+            "not_found": len(self.not_found),
             "sources": [
                 _source_to_dict(source, comparison, self.cited.get(source.number, 0))
                 for source, comparison in zip(self.pack.sources, self.comparisons, strict=True)
@@ -168,6 +185,7 @@ class AnswerCheck:
                 {
                     **attributes_to_json(each.sentence, "line", "text"),
                     **attributes_to_json(each, "cited"),
+                    "not_found": not each.holds,
                     "words": len(each.words),
                     **attributes_to_json(each, "found", "missing"),
                 }

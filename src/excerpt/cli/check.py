@@ -40,9 +40,10 @@ def check_command(
     """Check the citations and quotations of ANSWER, a file with an LLM's answer (- is stdin).
 
     For each citation [n], reports whether the pack has this source and whether its lines are still in the vault. For
-    each quotation, reports whether the cited source has the text. For each other sentence with a citation, reports how
-    many of the sentence's rare words the source has. Also lists text that may be a quotation but could not be checked,
-    such as text after an unclosed quotation mark. Exits with 1 if a citation or a quotation is wrong.
+    each quotation, reports whether the cited source has the text. For each other sentence with a citation, reports
+    whether its names, numbers and rare words are found in the source. Also lists text that may be a quotation but could
+    not be checked, such as text after an unclosed quotation mark. Exits with 1 if a citation or a quotation is wrong,
+    or if the words of a sentence are not found.
     """
     if str(answer) == str(pack_file) == "-":
         raise click.UsageError("ANSWER and PACK cannot both come from stdin.")

@@ -152,8 +152,8 @@ def _make_quotation_row(checked: CheckedQuotation) -> _TableRow:
 
 def _make_sentence_row(checked: CheckedSentence) -> _TableRow:
     missing = (f"missing: {', '.join(checked.missing)}",) if checked.missing else ()
-    text = _join_lines(checked.sentence.text)
-    return _TableRow(checked.sentence.line, f"words {checked.found}/{len(checked.words)}", text, missing)
+    verdict, colour = (f"words {checked.found}/{len(checked.words)}", None) if checked.holds else ("not found", "red")
+    return _TableRow(checked.sentence.line, verdict, _join_lines(checked.sentence.text), missing, colour)
 
 
 def _format_changed_lines(before: str, now: str) -> list[str]:
@@ -220,12 +220,16 @@ def _format_lines(lines: SourceLines) -> str:
 
 
 def summarize_check(check: AnswerCheck) -> str:
-    """Return a one-line summary of a check: the numbers of citations, quotations and sentences, by verdict."""
+    """Return a one-line summary of a check: the numbers of citations, quotations and sentences, by verdict.
+
+    Sentences whose words are not found come first.
+    """
     states: Counter[str] = Counter()
     state_by_number = {each.number: each.state.value for each in check.citations}
     for number, times in check.cited.items():
         states[state_by_number[number]] += times
     parts = [
+        *([check.describe_not_found()] if check.not_found else []),
         _format_count_by_kind(check.cited.total(), "citation", states),
         _format_count_by_kind(
             len(check.quotations), "quotation", Counter(each.verdict.value for each in check.quotations)

@@ -133,7 +133,7 @@ def _resolve_note(snapshot: Corpus, name: str) -> str | None:
 
 
 def _suggest_similar_names(snapshot: Corpus, name: str) -> str:
-    stems = {path: PurePosixPath(path).stem.casefold() for path in snapshot.table.paths}
+    stems = {path: path.rpartition("/")[2].rpartition(".")[0].casefold() for path in snapshot.table.paths}
     stem = PurePosixPath(name.casefold()).stem
     near = process.extract(stem, stems, score_cutoff=_MIN_NAME_SIMILARITY, limit=_MAX_LISTED_NAMES)
     return f"Did you mean {' or '.join(path for _, _, path in near)}?" if near else ""

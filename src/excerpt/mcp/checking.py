@@ -1,4 +1,7 @@
-"""The text of a check of an answer: a line for each quotation and citation, those that do not hold first."""
+"""The text of a check of an answer: a line for each quotation and citation.
+
+Sentences whose words are not found come first, then what does not hold.
+"""
 
 from __future__ import annotations
 
@@ -28,15 +31,18 @@ def answer_check(snapshot: ServedSnapshot, text: str, sources: Sequence[str], li
         *(_format_quotation(each, places) for each in check.quotations if not each.holds),
     ]
     right = [_format_quotation(each, places) for each in check.quotations if each.holds]
-    doubtful = [*(_format_sentence(each, places) for each in check.sentences if each.missing)]
+    not_found = [_format_sentence(each, places) for each in check.not_found]
+    doubtful = [*(_format_sentence(each, places) for each in check.sentences if each.missing and each.holds)]
     doubtful += [_format_line(each.line, "unchecked", _quote(each.text), each.reason) for each in check.unchecked]
     verdicts = Counter(each.verdict.value for each in check.quotations)
     listed = ", ".join(f"{count:,} {verdict}" for verdict, count in verdicts.most_common())
     quotations = format_count(len(check.quotations), "quotation")
-    parts = (*wrong, *doubtful, *right)
+    parts = (*not_found, *wrong, *doubtful, *right)
     answer = ToolAnswer(
         facts=(
-            f"{format_count(len(wrong), 'problem')}" if wrong else "quotations and citations hold",
+            *([check.describe_not_found()] if not_found else []),
+            *([format_count(len(wrong), "problem")] if wrong else []),
+            *([] if wrong or not_found else ["quotations and citations hold"]),
             f"{quotations} ({listed})" if listed else quotations,
             format_count(check.cited.total(), "citation"),
             f"{format_count(len(check.uncited), 'sentence')} without either",
@@ -45,7 +51,9 @@ def answer_check(snapshot: ServedSnapshot, text: str, sources: Sequence[str], li
         vault=snapshot.name,
         freshness=snapshot.freshness,
         more="check a part of the answer",
-        hint="Correct these, then `check` again." if wrong else "Whether a sentence follows from its source is yours.",
+        hint="Correct these, then `check` again."
+        if wrong or not_found
+        else "Whether a sentence follows from its source is yours.",
     )
     return fit_answer(answer, limit)
 
@@ -97,4 +105,5 @@ def _format_sentence(checked: excerpt.CheckedSentence, places: dict[int, str]) -
     cited = ", ".join(places[number] for number in checked.cited)
     missing = ", ".join(checked.missing[:_MAX_MISSING_WORDS])
     words = f"{checked.found:,} of {format_count(len(checked.words), 'word')} found"
-    return _format_line(checked.sentence.line, words, _quote(checked.sentence.text), f"not in {cited}: {missing}")
+    verdict = words if checked.holds else f"not found · {words}"
+    return _format_line(checked.sentence.line, verdict, _quote(checked.sentence.text), f"not in {cited}: {missing}")

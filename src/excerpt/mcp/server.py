@@ -423,7 +423,7 @@ class Tools:
         sources: Annotated[Sequence[str], Field(description="places that [1], [2] … cite")] = (),
         vault: VaultName = "",
     ) -> str:
-        """Check the quotations and citations ([1] or path:lines) of an answer against the notes."""
+        """Check quotations, citations ([1] or path:lines) and the words of citing sentences against the notes."""
         (served,) = self.single_vault(vault)
         if not answer.strip():
             raise ExcerptError("The answer is empty.", "Give the text of an answer.")
