@@ -41,7 +41,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a background shell igno
 if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # nohup ignores it
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-gc.set_threshold(5_000, 10, 10)  # otherwise a tenth of the time of the screen tests is garbage collection
+gc.disable()  # until all tests are collected
 
 settings.register_profile("excerpt", deadline=None, max_examples=50, derandomize=True)
 settings.register_profile("thorough", deadline=None, max_examples=1_000)
@@ -58,6 +58,13 @@ def few(examples: int) -> int:
 def pytest_xdist_auto_num_workers() -> int:
     """Return two more workers than cores: tests of the screen and of processes sometimes wait."""
     return (os.cpu_count() or 1) + 2
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector what lives as long as the run: otherwise it takes a tenth of the time."""
+    gc.freeze()
+    gc.set_threshold(5_000, 10, 10)
+    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)
