@@ -41,7 +41,7 @@ suite: $(READY)
 pictures: $(READY) ## record the pictures of the screen anew that make test compares; look at each that changed
 	$(BIN)/pytest -n auto --dist worksteal tests/tui/pictures --snapshot-update
 
-properties: $(READY) ## every property, at random, with twenty times as many examples
+properties: $(READY) ## every property, at random, with at least twenty times as many examples
 	EXCERPT_PROPERTIES=thorough $(BIN)/pytest -n auto --dist worksteal -m hypothesis
 
 fuzz: $(READY) ## 20,000 keys at random, in bursts, on every screen and dialog, with three seeds; is every cell drawn as it should be?

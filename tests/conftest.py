@@ -43,7 +43,7 @@ if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_I
 
 gc.disable()  # until all tests are collected
 
-settings.register_profile("excerpt", deadline=None, max_examples=50, derandomize=True)
+settings.register_profile("excerpt", deadline=None, max_examples=25, derandomize=True)
 settings.register_profile("thorough", deadline=None, max_examples=1_000)
 PROFILE = os.environ.get("EXCERPT_PROPERTIES", "excerpt")
 THOROUGH = PROFILE == "thorough"

@@ -164,6 +164,7 @@ def _ask_status(vault: Path) -> str:
         return "there is no server yet"
 
 
+@pytest.mark.programs
 @needs_sockets
 def test_a_running_server_answers_without_the_search_engine(served_bees: Path) -> None:
     program = (
@@ -182,6 +183,7 @@ def test_a_running_server_answers_without_the_search_engine(served_bees: Path) -
     assert "A swarm is caught in a skep before noon." in text
 
 
+@pytest.mark.programs
 @needs_sockets
 def test_a_long_prompt_reaches_the_server_by_its_beginning_and_end(served_bees: Path) -> None:
     assert "Swarms.md" in ask(f"{SWARM}\n{'y' * 2_000_000}", served_bees, session="five")

@@ -26,6 +26,7 @@ def first(excerpt: Excerpt, vault: Path, query: str) -> str:
     return path
 
 
+@pytest.mark.programs
 def test_a_note_of_ten_megabytes_is_found_and_holds_nothing_up(excerpt: Excerpt, vault: Path) -> None:
     paragraph = "The quick brown fox jumps over the lazy dog while the marmalade cools.\n\n"
     text = paragraph * (10_000_000 // len(paragraph)) + "At the very end stands a zeppelin.\n"
@@ -117,6 +118,7 @@ def test_a_file_where_the_index_folder_should_be_is_told(excerpt: Excerpt, home:
     assert answer.err.count("\n") == 1
 
 
+@pytest.mark.programs
 def test_two_indexings_at_once_both_end_well_and_lose_nothing(home: Path, tmp_path: Path) -> None:
     vault = tmp_path / "many"
     vault.mkdir()

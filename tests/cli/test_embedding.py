@@ -145,6 +145,7 @@ def test_the_watching_process_embeds_what_is_new_and_says_how_far_it_is(
     assert passages(server) == 6
 
 
+@pytest.mark.programs
 def test_a_pause_holds_for_embedding_too(home: Path, vault: Path, letters: str, server: ModelTestServer) -> None:
     choose(letters)
     server.reply = replies.slow(0.3, embeddings)
@@ -161,6 +162,7 @@ def test_a_pause_holds_for_embedding_too(home: Path, vault: Path, letters: str, 
     assert child.end() == 0
 
 
+@pytest.mark.programs
 def test_a_failure_is_said_once_and_the_server_is_asked_again(
     home: Path, vault: Path, letters: str, server: ModelTestServer
 ) -> None:
@@ -177,6 +179,7 @@ def test_a_failure_is_said_once_and_the_server_is_asked_again(
     assert child.end() == 0
 
 
+@pytest.mark.programs
 def test_embedding_waits_while_the_user_is_at_work(
     home: Path, vault: Path, letters: str, server: ModelTestServer
 ) -> None:

@@ -80,6 +80,7 @@ def test_a_filter_by_time_takes_times_that_no_calendar_has(excerpt: Excerpt, vau
         )
 
 
+@pytest.mark.programs
 def test_a_filter_by_a_date_that_no_calendar_has_ends_with_a_sentence(excerpt: Excerpt, vault: Path) -> None:
     for value in ("99999-01-01", ">9999-12-31", "<0001-01-01", "0000", "99999d", "1..99999"):
         answer = excerpt("search", f"zeppelin modified:{value}", "--vault", vault)
@@ -94,6 +95,7 @@ COMMANDS = (
 )
 
 
+@pytest.mark.programs
 def test_every_command_answers(excerpt: Excerpt, vault: Path, home: Path) -> None:
     (home / "config").mkdir(parents=True)
     (home / "config" / "excerpt.toml").write_text("[search.boosts]\nrecency = true\n")

@@ -51,12 +51,14 @@ def test_the_way_to_the_app_imports_nothing_of_the_engine(tmp_path: Path, vault:
     assert not imported(tmp_path, "--app", vault) & ENGINE
 
 
+@pytest.mark.programs
 def test_the_doctor_looks_at_keys_and_clipboard_without_the_screen(tmp_path: Path, vault: Path) -> None:
     names = imported(tmp_path, "doctor", "--vault", vault, "--fix")
     assert "numpy" in names
     assert "textual" not in names
 
 
+@pytest.mark.programs
 def test_searching_imports_the_engine_and_no_command_about_notes_the_screen(tmp_path: Path, vault: Path) -> None:
     answer, pack = tmp_path / "answer.md", tmp_path / "pack.md"
     answer.write_text("Notes sync [1].\n", encoding="utf-8")
@@ -86,6 +88,7 @@ def modules(*argv: str | Path) -> set[str]:
     return set(done.stderr.split("\n"))
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("command", ["search", "pack", "status"])
 def test_where_nothing_changed_the_builder_is_not_imported(vault: Path, command: str) -> None:
     asked = (command, *(() if command == "status" else ("sync conflict",)), "--vault", vault)
@@ -101,6 +104,7 @@ def test_a_search_imports_neither_the_model_s_library_nor_the_reasons_of_hits(va
     assert not {"model2vec", "joblib", "tqdm", "splintr", "excerpt.search.explain"} & modules(*asked)
 
 
+@pytest.mark.programs
 def test_a_search_for_a_program_does_not_import_the_markdown_parser(vault: Path) -> None:
     """Its text for a reader does: the rows show what Markdown shows, for 25 ms of CPU."""
     asked = ("search", "sync conflict", "--json", "--vault", vault)

@@ -53,6 +53,7 @@ def test_nothing_that_is_kept_can_be_read_by_others(used: Path) -> None:
     assert open_ones(used) == {}
 
 
+@pytest.mark.programs
 def test_the_files_of_sqlite_beside_an_open_catalog_are_as_closed(tmp_path: Path, vault: Path) -> None:
     home = tmp_path / "home"
     watching = subprocess.Popen(
@@ -121,6 +122,7 @@ def test_links_among_what_is_kept_are_not_followed_when_it_is_closed(
     assert outside.stat().st_mode & 0o777 == 0o644
 
 
+@pytest.mark.programs
 def test_a_file_that_the_user_asks_for_has_the_users_umask(tmp_path: Path, vault: Path) -> None:
     packed = as_a_process(tmp_path / "home", "pack", "sync", "--vault", vault, "-o", tmp_path / "out.md")
     assert packed.returncode == 0, packed.stderr

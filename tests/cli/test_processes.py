@@ -22,6 +22,7 @@ def start(home: Path, *argv: str | Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
+@pytest.mark.programs
 def test_data_goes_to_stdout_and_everything_else_to_stderr(tmp_path: Path, vault: Path) -> None:
     with start(tmp_path, "search", "sync conflict", "--vault", vault, "--json") as child:
         out, err = child.communicate()
@@ -30,6 +31,7 @@ def test_data_goes_to_stdout_and_everything_else_to_stderr(tmp_path: Path, vault
     assert err == b""
 
 
+@pytest.mark.programs
 def test_a_warning_of_a_library_is_not_for_the_user() -> None:
     lines = (
         "import atexit, warnings",
@@ -58,6 +60,7 @@ def test_exit_codes_tell_nothing_found_from_wrong_usage_and_from_cannot(
     assert b"Traceback" not in err
 
 
+@pytest.mark.programs
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX pipes")
 def test_a_reader_that_goes_away_ends_the_command_quietly(tmp_path: Path, vault: Path) -> None:
     queries = tmp_path / "queries.jsonl"
@@ -72,6 +75,7 @@ def test_a_reader_that_goes_away_ends_the_command_quietly(tmp_path: Path, vault:
     assert err == b""
 
 
+@pytest.mark.programs
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 def test_an_interrupt_is_exit_code_130_without_a_traceback(tmp_path: Path, vault: Path) -> None:
     queries = tmp_path / "queries.jsonl"
@@ -87,6 +91,7 @@ def test_an_interrupt_is_exit_code_130_without_a_traceback(tmp_path: Path, vault
     assert err == b""
 
 
+@pytest.mark.programs
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names are UTF-8 whatever the locale")
 @pytest.mark.parametrize("how", [("-m", "excerpt"), ("-c", "from excerpt.__main__ import main; main()")])
 def test_names_of_files_are_read_as_utf8_whatever_the_locale(
@@ -148,6 +153,7 @@ def unwritten_for(err: str) -> str:
     return line[1]
 
 
+@pytest.mark.programs
 @STREAMS
 @pytest.mark.parametrize(("redirection", "reason"), [FULL, CLOSED])
 @pytest.mark.parametrize("argv", [("--help",), ("search", "sync")], ids=" ".join)
@@ -158,6 +164,7 @@ def test_an_output_that_cannot_be_written_is_told(
     assert (code, unwritten_for(err)) == (3, reason)
 
 
+@pytest.mark.programs
 @STREAMS
 @pytest.mark.parametrize("unwritable", [FULL, CLOSED], ids=["full", "closed"])
 @pytest.mark.parametrize("argv", PRINTING, ids=" ".join)
@@ -172,6 +179,7 @@ def test_no_command_goes_on_where_its_output_cannot_be_written(
     assert (answer.code, unwritten_for(answer.err)) == (3, unwritable[1])
 
 
+@pytest.mark.programs
 @STREAMS
 def test_an_output_that_cannot_be_written_is_told_where_python_writes_through(
     tmp_path: Path, vault: Path, monkeypatch: pytest.MonkeyPatch
@@ -182,6 +190,7 @@ def test_an_output_that_cannot_be_written_is_told_where_python_writes_through(
         assert (code, unwritten_for(err)) == (3, FULL[1])
 
 
+@pytest.mark.programs
 @STREAMS
 def test_watching_ends_where_its_events_cannot_be_written(tmp_path: Path, vault: Path) -> None:
     environment = {**os.environ, "EXCERPT_HOME": str(tmp_path)}
@@ -196,6 +205,7 @@ def test_watching_ends_where_its_events_cannot_be_written(tmp_path: Path, vault:
     assert unwritten_for(err.decode()) == FULL[1]
 
 
+@pytest.mark.programs
 @STREAMS
 @pytest.mark.parametrize(
     ("argv", "what"),
@@ -214,6 +224,7 @@ def test_an_input_that_is_closed_is_told(tmp_path: Path, vault: Path, argv: tupl
     assert CLOSED[1] in err
 
 
+@pytest.mark.programs
 @STREAMS
 @pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full", "<&- 2>&-"])
 @pytest.mark.parametrize(("argv", "code"), [(("search", "sync"), 0), (("search",), 2)])
@@ -224,6 +235,7 @@ def test_a_command_ends_as_ever_where_nothing_can_be_said(
     assert (ended, bool(out), err) == (code, code == 0, "")
 
 
+@pytest.mark.programs
 @STREAMS
 @pytest.mark.parametrize("closed", [True, False])
 @pytest.mark.parametrize(("argv", "code"), [(("search", '"zzqqxx"'), 1), (("forget", "m0"), 3)])
@@ -237,6 +249,7 @@ def test_what_fails_ends_as_ever_where_nothing_can_be_said(
     assert (answer.code, answer.out) == (code, "")
 
 
+@pytest.mark.programs
 @pytest.mark.skipif(os.name != "posix", reason="Windows keeps a folder that is somebody's working directory")
 @pytest.mark.parametrize(
     ("argv", "code", "said"),
@@ -259,6 +272,7 @@ def test_a_working_directory_that_is_gone_is_told_where_it_is_asked_for(
     assert "went wrong inside" not in err
 
 
+@pytest.mark.programs
 @pytest.mark.skipif(os.name != "posix", reason="Windows names no users by ~")
 @pytest.mark.parametrize("argv", [("search", "sync"), ("doctor",), ("config",), ()])
 def test_a_home_folder_that_cannot_be_named_is_told(vault: Path, argv: tuple[str, ...]) -> None:

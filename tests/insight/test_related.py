@@ -260,6 +260,7 @@ def test_a_vault_of_one_note_has_none_related(tmp_path: Path, count: int) -> Non
         opened.close()
 
 
+@pytest.mark.programs
 def test_a_note_of_one_line_without_end_takes_no_time_of_its_length(tmp_path: Path) -> None:
     words = " ".join(f"w{number % 5000}x" for number in range(400_000))
     notes = {"Big.md": f"{words} Kettle Drum", "Kettle Drum.md": f"# Kettle Drum\n\n{words[:2000]}", "Tea.md": "Tea.\n"}

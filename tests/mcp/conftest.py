@@ -89,9 +89,10 @@ def failed(error: Exception) -> str:
 def ask(home: Path, vault: Path) -> Iterator[Ask]:
     """Return a function that calls a tool, each time as a new client."""
     vaults = indexed(vault)
+    server = build_server(vaults, failed)
 
     async def ask(tool: str, **arguments: Any) -> Told:
-        async with Client(build_server(vaults, failed)) as client:
+        async with Client(server) as client:
             return await asking(client)(tool, **arguments)
 
     yield ask

@@ -114,6 +114,7 @@ def test_while_another_process_writes_the_index_ours_does_not_know_the_vault(tmp
     assert indexing.state == IndexingState(generation=1)
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("run", range(RUNS))
 async def test_no_answer_from_a_part_of_a_first_index_says_that_it_is_up_to_date(
     home: Path, tmp_path: Path, run: int

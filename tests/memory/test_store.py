@@ -491,6 +491,7 @@ def _write_many(folder: Path, who: int) -> None:
             store.forget(memory.id)
 
 
+@pytest.mark.programs
 def test_two_processes_at_once_lose_nothing(store: MemoryStore) -> None:
     context = multiprocessing.get_context("spawn")
     workers = [context.Process(target=_write_many, args=(store.folder, who)) for who in range(2)]

@@ -81,6 +81,7 @@ def test_parts_are_the_fragments_without_their_texts(folders: tuple[Path, Path])
     snapshot.close()
 
 
+@pytest.mark.programs
 def test_processes_that_hash_differently_give_the_same_bytes() -> None:
     code = "from tests.pack.test_pack_from_index import *; print(packs(Vault(NOTES, 'o200k')))"
     runs = {

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 import sys
-import time
 from contextlib import suppress
 from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from excerpt.errors import SettingsError
@@ -25,7 +24,6 @@ from excerpt.pack.formats.plain_format import PlainRenderer
 from excerpt.pack.formats.registry import renderer_for
 from excerpt.pack.formats.source_label import PackLinks
 from excerpt.pack.formats.template_format import (
-    MAX_WAIT_SECONDS,
     RemainingTime,
     TemplateRenderer,
     TemplateSource,
@@ -36,6 +34,7 @@ from excerpt.pack.formats.xml_format import XmlRenderer
 from excerpt.pack.source import CachedNote
 from excerpt.settings import PackSettings
 from excerpt.text.tokens import Tokenizer, open_tokenizer
+from tests.conftest import few
 from tests.pack.test_render import CUT, LINKS, PACK
 from tests.pack.vaults import Vault, sentence
 
@@ -178,6 +177,7 @@ def test_a_long_text_around_the_passages_costs_no_more_than_its_limit(times: int
     assert sum(counted) <= 1_000_000
 
 
+@settings(max_examples=few(8))
 @given(st.integers(0, 1500), st.sampled_from([LISTED, "{% for s in sources %}{{ s.text | upper }}{% endfor %}\nEnd."]))
 def test_the_budget_is_hard_whatever_a_template_does(budget: int, template: str) -> None:
     vault = Vault({f"{name}.md": f"# {name}\n\n{sentence(name, 120)}\n" for name in "abcd"})
@@ -230,6 +230,7 @@ def test_a_mistake_is_a_sentence_with_its_line(template: str, said: str) -> None
     assert said in error.value.message
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize(
     ("template", "said"),
     [
@@ -248,12 +249,10 @@ def test_a_mistake_is_a_sentence_with_its_line(template: str, said: str) -> None
     ],
 )
 def test_one_that_does_not_end_or_takes_too_much_is_stopped(template: str, said: str) -> None:
-    begun = time.monotonic()
     with pytest.raises(TemplateStoppedError) as error:
         rendered(template)
     assert error.value.message.startswith("The template own.j2 was stopped: it ")
     assert said in error.value.message
-    assert time.monotonic() - begun < MAX_WAIT_SECONDS + 5
     assert rendered("{{ sources|length }}") == "2"
 
 

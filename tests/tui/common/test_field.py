@@ -73,7 +73,8 @@ async def test_the_keys_of_readline_edit_each_field_and_nothing_else(scripted: S
             field, screen = scripted.focused, scripted.screen
             assert isinstance(field, Field)
             for keys, *edited in EDITED:
-                post_keys(scripted, *LINE, *keys)
+                field.value, field.cursor_position = LINE, len(LINE)
+                post_keys(scripted, *keys)
 
                 def is_edited(field: Field = field, edited: list[object] = edited) -> bool:
                     return [field.value, field.cursor_position] == edited

@@ -94,6 +94,7 @@ async def test_a_vault_without_an_index_is_indexed_by_itself(tmp_path: Path, hom
         assert titles_of(app)[0] == "Lentil soup"
 
 
+@pytest.mark.programs
 async def test_a_note_changed_while_closed_is_found(app: ExcerptApp, vault: Path) -> None:
     (vault / "Walrus.md").write_text("The walrus swims in the cold sea.\n")
     async with app.run_test() as pilot:
@@ -111,6 +112,7 @@ async def test_a_change_in_the_vault_comes_into_the_list_by_itself(app: ExcerptA
         await until(pilot, lambda: titles_of(app)[:1] == ["Sea cow"], "its new name")
 
 
+@pytest.mark.programs
 async def test_the_selection_stays_in_its_place_when_its_fragment_is_edited(app: ExcerptApp, vault: Path) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
         await search(pilot, "conflict")
@@ -127,6 +129,7 @@ async def test_the_selection_stays_in_its_place_when_its_fragment_is_edited(app:
         await until(pilot, lambda: "marmalade" in shown(preview), "the new text in the context")
 
 
+@pytest.mark.programs
 async def test_a_better_hit_than_the_best_is_seen_though_nothing_was_selected_by_hand(
     app: ExcerptApp, vault: Path
 ) -> None:
@@ -142,6 +145,7 @@ async def test_a_better_hit_than_the_best_is_seen_though_nothing_was_selected_by
         assert rows.scroll_offset.y == 0
 
 
+@pytest.mark.programs
 async def test_what_another_process_commits_is_taken_up(app: ExcerptApp, vault: Path, user_paths: Paths) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "walrus")
@@ -153,6 +157,7 @@ async def test_what_another_process_commits_is_taken_up(app: ExcerptApp, vault: 
         await until(pilot, lambda: titles_of(app)[:1] == ["Walrus"], "the new note")
 
 
+@pytest.mark.programs
 async def test_a_pause_keeps_changes_for_later(app: ExcerptApp, vault: Path) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "walrus")
@@ -168,6 +173,7 @@ async def test_a_pause_keeps_changes_for_later(app: ExcerptApp, vault: Path) -> 
         assert index_state(app).endswith("up to date")
 
 
+@pytest.mark.programs
 async def test_a_button_that_has_nothing_to_act_on_cannot_be_pressed(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await until_watched(pilot)
@@ -191,6 +197,7 @@ async def test_the_state_at_the_top_right_opens_the_index_and_escape_closes_it(a
         assert top_screen(app) is screen_of(app)
 
 
+@pytest.mark.programs
 async def test_all_buttons_are_in_sight_at_any_size(app: ExcerptApp, vault: Path) -> None:
     for number in range(30):
         (vault / f"Zeros {number}.md").write_bytes(b"\0" * 100)
@@ -211,6 +218,7 @@ async def test_all_buttons_are_in_sight_at_any_size(app: ExcerptApp, vault: Path
             assert dialog.query_one(OptionList).size.height >= 1
 
 
+@pytest.mark.programs
 async def test_an_update_that_was_asked_for_is_answered(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await until_watched(pilot)
@@ -218,6 +226,7 @@ async def test_an_update_that_was_asked_for_is_answered(app: ExcerptApp) -> None
         await until(pilot, lambda: "The index is up to date. No note has changed." in notices_of(app), "the answer")
 
 
+@pytest.mark.programs
 async def test_an_indexing_process_that_dies_is_told_and_started_again(app: ExcerptApp, vault: Path) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "walrus")
@@ -237,6 +246,7 @@ async def test_an_indexing_process_that_dies_is_told_and_started_again(app: Exce
         await until_watched(pilot)
 
 
+@pytest.mark.programs
 async def test_a_vault_that_lost_its_notes_keeps_its_index_unless_told_otherwise(app: ExcerptApp, vault: Path) -> None:
     async with app.run_test() as pilot:
         await until_watched(pilot)
@@ -255,6 +265,7 @@ async def test_a_vault_that_lost_its_notes_keeps_its_index_unless_told_otherwise
         await until(pilot, lambda: titles_of(app) == [], "the empty list")
 
 
+@pytest.mark.programs
 async def test_the_question_about_lost_notes_goes_when_they_are_back(app: ExcerptApp, vault: Path) -> None:
     async with app.run_test() as pilot:
         await until_watched(pilot)
@@ -268,6 +279,7 @@ async def test_the_question_about_lost_notes_goes_when_they_are_back(app: Excerp
         await until(pilot, lambda: index_state(app) == "4 notes · up to date", "the state")
 
 
+@pytest.mark.programs
 async def test_the_question_about_lost_notes_waits_until_nobody_types(
     app: ExcerptApp, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -282,6 +294,7 @@ async def test_the_question_about_lost_notes_waits_until_nobody_types(
         assert pane_of(app).query_text.startswith("lent")
 
 
+@pytest.mark.programs
 async def test_an_empty_vault_says_so(tmp_path: Path, home: Path) -> None:
     (tmp_path / "empty").mkdir()
     app = ExcerptApp(tmp_path / "empty", Settings(), places_under(home))
@@ -291,6 +304,7 @@ async def test_an_empty_vault_says_so(tmp_path: Path, home: Path) -> None:
         assert notice.display
 
 
+@pytest.mark.programs
 async def test_skipped_files_are_listed_with_their_reason(vault: Path, user_paths: Paths) -> None:
     (vault / "Zeros.md").write_bytes(b"\0" * 100)
     app = ExcerptApp(vault, Settings(), user_paths)
@@ -303,6 +317,7 @@ async def test_skipped_files_are_listed_with_their_reason(vault: Path, user_path
         assert index_state(app) == "4 notes · 1 skipped · up to date"
 
 
+@pytest.mark.programs
 async def test_enter_opens_a_skipped_file_in_the_editor(vault: Path, user_paths: Paths, editor_arguments: Path) -> None:
     (vault / "Zeros.md").write_bytes(b"\0" * 100)
     app = ExcerptApp(vault, Settings(), user_paths)
@@ -315,6 +330,7 @@ async def test_enter_opens_a_skipped_file_in_the_editor(vault: Path, user_paths:
         assert str(vault / "Zeros.md") in editor_arguments.read_text()
 
 
+@pytest.mark.programs
 async def test_a_damaged_index_is_mended_and_the_search_works(vault: Path, user_paths: Paths) -> None:
     for file in user_paths.index_folder(vault).rglob("*"):
         if file.is_file():
@@ -325,6 +341,7 @@ async def test_a_damaged_index_is_mended_and_the_search_works(vault: Path, user_
         assert titles_of(app)[0] == "Lentil soup"
 
 
+@pytest.mark.programs
 async def test_a_rebuild_is_asked_for_and_done(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await until(
@@ -342,6 +359,7 @@ async def test_a_rebuild_is_asked_for_and_done(app: ExcerptApp) -> None:
         assert dialog.state.failure is None
 
 
+@pytest.mark.programs
 async def test_a_vault_that_another_excerpt_indexes_is_read_all_the_same(
     app: ExcerptApp, vault: Path, user_paths: Paths
 ) -> None:
@@ -353,6 +371,7 @@ async def test_a_vault_that_another_excerpt_indexes_is_read_all_the_same(
         await until(pilot, lambda: index_state(app) == "4 notes · up to date", "its own turn")
 
 
+@pytest.mark.programs
 async def test_a_vault_that_vanishes_is_told_without_ending_the_app(app: ExcerptApp, vault: Path) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "lentils")
@@ -366,6 +385,7 @@ async def test_a_vault_that_vanishes_is_told_without_ending_the_app(app: Excerpt
         assert pane_of(app).result is not None
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("begun", [False, True])
 async def test_who_opens_a_vault_of_their_own_is_told_how_to_begin_once(
     vault: Path, user_paths: Paths, begun: bool
@@ -383,6 +403,7 @@ async def test_who_opens_a_vault_of_their_own_is_told_how_to_begin_once(
 # --- the state in the title row ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.programs
 async def test_a_click_on_the_state_of_the_index_opens_its_dialog_and_the_mouse_highlights_it(
     scripted: ScriptedApp,
 ) -> None:
@@ -398,6 +419,7 @@ async def test_a_click_on_the_state_of_the_index_opens_its_dialog_and_the_mouse_
         await until_screen(pilot, IndexDialog)
 
 
+@pytest.mark.programs
 async def test_an_embedder_is_used_once_it_has_embedded_the_notes_and_a_key_is_not_lost_meanwhile(
     vault: Path, user_paths: Paths
 ) -> None:
@@ -417,6 +439,7 @@ async def test_an_embedder_is_used_once_it_has_embedded_the_notes_and_a_key_is_n
             assert titles_of(app)
 
 
+@pytest.mark.programs
 async def test_an_embedder_that_fails_is_said_once_and_the_search_works(vault: Path, user_paths: Paths) -> None:
     user_paths.settings_file.parent.mkdir(parents=True, exist_ok=True)
     user_paths.settings_file.write_text('[embedding]\nmodel = "openai:http://127.0.0.1:9/v1#letters"\n')
@@ -427,6 +450,7 @@ async def test_an_embedder_that_fails_is_said_once_and_the_search_works(vault: P
         assert titles_of(app)
 
 
+@pytest.mark.programs
 async def test_a_model_on_another_machine_is_said_when_the_vault_is_opened_and_in_the_dialog(
     vault: Path, user_paths: Paths
 ) -> None:
