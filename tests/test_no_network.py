@@ -62,6 +62,7 @@ def test_a_command_opens_no_socket(seen: Path, vault: Path, command: tuple[str, 
     assert not seen.exists()
 
 
+@pytest.mark.programs
 def test_the_app_opens_no_socket(seen: Path, vault: Path) -> None:
     from tests.e2e.terminal import Terminal
 

@@ -133,5 +133,6 @@ print(reranker.score("west storm", passages, 1))
 """
 
 
+@pytest.mark.programs
 def test_the_embedder_and_the_reranker_are_opened_by_their_names(installed: Path) -> None:
     assert run(installed, "-c", OPEN) == "0\n[0.0, 2.0]\n"

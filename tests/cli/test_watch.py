@@ -104,6 +104,7 @@ def changes(added: int = 0, changed: int = 0, removed: int = 0) -> Callable[[Eve
     return lambda event: (event["added"], event["changed"], event["removed"]) == (added, changed, removed)
 
 
+@pytest.mark.programs
 def test_it_catches_up_and_then_says_that_it_watches(home: Path, vault: Path) -> None:
     run(["index", "--vault", str(vault)])
     (vault / "Colour.md").write_text("The colour of a pear tells little.\n", encoding="utf-8")
@@ -129,6 +130,7 @@ def test_every_way_to_change_a_note_reaches_the_index(child: Child, vault: Path)
     child.until("done", changes(removed=1))
 
 
+@pytest.mark.programs
 def test_hundreds_of_files_at_once_are_few_commits(child: Child, vault: Path) -> None:
     before = child_generation(child)
     for number in range(300):
@@ -142,6 +144,7 @@ def child_generation(child: Child) -> int:
     return int(child.until("done")["generation"])
 
 
+@pytest.mark.programs
 def test_a_changed_ignore_file_takes_notes_out_and_back_in(child: Child, vault: Path) -> None:
     (vault / ".excerptignore").write_text("Cooking/\n")
     child.until("done", changes(removed=1))
@@ -149,6 +152,7 @@ def test_a_changed_ignore_file_takes_notes_out_and_back_in(child: Child, vault: 
     assert child.until("done", changes(added=1))["embedded"] == 0
 
 
+@pytest.mark.programs
 def test_where_no_events_come_changes_are_seen_by_polling(home: Path, vault: Path) -> None:
     child = Child(vault, "--poll")
     assert child.until("watching")["polling"] is True
@@ -157,12 +161,14 @@ def test_where_no_events_come_changes_are_seen_by_polling(home: Path, vault: Pat
     assert child.end() == 0
 
 
+@pytest.mark.programs
 def test_commands_are_answered_when_nothing_is_built(child: Child) -> None:
     for command, answer in (("pause", "paused"), ("resume", "resumed"), ("cancel", "cancelled"), ("update", "done")):
         child.do(command)
         assert child.names_until(answer) == [answer]
 
 
+@pytest.mark.programs
 def test_while_paused_changes_wait(child: Child, vault: Path) -> None:
     child.do("pause")
     child.until("paused")
@@ -174,11 +180,13 @@ def test_while_paused_changes_wait(child: Child, vault: Path) -> None:
     assert child.names_until("done") == ["resumed", "done"]
 
 
+@pytest.mark.programs
 def test_a_rebuild_makes_everything_anew(child: Child) -> None:
     child.do("rebuild")
     child.until("done", changes(added=3))
 
 
+@pytest.mark.programs
 def test_a_build_is_paused_resumed_and_cancelled_while_it_runs(child: Child, vault: Path) -> None:
     for number in range(1000):
         (vault / f"Note {number}.md").write_text(f"# Note {number}\n\nText.\n", encoding="utf-8")
@@ -192,6 +200,7 @@ def test_a_build_is_paused_resumed_and_cancelled_while_it_runs(child: Child, vau
     child.until("done", lambda event: bool(event["unchanged"] + event["added"] == 1003))
 
 
+@pytest.mark.programs
 def test_a_vault_without_notes_waits_for_agreement(child: Child, vault: Path) -> None:
     shutil.rmtree(vault / "Cooking")
     for file in vault.glob("*.md"):
@@ -204,6 +213,7 @@ def test_a_vault_without_notes_waits_for_agreement(child: Child, vault: Path) ->
     assert child.until("done", lambda event: bool(event["removed"]))["fragments"] == 0
 
 
+@pytest.mark.programs
 def test_a_vault_that_goes_and_comes_back_keeps_its_index(child: Child, vault: Path, tmp_path: Path) -> None:
     vault.rename(tmp_path / "elsewhere")
     assert child.until("error")["title"] == VaultError.title
@@ -212,6 +222,7 @@ def test_a_vault_that_goes_and_comes_back_keeps_its_index(child: Child, vault: P
     assert (done["unchanged"], done["removed"], done["embedded"]) == (3, 0, 0)
 
 
+@pytest.mark.programs
 def test_another_process_that_writes_is_waited_for_and_told_once(child: Child, vault: Path, where: Paths) -> None:
     lock = FileLock(where.index_folder(vault) / LOCK_FILE)
     with lock:
@@ -226,11 +237,13 @@ def test_another_process_that_writes_is_waited_for_and_told_once(child: Child, v
     assert child.names_until("done") == ["resumed", "done"]
 
 
+@pytest.mark.programs
 def test_an_index_that_is_deleted_is_made_again(child: Child, vault: Path, where: Paths) -> None:
     shutil.rmtree(where.cache)
     assert child.until("done", changes(added=len(NOTES)))["unchanged"] == 0
 
 
+@pytest.mark.programs
 def test_a_build_that_fails_is_told_and_tried_again_at_the_next_change(child: Child, vault: Path, where: Paths) -> None:
     index = where.index_folder(vault)
     away = index.rename(index.with_name("away"))
@@ -258,6 +271,7 @@ def test_a_vault_that_is_not_there_at_the_start_is_an_error(home: Path, tmp_path
     assert child.process.wait(PATIENCE) == 3
 
 
+@pytest.mark.programs
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 def test_people_get_a_line_an_update_until_they_interrupt_it(home: Path, vault: Path) -> None:
     command = [sys.executable, "-m", "excerpt", "watch", "--vault", str(vault)]

@@ -30,6 +30,7 @@ def shell(tmp_path: Path) -> Mapping[str, str]:
     return {**environment(tmp_path / "home"), "EDITOR": str(editor)}
 
 
+@pytest.mark.programs
 def test_what_is_written_outside_or_in_the_editor_comes_into_the_list(shell: Mapping[str, str], vault: Path) -> None:
     with Terminal([*EXCERPT, str(vault)], shell, 100, 30) as app:
         app.wait_for("1 note · up to date")

@@ -38,6 +38,7 @@ def test_in_a_pipe_enter_prints_the_pack(shell: Mapping[str, str], tmp_path: Pat
     assert "\x1b" not in pack
 
 
+@pytest.mark.programs
 def test_what_is_picked_goes_to_a_program_of_the_pipe(shell: Mapping[str, str], tmp_path: Path) -> None:
     with run(shell, f"{PROGRAM} {VAULT} | sed -n 's/^## /got &/p' | head -1", tmp_path) as terminal:
         terminal.wait_for("Type to search")
@@ -47,6 +48,7 @@ def test_what_is_picked_goes_to_a_program_of_the_pipe(shell: Mapping[str, str], 
         terminal.wait_for("got ## [1]", "code 0")
 
 
+@pytest.mark.programs
 def test_picked_passages_are_printed_as_path_and_line_of_a_file(shell: Mapping[str, str], tmp_path: Path) -> None:
     with run(shell, f"{PROGRAM} pick {VAULT} --query '{QUERY}' > out", tmp_path) as terminal:
         terminal.wait_for("⏎ print", "trash")
@@ -61,6 +63,7 @@ def test_picked_passages_are_printed_as_path_and_line_of_a_file(shell: Mapping[s
         assert 0 < int(number) <= len(Path(path).read_text().splitlines())
 
 
+@pytest.mark.programs
 def test_a_picked_link_is_printed_on_the_terminal_too(shell: Mapping[str, str], tmp_path: Path) -> None:
     with run(shell, f"{PROGRAM} pick {VAULT} --query '{QUERY}' --print link", tmp_path) as terminal:
         terminal.wait_for("⏎ print", "trash")
@@ -68,6 +71,7 @@ def test_a_picked_link_is_printed_on_the_terminal_too(shell: Mapping[str, str], 
         terminal.wait_for("[[Memories", "code 0")
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("keys", [("ctrl+c",), ("ctrl+q",), ("esc", "esc")])
 def test_leaving_without_a_choice_prints_nothing(
     shell: Mapping[str, str], tmp_path: Path, keys: tuple[str, ...]
@@ -81,12 +85,14 @@ def test_leaving_without_a_choice_prints_nothing(
     assert (tmp_path / "out").read_bytes() == b""
 
 
+@pytest.mark.programs
 def test_without_any_terminal_the_app_is_refused(shell: Mapping[str, str], tmp_path: Path) -> None:
     with run(shell, f"{PROGRAM} {VAULT} < /dev/null 2> error | cat", tmp_path) as terminal:
         terminal.wait_for("code 0")  # of cat
     assert "The app needs a terminal" in (tmp_path / "error").read_text()
 
 
+@pytest.mark.programs
 def test_text_that_is_piped_in_is_not_typed(shell: Mapping[str, str], tmp_path: Path) -> None:
     with run(shell, f"echo typed | {PROGRAM} pick {VAULT} --print path > out", tmp_path) as terminal:
         terminal.wait_for("Type to search")
@@ -97,6 +103,7 @@ def test_text_that_is_piped_in_is_not_typed(shell: Mapping[str, str], tmp_path: 
     assert (tmp_path / "out").read_text().strip() == str(DEMO / "Memories.md")
 
 
+@pytest.mark.programs
 def test_a_pick_leaves_query_and_marks_of_the_app_as_they_are(shell: Mapping[str, str], tmp_path: Path) -> None:
     with run(shell, f"{PROGRAM} pick {VAULT} --query '{QUERY}' > out; {PROGRAM} {VAULT}", tmp_path) as terminal:
         terminal.wait_for("⏎ print", "trash")
@@ -107,6 +114,7 @@ def test_a_pick_leaves_query_and_marks_of_the_app_as_they_are(shell: Mapping[str
         terminal.wait_for("code 0")
 
 
+@pytest.mark.programs
 @pytest.mark.needs("fzf", "bash")
 def test_the_function_of_the_guide_finds_in_fzf_and_opens_the_editor(shell: Mapping[str, str], tmp_path: Path) -> None:
     page = (DEMO / "How to/Pick passages in a shell.md").read_text()

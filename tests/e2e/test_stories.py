@@ -260,6 +260,7 @@ def test_someone_finds_passages_and_copies_them_for_a_prompt(
     assert file.read_text(encoding="utf-8") == copied
 
 
+@pytest.mark.programs
 def test_someone_copies_a_thousand_tokens_by_five_keys_behind_the_query(
     shell: Mapping[str, str], tmp_path: Path
 ) -> None:
@@ -280,6 +281,7 @@ def test_someone_copies_a_thousand_tokens_by_five_keys_behind_the_query(
         assert 800 < json.loads(printed(shell, *command, "--json"))["tokens"] <= 1000
 
 
+@pytest.mark.programs
 def test_someone_refines_a_search_with_filters_and_takes_one_off(shell: Mapping[str, str], garden: Path) -> None:
     with reading(shell, garden) as app:
         search(app, "compost heap", "Compost")
@@ -301,6 +303,7 @@ def test_someone_refines_a_search_with_filters_and_takes_one_off(shell: Mapping[
     assert set(sources(copied)) == {"Compost.md"}
 
 
+@pytest.mark.programs
 def test_someone_packs_to_a_budget_and_sees_what_is_left_out(shell: Mapping[str, str], garden: Path) -> None:
     with reading(shell, garden) as app:
         search(app, "compost heap", "Compost")
@@ -321,6 +324,7 @@ def test_someone_packs_to_a_budget_and_sees_what_is_left_out(shell: Mapping[str,
         assert not set(passages(copied)) & set(passages(after))
 
 
+@pytest.mark.programs
 def test_someone_changes_how_far_the_pack_grows_around_a_hit(shell: Mapping[str, str], garden: Path) -> None:
     with reading(shell, garden) as app:
         search(app, "red worms", "Compost › Worms")
@@ -367,6 +371,7 @@ def test_someone_remembers_a_passage_and_recalls_it(shell: Mapping[str, str], ga
         assert trashed.parent.name == "trash"
 
 
+@pytest.mark.programs
 def test_someone_follows_a_link_of_the_passage_and_comes_back(shell: Mapping[str, str], garden: Path) -> None:
     with reading(shell, garden) as app:
         search(app, "red worms kitchen", "Compost › Worms")
@@ -383,6 +388,7 @@ def test_someone_follows_a_link_of_the_passage_and_comes_back(shell: Mapping[str
         assert copied_by(app, lambda: app.press("y")) == WORMS
 
 
+@pytest.mark.programs
 def test_someone_asks_why_a_hit_stands_where_it_stands(shell: Mapping[str, str], garden: Path) -> None:
     with reading(shell, garden) as app:
         search(app, "compost heap", "Compost")
@@ -392,6 +398,7 @@ def test_someone_asks_why_a_hit_stands_where_it_stands(shell: Mapping[str, str],
         app.wait_for("▌ 2 ", "2nd: ")
 
 
+@pytest.mark.programs
 def test_someone_goes_through_related_notes_and_narrows_by_the_map(shell: Mapping[str, str], garden: Path) -> None:
     with reading(shell, garden) as app:
         search(app, "compost heap", "Compost")
@@ -411,6 +418,7 @@ def test_someone_goes_through_related_notes_and_narrows_by_the_map(shell: Mappin
         app.wait_for("❯ compost heap", " 6 hits")
 
 
+@pytest.mark.programs
 def test_someone_edits_a_note_and_finds_what_it_says_now(shell: Mapping[str, str], garden: Path, editor: Path) -> None:
     (editor.parent / "edit").write_text(json.dumps(["citrus", "quinces"]))
     with opened(shell, str(garden)) as app:
@@ -427,6 +435,7 @@ def test_someone_edits_a_note_and_finds_what_it_says_now(shell: Mapping[str, str
     assert read(garden) == {**GARDEN, "Wormery.md": GARDEN["Wormery.md"].replace("citrus", "quinces")}
 
 
+@pytest.mark.programs
 def test_someone_copies_the_overview_of_a_topic(shell: Mapping[str, str], garden: Path) -> None:
     with reading(shell, garden) as app:
         search(app, "compost heap", "Compost")
@@ -435,6 +444,7 @@ def test_someone_copies_the_overview_of_a_topic(shell: Mapping[str, str], garden
         assert next_copy(app, "^y copy") == printed(shell, "overview", "compost heap", "--vault", str(garden))
 
 
+@pytest.mark.programs
 def test_someone_goes_to_another_vault_and_back_each_with_its_own_query(
     shell: Mapping[str, str], garden: Path, tmp_path: Path
 ) -> None:
@@ -464,6 +474,7 @@ def test_someone_goes_to_another_vault_and_back_each_with_its_own_query(
     assert read(kitchen) == KITCHEN
 
 
+@pytest.mark.programs
 def test_someone_changes_the_theme_and_a_key(shell: Mapping[str, str], garden: Path, home: Path, editor: Path) -> None:
     (editor.parent / "edit").write_text(json.dumps(["[screen.keys]\n", '[screen.keys]\ncopy-pack = "ctrl+x"\n']))
     with reading(shell, garden) as app:
@@ -488,6 +499,7 @@ def test_someone_changes_the_theme_and_a_key(shell: Mapping[str, str], garden: P
     assert settings.read_text(encoding="utf-8").count('theme = "excerpt-light"') == 1
 
 
+@pytest.mark.programs
 def test_someone_opens_it_for_the_first_time(shell: Mapping[str, str], garden: Path, home: Path) -> None:
     with opened(shell) as app:
         app.wait_for("where are your notes?", "The guide")

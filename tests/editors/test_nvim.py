@@ -13,7 +13,7 @@ import pytest
 from tests.editors.conftest import EXCERPT, HOSTILE, Shared, StartNeovim, environment, setup_options, write_notes
 from tests.editors.nvim import PLUGIN, Neovim, is_running
 
-pytestmark = pytest.mark.needs("nvim")
+pytestmark = [pytest.mark.programs, pytest.mark.needs("nvim")]
 
 # --- the picker -------------------------------------------------------------------------------------------------------
 

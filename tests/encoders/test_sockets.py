@@ -14,7 +14,7 @@ from tests.encoders import server as replies
 from tests.encoders.models import write_cross_encoder, write_embedder
 from tests.encoders.server import Handler, running_server
 
-pytestmark = pytest.mark.needs("strace")
+pytestmark = [pytest.mark.programs, pytest.mark.needs("strace")]
 
 USE = """
 import sys

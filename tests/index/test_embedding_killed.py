@@ -32,6 +32,7 @@ def answers(index: Path, settings: Settings) -> list[list[tuple[str, float]]]:
         return [[(hit.fragment.path, hit.score) for hit in engine.search(query).hits] for query in QUERIES]
 
 
+@pytest.mark.programs
 @pytest.mark.hypothesis  # its moments are random, so `make properties` runs it with twenty kills
 def test_after_kills_each_text_was_embedded_once_but_for_the_batch_in_flight(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

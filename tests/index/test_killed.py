@@ -18,6 +18,7 @@ from tests.conftest import THOROUGH
 _ENDS = {"killed": 200, "full": 60} if THOROUGH else {"killed": 40, "full": 15}
 
 
+@pytest.mark.programs
 @pytest.mark.hypothesis  # its edits and moments are random, so `make properties` runs it
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a build is forked to be killed")
 def test_at_whatever_moment_it_ends_the_last_generation_stands_and_the_next_build_is_as_a_clean_one(

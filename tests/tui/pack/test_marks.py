@@ -142,6 +142,7 @@ def packed_paths(app: ExcerptApp) -> list[str]:
     return [one.path for one in pack.packs] if pack is not None else []
 
 
+@pytest.mark.programs
 @pytest.mark.usefixtures("living")
 async def test_marks_of_a_note_that_was_renamed_since_are_on_it_at_the_next_start(
     app: ExcerptApp, vault: Path, user_paths: Paths
@@ -159,6 +160,7 @@ async def test_marks_of_a_note_that_was_renamed_since_are_on_it_at_the_next_star
     assert [mark.path for mark in read_marks(user_paths.marks_file(vault)).marks] == ["renamed/Other.md"]
 
 
+@pytest.mark.programs
 @pytest.mark.usefixtures("living")
 async def test_marks_go_with_a_note_that_is_renamed_while_the_app_runs(app: ExcerptApp, vault: Path) -> None:
     async with app.run_test() as pilot:

@@ -140,6 +140,7 @@ def test_an_archive_of_something_else_is_refused(ending: str) -> None:
     assert ends(data.getvalue(), ending)
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize(("name", "data"), [pytest.param(*file, id=file[0]) for file in real_files()])
 def test_200_damaged_copies_are_read_or_refused(name: str, data: bytes, tmp_path: Path) -> None:
     file = tmp_path / name

@@ -247,6 +247,7 @@ for seed in range(200):
 """
 
 
+@pytest.mark.programs
 def test_200_damaged_copies_are_read_or_refused(data: bytes, tmp_path: Path) -> None:
     (tmp_path / "whole.pdf").write_bytes(data)
     done = subprocess.run(
