@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 import heapq
 import os
 import shlex
@@ -666,7 +667,7 @@ def _move_folder(former: Path, folder: Path, *, copy: bool) -> None:
         if not file.is_file() or file.is_symlink() or file.name == ".lock":
             continue
         target, number = folder / file.relative_to(former), 2
-        while target.exists() and target.read_bytes() != file.read_bytes():
+        while target.exists() and not filecmp.cmp(target, file, shallow=False):
             target, number = (folder / file.relative_to(former)).with_stem(f"{file.stem}~{number}"), number + 1
         if not target.exists() or not copy:
             _move_file(file, target, copy=copy)

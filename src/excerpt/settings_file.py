@@ -93,11 +93,10 @@ def schema_text(actions: Actions) -> str:
 def write_schema(folder: Path, actions: Actions) -> None:
     """Write the JSON schema into the settings `folder` if it is missing or outdated. Raises OSError."""
     file, text = folder / SCHEMA_NAME, f"{schema_text(actions)}\n"
-    with suppress(FileNotFoundError, UnicodeDecodeError):
-        if file.read_text(encoding="utf-8") == text:
+    with suppress(OSError, UnicodeDecodeError):
+        if _read_text(file) == text:
             return
-    folder.mkdir(parents=True, exist_ok=True)
-    file.write_text(text, encoding="utf-8")
+    replace_file(file, text.encode("utf-8"))
 
 
 def _add_descriptions(definitions: dict[str, Any], shape: type[Any]) -> None:

@@ -103,13 +103,27 @@ _MAX_VALUE_BYTES = 64_000_000
 """Most bytes that are read of an own JSON file; the largest in practice, marks of a vault, have some kB."""
 
 
-def read_limited(file: Path, max_bytes: int) -> bytes:
-    """Return the content of a file. Raises OSError if it cannot be read or has more than `max_bytes` bytes.
+def open_regular(file: Path) -> io.FileIO:
+    """Open a regular file for unbuffered reading. Raises OSError, also for a pipe, a socket or a device."""
+    opened = io.FileIO(file, opener=open_nonblocking)
+    if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+        opened.close()
+        raise OSError(errno.EINVAL, "it is not a regular file", str(file))
+    return opened
 
-    Reading stops at the limit, so that an endless device is no danger.
+
+def open_nonblocking(path: str, flags: int) -> int:
+    """Open a file, for the argument `opener` of `open`: a pipe that nobody reads or writes is opened or refused."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o600)
+
+
+def read_limited(file: Path, max_bytes: int) -> bytes:
+    """Return the content of a file.
+
+    Raises OSError if it cannot be read, is no regular file, or has more than `max_bytes` bytes.
     """
     data = bytearray()
-    with file.open("rb", buffering=0) as opened:
+    with open_regular(file) as opened:
         while len(data) <= max_bytes and (piece := opened.read(_PIECE)):
             data += piece
     if len(data) > max_bytes:
@@ -164,7 +178,7 @@ def append_lines(file: Path, values: Iterable[object]) -> int:
 
     The caller holds the lock of the file.
     """
-    with open(file, "ab+", opener=_open_for_owner) as opened:
+    with open(file, "ab+", opener=open_nonblocking) as opened:
         if opened.tell() and not _ends_with_newline(opened):
             opened.write(b"\n")  # a process died while it wrote
         opened.write(b"".join(map(encode_line, values)))
@@ -258,10 +272,6 @@ def sync_folder(folder: Path) -> None:
 def make_folder(file: Path) -> None:
     """Create the parent folder of `file` if it is missing, accessible to the owner only. Raises OSError."""
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-
-
-def _open_for_owner(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 def _ends_with_newline(opened: BinaryIO) -> bool:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import errno
 import json
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from excerpt.settings import Paths, user_paths
 from tests.cli.conftest import Excerpt
 
 
@@ -155,7 +158,7 @@ ZERO = Path("/dev/zero")
 @pytest.mark.parametrize(
     ("argv", "code", "fact"),
     [
-        (("pack", "sync", "--template", ZERO), 2, "1,000,000 bytes"),
+        (("pack", "sync", "--template", ZERO), 2, "not a regular file"),
         (("search", "--json", "--batch", ZERO, "--vault", "."), 2, "64 MB"),
         (("check", ZERO, "--pack", ZERO), 2, "4 MB"),
         (("mcp", ".", "--http", "--token-file", ZERO), 2, "token"),
@@ -181,7 +184,68 @@ def test_settings_that_are_a_link_to_a_file_without_an_end_are_named(
     answer = excerpt(*argv, *(() if argv[0] == "config" else ("--vault", vault)))
     assert answer.code == 2
     assert "excerpt.toml" in answer.err
-    assert "1,000,000 bytes" in answer.err
+    assert "not a regular file" in answer.err
+
+
+@pytest.fixture
+def no_waiting() -> Iterator[None]:
+    """Fail a test that waits for a pipe, instead of waiting with it."""
+
+    def fail(*_: object) -> None:
+        raise AssertionError("a command waits for a pipe")
+
+    before = signal.signal(signal.SIGALRM, fail)
+    signal.alarm(60)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+PIPES = pytest.mark.skipif(os.name == "nt", reason="needs pipes and signals")
+
+
+def state_files(paths: Paths, vault: Path) -> dict[str, Path]:
+    """Return the files that excerpt keeps of the user, and of one vault, by the names of their attributes."""
+    names = [name for name in dir(paths) if name.endswith("_file")]
+    values = {name: getattr(paths, name) for name in names}
+    return {name: value(vault) if callable(value) else value for name, value in values.items()}
+
+
+@PIPES
+@pytest.mark.parametrize("replace", [os.mkfifo, Path.mkdir], ids=["pipe", "folder"])
+def test_what_is_in_place_of_state_files_hangs_no_command(
+    excerpt: Excerpt, vault: Path, home: Path, no_waiting: None, replace: Callable[[Path], object]
+) -> None:
+    excerpt("search", "sync", "--vault", vault)
+    files = state_files(user_paths(), vault)
+    assert {"gold_file", "fingerprint_file", "use_file", "saved_queries_file", "marks_file"} < files.keys()
+    for name, file in files.items():
+        if not name.endswith("settings_file"):
+            file.unlink(missing_ok=True)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            replace(file)
+    for words in (("search", "sync"), ("pack", "sync"), ("status",), ("learned",), ("doctor",)):
+        assert excerpt(*words, "--vault", vault).code in (0, 1), words
+    for words, name in (
+        (("gold", "list"), "gold_file"),
+        (("gold", "run"), "gold_file"),
+        (("gold", "add", "sync", "Sync.md"), "gold_file"),
+        (("news",), "saved_queries_file"),
+    ):
+        answer = excerpt(*words, "--vault", vault)
+        assert (answer.code, str(files[name]) in answer.err) == (3, True), words
+
+
+@PIPES
+@pytest.mark.parametrize("name", ["settings_file", "vault_settings_file"])
+def test_a_pipe_in_place_of_settings_is_named(
+    excerpt: Excerpt, vault: Path, home: Path, no_waiting: None, name: str
+) -> None:
+    file = state_files(user_paths(), vault)[name]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(file)
+    answer = excerpt("search", "sync", "--vault", vault)
+    assert (answer.code, str(file) in answer.err) == (2, True)
 
 
 @pytest.mark.parametrize("model", ["x" * 5000, "a/" + "x" * 5000, "~nobody-here/model", "a\\u0000b"])

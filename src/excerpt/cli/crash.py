@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from excerpt import __version__
 from excerpt.errors import ExcerptError
 from excerpt.settings import user_paths
+from excerpt.state_files import open_nonblocking
 
 
 def log_crash(error: BaseException, argv: Sequence[str]) -> str:
@@ -28,7 +29,7 @@ def log_crash(error: BaseException, argv: Sequence[str]) -> str:
     trace = "".join(traceback.format_exception(error))
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("a", encoding="utf-8", errors="backslashreplace") as file:
+        with open(log, "a", encoding="utf-8", errors="backslashreplace", opener=open_nonblocking) as file:
             file.write(f"{heading}\nexcerpt {shlex.join(argv)}\n{trace}\n")
     except OSError as write_error:
         return f"{message} The details could not be written to {log}: {write_error.strerror}."

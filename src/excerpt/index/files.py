@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import io
 import os
-import stat
 import threading
 import weakref
 import zlib
@@ -19,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from excerpt.errors import IndexUnusableError
+from excerpt.state_files import open_nonblocking, open_regular
 from excerpt.text.display import format_count
 
 _READ_BYTES = 1 << 22
@@ -41,7 +40,7 @@ def mark_suspect(folder: Path, reason: str = "") -> None:
     # If the file cannot be written, the index could not be repaired either; a pipe in its place must not block.
     with (
         contextlib.suppress(OSError),
-        open(folder / SUSPECT_FILE, "w", encoding="utf-8", opener=_open_nonblocking) as file,
+        open(folder / SUSPECT_FILE, "w", encoding="utf-8", opener=open_nonblocking) as file,
     ):
         file.write(reason)
 
@@ -60,20 +59,6 @@ class DerivedFile:
     name: str
     size: int
     crc: int
-
-
-def open_regular(path: Path) -> io.FileIO:
-    """Open a regular file for unbuffered reading. Raises OSError, also for a pipe, a socket or a device."""
-    file = io.FileIO(path, opener=_open_nonblocking)
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise OSError(errno.EINVAL, "it is not a regular file")
-    return file
-
-
-def _open_nonblocking(path: str, flags: int) -> int:
-    # Opening a pipe that nobody writes into would block forever.
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 class RandomAccessFile:

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excerpt.corpus.tables import FIELDS
-from excerpt.index.files import RandomAccessFile, open_regular
+from excerpt.index.files import RandomAccessFile
+from excerpt.state_files import open_regular
 from excerpt.text.numbers import NumberedOccurrences, thread_term_encoder
 
 # --- postings ---------------------------------------------------------------------------------------------------------

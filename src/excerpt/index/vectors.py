@@ -16,8 +16,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from excerpt.index.files import DamagedFileError, DerivedFile, extend_crc, open_regular, sync_and_record
-from excerpt.state_files import sync_folder
+from excerpt.index.files import DamagedFileError, DerivedFile, extend_crc, sync_and_record
+from excerpt.state_files import open_regular, sync_folder
 from excerpt.text.display import format_count
 
 # --- on disk ----------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ next build removes them.
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -42,12 +43,14 @@ from excerpt.index.search_vectors import RECORD_KEY, SearchVectorsRecord
 from excerpt.index.vectors import MatrixWriter, QuantisedVectors, quantise
 from excerpt.model import FileProblem
 from excerpt.settings import Settings
+from excerpt.state_files import read_limited
 from excerpt.text.tokens import open_tokenizer
 
 LOCK_FILE = "write.lock"
 
 _EMBED_AT_ONCE = 2048
 _ROWS_AT_ONCE = 8000
+_MAX_REASON_BYTES = 10_000
 
 OnCurrentPath = Callable[[str], None]
 Keys = NDArray[np.int64]
@@ -125,7 +128,11 @@ class IndexWriter:
                 # Before writing to the file, SQLite would wait for the readers of its old content.
                 raise DamagedCatalogError("it is empty")
             catalog = Catalog.open_to_write(self._index)
-            reason = (suspect.read_text("utf-8", "replace") or catalog.find_damage()) if suspect.exists() else ""
+            reason = ""
+            if suspect.exists():
+                with contextlib.suppress(OSError):
+                    reason = read_limited(suspect, _MAX_REASON_BYTES).decode("utf-8", "replace")
+                reason = reason or catalog.find_damage()
             if not reason:
                 suspect.unlink(missing_ok=True)
                 return catalog

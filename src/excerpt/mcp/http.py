@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from excerpt.errors import ExcerptError, SettingsError
-from excerpt.state_files import replace_file
+from excerpt.state_files import open_regular, replace_file
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -55,9 +55,9 @@ def load_token(file: Path, *, create: bool) -> str:
     token can read the notes, and nobody would see a warning of an unattended server. ssh refuses such keys too.
     """
     try:
-        with file.open(encoding="utf-8") as opened_file:
+        with open_regular(file) as opened_file:
             mode = os.fstat(opened_file.fileno()).st_mode
-            token = opened_file.read(_MAX_TOKEN_LENGTH + 2).strip()
+            token = opened_file.read(_MAX_TOKEN_LENGTH + 2).decode().strip()
     except FileNotFoundError:
         if not create:
             raise SettingsError(

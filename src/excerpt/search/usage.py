@@ -18,12 +18,13 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
+from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from excerpt.state_files import append_lines, encode_line, exclusive_lock, parse_lines, replace_file
+from excerpt.state_files import append_lines, encode_line, exclusive_lock, open_regular, parse_lines, replace_file
 
 if TYPE_CHECKING:
     from excerpt.model import Hit, PastUse
@@ -110,7 +111,7 @@ class UseLog:
     def events(self) -> tuple[UseEvent, ...]:
         """Return all events, oldest first. The file is only read again if it has changed."""
         try:
-            with self.file.open("rb") as opened:
+            with open_regular(self.file) as opened:
                 stamp = _file_stamp(opened)
                 if self._read_events is None or self._read_events[0] != stamp:
                     self._read_events = (stamp, tuple(_parse_events(_read_tail(opened, stamp[0]))))
@@ -273,7 +274,7 @@ def _parse_events(data: bytes) -> Iterator[UseEvent]:
                 yield msgspec.convert(data_line | {"time": time.timestamp()}, UseEvent)
 
 
-def _read_tail(opened: BinaryIO, size: int) -> bytes:
+def _read_tail(opened: FileIO, size: int) -> bytes:
     """Return the content of a file of `size` bytes.
 
     If it is over 2 * COMPACT_BYTES, only the last whole lines.
@@ -284,7 +285,7 @@ def _read_tail(opened: BinaryIO, size: int) -> bytes:
     return opened.read().partition(b"\n")[2]
 
 
-def _file_stamp(opened: BinaryIO) -> tuple[int, int, int]:
+def _file_stamp(opened: FileIO) -> tuple[int, int, int]:
     """Return the size, modification time (ns) and inode of a file, which change together with its content."""
     status = os.fstat(opened.fileno())
     return status.st_size, status.st_mtime_ns, status.st_ino

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from excerpt.state_files import append_lines, encode_line, exclusive_lock, parse_lines, replace_file
+from excerpt.state_files import append_lines, encode_line, exclusive_lock, parse_lines, read_limited, replace_file
 
 if TYPE_CHECKING:
     from excerpt.search.saved_queries import SavedQueries
@@ -74,6 +74,7 @@ class HistoryCursor:
 
 _COMPACT_ABOVE_BYTES = 200_000
 """Size of the file, some 4,000 queries, above which the file is rewritten with the newest `MAX_QUERIES` queries."""
+_MAX_FILE_BYTES = 10 * _COMPACT_ABOVE_BYTES
 _MAX_QUERY_CHARACTERS = 2_000
 """Maximum characters of a query that is stored; longer queries are pasted texts."""
 
@@ -86,7 +87,7 @@ class _QueryLine:
 def read_history(file: Path) -> QueryHistory:
     """Return the history in `file`, or an empty one if the file cannot be read. Invalid lines are skipped."""
     try:
-        lines = parse_lines(file.read_bytes(), _QueryLine)
+        lines = parse_lines(read_limited(file, _MAX_FILE_BYTES), _QueryLine)
         return QueryHistory.from_queries(line.query for line in lines if line.query.strip())
     except OSError:
         return QueryHistory()
