@@ -29,7 +29,7 @@ from excerpt.errors import (
 )
 from excerpt.inputs import MAX_LENGTHS, MAX_MEMORY_LENGTH, check_input
 from excerpt.kinds import Fill, Format, LinkForm, Scope, Strategy
-from excerpt.known_vaults import VaultFolders, detect_move, refuse_broad_folder, save_fingerprint
+from excerpt.known_vaults import VaultFolders, detect_move, refuse_broad_folder, save_fingerprint, save_store_address
 from excerpt.model import (
     BuildReport,
     Fragment,
@@ -148,7 +148,9 @@ def open(  # noqa: A001 - read as `excerpt.open`
         return vaults[0] if len(by_folder) == 1 else VaultUnion(tuple(by_folder.values()))
     notice = on_notice or logging.getLogger("excerpt").warning
     if is_address(str(path)):
-        return StoredVault(parse_address(str(path)), user_paths(), settings, on_notice=notice)
+        address, paths = parse_address(str(path)), user_paths()
+        save_store_address(paths, address.folder, address.display_text)
+        return StoredVault(address, paths, settings, on_notice=notice)
     vault, paths = open_vault(path), user_paths()
     refuse_folders_in_vault(vault, paths)
     for sentence in detect_move(paths, vault, suggest_moves=suggest_moves):

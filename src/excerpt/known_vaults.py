@@ -332,7 +332,7 @@ _MAX_AGE_SECONDS = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class _Fingerprint:
-    """The path of a vault and the digests of a sample of its notes, by path."""
+    """The path of a vault and the digests of a sample of its notes, by path; of a store its address, and no digests."""
 
     path: str
     notes: dict[str, str]
@@ -400,6 +400,17 @@ def save_fingerprint(paths: Paths, vault: Path) -> None:
         notes = _sample_notes(vault)
         if notes and (stored is None or stored.notes != notes or len(notes) == _SAMPLED_NOTES):
             write_value(file, _Fingerprint(str(vault), notes))
+
+
+def save_store_address(paths: Paths, folder: Path, address: str) -> None:
+    """Save that the data of `folder`, which does not exist, belongs to the vault at the `address` of a store.
+
+    Does nothing if the data folder cannot be written.
+    """
+    file, fingerprint = paths.fingerprint_file(folder), _Fingerprint(address, {})
+    if read_value(file, _Fingerprint, None) != fingerprint:
+        with suppress(OSError):
+            write_value(file, fingerprint)
 
 
 def orphaned_vaults(paths: Paths, vault: Path | None) -> Iterator[FormerVault]:

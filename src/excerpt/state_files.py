@@ -43,14 +43,15 @@ def users_umask() -> int:
 def find_shared_paths(folder: Path) -> Iterator[Path]:
     """Yield the folder and the files and folders below it to which other users than the owner have any permission.
 
-    Symbolic links are left out. Yields nothing on Windows, which protects a user's profile by other means.
+    What is in a folder that they cannot enter is left out, as symbolic links are. Yields nothing on Windows, which
+    protects a user's profile by other means.
     """
-    if os.name != "posix":
+    if os.name != "posix" or not _is_shared(folder):
         return
-    if _is_shared(folder):
-        yield folder
+    yield folder
     for above, folders, files in os.walk(folder):
-        paths = (Path(above, name) for name in (*folders, *files))
+        paths = [Path(above, name) for name in (*folders, *files)]
+        folders[:] = [name for name in folders if _is_shared(Path(above, name))]  # before a caller makes them private
         yield from (path for path in paths if not path.is_symlink() and _is_shared(path))
 
 

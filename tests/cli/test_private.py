@@ -101,11 +101,14 @@ def test_the_doctor_names_what_others_may_read_and_closes_it_on_request(
         path.chmod(0o700 if path.is_dir() else 0o600)
     (file,) = (home / "data").rglob("*.md")
     file.chmod(0o640)
-    (home / "cache" / "index").chmod(0o755)
+    assert "No other user can read these folders" in excerpt("doctor", "--vault", vault).out
+    shared = [home / "cache", home / "data", home / "data" / "memories", file.parent]
+    for folder in shared:
+        folder.chmod(0o755)
     said = excerpt("doctor", "--vault", vault).out
-    assert f"2 files and folders: {home / 'cache' / 'index'}, {file}" in said
+    assert f"5 files and folders: {', '.join(map(str, shared[:3]))} and 2 more" in said
     mended = excerpt("doctor", "--vault", vault, "--fix").out
-    assert re.search("^  done .*2 files and folders", mended, re.M)
+    assert re.search("^  done .*5 files and folders", mended, re.M)
     assert str(file) not in mended
     assert open_ones(home / "data") == open_ones(home / "cache") == {}
 

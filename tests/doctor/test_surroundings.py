@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import excerpt
 from excerpt.doctor import checks
 from excerpt.doctor.checks import (
     Finding,
@@ -22,9 +23,12 @@ from excerpt.doctor.checks import (
     check_terminal,
     check_tokenizer,
     format_names,
+    orphaned_vaults,
 )
 from excerpt.doctor.look import run_checks
-from excerpt.settings import Paths, ScreenSettings, Settings
+from excerpt.known_vaults import add_recent_vault
+from excerpt.settings import Paths, ScreenSettings, Settings, user_paths
+from excerpt.store.address import parse_address
 
 UTF8 = {"TERM": "xterm-256color", "LANG": "en_GB.UTF-8"}
 
@@ -204,6 +208,37 @@ def test_an_index_of_another_model_is_a_warning() -> None:
     assert is_told(lines[1:], Severity.WARNING, "another model", "`excerpt index`")
 
 
+# --- data of other vaults ---------------------------------------------------------------------------------------------
+
+STORE = "postgresql://ada@127.0.0.1/db?vault=wiki"
+
+
+def remember(paths: Paths, folder: Path) -> None:
+    memory = paths.memory_folder(folder) / "Tea.md"
+    memory.parent.mkdir(parents=True)
+    memory.write_text("Tea is green.\n")
+
+
+def test_data_of_a_folder_that_is_not_known_is_a_warning(where: Paths) -> None:
+    remember(where, Path("/gone"))
+    assert is_told(told(orphaned_vaults(where, None)), Severity.WARNING, "unknown vault")
+
+
+def test_data_of_a_store_that_was_opened_by_a_program_is_not_that_of_an_unknown_vault(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("EXCERPT_HOME", str(tmp_path))
+    with excerpt.open(STORE):
+        remember(user_paths(), parse_address(STORE).folder)
+    assert list(orphaned_vaults(user_paths(), None)) == []
+
+
+def test_data_of_a_store_that_was_opened_in_the_app_is_not_that_of_an_unknown_vault(where: Paths) -> None:
+    add_recent_vault(where, Path(STORE))
+    remember(where, parse_address(STORE).folder)
+    assert list(orphaned_vaults(where, None)) == []
+
+
 # --- folders, versions ------------------------------------------------------------------------------------------------
 
 
@@ -212,6 +247,18 @@ def test_a_file_in_the_place_of_a_folder_is_a_problem(where: Paths) -> None:
     lines = told(check_folders(where, None, 0))
     assert is_told(lines[:1], Severity.PROBLEM, f"{where.config} is a file", "EXCERPT_HOME")
     assert is_told(lines[1:2], Severity.OK, f"{where.cache} (")
+
+
+def test_what_is_in_a_private_folder_is_private(where: Paths) -> None:
+    for folder in where.folders:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.chmod(0o700)
+    file = where.config / "excerpt.toml"
+    file.write_text("")
+    file.chmod(0o644)
+    assert is_told(told(check_folders(where, None, 0)), Severity.OK, "No other user")
+    where.config.chmod(0o755)
+    assert is_told(told(check_folders(where, None, 0)), Severity.WARNING, "2 files and folders", str(file))
 
 
 def test_folders_that_count_from_where_one_is_are_a_warning() -> None:

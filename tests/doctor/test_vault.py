@@ -36,6 +36,12 @@ def test_a_vault_that_is_fine_is_told_with_its_size_and_how_changes_are_seen(vau
     assert "at once" in changes
 
 
+def test_attachments_are_counted_beside_the_notes(vault: Path) -> None:
+    for name in ("a.csv", "b.canvas"):
+        (vault / name).write_text("{}\n")
+    assert "1 note and 2 attachments" in told(vault)[0]
+
+
 def test_a_vault_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
     (line,) = told(tmp_path / "gone")
     assert line.startswith("problem: ")

@@ -24,13 +24,15 @@ from excerpt import __version__, known_vaults
 from excerpt.errors import ExcerptError, ModelError, SettingsError, VaultError
 from excerpt.index.catalog import CATALOG_FILE
 from excerpt.processes import program_command
-from excerpt.settings import Paths, ScreenSettings, Settings, load_settings, open_vault
+from excerpt.settings import Paths, ScreenSettings, Settings, load_settings, open_vault, vault_slug
 from excerpt.state_files import find_shared_paths
+from excerpt.store.address import is_address, parse_address
 from excerpt.text.display import format_count
 from excerpt.tui.clipboard import OSC_LIMIT, plan_copy
 from excerpt.tui.keymap import find_unreliable_keys, validate_keymap
 from excerpt.tui.programs import editor_command
 from excerpt.vault.mounts import lacks_change_events
+from excerpt.vault.readers.registry import kind_of_file
 from excerpt.vault.scan import IGNORE_FILES, Scan, scan
 
 if TYPE_CHECKING:
@@ -376,11 +378,15 @@ def check_vault(folder: Path, settings: Settings, watches: int | None) -> VaultC
 
 
 def orphaned_vaults(paths: Paths, vault: Path | None) -> Iterator[Finding]:
-    """Yield a finding about each missing vault that has memories, with the command that transfers them.
+    """Yield a finding about each missing folder of notes that has memories, with the command that transfers them.
 
     `vault` is the vault that is checked, to which the memories may belong.
     """
+    recent = (each.path for each in known_vaults.recent_vaults(paths))
+    in_stores = {vault_slug(parse_address(path).folder) for path in recent if is_address(path)}
     for former in known_vaults.orphaned_vaults(paths, vault):
+        if former.slug in in_stores or is_address(former.path):
+            continue
         command = known_vaults.adopt_command(former, vault if former.has_similar_names else None)
         if former.has_similar_names:
             yield warning(
@@ -409,7 +415,11 @@ def _check_notes(vault: Path, scan_result: Scan, settings: Settings) -> Finding:
     if scan_result.files:
         size = megabytes(sum(file.size for file in scan_result.files))
         folders = format_count(len(scan_result.folders), "folder")
-        return ok(f"{format_count(len(scan_result.files), 'note')} ({size}) in {folders}: {vault}")
+        attachments = sum(bool(kind_of_file(file.path, settings.vault)) for file in scan_result.files)
+        counts = format_count(len(scan_result.files) - attachments, "note")
+        if attachments:
+            counts += f" and {format_count(attachments, 'attachment')}"
+        return ok(f"{counts} ({size}) in {folders}: {vault}")
     suffixes = tuple(extension.lower() for extension in settings.vault.extensions)
     left_out = sum(1 for _ in _find_note_files(vault, suffixes))
     if not left_out:

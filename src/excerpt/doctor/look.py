@@ -98,10 +98,8 @@ def _leftover_findings(health: IndexHealth) -> Iterator[Finding]:
     before = [(name, size) for name, size, newer in health.leftovers if not newer]
     if before:
         total = megabytes(sum(size for _, size in before))
-        yield ok(
-            f"There are {format_count(len(before), 'file')} ({total}) of the previous generation of the index;"
-            " the next build removes them"
-        )
+        files = format_count(len(before), "file is", "files are")
+        yield ok(f"{files} of the previous generation of the index ({total}), which the next build removes")
     newer = [name for name, _, newer in health.leftovers if newer]
     if newer:
         yield warning(
