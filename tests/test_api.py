@@ -21,6 +21,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import date, datetime
 from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -99,6 +101,16 @@ def test_the_notes_of_a_vault_are_listed_with_their_data(opened: excerpt.Vault) 
     assert opened.notes(where={"-path": ["Cooking/", "Sync"]})[0].path == "Colour.md"
 
 
+@pytest.mark.parametrize(
+    "day", [date(2025, 5, 1), datetime(2025, 5, 1, 23, 30), [date(2025, 5, 1)]], ids=["day", "time", "list"]
+)
+def test_a_filter_may_be_a_day(opened: excerpt.Vault, vault: Path, day: date | list[date]) -> None:
+    (vault / "Diary.md").write_text("---\ndate: 2025-05-01\n---\nTea with Ada.\n")
+    opened.refresh()
+    assert [hit.path for hit in opened.search("tea", where={"date": day})] == ["Diary.md"]
+    assert "Diary.md" not in [hit.path for hit in opened.search("tea", where={"-date": day})]
+
+
 def test_a_filter_that_there_is_not_is_refused(opened: excerpt.Vault) -> None:
     with pytest.raises(ValueError, match="'colour' with 'red' is no filter"):
         opened.search("notes", where={"colour": "red"})
@@ -125,6 +137,23 @@ def test_settings_and_the_folder_of_the_index_can_be_given(home: Path, vault: Pa
     assert not user_paths().index_folder(vault).exists()
     with pytest.raises(excerpt.VaultError, match="is inside the vault"):
         excerpt.open(vault, index=vault / "index")
+
+
+def test_values_of_settings_change_those_of_the_user(home: Path, vault: Path) -> None:
+    file = user_paths().settings_file
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("[pack]\nbudget = 90\nlimit = 3\n", encoding="utf-8")
+    with excerpt.open(vault, settings={"pack.budget": 100}) as opened:
+        assert (opened.settings.pack.budget, opened.settings.pack.limit) == (100, 3)
+    with pytest.raises(excerpt.SettingsError, match=r"pack\.bugdet"):
+        excerpt.open(vault, settings={"pack.bugdet": 100})
+
+
+def test_a_gold_run_takes_settings_as_open_does(opened: excerpt.Vault) -> None:
+    opened.gold.add("sync conflict", "Sync.md")
+    whole = replace(opened.settings, search=replace(opened.settings.search, per_note=1))
+    reports = [opened.run_gold(settings=settings) for settings in ({"search.per_note": 1}, whole)]
+    assert [report.settings for report in reports] == [{"search.per_note": 1}] * 2
 
 
 def test_many_queries_are_answered_in_their_order_as_one_by_one(opened: excerpt.Vault) -> None:

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from datetime import date
+from datetime import date, datetime
 from functools import wraps
 from inspect import Parameter, signature
 from pathlib import Path
@@ -50,6 +50,7 @@ from excerpt.settings import (
     Paths,
     Settings,
     change_settings,
+    find_changes,
     load_vault_settings,
     open_vault,
     refuse_folders_in_vault,
@@ -89,8 +90,10 @@ OnProgress = Callable[[Progress], None]
 OnNotice = Callable[[str], None]
 VaultPaths = str | Path | Sequence[str | Path]
 """A folder of notes or the address of a store, or several folders."""
-Where = Mapping[str, str | Sequence[str]]
-"""Filters by name: the value of each, or several values that must all match."""
+Where = Mapping[str, str | date | Sequence[str | date]]
+"""Filters by name: the value of each, or several values that must all match. A date or datetime is its day."""
+SettingsChoice = Settings | Mapping[str, object]
+"""Values by their keys, such as `{"search.per_note": 0}`, that change the user's settings; or settings instead."""
 
 _LOCK_WAIT_SECONDS = 1.0  # wait for another process that writes the index, before the existing index is used
 
@@ -113,11 +116,12 @@ def open(  # noqa: A001 - read as `excerpt.open`
     on_progress: OnProgress | None = None,
     on_notice: OnNotice | None = None,
     suggest_moves: bool = False,
-    settings: Settings | None = None,
+    settings: SettingsChoice | None = None,
     index: str | Path | None = None,
 ) -> Vault:
-    """Open the vault at `path` with the user's settings for it, or with `settings`.
+    """Open the vault at `path` with the user's settings for it.
 
+    `settings` has values that change them, such as `{"search.limit": 5}`; a `Settings` replaces them.
     `path` is a folder of Markdown notes, or the address of a store (postgresql://user@host/database?vault=name).
     Several folders are opened as one, a `VaultUnion`, with the settings of the first. The index is opened on first use
     (`Vault.load`). With `refresh`, the index is updated before it is opened, and
@@ -150,7 +154,8 @@ def open(  # noqa: A001 - read as `excerpt.open`
     if is_address(str(path)):
         address, paths = parse_address(str(path)), user_paths()
         save_store_address(paths, address.folder, address.display_text)
-        return StoredVault(address, paths, settings, on_notice=notice)
+        chosen = _choose_settings(address.folder, paths, settings)
+        return StoredVault(address, paths, chosen, on_notice=notice)
     vault, paths = open_vault(path), user_paths()
     refuse_folders_in_vault(vault, paths)
     for sentence in detect_move(paths, vault, suggest_moves=suggest_moves):
@@ -161,13 +166,27 @@ def open(  # noqa: A001 - read as `excerpt.open`
         raise VaultError(f"{index_folder} is inside the vault {vault}, which excerpt never writes to.")
     return Vault(
         vault,
-        settings or load_vault_settings(vault, paths),
+        _choose_settings(vault, paths, settings),
         paths,
         index_folder,
         refresh=refresh,
         on_progress=on_progress,
         on_notice=notice,
     )
+
+
+def _choose_settings(vault: Path, paths: Paths, settings: SettingsChoice | None) -> Settings:
+    """Return the settings to open a vault with. Raises SettingsError."""
+    if isinstance(settings, Settings):
+        return settings
+    return change_settings(load_vault_settings(vault, paths), settings or {})
+
+
+def _day_text(day: date) -> str:
+    """Return a day as a filter has it; of a time in a time zone, the day in the zone of this system."""
+    if isinstance(day, datetime):
+        day = (day.astimezone() if day.tzinfo is not None else day).date()
+    return day.isoformat()
 
 
 def fuse_results(results: Mapping[str, Result], limit: int) -> tuple[VaultHit, ...]:
@@ -528,11 +547,11 @@ class Vault:
 
         text, engine = literal_query(query) if literal else query, self._load_engine()
         for name, value in (where or {}).items():
-            values = (value,) if isinstance(value, str) else value
+            values = (value,) if isinstance(value, str | date) else value
             if len(values) > MAX_CONDITIONS:
                 raise InputError(f"where has more than {MAX_CONDITIONS} values of {name}.", "Give fewer.")
             for each in values:
-                condition = format_filter(name, each)
+                condition = format_filter(name, _day_text(each) if isinstance(each, date) else each)
                 if not engine.parse(condition)[0].filters:
                     raise ValueError(f"{name!r} with {each!r} is no filter of this vault")
                 text = engine.add_condition(text, condition) if text.strip() else condition
@@ -651,20 +670,18 @@ class Vault:
         return Gold(self._paths.gold_file(self.folder), lambda: self._snapshot, self._lock)
 
     @_one_at_a_time
-    def run_gold(
-        self, *, strategy: Strategy | str | None = None, settings: Mapping[str, object] | None = None
-    ) -> GoldReport:
+    def run_gold(self, *, strategy: Strategy | str | None = None, settings: SettingsChoice | None = None) -> GoldReport:
         """Ask the questions of the gold set, and report the ranks of their targets.
 
-        Without arguments, the run is compared with the last such run and replaces it. With `strategy`, or with values
-        of `settings` by their keys, such as `{"search.per_note": 0}`, it is compared with a run under the user's
-        settings. Raises SettingsError for a setting that does not change a search, and GoldUnusableError.
+        Without arguments, the run is compared with the last such run and replaces it. With `strategy`, or `settings` as
+        for `open`, it is compared with a run under the settings of this vault. Raises SettingsError for a setting that
+        does not change a search, and GoldUnusableError.
         """
         from excerpt.gold.questions import read_gold
         from excerpt.gold.run import SEARCH_SETTINGS, GoldReport, GoldRun, compare_runs, run_questions
         from excerpt.state_files import read_value, write_value
 
-        changes = dict(settings or {})
+        changes = find_changes(self.settings, settings) if isinstance(settings, Settings) else dict(settings or {})
         for key in changes:
             if not key.startswith(SEARCH_SETTINGS):
                 raise SettingsError(
@@ -967,10 +984,10 @@ class StoredVault(Vault):
     are not in the store: they are the files of the user who searches.
     """
 
-    def __init__(self, address: StoreAddress, paths: Paths, settings: Settings | None, *, on_notice: OnNotice) -> None:
+    def __init__(self, address: StoreAddress, paths: Paths, settings: Settings, *, on_notice: OnNotice) -> None:
         super().__init__(
             address.folder,
-            settings or load_vault_settings(address.folder, paths),
+            settings,
             paths,
             paths.index_folder(address.folder),
             refresh=False,
@@ -1101,7 +1118,7 @@ class VaultUnion(Vault):
         self,
         *,
         strategy: Strategy | str | None = None,  # noqa: ARG002 - as of a single vault
-        settings: Mapping[str, object] | None = None,  # noqa: ARG002
+        settings: SettingsChoice | None = None,  # noqa: ARG002
     ) -> GoldReport:
         """Raise VaultError: a gold set belongs to a single vault."""
         raise self._single_vault_error("gold set")

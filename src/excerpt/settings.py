@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -466,6 +466,20 @@ def change_settings(settings: Settings, changes: Mapping[str, object]) -> Settin
         check_settings(nested, Path(key))
         _merge_tables(raw, nested)
     return msgspec.convert(raw, Settings)
+
+
+def find_changes(settings: Settings, changed: Settings) -> dict[str, object]:
+    """Return the values of `changed` that differ from those of `settings`, by their dotted keys."""
+    return dict(_compare_tables(msgspec.to_builtins(settings), msgspec.to_builtins(changed), ""))
+
+
+def _compare_tables(before: dict[str, Any], after: dict[str, Any], prefix: str) -> Iterator[tuple[str, object]]:
+    for key, value in after.items():
+        old = before.get(key)
+        if isinstance(value, dict) and isinstance(old, dict) and old:
+            yield from _compare_tables(old, value, f"{prefix}{key}.")
+        elif value != old:
+            yield f"{prefix}{key}", value
 
 
 def _enum_values(key: str) -> Mapping[str, str]:
