@@ -82,6 +82,7 @@ async def test_definitions_and_instructions_fit_two_thousand_tokens(home: Path, 
     assert sorted(tool.name for tool in tools) == [
         *("check", "overview", "pack", "read", "recall", "related", "remember", "search", "status"),
     ]
+    assert all("\n" not in (tool.description or "\n") for tool in tools)
     assert count_tokens(INSTRUCTIONS) <= 120
     assert sum(map(count_tokens, told)) + count_tokens(INSTRUCTIONS) <= 2_000
 
@@ -225,6 +226,14 @@ async def test_a_note_is_read_by_whatever_it_is_called(ask: Ask, source: str) ->
 async def test_related_notes_say_why(ask: Ask) -> None:
     told = await ask("related", source="Hives")
     assert "they link to each other" in told.text
+
+
+@pytest.mark.parametrize("question", ["when do bees leave their hive in spring", "Hivess?"])
+async def test_a_question_in_place_of_a_note_leads_to_pack(ask: Ask, question: str) -> None:
+    told = await ask("related", source=question)
+    assert told.is_error
+    assert "`pack`" in told.text
+    assert ".md" not in told.text
 
 
 async def test_backlinks_are_counted_and_listed_by_the_search_that_is_named(ask: Ask) -> None:

@@ -17,6 +17,7 @@ from excerpt.text.display import format_count, visible_line
 _MAIN_PASSAGES = 3  # shown of a long note
 _SEARCH_LIMIT = 50  # hits of a search in one note
 _TOKEN_MARGIN = 8  # tokens that joining two texts may add
+_QUESTION_WORDS = 5  # from so many on, what no note is called is a question
 _LINES_SUFFIX = re.compile(r":\d+(-\d*)?$")
 _WIKILINK = re.compile(r"!?\[\[([^\]|]+)(?:\|[^\]]*)?\]\]")
 
@@ -69,7 +70,11 @@ def locate_source(vaults: ServedVaults, source: str, vault: str) -> tuple[Locate
 
 
 def explain_missing(vaults: ServedVaults, source: str) -> NotFoundError | None:
-    """Return the error for an absolute path that no vault has, None for another source."""
+    """Return the error for an absolute path that no vault has, or for a question; None for another source."""
+    if len(source.split()) >= _QUESTION_WORDS or source.rstrip().endswith("?"):
+        return NotFoundError(
+            f"No note is called {source}.", "For what answers a question, ask `pack` with it as query."
+        )
     if not Path(source.strip()).is_absolute():
         return None
     names = ", ".join(f"{each.name} ({each.vault.folder})" for each in vaults.all)

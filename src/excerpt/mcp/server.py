@@ -998,10 +998,11 @@ def _shorten(text: str) -> str:
     )
 
 
-def _forbid_unknown_parameters(tool: Tool) -> Tool:
+def _finish_definition(tool: Tool) -> Tool:
     """Make a tool reject unknown parameters, and return the tool; its JSON schema says so too.
 
-    The titles that pydantic adds to the schema are removed: they only repeat the names and cost tokens.
+    The description is put on one line. The titles that pydantic adds to the schema are removed: they only repeat the
+    names and cost tokens.
     """
     model = tool.fn_metadata.arg_model
     model.model_config["extra"] = "forbid"
@@ -1012,6 +1013,7 @@ def _forbid_unknown_parameters(tool: Tool) -> Tool:
         for name, each in schema["properties"].items()
     }
     tool.parameters = {key: value for key, value in schema.items() if key != "title"}
+    tool.description = " ".join(tool.description.split())
     return tool
 
 
@@ -1033,12 +1035,12 @@ def build_server(vaults: ServedVaults, log_crash: LogCrash, *, with_memory: bool
     )
     offered = [
         *(
-            _forbid_unknown_parameters(
+            _finish_definition(
                 Tool.from_function(_report_errors(each, log_crash), annotations=_READ_ONLY, structured_output=False)
             )
             for each in readers
         ),
-        _forbid_unknown_parameters(
+        _finish_definition(
             Tool.from_function(
                 _report_errors(tools.remember, log_crash), annotations=_WRITES_MEMORIES, structured_output=False
             )
