@@ -250,11 +250,12 @@ class Hit:
     What `to_dict` names is an attribute too, so that `hit.fragment_id` is the same in Python and in JSON. `note` is the
     data of its note, which `Vault.search` reads; the app's own searches do not.
     `spans` are the matches in the fragment's text. `named` holds one tuple of matches for the note's title, then one
-    for each heading of the heading path. `confidence` is None for a query of filters alone. `created` is the day
-    that the note itself gives as its date, in a property or its file name; None if it gives none. `date` is the day
-    that the fragment is about, ISO 8601, "" if it has none, or if the query neither names a period nor has `sort:`.
-    `past_uses` are the user's uses of the note for similar words (signal `reopened`), newest first. `rerank` is what a
-    reranker said of it (signal `rerank`), None if none read it.
+    for each heading of the heading path. `confidence` is None for a query, or an alternative (`a | b`), of filters
+    alone: there is nothing to be sure of. `created` is the day that the note itself gives as its date, in a property
+    or its file name; None if it gives none. `date` is the day that the fragment is about, ISO 8601, "" if it has none,
+    or if the query neither names a period nor has `sort:`. `past_uses` are the user's uses of the note for similar
+    words (signal `reopened`), newest first. `rerank` is what a reranker said of it (signal `rerank`), None if none
+    read it.
     """
 
     fragment: Fragment

@@ -197,10 +197,17 @@ def test_words_of_a_language_are_no_find_exact_words() -> None:
     assert find_exact_words("Don't mix state-of-the-art and/or the 2nd part, e.g. of the 1990s, in 2024.") == []
 
 
-def test_a_query_of_filters_alone_is_not_judged(engine: Engine) -> None:
-    found = engine.search("path:cooking")
+@pytest.mark.parametrize("query", ["path:cooking", "-conflict", "sort:date", '"."', "path:cooking %%"])
+def test_a_query_of_filters_alone_is_not_judged(engine: Engine, query: str) -> None:
+    found = engine.search(query)
     assert found.hits
-    assert found.confidence is None
+    assert {found.confidence, *(hit.confidence for hit in found.hits)} == {None}
+
+
+@pytest.mark.parametrize("query", ["soup", '"onflic"', '"conflict" path:sync', "path:sync the", "soup sort:date"])
+def test_every_other_query_and_each_of_its_hits_is_judged(engine: Engine, query: str) -> None:
+    found = engine.search(query)
+    assert None not in {found.confidence, *(hit.confidence for hit in found.hits)}
 
 
 def test_what_finds_nothing_says_that_nothing_answers(engine: Engine) -> None:

@@ -40,7 +40,7 @@ class SnippetForm(TypedDict):
 
 
 class HitForm(LocatedText):
-    """A hit of `search`."""
+    """A hit of `search`; `confidence` is null if the query, or the alternative that found it, has only filters."""
 
     fragment_id: str
     score: float
@@ -53,7 +53,7 @@ class HitForm(LocatedText):
 
 
 class SearchResult(TypedDict):
-    """The result of `search`."""
+    """The result of `search`; `confidence` is null if the query has only filters."""
 
     query: str
     strategy: Strategy
@@ -84,7 +84,7 @@ class ExplanationForm(TypedDict):
 
 
 class WhyResult(LocatedText):
-    """The result of `why`: a hit with its explanation."""
+    """The result of `why`: a hit with its explanation; `confidence` is null if the query has only filters."""
 
     fragment_id: str
     score: float
@@ -209,7 +209,7 @@ class SourceCheckForm(TypedDict):
 
 
 class RecalledForm(MemoryForm):
-    """A memory that was found."""
+    """A memory that was found; `confidence` is null if the query has only filters, or none was given."""
 
     score: float
     confidence: Confidence | None
