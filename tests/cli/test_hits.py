@@ -35,6 +35,24 @@ def test_a_hit_shows_rank_place_lines_tokens_score_and_text(capsys: pytest.Captu
     )
 
 
+@pytest.mark.parametrize(
+    ("title", "heading_path", "path", "name"),
+    [
+        ("Steps", (), "Install/Steps.md", "Install › Steps"),
+        ("Steps", (), "Tea.md", "Tea › Steps"),
+        ("Steps", ("Steps",), "install.linux.md", "install.linux › Steps"),
+        ("Steps", ("Water",), "Tea.md", "Steps › Water"),
+        ("Steps", (), "Steps.md", "Steps"),
+        ("First steps", (), "Install/Tea.md", "First steps"),
+    ],
+)
+def test_a_title_of_one_word_has_the_name_of_its_file_or_folder_before_it(
+    capsys: pytest.CaptureFixture[str], title: str, heading_path: tuple[str, ...], path: str, name: str
+) -> None:
+    print_hits(result(fragment("Text.", title, heading_path, path)).hits)
+    assert capsys.readouterr().out.startswith(f"  1  {name}\n")
+
+
 @pytest.mark.parametrize("is_terminal", [True, False])
 def test_a_hit_is_three_lines_whatever_stands_in_it(is_terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     class Screen(io.StringIO):

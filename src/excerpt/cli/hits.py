@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import PurePosixPath
 
 import click
 
@@ -13,7 +14,7 @@ from excerpt.cli.printing import print_line
 from excerpt.kinds import Confidence
 from excerpt.known_vaults import VaultFolders
 from excerpt.locations import format_kind
-from excerpt.model import Hit
+from excerpt.model import Fragment, Hit
 from excerpt.text.columns import GAIN_CHARACTER, LOSS_CHARACTER, truncate, wrap
 from excerpt.text.display import format_count, format_percent, format_source_location, title_and_headings, visible_line
 from excerpt.tui.picking import path_for_shell
@@ -43,7 +44,7 @@ def print_hits(hits: Sequence[Hit], explain: Callable[[int], None] | None = None
         fragment = hit.fragment
         if rank > 1:
             print_line("")
-        name = title_and_headings(fragment.title, fragment.heading_path)
+        name = _format_name(fragment)
         print_line(f"{style_text(f'{rank:>3}', fg='cyan')}  {style_text(visible_line(name), bold=True)}")
         lines = format_source_location(fragment.path, fragment.line_start, fragment.line_end, fragment.place)
         sure = f" · {label}" if (label := confidence_label(hit)) else ""
@@ -58,6 +59,16 @@ def print_hits(hits: Sequence[Hit], explain: Callable[[int], None] | None = None
             print_line(f"{INDENT}{_highlight(text, start, end, matches)}")
         if explain is not None:
             explain(rank - 1)
+
+
+def _format_name(fragment: Fragment) -> str:
+    """Return the title and headings of a fragment; before a title of one word alone, the name of its file or folder."""
+    name = title_and_headings(fragment.title, fragment.heading_path)
+    if len(name.split()) > 1:
+        return name
+    file = PurePosixPath(fragment.path)
+    above = file.parent.name if file.stem.casefold() == name.casefold() else file.stem
+    return title_and_headings(above, (name,)) if above else name
 
 
 def print_hit_lines(hits: Sequence[Hit], folders: VaultFolders | None) -> None:
