@@ -188,7 +188,7 @@ def test_without_the_libraries_all_else_works_and_one_line_says_what_is_not_read
     (libraries, _) = snapshot.status().unread
     snapshot.close()
     told = (libraries.files, libraries.what, libraries.action)
-    assert told == (4, "1 html, 2 pdf, 1 slides", "pip install 'excerpt[attachments]'")
+    assert told == (4, "1 html, 2 pdf, 1 slides", "pip install '.[attachments]'")
 
 
 def test_a_script_without_a_guard_is_run_once(vault: Path, tmp_path: Path) -> None:

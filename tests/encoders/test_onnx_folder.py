@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from excerpt.encoders.choice import is_static_model, open_embedder, open_reranker
 from excerpt.encoders.interface import PassageEmbedder, Reranker
-from excerpt.errors import ModelError
+from excerpt.errors import ModelError, install_hint
 from excerpt.settings import EmbeddingSettings, RerankSettings, Settings
 from tests.encoders.models import DIMENSIONS, VOCABULARY, token_vectors, write_cross_encoder, write_embedder
 
@@ -201,7 +201,7 @@ def test_without_its_package_the_error_says_what_to_install(tmp_path: Path, monk
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(ModelError) as caught:
         embedder_in(write_embedder(tmp_path))
-    assert caught.value.hint == "pip install 'excerpt[onnx]'"
+    assert caught.value.hint == install_hint("onnx")
 
 
 def test_a_folder_is_static_unless_it_holds_a_transformer(tmp_path: Path) -> None:

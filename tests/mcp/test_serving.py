@@ -315,7 +315,7 @@ def test_an_sdk_of_another_version_is_told_too(home: Path, vault: Path, tmp_path
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 3
     assert "cannot import name 'MCPServer'" in done.stderr
-    assert "pip install 'excerpt[mcp]'" in done.stderr
+    assert "pip install '.[mcp]'" in done.stderr
 
 
 def test_a_client_that_reads_no_more_is_no_defect(home: Path, vault: Path) -> None:
@@ -339,5 +339,5 @@ def test_without_the_sdk_a_sentence_says_what_to_install(home: Path, vault: Path
     environment = {**os.environ, "EXCERPT_HOME": str(home)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 3
-    assert "pip install 'excerpt[mcp]'" in done.stderr
+    assert "pip install '.[mcp]'" in done.stderr
     assert "Traceback" not in done.stderr

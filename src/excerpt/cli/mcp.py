@@ -15,7 +15,7 @@ import click
 from excerpt.cli.crash import log_crash
 from excerpt.cli.printing import print_line, print_message
 from excerpt.cli.vaults import VaultParameter, find_last_vault
-from excerpt.errors import ExcerptError
+from excerpt.errors import ExcerptError, install_hint
 from excerpt.known_vaults import refuse_broad_folder
 from excerpt.settings import open_vault, user_paths
 from excerpt.store.address import is_address, parse_address
@@ -110,7 +110,7 @@ def mcp_command(
 
 def _make_sdk_error(problem: str) -> ExcerptError:
     """Return the error for an MCP SDK that has a problem, such as "is not installed"."""
-    return ExcerptError(f"The MCP SDK, which serves agents, {problem}.", "Install it with: pip install 'excerpt[mcp]'")
+    return ExcerptError(f"The MCP SDK, which serves agents, {problem}.", install_hint("mcp"))
 
 
 def _log_crash(error: Exception) -> str:

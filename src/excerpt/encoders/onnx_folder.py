@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from excerpt.encoders.checks import checked_scores, checked_vectors, clean_text
 from excerpt.encoders.interface import Floats, PassageEmbedder, Reranker
 from excerpt.encoders.model_folder import ModelFolder, read_model_folder
-from excerpt.errors import ModelError, first_line
+from excerpt.errors import ModelError, first_line, install_hint
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
 
-ONNX_EXTRA = "excerpt[onnx]"
+ONNX_EXTRA = "onnx"
 
 _BATCH_TOKENS = 1024
 """Most tokens of a batch, padding included. Larger ones are not faster: with all-MiniLM-L6-v2 on two cores 1,024 took
@@ -44,7 +44,7 @@ class OnnxModel:
         try:
             import onnxruntime
         except ImportError as error:
-            raise ModelError(f"{self.source} needs the package onnxruntime.", f"pip install '{ONNX_EXTRA}'") from error
+            raise ModelError(f"{self.source} needs the package onnxruntime.", install_hint(ONNX_EXTRA)) from error
         try:
             from tokenizers import Tokenizer
 

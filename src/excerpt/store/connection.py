@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from excerpt.errors import ExcerptError, StoreUnusableError
+from excerpt.errors import ExcerptError, StoreUnusableError, install_hint
 from excerpt.store.address import StoreAddress
 
 if TYPE_CHECKING:
@@ -269,6 +269,6 @@ def _psycopg() -> Any:
     except ImportError:
         raise StoreUnusableError(
             "A vault in a store needs the library psycopg, which is not installed.",
-            "Install it: `pip install 'excerpt[postgres]'`.",
+            install_hint("postgres"),
         ) from None
     return psycopg

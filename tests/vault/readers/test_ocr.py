@@ -64,7 +64,7 @@ def test_without_a_program_it_is_said_what_to_install(monkeypatch: pytest.Monkey
     with pytest.raises(OcrMissingError, match="neither tesseract nor rapidocr") as raised:
         recognise_text(saved(drawn("a")), Ocr.AUTO, "")
     assert "apt install tesseract-ocr" in raised.value.hint
-    assert 'pip install "excerpt[ocr]"' in raised.value.hint
+    assert "pip install '.[ocr]'" in raised.value.hint
 
 
 Program = Callable[[str], None]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Protocol
 
-from excerpt.errors import FileOpenError, ReadError
+from excerpt.errors import FileOpenError, ReadError, install_hint
 from excerpt.kinds import BlockKind
 from excerpt.model import Block, Link, Note, Section
 from excerpt.settings import Ocr
@@ -23,7 +23,7 @@ from excerpt.vault_files import open_file
 if TYPE_CHECKING:
     from zipfile import ZipFile
 
-ATTACHMENTS_EXTRA = "excerpt[attachments]"
+ATTACHMENTS_EXTRA = "attachments"
 """The pip extra that installs the packages for most kinds of attachments."""
 
 
@@ -165,9 +165,7 @@ def require_library(file_kind: str) -> Iterator[None]:
     try:
         yield
     except ImportError:
-        raise ReadError(
-            f"{file_kind} need an extra that is not installed.", f"pip install '{ATTACHMENTS_EXTRA}'"
-        ) from None
+        raise ReadError(f"{file_kind} need an extra that is not installed.", install_hint(ATTACHMENTS_EXTRA)) from None
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
-from excerpt.errors import OcrMissingError, ReadError, SettingsError
+from excerpt.errors import OcrMissingError, ReadError, SettingsError, install_hint
 from excerpt.processes import find_program
 from excerpt.settings import Ocr, Paths, load_vault_settings
 from excerpt.vault.readers.image_size import image_size
@@ -68,7 +68,7 @@ def is_ocr_installed(ocr: Ocr) -> bool:
 
 
 _TESSERACT = "install tesseract (apt install tesseract-ocr, brew install tesseract)"
-_RAPIDOCR = 'pip install "excerpt[ocr]"'
+_RAPIDOCR = install_hint("ocr")
 _MISSING = {
     Ocr.OFF: "OCR is off.",
     Ocr.AUTO: "There is no OCR program: neither tesseract nor rapidocr is installed.",
@@ -77,9 +77,9 @@ _MISSING = {
 }
 _INSTALL = {
     Ocr.OFF: 'Set vault.attachments.ocr = "auto".',
-    Ocr.AUTO: f"{_TESSERACT.capitalize()}, or {_RAPIDOCR}.",
+    Ocr.AUTO: f"{_TESSERACT.capitalize()}. Or: {_RAPIDOCR}",
     Ocr.TESSERACT: f"{_TESSERACT.capitalize()}.",
-    Ocr.RAPIDOCR: f"{_RAPIDOCR.capitalize()}.",
+    Ocr.RAPIDOCR: _RAPIDOCR,
 }
 
 

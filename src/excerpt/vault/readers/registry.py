@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import PurePosixPath
 
 from excerpt.entry_points import find_entry_points, load_entry_point
-from excerpt.errors import ReadError
+from excerpt.errors import ReadError, install_command
 from excerpt.model import UnreadFiles
 from excerpt.settings import Ocr, VaultSettings
 from excerpt.text.display import format_count
@@ -167,7 +167,7 @@ def describe_unread_files(suffixes: Iterable[tuple[str, int]], scanned: tuple[in
     unread = []
     if by_kind:
         listed = ", ".join(f"{count:,} {kind}" for kind, count in sorted(by_kind.items()))
-        unread.append(UnreadFiles(by_kind.total(), listed, f"pip install '{ATTACHMENTS_EXTRA}'"))
+        unread.append(UnreadFiles(by_kind.total(), listed, install_command(ATTACHMENTS_EXTRA)))
     if images:
         unread.append(UnreadFiles(images, "images: OCR is off", OCR_COMMAND))
     if scanned[0]:
