@@ -77,7 +77,6 @@ if TYPE_CHECKING:
     from excerpt.memory.stale import SourceCheck
     from excerpt.memory.store import LoadedMemories, MemoryStore
     from excerpt.pack.formats.pack_format import PackSource
-    from excerpt.pack.memories import NoteSourceWithMoves
     from excerpt.pack.selection import SavedMarks
     from excerpt.search.engine import Engine
     from excerpt.search.explain import Explanation
@@ -85,6 +84,7 @@ if TYPE_CHECKING:
     from excerpt.search.news import QueryNews
     from excerpt.search.query_vectors import QueryVectors
     from excerpt.search.rerank import ResultReranker
+    from excerpt.service.packer import Packer
 
 OnProgress = Callable[[Progress], None]
 OnNotice = Callable[[str], None]
@@ -275,6 +275,7 @@ class Vault:
         self._reranker: ResultReranker | None = None
         self._query_vectors: QueryVectors | None = None
         self._memories: Memories | None = None
+        self._packer: Packer | None = None
         self._lock = threading.RLock()
         self._refresh_lock = threading.RLock()
 
@@ -831,19 +832,14 @@ class Vault:
         rerank: bool | None,
         result: Result | None,
     ) -> PackResult:
-        from excerpt.pack.build import build_pack, search_queries, with_fill
-        from excerpt.pack.formats.registry import renderer_for
-        from excerpt.pack.formats.source_label import PackLinks
+        from excerpt.pack.build import search_queries
         from excerpt.pack.selection import NO_MARKS
-        from excerpt.text.tokens import open_tokenizer
+        from excerpt.service.packer import PackRequest, with_fill
 
         saved = self._read_marks() if marks else NO_MARKS
-        source = self._with_memories(saved)
         all_queries = tuple(queries) or ((saved.query,) if saved.query else ())
-        links = PackLinks(self.folders)
-        renderer = renderer_for(settings, all_queries, links, self._paths.config)
-        tokenizer = open_tokenizer(settings.tokenizer)
-        used_strategy, hits = strategy, _marked_hits(saved, source)
+        used_strategy = strategy
+        hits: tuple[Hit, ...] = ()
         if all_queries and not saved.marks:
             if result is None:
                 search_limit = self._search_limit(max(settings.limit, self.settings.search.limit), rerank=rerank)
@@ -852,46 +848,45 @@ class Vault:
                 for warning in result.warnings:
                     self._notice(warning)
             used_strategy, hits = result.strategy, result.hits
-            settings = with_fill(settings, self._load_engine(), all_queries)
-        packed = build_pack(
-            source,
+        request = PackRequest(
+            all_queries,
+            used_strategy,
             hits,
-            query=" | ".join(all_queries),
-            strategy=used_strategy,
-            settings=settings,
-            tokenizer=tokenizer,
-            renderer=renderer,
-            marked=[*(mark.fragment_id for mark in saved.marks), *ids],
-            overrides=saved.overrides,
+            saved.marks,
+            settings,
+            saved.overrides,
             ranked=ranked,
+            memories=self._marked_memories(saved),
+            ids=tuple(ids),
         )
-        return links.add_links(packed)
+        packer, engine = self._open_packer(), self._load_engine()
+        return packer.links.add_links(packer.build_result(engine.snapshot, with_fill(request, engine)))
+
+    def _open_packer(self) -> Packer:
+        from excerpt.service.packer import Packer
+
+        self._packer = self._packer or Packer(self.folders, self._paths.config)
+        return self._packer
 
     def _read_marks(self) -> SavedMarks:
-        from excerpt.pack.memories import follow_moves
         from excerpt.pack.selection import read_marks
 
-        saved = follow_moves(read_marks(self._paths.marks_file(self.folder)), self._snapshot)
+        saved = read_marks(self._paths.marks_file(self.folder))
         if not saved.marks:
             raise NotFoundError("no fragment is marked in this vault. Mark some in the app with the tab key.")
         return saved
 
-    def _with_memories(self, saved: SavedMarks) -> NoteSourceWithMoves:
-        """Return the open index; if memories are marked, as a corpus that has them as further notes."""
+    def _marked_memories(self, saved: SavedMarks) -> tuple[Memory, ...]:
+        """Return the memories among the marks."""
         from excerpt.pack.memory_fragment import memory_id_of
 
-        ids = [memory_id for mark in saved.marks if (memory_id := memory_id_of(mark.fragment_id)) is not None]
+        ids = {memory_id for mark in saved.marks if (memory_id := memory_id_of(mark.fragment_id)) is not None}
         if not ids:
-            return self._snapshot
+            return ()
         from excerpt.memory.store import MemoryStore
-        from excerpt.pack.memories import SourceWithMemories
 
-        memory_by_id = {
-            memory.id: memory for memory in MemoryStore(self._paths.memory_folder(self.folder)).all().memories
-        }
-        source = SourceWithMemories(self._snapshot, self.tokens)
-        source.add(memory_by_id[each] for each in ids if each in memory_by_id)
-        return source
+        memories = MemoryStore(self._paths.memory_folder(self.folder)).all().memories
+        return tuple(memory for memory in memories if memory.id in ids)
 
     # --- notes and topics ---------------------------------------------------------------------------------------------
 
@@ -1557,9 +1552,3 @@ def _absolute_template_path(template: str | Path) -> str:
     except (OSError, RuntimeError) as error:  # a missing working directory, or an unknown user after ~
         reason = getattr(error, "strerror", None) or error
         raise SettingsError(f"The template {template} cannot be found: {reason}.") from error
-
-
-def _marked_hits(saved: SavedMarks, source: NoteSourceWithMoves) -> Sequence[Hit]:
-    """Return the marked fragments as hits, with the spans that matched when they were marked."""
-    fragments = ((source.fragment(mark.fragment_id), mark.spans) for mark in saved.marks)
-    return [Hit(fragment, 1.0, spans=spans) for fragment, spans in fragments if fragment is not None]

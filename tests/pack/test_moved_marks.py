@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from excerpt.kinds import Scope
 from excerpt.model import Span
-from excerpt.pack.memories import follow_moves
-from excerpt.pack.selection import NO_MARKS, MarkedFragment, PackOverrides, SavedMarks
+from excerpt.pack.memories import NoteSourceWithMoves, find_moved_fragments
+from excerpt.pack.selection import MarkedFragment, PackOverrides, SavedMarks
 from tests.pack.vaults import Vault, sentence
 
 TWICE = sentence("same", 200)
@@ -31,6 +32,12 @@ def ids(path: str, text: str = NOTE) -> list[str]:
 
 def marks_of(path: str, *fragment_ids: str) -> tuple[MarkedFragment, ...]:
     return tuple(MarkedFragment(each, path, (Span(0, 4),)) for each in fragment_ids)
+
+
+def follow_moves(saved: SavedMarks, source: NoteSourceWithMoves) -> SavedMarks:
+    """Return marks and overrides with the current ids and paths of moved fragments."""
+    moves = find_moved_fragments(saved.marks, source)
+    return replace(saved, marks=moves.update_marks(saved.marks), overrides=moves.update_overrides(saved.overrides))
 
 
 def test_each_mark_is_on_the_same_fragment_of_two_alike() -> None:
@@ -73,5 +80,5 @@ def test_marks_that_are_where_they_were_or_nowhere_stay() -> None:
     here = ids("here.md")
     source = MovedVault({"here.md": NOTE, "new.md": NOTE}, {"here.md": "new.md"})
     kept = SavedMarks("q", (*marks_of("here.md", here[0]), *marks_of("gone.md", "aa"), MarkedFragment("bb", "")))
-    assert follow_moves(kept, source) is kept
-    assert follow_moves(NO_MARKS, source) is NO_MARKS
+    assert not find_moved_fragments(kept.marks, source)
+    assert not find_moved_fragments((), source)

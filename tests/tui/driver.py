@@ -337,7 +337,7 @@ class ScriptedEngine(EngineWorker):
             case AskPack(packer=packer, request=request):
                 return packer.build_pack(self.notes, request)
             case AskPackResults(packer=packer, requests=requests):
-                return packer.build_results(self.notes, requests)
+                return tuple(packer.build_result(self.notes, each) for each in requests)
             case AskCost():
                 return question.packer.cost_of_mark(self.notes, question.request, question.mark)
             case AskWindow():

@@ -126,7 +126,7 @@ def test_a_search_goes_before_a_pack_that_waits(opened: Worker, packer: Packer) 
     hits = opened.search("lentils").hits
     order: list[str] = []
     release = opened.hold()
-    request = PackRequest("lentils", Strategy.AUTO, hits, (), PackSettings(scope=Scope.NONE))
+    request = PackRequest(("lentils",), Strategy.AUTO, hits, (), PackSettings(scope=Scope.NONE))
     opened.ask(AskPack(packer, request), lambda _: order.append("pack"))
     opened.ask(AskSearch("sync", Strategy.AUTO, None, 50), lambda _: order.append("search"))
     release.set()
@@ -153,7 +153,7 @@ def test_a_hit_is_explained_and_a_note_by_its_name(opened: Worker) -> None:
 
 def test_a_marked_fragment_that_is_gone_is_named_and_left_out(opened: Worker, packer: Packer) -> None:
     mark, ghost = mark_hit(opened.search("lentils").hits[0]), MarkedFragment("0" * 12, "Gone.md")
-    request = PackRequest("lentils", Strategy.AUTO, (), (mark, ghost), PackSettings())
+    request = PackRequest(("lentils",), Strategy.AUTO, (), (mark, ghost), PackSettings())
     packed = opened.answer_to(AskPack(packer, request))
     assert packed.missing == (ghost,)
     assert [one.path for one in packed.result.packs] == [mark.path]
@@ -162,7 +162,7 @@ def test_a_marked_fragment_that_is_gone_is_named_and_left_out(opened: Worker, pa
 
 def test_what_a_mark_more_would_cost_is_counted(opened: Worker, packer: Packer) -> None:
     first, second = (mark_hit(hit) for hit in opened.search("conflict").hits[:2])
-    request = PackRequest("conflict", Strategy.AUTO, (), (first,), PackSettings(scope=Scope.NONE))
+    request = PackRequest(("conflict",), Strategy.AUTO, (), (first,), PackSettings(scope=Scope.NONE))
     cost = opened.answer_to(AskCost(packer, request, second))
     assert cost.is_exact
     assert cost.tokens > 0
@@ -171,14 +171,14 @@ def test_what_a_mark_more_would_cost_is_counted(opened: Worker, packer: Packer) 
 def test_a_mark_of_what_was_dropped_costs_what_it_puts_back(opened: Worker, packer: Packer) -> None:
     first, second = (mark_hit(hit) for hit in opened.search("conflict").hits[:2])
     dropped = PackOverrides(dropped_ids=frozenset({second.fragment_id}))
-    request = PackRequest("conflict", Strategy.AUTO, (), (first,), PackSettings(scope=Scope.NONE), dropped)
+    request = PackRequest(("conflict",), Strategy.AUTO, (), (first,), PackSettings(scope=Scope.NONE), dropped)
     assert opened.answer_to(AskCost(packer, request, second)).tokens > 0
 
 
 def test_hits_that_are_not_needed_are_named_with_their_reason(opened: Worker, packer: Packer) -> None:
     best, *others = opened.search("sync conflict").hits
     hits = (best, *(replace(hit, score=best.score / 10) for hit in others))
-    request = PackRequest("sync conflict", Strategy.AUTO, hits, (), PackSettings(scope=Scope.NONE))
+    request = PackRequest(("sync conflict",), Strategy.AUTO, hits, (), PackSettings(scope=Scope.NONE))
     packed = opened.answer_to(AskPack(packer, request))
     assert packed.result.stopped is StopReason.ENOUGH
     rest = [(hit.fragment.path, LOW_SCORE_REASON) for hit in hits[2:]]
@@ -200,7 +200,7 @@ def test_without_an_index_opening_tells_the_trouble_and_a_search_is_not_answered
 
 def test_a_pack_asked_for_before_the_index_is_open_is_no_trouble(worker: Worker, packer: Packer) -> None:
     mark = MarkedFragment("some-fragment", "Sync.md")
-    request = PackRequest("", Strategy.AUTO, (), (mark,), PackSettings())
+    request = PackRequest((), Strategy.AUTO, (), (mark,), PackSettings())
     worker.ask(AskPack(packer, request), print)
     worker.ask(AskCost(packer, request, mark), print)
     time.sleep(0.3)  # both would wait for a search

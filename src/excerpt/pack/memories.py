@@ -10,7 +10,7 @@ from weakref import proxy
 
 from excerpt.model import Fragment, FragmentInfo, Memory, Section
 from excerpt.pack.memory_fragment import memory_id_of, memory_name, memory_to_fragment
-from excerpt.pack.selection import MarkedFragment, PackOverrides, SavedMarks
+from excerpt.pack.selection import MarkedFragment, PackOverrides
 from excerpt.pack.source import FragmentRange, NoteSource
 from excerpt.text.fragments import fragment_id
 
@@ -76,16 +76,6 @@ def find_moved_fragments(marks: Sequence[MarkedFragment], source: NoteSourceWith
             ids[fragment_id(path, part.digest, turns[part.digest])] = part.id
             turns[part.digest] += 1
     return MovedFragments(ids, paths)
-
-
-def follow_moves(saved: SavedMarks, source: NoteSourceWithMoves) -> SavedMarks:
-    """Return the saved marks and overrides with the current ids and paths of moved fragments."""
-    moves = find_moved_fragments(saved.marks, source)
-    return (
-        replace(saved, marks=moves.update_marks(saved.marks), overrides=moves.update_overrides(saved.overrides))
-        if moves
-        else saved
-    )
 
 
 # --- memories ---------------------------------------------------------------------------------------------------------

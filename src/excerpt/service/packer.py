@@ -1,4 +1,4 @@
-"""Build the packs of the screen. This runs on the engine's thread, where slow modules are imported."""
+"""Build packs of marked fragments, memories and hits, for every surface. Slow modules are imported on first use."""
 
 from __future__ import annotations
 
@@ -27,13 +27,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PackRequest:
-    """What a pack is built from: the marks, or if nothing is marked, the first of `hits`.
+    """What a pack is built from: the marks, or if nothing is marked, the first of `hits`, the answer to `queries`.
 
-    `overrides` are the user's changes (dropped passages, order, scopes). `ranked` says that passages are in the order
-    of the scores or the user's own order, else in the order of the vault. `memories` are the marked memories.
+    `ids` are those of further fragments to pack. `overrides` are the user's changes (dropped passages, order, scopes).
+    `ranked` says that passages are in the order of the scores or the user's own order, else in the order of the vault.
+    `memories` are the marked memories.
     """
 
-    query: str
+    queries: tuple[str, ...]
     strategy: Strategy
     hits: tuple[Hit, ...]
     marks: tuple[MarkedFragment, ...]
@@ -41,6 +42,7 @@ class PackRequest:
     overrides: PackOverrides = NO_OVERRIDES
     ranked: bool = True
     memories: tuple[Memory, ...] = ()
+    ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,7 @@ class MarkCost:
 
 
 class Packer:
-    """A builder of packs for the screen, which caches the last packs.
+    """A builder of packs, which caches the last ones.
 
     `vaults` are the open vaults. The path of a template is relative to the folder `config`.
     """
@@ -121,13 +123,14 @@ class Packer:
         return PackCache(build_pack)
 
     @cached_property
-    def _links(self) -> PackLinks:
+    def links(self) -> PackLinks:
+        """The links to the notes of the vaults."""
         from excerpt.pack.formats.source_label import PackLinks
 
         return PackLinks(self._vaults)
 
     def build_pack(self, source: NoteSourceWithMoves, request: PackRequest) -> BuiltPack:
-        """Build the pack of a request from the notes in `source`.
+        """Build the pack of a request, with what was left out, for a view that can change both.
 
         Raises SettingsError for a template or tokenizer that cannot be used.
         """
@@ -138,7 +141,7 @@ class Packer:
         request, moves = _with_current_ids(request, source)
         marked = _marked_fragments(source, request.marks)
         result = self._build_result(source, request, marked)
-        text = render_output(result, self._links)
+        text = render_output(result, self.links)
         tokenizer = self._tokenizer(request)
         ids_by_location = {
             _location_key(fragment): fragment.id for fragment in (*(hit.fragment for hit in request.hits), *marked)
@@ -165,17 +168,11 @@ class Packer:
             moves=moves,
         )
 
-    def build_results(self, source: NoteSourceWithMoves, requests: Iterable[PackRequest]) -> tuple[PackResult, ...]:
-        """Build the packs of several requests, without their texts to copy.
-
-        Raises SettingsError for a template or tokenizer that cannot be used.
-        """
-        results = []
-        for each in requests:
-            extended = self._with_memories(source, each)
-            request, _ = _with_current_ids(each, extended)
-            results.append(self._build_result(extended, request, _marked_fragments(extended, request.marks)))
-        return tuple(results)
+    def build_result(self, source: NoteSourceWithMoves, request: PackRequest) -> PackResult:
+        """Build the pack of a request. Raises SettingsError for a template or tokenizer that cannot be used."""
+        source = self._with_memories(source, request)
+        request, _ = _with_current_ids(request, source)
+        return self._build_result(source, request, _marked_fragments(source, request.marks))
 
     def cost_of_mark(self, source: NoteSourceWithMoves, request: PackRequest, mark: MarkedFragment) -> MarkCost:
         """Return the exact cost of adding `mark` to the marks of a request.
@@ -202,7 +199,7 @@ class Packer:
         return MarkCost(mark.fragment_id, tokens, is_first_mark=old is None, is_exact=True, reason=reason)
 
     def _build_result(self, source: NoteSource, request: PackRequest, marked: Iterable[Fragment]) -> PackResult:
-        """Return the pack of `marked`, the request's marked fragments, or of its hits, as `excerpt pack` builds it."""
+        """Return the pack of `marked`, the request's marked fragments, or if nothing is marked, of its hits."""
         from excerpt.pack.formats.registry import renderer_for
 
         spans = {mark.fragment_id: mark.spans for mark in request.marks}
@@ -210,14 +207,12 @@ class Packer:
         return self._cache(
             source,
             mark_hits if request.marks else request.hits,
-            query=request.query,
+            query=" | ".join(request.queries),
             strategy=request.strategy,
             settings=request.settings,
             tokenizer=self._tokenizer(request),
-            renderer=renderer_for(
-                request.settings, (request.query,) if request.query else (), self._links, self._config
-            ),
-            marked=[mark.fragment_id for mark in request.marks],
+            renderer=renderer_for(request.settings, request.queries, self.links, self._config),
+            marked=[*(mark.fragment_id for mark in request.marks), *request.ids],
             overrides=request.overrides,
             ranked=request.ranked,
         )
@@ -261,7 +256,7 @@ class AskPack:
     request: PackRequest
 
     def answer(self, engine: Engine) -> BuiltPack:
-        return self.packer.build_pack(engine.snapshot, _with_fill(self.request, engine))
+        return self.packer.build_pack(engine.snapshot, with_fill(self.request, engine))
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +269,7 @@ class AskPackResults:
     requests: tuple[PackRequest, ...]
 
     def answer(self, engine: Engine) -> tuple[PackResult, ...]:
-        return self.packer.build_results(engine.snapshot, [_with_fill(each, engine) for each in self.requests])
+        return tuple(self.packer.build_result(engine.snapshot, with_fill(each, engine)) for each in self.requests)
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,11 +286,11 @@ class AskCost:
         return self.packer.cost_of_mark(engine.snapshot, self.request, self.mark)
 
 
-def _with_fill(request: PackRequest, engine: Engine) -> PackRequest:
-    """Return the request with the budget to be filled if its query has alternatives, whose scores do not compare."""
-    from excerpt.pack.build import with_fill
+def with_fill(request: PackRequest, engine: Engine) -> PackRequest:
+    """Return the request with the budget to be filled if its queries have alternatives, whose scores do not compare."""
+    from excerpt.pack import build
 
-    return replace(request, settings=with_fill(request.settings, engine, (request.query,)))
+    return replace(request, settings=build.with_fill(request.settings, engine, request.queries))
 
 
 def _with_current_ids(request: PackRequest, source: NoteSourceWithMoves) -> tuple[PackRequest, MovedFragments | None]:

@@ -471,7 +471,7 @@ class PackController:
         from excerpt.service.packer import AskPack, PackRequest
 
         self._request = PackRequest(
-            query=self.query,
+            queries=(self.query,) if self.query else (),
             strategy=strategy if marks or result is None else result.strategy,
             hits=hits,
             marks=marks,
