@@ -45,6 +45,15 @@ from excerpt.model import (
     VaultHit,
     sum_reports,
 )
+from excerpt.service.memory_decisions import (
+    MemoryDraft,
+    make_follow_decision,
+    make_keep_decision,
+    make_merge_decision,
+    make_remember_decision,
+    make_update_decision,
+)
+from excerpt.service.open_memories import MemoryFolders, OpenMemories
 from excerpt.settings import (
     PackSettings,
     Paths,
@@ -72,8 +81,7 @@ if TYPE_CHECKING:
     from excerpt.insight.overview_parts import Overview
     from excerpt.insight.related import RelatedNotes
     from excerpt.insight.suggest import Completions
-    from excerpt.memory.joined_store import JoinedMemoryStore
-    from excerpt.memory.recall import RecalledMemory, Recaller, SavedMemory, SimilarMemory
+    from excerpt.memory.recall import RecalledMemory, SavedMemory
     from excerpt.memory.stale import SourceCheck
     from excerpt.memory.store import LoadedMemories, MemoryStore
     from excerpt.pack.formats.pack_format import PackSource
@@ -951,13 +959,18 @@ class Vault:
     def memories(self) -> Memories:
         """The memories of this vault."""
         if self._memories is None:
-            paths = self._paths
             self._make_folders_private()
-            folder, cache = paths.memory_folder(self.folder), paths.memory_index_folder(self.folder)
             self._memories = Memories(
-                folder, cache, self.settings, lambda: self._snapshot, notice=self._notice, lock=self._lock
+                OpenMemories(self._memory_folders()), self.settings, lambda: self._snapshot, self._notice, self._lock
             )
         return self._memories
+
+    def _memory_folders(self) -> Mapping[str, MemoryFolders]:
+        """Return the folders of the memories, by the names of the vaults; "" for a single vault."""
+        paths = self._paths
+        return {
+            "": MemoryFolders(paths.memory_folder(self.folder), paths.memory_index_folder(self.folder), self.settings)
+        }
 
 
 def _in_read_transaction(
@@ -1088,6 +1101,8 @@ class VaultUnion(Vault):
         self._engine, self._corpora = None, {}
         for vault in self.vaults.values():
             vault.close()
+        if self._memories is not None:
+            self._memories.close()
 
     @_one_at_a_time
     def reload(self) -> bool:
@@ -1118,11 +1133,8 @@ class VaultUnion(Vault):
         """Raise VaultError: a gold set belongs to a single vault."""
         raise self._single_vault_error("gold set")
 
-    @property
-    @_one_at_a_time
-    def memories(self) -> UnionMemories:
-        """The memories of all vaults."""
-        return UnionMemories({name: vault.memories for name, vault in self.vaults.items()}, self)
+    def _memory_folders(self) -> Mapping[str, MemoryFolders]:
+        return {name: vault._memory_folders()[""] for name, vault in self.vaults.items()}
 
     def _load_engine(self) -> Engine:
         from excerpt.corpus.union import UnionCorpus
@@ -1149,38 +1161,34 @@ class Memories:
 
     def __init__(
         self,
-        folder: Path,
-        cache: Path,
+        memories: OpenMemories,
         settings: Settings,
         snapshot: Callable[[], Corpus],
-        *,
         notice: OnNotice,
         lock: threading.RLock,
     ) -> None:
-        """Use the memory files in `folder`, with their search index in the folder `cache`.
+        """Use these open memories.
 
         `snapshot` returns the open index of the vault, from which the sources of memories are read. `lock` is the
         vault's: one thread at a time uses the vault and its memories.
         """
-        self._folder, self._cache, self._settings = folder, cache, settings
+        self._memories = memories
+        self._settings = settings
         self._snapshot = snapshot
         self._notice = notice
         self._lock = lock
-        self._recaller: Recaller | None = None
 
     @_one_at_a_time
     def close(self) -> None:
         """Close the index of the memories."""
-        recaller, self._recaller = self._recaller, None
-        if recaller is not None:
-            recaller.close()
+        self._memories.close()
 
     @property
     def trash(self) -> Path:
-        """Folder of the forgotten memories."""
+        """Folder of the forgotten memories; of several vaults, that of the first."""
         from excerpt.memory.store import TRASH
 
-        return self._folder / TRASH
+        return self._store.folder / TRASH
 
     @_one_at_a_time
     def all(self) -> LoadedMemories:
@@ -1205,7 +1213,7 @@ class Memories:
         `text`, the text of the source is saved. `why` says why it matters, `query` which search led to it. With `into`,
         no memory is added: the text is merged into the memory with this id.
         """
-        from excerpt.memory.recall import SavedMemory, merge_memory
+        from excerpt.memory.recall import SavedMemory
         from excerpt.memory.stale import source_from_fragment, source_from_lines
 
         origin: Source | None = None
@@ -1219,17 +1227,11 @@ class Memories:
             text = source_text if text is None else text
         content = text or ""
         check_input("text", content, MAX_MEMORY_LENGTH)
-        store = self._store
+        draft = MemoryDraft(content, tuple(tags), why)
         if into is not None:
-            return SavedMemory(store.change(into, lambda memory: merge_memory(memory, content, tags, why, origin)))
-        similar = self._find_similar(content, origin)
-        return SavedMemory(store.remember(content, tags, why, origin, query=query), similar)
-
-    def _find_similar(self, text: str, origin: Source | None) -> tuple[SimilarMemory, ...]:
-        """Return the memories that are nearly the same as `text`, or are about the same lines."""
-        from excerpt.memory.recall import find_similar_memories
-
-        return tuple(find_similar_memories(text, origin, self._open_recaller()))
+            return SavedMemory(make_merge_decision(into, draft, origin)(self._store).memory)
+        similar = self._memories.find_similar(content, origin)
+        return SavedMemory(make_remember_decision(draft, origin, query)(self._store).memory, similar)
 
     @_one_at_a_time
     def recall(
@@ -1267,18 +1269,19 @@ class Memories:
         self, query: str, tags: Sequence[str], source: str, since: str, limit: int | None
     ) -> Sequence[RecalledMemory]:
         """Return the memories that `recall` finds, without the status of their sources."""
-        return self._open_recaller().recall(query, tags, source, since, limit)
+        found = self._memories.recall(query, tags, source, since, limit)
+        is_ranked = any(each.score for each in found)
+        return found[: self._settings.search.limit] if limit is None and is_ranked else found
 
     def _notify_of_recall(self) -> None:
         """Send the notices of the last `_find`: about filters in the query, its length, and a search by words only."""
         from excerpt.memory.recall import MAX_RECALL_WORDS
 
-        recaller = self._open_recaller()
-        for hint in recaller.hints:
-            self._notice(hint.message)
-        if recaller.unranked:
-            self._notice(f"Memories were searched by words only: {recaller.unranked}")
-        if recaller.is_query_cut:
+        for hint in self._memories.hints:
+            self._notice(hint)
+        if self._memories.unranked:
+            self._notice(f"Memories were searched by words only: {self._memories.unranked}")
+        if self._memories.is_query_cut:
             self._notice(f"Memories were searched by the first {MAX_RECALL_WORDS} words of the query.")
 
     @_one_at_a_time
@@ -1287,10 +1290,9 @@ class Memories:
 
         The app and the MCP server show them with the hits of the query.
         """
-        from excerpt.memory.recall import MAX_SHOWN_ANSWERS, select_answers
         from excerpt.memory.stale import check_source
 
-        recalled = select_answers(self._find(query, (), "", "", MAX_SHOWN_ANSWERS)) if query.strip() else []
+        recalled = self._memories.recall_answers(query)
         if not recalled:
             return ()
         snapshot = self._snapshot()
@@ -1352,23 +1354,17 @@ class Memories:
     @_one_at_a_time
     def follow(self, memory_id: str) -> Memory:
         """Update the source location of a memory whose source has moved, and return the memory."""
-        from excerpt.memory.stale import update_source_location
-
-        return update_source_location(self._store, self.check_source(memory_id))
+        return make_follow_decision(self.check_source(memory_id))(self._store).memory
 
     @_one_at_a_time
     def update(self, memory_id: str) -> Memory:
         """Replace the text of a memory by the current text of its source, which has changed; return the memory."""
-        from excerpt.memory.stale import replace_text_with_source
-
-        return replace_text_with_source(self._store, self.check_source(memory_id))
+        return make_update_decision(self.check_source(memory_id))(self._store).memory
 
     @_one_at_a_time
     def keep(self, memory_id: str) -> Memory:
         """Keep the text of a memory whose source has changed or is gone, and no longer report it as stale."""
-        from excerpt.memory.stale import confirm_text
-
-        return confirm_text(self._store, self.check_source(memory_id))
+        return make_keep_decision(self.check_source(memory_id))(self._store).memory
 
     @_one_at_a_time
     def forget(self, memory_id: str) -> Memory:
@@ -1382,79 +1378,7 @@ class Memories:
 
     @property
     def _store(self) -> MemoryStore:
-        """The memory files: those of the recaller if it is open, else opened without a search engine."""
-        from excerpt.memory.store import MemoryStore
-
-        return MemoryStore(self._folder) if self._recaller is None else self._recaller.store
-
-    def _open_recaller(self) -> Recaller:
-        from excerpt.memory.recall import Recaller
-
-        if self._recaller is None:
-            self._recaller = Recaller(self._folder, self._cache, self._settings)
-        return self._recaller
-
-
-class UnionMemories(Memories):
-    """The memories of several vaults, from `VaultUnion.memories`; each stays in the folder of its vault.
-
-    The source of a memory begins with the name of its vault. A new memory goes to the vault of its source, or else to
-    the first.
-    """
-
-    def __init__(self, memories: Mapping[str, Memories], union: VaultUnion) -> None:
-        """Use the memories of each vault, by its name."""
-        first = next(iter(memories.values()))
-        super().__init__(
-            first._folder,
-            first._cache,
-            first._settings,
-            lambda: union._snapshot,
-            notice=first._notice,
-            lock=union._lock,
-        )
-        self._memories = memories
-
-    @_one_at_a_time
-    def close(self) -> None:
-        """Close the indexes of the memories."""
-        for memories in self._memories.values():
-            memories.close()
-
-    @property
-    def _store(self) -> JoinedMemoryStore:
-        from excerpt.memory.joined_store import JoinedMemoryStore
-
-        return JoinedMemoryStore({name: memories._store for name, memories in self._memories.items()})
-
-    def _notify_of_recall(self) -> None:
-        for memories in self._memories.values():
-            memories._notify_of_recall()
-
-    def _find_similar(self, text: str, origin: Source | None) -> tuple[SimilarMemory, ...]:
-        from excerpt.memory.joined_store import add_vault, own_source
-
-        name = self._store.vault_of(origin)
-        similar = self._memories[name]._find_similar(text, own_source(name, origin))
-        return tuple(replace(each, memory=add_vault(name, each.memory)) for each in similar)
-
-    def _find(
-        self, query: str, tags: Sequence[str], source: str, since: str, limit: int | None
-    ) -> Sequence[RecalledMemory]:
-        from excerpt.memory.joined_store import add_vault
-        from excerpt.memory.recall import merge_recalled
-
-        name, _, own_path = source.partition("/")
-        sources = {name: own_path} if name in self._memories else dict.fromkeys(self._memories, source)
-        found = {
-            name: self._memories[name]._find(query, tags, own_path, since, limit) for name, own_path in sources.items()
-        }
-        with_vault = {
-            name: [replace(each, memory=add_vault(name, each.memory)) for each in recalled]
-            for name, recalled in found.items()
-        }
-        is_ranked = any(each.score for recalled in found.values() for each in recalled)
-        return merge_recalled(with_vault, self._settings.search.limit if limit is None and is_ranked else limit)
+        return self._memories.store
 
 
 class Gold:

@@ -1,6 +1,6 @@
 """The user's decisions about memories: functions that change the memory store and can be undone.
 
-They are called in the thread for memories.
+They are called in the thread that owns the store.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def make_remember_decision(draft: MemoryDraft, source: Source | None, query: str
     `query` is the query that found the source.
     """
     if draft.merge_id:
-        return _make_merge_decision(draft, source)
+        return make_merge_decision(draft.merge_id, draft, source)
 
     def decide(store: MemoryStore) -> DecisionResult:
         memory = store.remember(draft.text, draft.tags, draft.why, source, query)
@@ -58,20 +58,16 @@ def make_remember_decision(draft: MemoryDraft, source: Source | None, query: str
     return decide
 
 
-def _make_merge_decision(draft: MemoryDraft, source: Source | None) -> Decision:
-    def decide(store: MemoryStore) -> DecisionResult:
-        from excerpt.memory.recall import merge_memory
+def make_merge_decision(memory_id: str, draft: MemoryDraft, source: Source | None) -> Decision:
+    """Return the decision to merge `draft` into an existing memory."""
+    from excerpt.memory.recall import merge_memory
 
-        before = store.get(draft.merge_id)
-        fields = draft.text, draft.tags, draft.why, source
-        memory = store.change(draft.merge_id, lambda memory: merge_memory(memory, *fields))
-        return DecisionResult(
-            memory,
-            f"The text is merged into an existing memory{_tags_suffix(memory)}.",
-            _make_revert_decision(before, memory),
-        )
-
-    return decide
+    fields = draft.text, draft.tags, draft.why, source
+    return _make_change_decision(
+        memory_id,
+        lambda store: store.change(memory_id, lambda memory: merge_memory(memory, *fields)),
+        lambda memory: f"The text is merged into an existing memory{_tags_suffix(memory)}.",
+    )
 
 
 def make_edit_decision(edited: Memory, draft: MemoryDraft) -> Decision:
@@ -88,14 +84,12 @@ def make_edit_decision(edited: Memory, draft: MemoryDraft) -> Decision:
         )
         if value != old
     }
-
-    def decide(store: MemoryStore) -> DecisionResult:
-        before = store.get(edited.id)
+    return _make_change_decision(
+        edited.id,
         # mypy cannot tell the types of fields that are named by strings.
-        memory = store.change(edited.id, lambda memory: replace(memory, **changes))  # type: ignore[arg-type]
-        return DecisionResult(memory, "The memory is changed.", _make_revert_decision(before, memory))
-
-    return decide
+        lambda store: store.change(edited.id, lambda memory: replace(memory, **changes)),  # type: ignore[arg-type]
+        lambda _: "The memory is changed.",
+    )
 
 
 def make_forget_decision(memory: Memory, *, restore_hint: str = "") -> Decision:
@@ -120,45 +114,46 @@ def _make_restore_decision(forgotten: Memory) -> Decision:
 
 def make_follow_decision(check: SourceCheck) -> Decision:
     """Return the decision to change a memory's source to the location its text has moved to."""
+    from excerpt.memory.stale import update_source_location
 
-    def decide(store: MemoryStore) -> DecisionResult:
-        from excerpt.memory.stale import update_source_location
-
-        before = store.get(check.memory.id)
-        memory = update_source_location(store, check)
-        return DecisionResult(
-            memory, "The memory's link to its source is updated.", _make_revert_decision(before, memory)
-        )
-
-    return decide
+    return _make_change_decision(
+        check.memory.id,
+        lambda store: update_source_location(store, check),
+        lambda _: "The memory's link to its source is updated.",
+    )
 
 
 def make_update_decision(check: SourceCheck) -> Decision:
     """Return the decision to replace a memory's text with the current text of its source."""
+    from excerpt.memory.stale import replace_text_with_source
 
-    def decide(store: MemoryStore) -> DecisionResult:
-        from excerpt.memory.stale import replace_text_with_source
-
-        before = store.get(check.memory.id)
-        memory = replace_text_with_source(store, check)
-        return DecisionResult(
-            memory, "The memory has the new text of its source.", _make_revert_decision(before, memory)
-        )
-
-    return decide
+    return _make_change_decision(
+        check.memory.id,
+        lambda store: replace_text_with_source(store, check),
+        lambda _: "The memory has the new text of its source.",
+    )
 
 
 def make_keep_decision(check: SourceCheck) -> Decision:
     """Return the decision to keep a memory as it is although its source changed."""
+    from excerpt.memory.stale import confirm_text
+
+    return _make_change_decision(
+        check.memory.id,
+        lambda store: confirm_text(store, check),
+        lambda _: "The memory stays as it is until its source changes again.",
+    )
+
+
+def _make_change_decision(
+    memory_id: str, change: Callable[[MemoryStore], Memory], message: Callable[[Memory], str]
+) -> Decision:
+    """Return the decision to `change` an existing memory; `message` returns the sentence about the changed memory."""
 
     def decide(store: MemoryStore) -> DecisionResult:
-        from excerpt.memory.stale import confirm_text
-
-        before = store.get(check.memory.id)
-        memory = confirm_text(store, check)
-        return DecisionResult(
-            memory, "The memory stays as it is until its source changes again.", _make_revert_decision(before, memory)
-        )
+        before = store.get(memory_id)
+        memory = change(store)
+        return DecisionResult(memory, message(memory), _make_revert_decision(before, memory))
 
     return decide
 

@@ -7,19 +7,19 @@ starts with the first request; until then no memory is read or indexed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from excerpt.known_vaults import VaultFolders
 from excerpt.service.events import EventLoop, MemoryChanged
+from excerpt.service.open_memories import MemoryFolders, OpenMemories
 from excerpt.service.request_queue import Answer, Priority, Request, RequestQueue
 from excerpt.settings import Paths, Settings
 
 if TYPE_CHECKING:
-    from excerpt.memory.recall import RecalledMemory, Recaller, SimilarMemory
-    from excerpt.memory.store import MemoryStore
+    from excerpt.memory.recall import RecalledMemory, SimilarMemory
     from excerpt.model import FileProblem, Hit, Memory, Source
     from excerpt.service.memory_decisions import Decision, DecisionResult
     from excerpt.text.tokens import Tokenizer
@@ -69,14 +69,11 @@ class MemoryWorker:
         loop: EventLoop,
     ) -> None:
         self._vaults = vaults
-        self._folders = {name: user_paths.memory_folder(vault) for name, vault in vaults.by_name.items()}
-        self._caches = {name: user_paths.memory_index_folder(vault) for name, vault in vaults.by_name.items()}
+        self._user_paths = user_paths
         self._settings = settings
         self._loop = loop
-        self._requests = RequestQueue("memories", loop, on_end=self._close_recallers)
-        self._store: MemoryStore | None = None
-        self._recallers: dict[str, Recaller] = {}
-        """The recaller of each vault, by its name."""
+        self._requests = RequestQueue("memories", loop, on_end=self._close_memories)
+        self._memories = self._open_memories(settings)
         self._tokenizer: Tokenizer | None = None
         self._undo_history: list[DecisionResult] = []
         self._redo_history: list[DecisionResult] = []
@@ -90,8 +87,21 @@ class MemoryWorker:
         self._requests.queue_task("settings", Priority.INDEX, partial(self._apply_settings, settings))
 
     def _apply_settings(self, settings: Settings) -> None:
-        self._close_recallers()
+        self._close_memories()
+        self._memories = self._open_memories(settings)
         self._settings, self._tokenizer = settings, None
+
+    def _close_memories(self) -> None:
+        self._memories.close()
+
+    def _open_memories(self, settings: Settings) -> OpenMemories:
+        paths = self._user_paths
+        return OpenMemories(
+            {
+                name: MemoryFolders(paths.memory_folder(vault), paths.memory_index_folder(vault), settings)
+                for name, vault in self._vaults.by_name.items()
+            }
+        )
 
     def recall(self, query: str, on_listing: Callable[[MemoryListing], object]) -> None:
         """Request the memories that match `query`, or all memories if it is "", for the Memory tab."""
@@ -108,7 +118,8 @@ class MemoryWorker:
     def find_file(self, path: str) -> Path:
         """Return the file of an unreadable memory, whose path is as in the listing."""
         name = self._vaults.name_of(path)
-        return self._folders[name] / (path.removeprefix(f"{name}/") if name else path)
+        folder = self._user_paths.memory_folder(self._vaults.by_name[name])
+        return folder / (path.removeprefix(f"{name}/") if name else path)
 
     def is_waiting(self, kind: str) -> bool:
         """Return whether the newest request of a kind has neither been answered nor failed."""
@@ -145,71 +156,39 @@ class MemoryWorker:
     ) -> None:
         self._requests.ask(Request(kind, priority, run, on_answer))
 
-    def _close_recallers(self) -> None:
-        while self._recallers:
-            self._recallers.popitem()[1].close()
-
     # --- answers ------------------------------------------------------------------------------------------------------
 
     def _list_memories(self, query: str) -> MemoryListing:
-        store = self._open_store()
-        everything = store.all()
+        memories = self._memories
+        everything = memories.store.all()
         tags = self._list_tags()
         total, unreadable = len(everything.memories), everything.unreadable
-        if not query and not self._recallers and not self._vaults.is_joined:
+        if not query and not memories.is_searchable and not self._vaults.is_joined:
             from excerpt.memory.recall import RecalledMemory
 
             return MemoryListing(tuple(map(RecalledMemory, everything.memories)), total, unreadable, tags)
-        recalled = self._recall(query)
-        recallers = self._recallers.values()
-        unranked = next((recaller.unranked for recaller in recallers if recaller.unranked), "")
-        hints = dict.fromkeys(hint.message for recaller in recallers for hint in recaller.hints)
-        return MemoryListing(recalled, total, unreadable, tags, unranked, tuple(hints))
-
-    def _recall(self, query: str, limit: int | None = None) -> tuple[RecalledMemory, ...]:
-        """Return the memories of all vaults that answer `query`, best first; all memories if it is ""."""
-        from excerpt.memory.joined_store import add_vault
-        from excerpt.memory.recall import merge_recalled
-
-        recalled = {name: self._open_recaller(name).recall(query, limit=limit) for name in self._folders}
-        if not self._vaults.is_joined:
-            return tuple(recalled[""])
-        for name, each in recalled.items():
-            recalled[name] = [replace(one, memory=add_vault(name, one.memory)) for one in each]
-        return merge_recalled(recalled, limit)
+        recalled = memories.recall(query)
+        return MemoryListing(recalled, total, unreadable, tags, memories.unranked, memories.hints)
 
     def _find_hits(self, query: str) -> FoundMemories:
         if not (memories := self._load_memories()):
             return FoundMemories((), ())
-        from excerpt.memory.recall import MAX_SHOWN_ANSWERS, select_answers
-
-        recalled = self._recall(query, MAX_SHOWN_ANSWERS) if query.strip() else ()
-        return FoundMemories(tuple(map(self._make_hit, select_answers(recalled))), memories)
+        return FoundMemories(tuple(map(self._make_hit, self._memories.recall_answers(query))), memories)
 
     def _find_merge_offers(self, text: str, source: Source | None) -> MergeOffers:
         if not self._load_memories():
             return MergeOffers((), ())
-        from excerpt.memory.joined_store import JoinedMemoryStore, add_vault, own_source
-        from excerpt.memory.recall import find_similar_memories
-
-        store = self._open_store()
-        name = store.vault_of(source) if isinstance(store, JoinedMemoryStore) else ""
-        own = own_source(name, source) if name else source
-        offered = find_similar_memories(text, own, self._open_recaller(name)) if text.strip() else []
-        if name:
-            offered = [replace(offer, memory=add_vault(name, offer.memory)) for offer in offered]
-        return MergeOffers(tuple(offered), self._list_tags())
+        offers = self._memories.find_similar(text, source) if text.strip() else ()
+        return MergeOffers(offers, self._list_tags())
 
     def _load_memories(self) -> tuple[Memory, ...]:
-        if not any(folder.is_dir() for folder in self._folders.values()):
-            return ()
-        return self._open_store().all().memories
+        return self._memories.store.all().memories if self._memories.has_files else ()
 
     def _list_tags(self) -> tuple[str, ...]:
-        return tuple(tag for tag, _ in self._open_store().tags())
+        return tuple(tag for tag, _ in self._memories.store.tags())
 
     def _execute_decision(self, decision: Decision) -> None:
-        result = decision(self._open_store())
+        result = decision(self._memories.store)
         self._undo_history.append(result)
         self._redo_history.clear()
         self._loop.report_from_thread(MemoryChanged(result.message, result.memory.id))
@@ -224,32 +203,9 @@ class MemoryWorker:
         if not history:
             self._loop.report_from_thread(MemoryChanged(empty_message, ""))
             return
-        result = history.pop().undo(self._open_store())
+        result = history.pop().undo(self._memories.store)
         opposite.append(result)
         self._loop.report_from_thread(MemoryChanged(message, result.memory.id))
-
-    # --- loaded on first use ------------------------------------------------------------------------------------------
-
-    def _open_store(self) -> MemoryStore:
-        if self._store is None:
-            from excerpt.memory.joined_store import JoinedMemoryStore
-            from excerpt.memory.store import MemoryStore
-
-            stores = {name: MemoryStore(folder) for name, folder in self._folders.items()}
-            self._store = JoinedMemoryStore(stores) if self._vaults.is_joined else stores[""]
-        return self._store
-
-    def _open_recaller(self, name: str) -> Recaller:
-        """Return the recaller of the vault `name`."""
-        if name not in self._recallers:
-            from excerpt.memory.joined_store import JoinedMemoryStore
-            from excerpt.memory.recall import Recaller
-
-            store = self._open_store()
-            recaller = Recaller(self._folders[name], self._caches[name], self._settings)
-            recaller.store = store.stores[name] if isinstance(store, JoinedMemoryStore) else store
-            self._recallers[name] = recaller
-        return self._recallers[name]
 
     def _make_hit(self, recalled: RecalledMemory) -> Hit:
         from excerpt.model import Hit

@@ -1,0 +1,129 @@
+"""The memories of the open vaults: their files, and the search among them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from excerpt.memory.recall import RecalledMemory, Recaller, SimilarMemory
+    from excerpt.memory.store import MemoryStore
+    from excerpt.model import Source
+    from excerpt.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryFolders:
+    """The folder of a vault's memory files, that of their search index, and the settings for the search."""
+
+    files: Path
+    index: Path
+    settings: Settings
+
+
+class OpenMemories:
+    """The memories of `vaults`, given by name; of several vaults, the path of a source begins with the vault's name.
+
+    A single vault has the name "". Files are read and indexed on first use. Use it from one thread at a time.
+    """
+
+    def __init__(self, vaults: Mapping[str, MemoryFolders]) -> None:
+        self._vaults = vaults
+        self._store: MemoryStore | None = None
+        self._recallers: dict[str, Recaller] = {}
+
+    def close(self) -> None:
+        """Close the search indexes. The next search opens them again."""
+        while self._recallers:
+            self._recallers.popitem()[1].close()
+
+    @property
+    def store(self) -> MemoryStore:
+        """The memory files of all vaults."""
+        if self._store is None:
+            from excerpt.memory.joined_store import JoinedMemoryStore
+            from excerpt.memory.store import MemoryStore
+
+            stores = {name: MemoryStore(vault.files) for name, vault in self._vaults.items()}
+            self._store = stores[""] if "" in stores else JoinedMemoryStore(stores)
+        return self._store
+
+    @property
+    def has_files(self) -> bool:
+        """Whether a vault has a folder of memories."""
+        return any(vault.files.is_dir() for vault in self._vaults.values())
+
+    @property
+    def is_searchable(self) -> bool:
+        """Whether a search index is open."""
+        return bool(self._recallers)
+
+    @property
+    def unranked(self) -> str:
+        """Why memories were found by words alone in the last search, a sentence; "" if they were not."""
+        return next((recaller.unranked for recaller in self._recallers.values() if recaller.unranked), "")
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """Sentences on parts of the last query that look like a filter but are none."""
+        return tuple(dict.fromkeys(hint.message for each in self._recallers.values() for hint in each.hints))
+
+    @property
+    def is_query_cut(self) -> bool:
+        """Whether only the first words of the last query were searched for."""
+        return any(recaller.is_query_cut for recaller in self._recallers.values())
+
+    def recall(
+        self, query: str, tags: Sequence[str] = (), source: str = "", since: str = "", limit: int | None = None
+    ) -> tuple[RecalledMemory, ...]:
+        """Return the memories of all vaults that answer `query`, best first; all memories if it is "".
+
+        The other arguments are as for `Recaller.recall`; `source` may begin with the name of a vault. Of several
+        vaults, `limit` None means the limit in the settings for each.
+        """
+        from excerpt.memory.joined_store import add_vault
+        from excerpt.memory.recall import merge_recalled
+
+        name, _, own_path = source.partition("/")
+        sources = {name: own_path} if name and name in self._vaults else dict.fromkeys(self._vaults, source)
+        recalled = {
+            name: self._open_recaller(name).recall(query, tags, path, since, limit) for name, path in sources.items()
+        }
+        if "" in self._vaults:
+            return tuple(recalled[""])
+        with_vault = {
+            name: [replace(each, memory=add_vault(name, each.memory)) for each in found]
+            for name, found in recalled.items()
+        }
+        return merge_recalled(with_vault, limit)
+
+    def recall_answers(self, query: str) -> tuple[RecalledMemory, ...]:
+        """Return the memories that are shown with the hits of `query`."""
+        from excerpt.memory.recall import MAX_SHOWN_ANSWERS, select_answers
+
+        return tuple(select_answers(self.recall(query, limit=MAX_SHOWN_ANSWERS))) if query.strip() else ()
+
+    def find_similar(self, text: str, source: Source | None) -> tuple[SimilarMemory, ...]:
+        """Return the memories of the vault of `source` that are nearly the same as `text`, or about the same lines."""
+        from excerpt.memory.joined_store import JoinedMemoryStore, add_vault, own_source
+        from excerpt.memory.recall import find_similar_memories
+
+        store = self.store
+        if not isinstance(store, JoinedMemoryStore):
+            return tuple(find_similar_memories(text, source, self._open_recaller("")))
+        name = store.vault_of(source)
+        similar = find_similar_memories(text, own_source(name, source), self._open_recaller(name))
+        return tuple(replace(each, memory=add_vault(name, each.memory)) for each in similar)
+
+    def _open_recaller(self, name: str) -> Recaller:
+        if name not in self._recallers:
+            from excerpt.memory.joined_store import JoinedMemoryStore
+            from excerpt.memory.recall import Recaller
+
+            vault, store = self._vaults[name], self.store
+            recaller = Recaller(vault.files, vault.index, vault.settings)
+            recaller.store = store.stores[name] if isinstance(store, JoinedMemoryStore) else store
+            self._recallers[name] = recaller
+        return self._recallers[name]
