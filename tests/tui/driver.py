@@ -40,17 +40,7 @@ from excerpt.service.engine_worker import EngineWorker
 from excerpt.service.events import EventLoop, Failure, IndexOpened, ServiceEvent
 from excerpt.service.memory_worker import MemoryWorker
 from excerpt.service.packer import AskCost, AskPack, AskPackResults
-from excerpt.service.request_queue import Answer, Question, QueuedRequest, Request, RequestQueue
-from excerpt.settings import Paths, Settings
-from excerpt.text.periods import find_periods
-from excerpt.tui.app import ExcerptApp
-from excerpt.tui.main_screen import MainScreen
-from excerpt.tui.memory.controller import AskBadges
-from excerpt.tui.memory.pane import AskSourceChecks, MemoryPane
-from excerpt.tui.messages import Location
-from excerpt.tui.note.requests import AskLink, AskWindow, ResolvedLink
-from excerpt.tui.note.window import NoteWindow, draw_window
-from excerpt.tui.questions import (
+from excerpt.service.questions import (
     AskCompletions,
     AskCorrection,
     AskFilteredQuery,
@@ -62,11 +52,20 @@ from excerpt.tui.questions import (
     AskNarrowedQuery,
     AskNews,
     AskOverview,
-    AskPassage,
     AskRelated,
     AskSearch,
     AskSuggestions,
 )
+from excerpt.service.request_queue import Answer, Question, QueuedRequest, Request, RequestQueue
+from excerpt.settings import Paths, Settings
+from excerpt.text.periods import find_periods
+from excerpt.tui.app import ExcerptApp
+from excerpt.tui.main_screen import MainScreen
+from excerpt.tui.memory.controller import AskBadges
+from excerpt.tui.memory.pane import AskSourceChecks, MemoryPane
+from excerpt.tui.messages import Location
+from excerpt.tui.note.requests import AskLink, AskPassage, AskWindow, ResolvedLink
+from excerpt.tui.note.window import NoteWindow, draw_window
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.search.preview import Preview

@@ -35,7 +35,7 @@ def configure_interpreter() -> None:
 
 FIRST_QUERY_MODULES = (
     "excerpt.service.packer",
-    "excerpt.tui.questions",
+    "excerpt.service.questions",
     "excerpt.tui.note.requests",
     "excerpt.tui.insight.map",
     "excerpt.text.snippet",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from textual.app import App
 
+from excerpt.service.questions import AskMap
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.insight.map import MapPanel
-from excerpt.tui.questions import AskMap
 from excerpt.tui.search.query_bar import QueryInput
 from tests.tui.driver import (
     AppPilot,

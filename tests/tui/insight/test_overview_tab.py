@@ -25,7 +25,7 @@ from excerpt.tui.common.notice import Notice
 from excerpt.tui.insight.overview_list import OverviewList
 from excerpt.tui.insight.overview_pane import OverviewPane, TopicStatus, overview_disabled_reason
 from excerpt.tui.memory.form import MemoryForm
-from excerpt.tui.questions import AskPassage
+from excerpt.tui.note.requests import AskPassage
 from excerpt.tui.search.preview import Preview
 from tests.tui.driver import (
     AppPilot,

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from excerpt.insight.related import LinkDirection, RelatedNote, RelatedNotes
+from excerpt.service.questions import AskRelated
 from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.notice import EmptyState, Notice
 from excerpt.tui.insight.related import RelatedList, RelatedPanel
-from excerpt.tui.questions import AskRelated
 from tests.tui.driver import (
     drawn_lines,
     failing_answer,

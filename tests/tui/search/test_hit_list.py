@@ -16,8 +16,8 @@ from textual.strip import Strip
 from excerpt.kinds import Confidence, Strategy
 from excerpt.model import Fragment, Hit, Result, Span
 from excerpt.pack.memory_fragment import memory_name
+from excerpt.service.questions import AskSearch
 from excerpt.tui.common.split import Split
-from excerpt.tui.questions import AskSearch
 from excerpt.tui.search.hit_list import (
     HitList,
     arrange_hits,

@@ -12,13 +12,13 @@ from excerpt.gold.questions import read_gold
 from excerpt.gold.run import target_of_fragment
 from excerpt.kinds import Confidence, Strategy
 from excerpt.search.ranking import BOOST_WEIGHTS, SIGNALS
+from excerpt.service.questions import AskSearch
 from excerpt.settings import PackSettings, Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.notice import Notice
 from excerpt.tui.index.controller import IndexController
 from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.pack.dialogs import BudgetDialog
-from excerpt.tui.questions import AskSearch
 from excerpt.tui.search.query_bar import AnswerStatus, QueryStatus
 from excerpt.tui.search.why_view import SIGNAL_LEGEND, WhyNot
 from tests.tui.driver import (

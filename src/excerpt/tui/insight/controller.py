@@ -116,7 +116,7 @@ class InsightController:
         else:
             self._engine.cancel("related")
             return False
-        from excerpt.tui.questions import AskRelated
+        from excerpt.service.questions import AskRelated
 
         line = None if self._is_whole_note else location.line
         self._engine.ask(AskRelated(location.path, line, self.hides_linked), on_found, on_failure)
@@ -128,7 +128,7 @@ class InsightController:
         self, query: str, on_found: Callable[[VaultMap], object], on_failure: Callable[[Failure], object]
     ) -> None:
         """Request the map of matches: how many matches of `query` each folder, tag, property and month has."""
-        from excerpt.tui.questions import AskMap
+        from excerpt.service.questions import AskMap
 
         self._engine.ask(AskMap(query), on_found, on_failure)
 
@@ -144,7 +144,7 @@ class InsightController:
         if has_filter(query, filter_text):
             self._set_query(remove_filter(query, filter_text))
             return
-        from excerpt.tui.questions import AskNarrowedQuery
+        from excerpt.service.questions import AskNarrowedQuery
 
         self._engine.ask(AskNarrowedQuery(query, filter_text), partial(self._handle_narrowed, query, filter_text))
 

@@ -18,6 +18,7 @@ from excerpt.insight.overview_parts import Overview, SourceLocation
 from excerpt.model import Fragment, Hit
 from excerpt.service.engine_worker import EngineWorker
 from excerpt.service.events import Failure
+from excerpt.service.questions import AskFilteredQuery, AskMarkdown, AskOverview
 from excerpt.text.display import format_count
 from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.debouncer import Debouncer
@@ -27,7 +28,7 @@ from excerpt.tui.common.split import Split
 from excerpt.tui.insight.overview_list import OverviewList, build_search, format_headline
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.messages import CopyRequested, EditRequested, RememberRequested, SearchRequested
-from excerpt.tui.questions import AskFilteredQuery, AskMarkdown, AskOverview, AskPassage
+from excerpt.tui.note.requests import AskPassage
 from excerpt.tui.search.preview import Preview
 from excerpt.tui.search.query_bar import QueryInput
 

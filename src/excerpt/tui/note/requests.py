@@ -1,4 +1,4 @@
-"""Requests of the preview to the engine: for the lines around a fragment, and for the target of a link."""
+"""Requests of the preview to the engine: for the lines around a fragment, a passage, and the target of a link."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from excerpt.tui.note.window import DEFAULT_OPTIONS, NoteWindow, WindowOptions, 
 
 if TYPE_CHECKING:
     from excerpt.corpus.interface import Corpus
+    from excerpt.insight.overview_parts import SourceLocation
     from excerpt.search.engine import Engine
+    from excerpt.search.highlight import HighlightTerms
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,32 @@ def _find_outside_matches(
 
 
 @dataclass(frozen=True, slots=True)
+class AskPassage:
+    """Question for the passage at `place`, shown within its note; the answer is None if the note is gone.
+
+    Words of `topic` that `marks` matches are highlighted as in a search hit.
+    """
+
+    kind: ClassVar[str] = "passage"
+    priority: ClassVar[Priority] = Priority.TAB
+    place: SourceLocation
+    topic: str
+    marks: HighlightTerms | None
+
+    def answer(self, engine: Engine) -> NoteWindow | None:
+        from excerpt.search.highlight import HighlightFinder
+
+        snapshot, place = engine.snapshot, self.place
+        try:
+            fragment = make_fragment_from_lines(snapshot, place)
+            text, language = snapshot.note_text(place.path), snapshot.note_info(place.path).language
+        except KeyError:
+            return None
+        spans = HighlightFinder().find_in_text(fragment.text, self.marks, language) if self.marks is not None else ()
+        return draw_window(text, fragment, drop_stop_words(fragment.text, spans, self.topic, language))
+
+
+@dataclass(frozen=True, slots=True)
 class AskLink:
     """A request for the target of a link. `source` is the path of the note that contains the link."""
 
@@ -181,3 +209,31 @@ def _contains_in_order(path: Sequence[str], parts: Sequence[str]) -> bool:
     """Return whether all items of `parts` occur in `path` in the same order; other items may come between."""
     remaining = iter(path)
     return all(part in remaining for part in parts)
+
+
+def make_fragment_from_lines(snapshot: Corpus, place: SourceLocation) -> Fragment:
+    """Return the fragment at `place`, or make one of the lines there if none has exactly these lines.
+
+    Raises KeyError for an unknown note.
+    """
+    from excerpt.text.fragments import digest_of_text
+    from excerpt.text.tokens import open_tokenizer
+
+    fragment = snapshot.fragment(place.fragment_id) if place.fragment_id else None
+    if fragment is not None and (fragment.line_start, fragment.line_end) == (place.line_start, place.line_end):
+        return fragment
+    lines = snapshot.note_text(place.path).split("\n")[place.line_start - 1 : place.line_end]
+    text = "\n".join(lines)
+    return Fragment(
+        id=place.fragment_id,
+        path=place.path,
+        title=place.title,
+        heading_path=place.heading_path,
+        ordinal=0,
+        section=0,
+        line_start=place.line_start,
+        line_end=place.line_start + max(len(lines) - 1, 0),
+        text=text,
+        tokens=open_tokenizer(snapshot.tokenizer).count(text),
+        digest=digest_of_text(text),
+    )

@@ -108,7 +108,7 @@ class OrderController:
         self._on_offer()
 
     def _ask(self) -> None:
-        from excerpt.tui.questions import AskRerankRequest
+        from excerpt.service.questions import AskRerankRequest
 
         if (shown := self._shown()) is not None:
             self._is_asked = True

@@ -414,7 +414,7 @@ class SearchPane(Vertical):
             return
         self.orders.stop()
         visible_rows = self.size.height // self._hits.row_height
-        from excerpt.tui.questions import AskSearch
+        from excerpt.service.questions import AskSearch
 
         question = AskSearch(query, self.strategy, self._hit_limit, visible_rows, is_new_list=self.result is None)
         self._engine.ask(
@@ -460,7 +460,7 @@ class SearchPane(Vertical):
         self.orders.handle_shown(self.result)
         self.call_after_refresh(self._engine.mark_drawn, self._engine.last_delivered_number)
         if len(result.hits) > visible_rows:
-            from excerpt.tui.questions import AskHighlights
+            from excerpt.service.questions import AskHighlights
 
             self._engine.ask(AskHighlights(result), self._show_all_matches)
         if not self._is_searching and self._pending_actions:
@@ -556,7 +556,7 @@ class SearchPane(Vertical):
 
     def _ask_correction(self) -> None:
         """Request a corrected query if no hit answers the query, or if a word of the query looks like a filter."""
-        from excerpt.tui.questions import AskCorrection
+        from excerpt.service.questions import AskCorrection
 
         result, self._corrected_query = self.result, ""
         if result is not None and (result.hints or not result.hits or is_unanswered(result)):
@@ -1134,7 +1134,7 @@ class SearchPane(Vertical):
 
         A memory is linked by its source.
         """
-        from excerpt.tui.questions import AskLinks
+        from excerpt.service.questions import AskLinks
 
         lines, hit = self.side.pop_picked_lines() if self.side.has_focus_within else None, self._target_hit
         marked = [mark.fragment_id for mark in self.pack.choices.marks]
@@ -1182,7 +1182,7 @@ class SearchPane(Vertical):
         self._forget_uses(event.hit)
 
     def _forget_uses(self, hit: Hit) -> None:
-        from excerpt.tui.questions import AskForgetUses
+        from excerpt.service.questions import AskForgetUses
 
         self._engine.ask(AskForgetUses(hit.past_uses), partial(self._handle_forgotten, hit))
 

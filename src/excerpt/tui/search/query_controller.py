@@ -82,7 +82,7 @@ class QueryController:
         self._settle_timer.schedule(_SETTLED_SECONDS, on_settled)
 
     def _ask_interpretation(self, on_answer: Callable[[QueryInterpretation], object], *, is_thorough: bool) -> None:
-        from excerpt.tui.questions import AskInterpretation
+        from excerpt.service.questions import AskInterpretation
 
         query = self._query()
         self._engine.ask(AskInterpretation(query, is_thorough), self._ignore_if_query_changed(query, on_answer))
@@ -163,7 +163,7 @@ class QueryController:
         if cursor_token is None:
             self._engine.cancel("complete")
             return
-        from excerpt.tui.questions import AskCompletions
+        from excerpt.service.questions import AskCompletions
 
         self._engine.ask(AskCompletions(cursor_token.operator, cursor_token.value), on_answer)
 
@@ -196,7 +196,7 @@ class QueryController:
 
     def ask_suggestions(self, on_answer: Callable[[Sequence[Suggestion]], object]) -> None:
         """Request narrower and wider queries; `on_answer` is not called if the query has changed before."""
-        from excerpt.tui.questions import AskSuggestions
+        from excerpt.service.questions import AskSuggestions
 
         query = self._query()
         self._engine.ask(AskSuggestions(query), self._ignore_if_query_changed(query, on_answer))
@@ -210,7 +210,7 @@ class QueryController:
         """
         if self.store is None or not saved:
             return
-        from excerpt.tui.questions import AskNews
+        from excerpt.service.questions import AskNews
 
         def handle_answer(news: QueryNews) -> None:
             if on_answer(news):
@@ -221,6 +221,6 @@ class QueryController:
     def mark_seen(self, query: str) -> None:
         """Record the hits of a saved query as seen."""
         if self.store is not None:
-            from excerpt.tui.questions import AskMarkSeen
+            from excerpt.service.questions import AskMarkSeen
 
             self._engine.ask(AskMarkSeen(query, self.store.seen_hits), lambda _: None)

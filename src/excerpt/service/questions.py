@@ -1,4 +1,4 @@
-"""Questions of the screen to the search engine, as values. Each is answered in the engine's thread.
+"""Questions to the search engine, as values. Each is answered in the engine's thread.
 
 A question that only one view asks is in that view's package.
 """
@@ -8,19 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from excerpt.insight.overview_parts import Overview, SourceLocation
 from excerpt.kinds import LinkForm, Strategy
-from excerpt.model import Fragment
 from excerpt.service.request_queue import Priority
-from excerpt.tui.note.requests import drop_stop_words
-from excerpt.tui.note.window import draw_window
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from excerpt.corpus.interface import Corpus
     from excerpt.corpus.passage_links import LinkedPassage
     from excerpt.insight.facet_map import VaultMap
+    from excerpt.insight.overview_parts import Overview
     from excerpt.insight.related import RelatedNotes
     from excerpt.insight.suggest import Completion, Suggestion
     from excerpt.known_vaults import VaultFolders
@@ -31,7 +27,6 @@ if TYPE_CHECKING:
     from excerpt.search.news import QueryNews
     from excerpt.search.rerank import RerankRequest
     from excerpt.search.saved_queries import SavedQuery
-    from excerpt.tui.note.window import NoteWindow
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,32 +286,6 @@ class AskOverview:
 
 
 @dataclass(frozen=True, slots=True)
-class AskPassage:
-    """Question for the passage at `place`, shown within its note; the answer is None if the note is gone.
-
-    Words of `topic` that `marks` matches are highlighted as in a search hit.
-    """
-
-    kind: ClassVar[str] = "passage"
-    priority: ClassVar[Priority] = Priority.TAB
-    place: SourceLocation
-    topic: str
-    marks: HighlightTerms | None
-
-    def answer(self, engine: Engine) -> NoteWindow | None:
-        from excerpt.search.highlight import HighlightFinder
-
-        snapshot, place = engine.snapshot, self.place
-        try:
-            fragment = make_fragment_from_lines(snapshot, place)
-            text, language = snapshot.note_text(place.path), snapshot.note_info(place.path).language
-        except KeyError:
-            return None
-        spans = HighlightFinder().find_in_text(fragment.text, self.marks, language) if self.marks is not None else ()
-        return draw_window(text, fragment, drop_stop_words(fragment.text, spans, self.topic, language))
-
-
-@dataclass(frozen=True, slots=True)
 class AskMarkdown:
     """Question for an overview as Markdown text and its number of tokens; "" if nothing fits into its token budget."""
 
@@ -345,31 +314,3 @@ class AskFilteredQuery:
         for condition in self.filters:
             narrowed = engine.add_condition(narrowed, condition)
         return narrowed
-
-
-def make_fragment_from_lines(snapshot: Corpus, place: SourceLocation) -> Fragment:
-    """Return the fragment at `place`, or make one of the lines there if none has exactly these lines.
-
-    Raises KeyError for an unknown note.
-    """
-    from excerpt.text.fragments import digest_of_text
-    from excerpt.text.tokens import open_tokenizer
-
-    fragment = snapshot.fragment(place.fragment_id) if place.fragment_id else None
-    if fragment is not None and (fragment.line_start, fragment.line_end) == (place.line_start, place.line_end):
-        return fragment
-    lines = snapshot.note_text(place.path).split("\n")[place.line_start - 1 : place.line_end]
-    text = "\n".join(lines)
-    return Fragment(
-        id=place.fragment_id,
-        path=place.path,
-        title=place.title,
-        heading_path=place.heading_path,
-        ordinal=0,
-        section=0,
-        line_start=place.line_start,
-        line_end=place.line_start + max(len(lines) - 1, 0),
-        text=text,
-        tokens=open_tokenizer(snapshot.tokenizer).count(text),
-        digest=digest_of_text(text),
-    )
