@@ -367,7 +367,7 @@ class ServedVaults:
         """
         if name in ("", "*"):
             return self.all if name else self.all[:1]
-        matching = tuple(each for each in self.all if name in (each.name, str(each.vault.folder)))
+        matching = tuple(each for each in self.all if name in (each.name, str(each.vault.folder), each.vault.address))
         if not matching:
             names = ", ".join(each.name for each in self.all)
             raise VaultError(f"There is no vault {name}.", f'Name one of these vaults: {names}; "*" means all.')

@@ -281,14 +281,9 @@ class Paths:
         return self.data / "agents"
 
     @property
-    def prompt_log_file(self) -> Path:
-        """Path of the log of passages that prompts got from the hook; it may be deleted at any time."""
-        return self.state / "agents" / "prompts.jsonl"
-
-    @property
-    def prompt_sessions_file(self) -> Path:
-        """Path of the file of fragments that each agent session got; it may be deleted at any time."""
-        return self.state / "agents" / "sessions.json"
+    def hook_folder(self) -> Path:
+        """Folder of the prompt hook: its log, and the fragments that sessions got; it may be deleted at any time."""
+        return self.state / "agents"
 
     def fingerprint_file(self, vault: Path) -> Path:
         """Return the file with a vault's path and digests of some notes, by which a moved vault is detected."""

@@ -192,9 +192,11 @@ def encode_line(value: object) -> bytes:
 
 
 def _json(value: object, indent: int | None = None) -> bytes:
-    import msgspec
+    if not isinstance(value, dict):  # of plain values already: the prompt hook saves the time to import msgspec
+        import msgspec
 
-    text = json.dumps(msgspec.to_builtins(value), indent=indent, ensure_ascii=False)
+        value = msgspec.to_builtins(value)
+    text = json.dumps(value, indent=indent, ensure_ascii=False)
     return text.encode("utf-8", "backslashreplace") + b"\n"
 
 

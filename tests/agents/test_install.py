@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import tomllib
 from pathlib import Path
 
@@ -222,6 +223,10 @@ OTHERS_HOOKS = (
     "cd /x && excerpt agents hook claude /notes",
     "excerpt agents hook claude /notes; mine.sh",
     "excerpt agents hook",
+    "python -m excerpt",
+    "python -m mine agents hook claude /notes",
+    "python -c excerpt agents hook claude /notes",
+    "python",
     "excerpt agents log",
     'echo "unbalanced',
 )
@@ -231,6 +236,24 @@ def commands(file: Path) -> list[str]:
     """Return the commands of the prompt hooks in a file that does not name the installed program."""
     groups = json.loads(file.read_text())["hooks"]["UserPromptSubmit"]
     return [hook["command"] for group in groups for hook in group["hooks"]]
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "excerpt",
+        "/opt/bin/excerpt",
+        "'C:\\Program Files\\Python 3.12/excerpt.exe'",
+        "/opt/bin/python3 -P -m excerpt",
+        "/opt/bin/python -P -E -s -X utf8 -m excerpt",
+    ],
+)
+def test_a_hook_of_excerpt_wherever_its_program_was_is_replaced(program: str) -> None:
+    group = {"hooks": [{"type": "command", "command": f"{program} agents hook claude {shlex.quote(VAULT)}"}]}
+    hooks = write(agent_files("claude", None).hooks, json.dumps({"hooks": {"UserPromptSubmit": [group]}}))
+    assert state("claude").hook_vaults == (VAULT,)
+    put("claude", "postgresql://host/more", hook=True)
+    assert len(commands(hooks)) == 1
 
 
 @pytest.mark.parametrize("agent", HOOK_AGENTS)

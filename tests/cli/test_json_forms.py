@@ -178,7 +178,8 @@ def _of_agents(root: Path) -> Iterator[tuple[str, Any]]:
         return json.loads(out.getvalue())
 
     append_record(
-        user_paths(), HookRecord("2026-11-25T10:00:00", "claude", "bees", ("Swarms.md:9",), "strong", 40, 9.5)
+        user_paths().hook_folder,
+        HookRecord("2026-11-25T10:00:00", "claude", "bees", ("Swarms.md:9",), "strong", 40, 9.5),
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(root))

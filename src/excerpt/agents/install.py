@@ -35,10 +35,11 @@ HOOK_AGENTS = ("claude", "codex")
 """Agents whose prompt hook may add text to a prompt; that of Cursor may only refuse one."""
 SKILL_FILE = Path(__file__).parent / "plugin" / "skills" / "excerpt" / "SKILL.md"
 NAME = "excerpt"
-_HOOK_SECONDS = 5  # after which an agent gives up on the hook, which itself ends after .5 s
+_HOOK_SECONDS = 5  # after which an agent gives up on the hook, which itself ends after 2 s
 _MAX_BYTES = 10_000_000
 _HOOK_PATH = ("hooks", "UserPromptSubmit")
 _NO_MEMORY = "--no-memory"
+_PYTHON_OPTIONS = ("-P", "-E", "-s", "-X", "utf8")  # what excerpt_command writes before "-m excerpt"
 
 Found = TypeVar("Found")
 Arguments = ParamSpec("Arguments")
@@ -232,11 +233,14 @@ def _own_arguments(words: Sequence[object], *verb: str) -> list[str] | None:
     names = [word for word in words if isinstance(word, str)]
     if not names or len(names) < len(words):
         return None
-    module = excerpt_command()
-    start = 1 if Path(names[0]).name in (NAME, f"{NAME}.exe") else len(module)
-    if start > 1 and names[:start] != module:
-        return None
+    program = Path(names[0]).name
+    start = 1
+    if program.startswith("python"):
+        start += next((index for index, word in enumerate(names[1:]) if word not in _PYTHON_OPTIONS), 0) + 2
+        program = NAME if names[start - 2 : start] == ["-m", NAME] else ""
     arguments = names[start:]
+    if program not in (NAME, f"{NAME}.exe"):
+        return None
     return arguments[len(verb) :] if tuple(arguments[: len(verb)]) == verb else None
 
 

@@ -15,6 +15,7 @@ from excerpt.settings import user_paths
 from excerpt.text.display import format_count, visible
 
 if TYPE_CHECKING:
+    from excerpt.agents.hook import HookState
     from excerpt.agents.install import Edit
 
 _AGENTS = ("claude", "codex", "cursor", "vscode")
@@ -86,19 +87,40 @@ def uninstall_command(agent: str, *, project: bool, yes: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def status_command(*, as_json: bool) -> int:
     """List what is installed for you, and in the working directory. Exits with 1 if nothing is."""
+    from excerpt.agents.hook import read_state
     from excerpt.agents.install import installed
 
     found = [installed(agent, project, user_paths()) for agent in _AGENTS for project in (None, Path.cwd())]
+    hook = read_state(
+        user_paths().hook_folder, list(dict.fromkeys(vault for each in found for vault in each.hook_vaults))
+    )
     if as_json:
-        print_json({"agents": found})
+        print_json({"agents": found, "hook": hook})
     for each in () if as_json else found:
         if each.is_any or each.problem:
             print_line(
                 f"{each.agent} ({each.scope}): {visible(' '.join(filter(None, (each.describe(), each.problem))))}"
             )
+    if any(each.hook for each in found) and not as_json:
+        _print_hook(hook)
     if not any(each.is_any for each in found):
         print_message("excerpt is installed for no agent. See: excerpt agents install --help")
     return 0 if any(each.is_any for each in found) else 1
+
+
+def _print_hook(hook: HookState) -> None:
+    """Print who answers the prompt hook, and how often it gave up."""
+    if not hook.sockets:
+        print_line("hook: this system has no Unix sockets, so each prompt starts a search, which takes about .4 s")
+    for vault in hook.served:
+        print_line(visible(f"hook: a running server answers for {vault}"))
+    for vault in hook.unserved if hook.sockets else ():
+        print_line(visible(f"hook: no server runs for {vault}; a prompt starts a search, which takes about .4 s"))
+    if hook.timeouts:
+        times = format_count(hook.timeouts, "time")
+        print_line(
+            f"hook: gave up {times} in the last 7 days, last on {visible(hook.last_timeout.replace('T', ' at '))}"
+        )
 
 
 def _project(chosen: bool) -> Path | None:
@@ -125,8 +147,8 @@ def _confirm(edits: Sequence[Edit], *, yes: bool) -> bool:
 
 @agents_command.command("hook", hidden=True)
 @_agent_argument
-@click.argument("vaults", nargs=-1, required=True, type=click.Path(path_type=Path))
-def hook_command(agent: str, vaults: tuple[Path, ...]) -> None:
+@click.argument("vaults", nargs=-1, required=True)
+def hook_command(agent: str, vaults: tuple[str, ...]) -> None:
     """Add passages to a prompt: read an agent's event from stdin, print JSON. Agents run this command themselves."""
     from excerpt.agents.hook import run_hook
 
@@ -136,17 +158,19 @@ def hook_command(agent: str, vaults: tuple[Path, ...]) -> None:
 @agents_command.command("log")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def log_command(as_json: bool) -> int:
-    """List the passages that prompts got from the hook: time, agent, vault, sources. Prompts are not kept."""
+    """List the passages that prompts got from the hook, and when it gave up. Prompts are not kept."""
     from excerpt.agents.hook import read_records
 
-    records = read_records(user_paths())
+    records = read_records(user_paths().hook_folder)
     if as_json:
         print_json({"prompts": records})
     for record in () if as_json else records:
-        tokens = format_count(record.tokens, "token")
-        print_line(f"{record.time.replace('T', ' ')}  {record.agent}  {record.vault}  {tokens}")
+        what = format_count(record.tokens, "token")
+        if record.outcome == "timeout":
+            what = f"gave up after {record.elapsed_ms / 1000:.1f} s, asking the {record.asked or 'agent'}"
+        print_line(visible(f"{record.time.replace('T', ' ')}  {record.agent}  {record.vault}  {what}"))
         for source in record.sources:
-            print_line(f"    {source}")
+            print_line(visible(f"    {source}"))
     if not records:
         print_message("No prompt got passages from the hook so far.")
     return 0 if records else 1

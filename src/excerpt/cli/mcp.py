@@ -8,6 +8,7 @@ import shlex
 import signal
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import click
@@ -79,6 +80,7 @@ def mcp_command(
         if not is_address(str(folder)):
             refuse_broad_folder(open_vault(folder), user_paths())
     from excerpt.mcp.http import HttpAddress, is_loopback, open_listener
+    from excerpt.serve.prompt_socket import serve_prompts
     from excerpt.served_vaults import ServedVaults
 
     http_address = None
@@ -97,15 +99,16 @@ def mcp_command(
             raise
         served.end()
         raise _make_sdk_error(f"cannot be used: {error}") from error
+    serve_hook = partial(serve_prompts, served, _log_crash)
     if http_address is None:
         if sys.stdin.isatty():
             print_message(
                 "Waiting for a client on stdin. Agents start this command themselves: see --print-config. "
                 "Press Ctrl+C to stop."
             )
-        serve_stdio(served, _log_crash, with_memory=not no_memory)
+        serve_stdio(served, _log_crash, serve_hook, with_memory=not no_memory)
     else:
-        serve_http(served, http_address, _log_crash, with_memory=not no_memory)
+        serve_http(served, http_address, _log_crash, serve_hook, with_memory=not no_memory)
 
 
 def _make_sdk_error(problem: str) -> ExcerptError:
@@ -113,7 +116,7 @@ def _make_sdk_error(problem: str) -> ExcerptError:
     return ExcerptError(f"The MCP SDK, which serves agents, {problem}.", install_hint("mcp"))
 
 
-def _log_crash(error: Exception) -> str:
+def _log_crash(error: BaseException) -> str:
     """Write the traceback to errors.log and return the sentence to show."""
     return log_crash(error, sys.argv[1:])
 

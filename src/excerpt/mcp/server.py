@@ -13,7 +13,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import date
@@ -898,6 +898,8 @@ def _progress_callback(ctx: Context[Any, Any]) -> ReportProgress:
 
 ToolMethod = Callable[..., Awaitable[Any]]
 LogCrash = Callable[[Exception], str]
+ServeHook = Callable[[], Coroutine[Any, Any, None]]
+"""Answers the prompt hook from the vaults of this process until it is cancelled; raises nothing."""
 """Logs an unexpected exception and returns the sentence to show."""
 
 
@@ -1086,20 +1088,32 @@ def _report_errors(tool: ToolMethod, log_crash: LogCrash) -> ToolMethod:
     return wrapper
 
 
-def serve_stdio(vaults: ServedVaults, log_crash: LogCrash, *, with_memory: bool) -> None:
+def serve_stdio(vaults: ServedVaults, log_crash: LogCrash, serve_hook: ServeHook, *, with_memory: bool) -> None:
     """Serve one client over stdin and stdout, and end the process when the client closes stdin. Does not return."""
-    _serve(vaults, log_crash, build_server(vaults, log_crash, with_memory=with_memory).run_stdio_async)
+    server = build_server(vaults, log_crash, with_memory=with_memory)
+    _serve(vaults, log_crash, server.run_stdio_async, serve_hook)
 
 
-def serve_http(vaults: ServedVaults, listener: HttpListener, log_crash: LogCrash, *, with_memory: bool) -> None:
+def serve_http(
+    vaults: ServedVaults, listener: HttpListener, log_crash: LogCrash, serve_hook: ServeHook, *, with_memory: bool
+) -> None:
     """Serve HTTP clients until SIGTERM or SIGINT, then end the process. Does not return."""
-    _serve(vaults, log_crash, partial(serve, build_server(vaults, log_crash, with_memory=with_memory), listener))
+    server = build_server(vaults, log_crash, with_memory=with_memory)
+    _serve(vaults, log_crash, partial(serve, server, listener), serve_hook)
 
 
-def _serve(vaults: ServedVaults, log_crash: LogCrash, run: Callable[[], Awaitable[None]]) -> None:
+def _serve(
+    vaults: ServedVaults, log_crash: LogCrash, run: Callable[[], Awaitable[None]], serve_hook: ServeHook
+) -> None:
+    async def run_with_hook() -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(serve_hook)
+            await run()
+            tasks.cancel_scope.cancel()
+
     exit_now = _install_exit_handler(vaults)
     try:
-        anyio.run(run)
+        anyio.run(run_with_hook)
     except Exception as error:
         if not _is_closed_by_client(error):
             with suppress(OSError, ValueError):

@@ -37,18 +37,37 @@ def socket_file(vault: str | Path) -> Path:
     `vault` is a folder or the address of a store. The folder of the socket is below $EXCERPT_HOME, or else below
     $XDG_RUNTIME_DIR, or else in the folder for state.
     """
-    home, runtime = os.environ.get("EXCERPT_HOME"), os.environ.get("XDG_RUNTIME_DIR")
-    if home:
-        folder = Path(home).expanduser() / "state"
-    elif runtime and Path(runtime).is_dir():
-        folder = Path(runtime) / "excerpt"
-    elif sys.platform == "darwin":
-        folder = Path.home() / "Library" / "Application Support" / "excerpt"
-    else:
-        folder = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "excerpt"
-    resolved = str(vault) if "://" in str(vault) else Path(vault).expanduser().resolve()
-    # A short name: the whole path of a socket has room for about a hundred characters.
-    return folder / "run" / f"{hashlib.blake2b(os.fsencode(resolved), digest_size=8).hexdigest()}.sock"
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    has_runtime = not os.environ.get("EXCERPT_HOME") and runtime and Path(runtime).is_dir()
+    folder = Path(runtime) / "excerpt" if runtime and has_runtime else state_folder()
+    return folder / "run" / f"{_digest(vault)}.sock"
+
+
+def prompt_socket_file(vault: str | Path) -> Path:
+    """Return the socket at which an MCP server of a vault answers the prompt hook, in the folder for state.
+
+    Not below $XDG_RUNTIME_DIR: some agents start their servers without most of the environment, but not their hooks.
+    """
+    return state_folder() / "run" / f"{_digest(vault)}-prompts.sock"
+
+
+def state_folder() -> Path:
+    """Return the folder for state on a system with Unix sockets, the same as `excerpt.settings.user_paths` names."""
+    if home := os.environ.get("EXCERPT_HOME"):
+        return Path(home).expanduser() / "state"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "excerpt"
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "excerpt"
+
+
+def vault_name(vault: str | Path) -> str:
+    """Return the name of a vault that its server knows: the folder's path without links, or the address of a store."""
+    return str(vault) if "://" in str(vault) else str(Path(vault).expanduser().resolve())
+
+
+def _digest(vault: str | Path) -> str:
+    """Return a short name: the whole path of a socket has room for about a hundred characters."""
+    return hashlib.blake2b(os.fsencode(vault_name(vault)), digest_size=8).hexdigest()
 
 
 def find_problem(folder: Path) -> str:

@@ -21,6 +21,10 @@ MAX_PATH_BYTES = 103
 _ASK_SECONDS = 1.0  # to connect to the server that listens already
 
 
+class SocketTakenError(ExcerptError):
+    """Raised if another process listens at a socket."""
+
+
 @contextmanager
 def listen(file: Path) -> Iterator[socket.socket]:
     """Listen at `file`, and remove it at the end; its folder is created if it is missing.
@@ -41,13 +45,34 @@ def listen(file: Path) -> Iterator[socket.socket]:
     try:
         _remove_leftover(file)
         server = _bind(file)
+        bound = file.stat()
         try:
             yield server
         finally:
             server.close()
-            remove_socket(file)
+            if is_socket(file, bound):
+                remove_socket(file)
     finally:
         lock.release()
+
+
+def is_taken(file: Path) -> bool:
+    """Return whether a process listens at `file`, as its lock says."""
+    try:
+        with file_lock(_lock_path(file), 0):
+            return False
+    except Timeout:
+        return True
+    except OSError:  # no such folder, for example: listening fails with a sentence, or succeeds
+        return False
+
+
+def is_socket(file: Path, bound: os.stat_result) -> bool:
+    """Return whether the socket at `file` is the one with the status `bound`: another process may have replaced it."""
+    try:
+        return os.path.samestat(file.stat(), bound)
+    except OSError:
+        return False
 
 
 def remove_socket(file: Path) -> None:
@@ -82,16 +107,14 @@ def _create_folder(folder: Path) -> None:
 
 def _bind(file: Path) -> socket.socket:
     server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    mask = os.umask(0o177)
     try:
         server.bind(os.fspath(file))
+        file.chmod(0o600)  # nobody can connect before `listen`; a umask would also be that of other threads
         server.listen()
         server.setblocking(False)
     except OSError as error:
         server.close()
         raise ExcerptError(f"Cannot listen at {file}: {error.strerror or error}.") from error
-    finally:
-        os.umask(mask)
     return server
 
 
@@ -109,10 +132,10 @@ def _remove_leftover(file: Path) -> None:
         file.unlink()
 
 
-def _make_busy_error(file: Path) -> ExcerptError:
+def _make_busy_error(file: Path) -> SocketTakenError:
     process = _find_listener(file)
     named = f"Process {process}" if process else "Another process"
-    return ExcerptError(
+    return SocketTakenError(
         f"{named} already serves at {visible_line(str(file))}.", "Connect to it, or choose another --socket-path."
     )
 

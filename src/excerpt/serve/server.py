@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -16,8 +16,9 @@ import excerpt
 from excerpt.errors import ExcerptError, NotFoundError
 from excerpt.inputs import CHUNK_BYTES, describe_name, take_standard_streams, write_all
 from excerpt.serve.connection import Connection, LogCrash
+from excerpt.serve.local_socket import is_own_process, listen, remove_socket
 from excerpt.serve.messages import PROTOCOL, Request, encode_line, make_answer, make_error, make_event, parse_params
-from excerpt.serve.methods import METHODS
+from excerpt.serve.methods import METHODS, Method
 from excerpt.served_vaults import NotIndexedYetError, ServedVault, ServedVaults, VaultBusyError
 from excerpt.text.display import visible_line
 
@@ -30,11 +31,12 @@ _MAX_ERROR_LENGTH = 1_000  # characters
 
 
 class LineServer:
-    """Answers requests from `vaults` and sends events to all connected clients."""
+    """Answers requests of `methods` from `vaults` and sends events to all connected clients."""
 
-    def __init__(self, vaults: ServedVaults, log_crash: LogCrash) -> None:
+    def __init__(self, vaults: ServedVaults, log_crash: LogCrash, methods: Mapping[str, Method] = METHODS) -> None:
         self._vaults = vaults
         self._log_crash = log_crash
+        self._methods = methods
         self._connections: set[Connection] = set()
         self._generations = dict.fromkeys((each.name for each in vaults.all), 0)
 
@@ -62,17 +64,32 @@ class LineServer:
         finally:
             self._connections.discard(connection)
 
+    async def serve_stream(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve a client at a socket, if it is a process of this user."""
+
+        async def write(line: bytes) -> None:
+            writer.write(line)
+            await writer.drain()
+
+        try:
+            if is_own_process(writer.get_extra_info("socket")):
+                await self.serve_client(partial(reader.read, CHUNK_BYTES), write)
+        except Exception as error:  # asyncio would print its traceback
+            write_message(self._log_crash(error))
+        finally:
+            writer.close()
+
     async def answer(self, request: Request) -> dict[str, Any]:
         """Return the message that answers a request."""
         request_id = "" if request.id is None else request.id
-        method = METHODS.get(request.method)
+        method = self._methods.get(request.method)
         if method is None:
             from difflib import get_close_matches
 
             name = describe_name(request.method)
-            near = get_close_matches(name, METHODS, n=1, cutoff=0)
+            near = get_close_matches(name, self._methods, n=1, cutoff=0)
             message = f"There is no method {name}. Did you mean {near[0]}?"
-            return make_error(request_id, "unknown_method", message, f"The methods are {', '.join(METHODS)}.")
+            return make_error(request_id, "unknown_method", message, f"The methods are {', '.join(self._methods)}.")
         try:
             params = parse_params(request.params, method.params, request.method)
             served = self._find_vault(params.vault)
@@ -164,28 +181,12 @@ def serve_socket(vaults: ServedVaults, log_crash: LogCrash, file: Path) -> None:
 
     Raises ExcerptError if it cannot listen there.
     """
-    from excerpt.serve.local_socket import is_own_process, listen, remove_socket
-
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # it serves others than the terminal in which it was started
-
     with listen(file) as listener:
 
         async def serve(server: LineServer) -> None:
-            async def serve_client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-                async def write(line: bytes) -> None:
-                    writer.write(line)
-                    await writer.drain()
-
-                try:
-                    if is_own_process(writer.get_extra_info("socket")):
-                        await server.serve_client(partial(reader.read, CHUNK_BYTES), write)
-                except Exception as error:  # asyncio would print its traceback
-                    _write_message(log_crash(error))
-                finally:
-                    writer.close()
-
-            async with await asyncio.start_unix_server(serve_client, sock=listener):
-                _write_message(f"serving {vaults.all[0].name} at {file}")
+            async with await asyncio.start_unix_server(server.serve_stream, sock=listener):
+                write_message(f"serving {vaults.all[0].name} at {file}")
                 await asyncio.Event().wait()
 
         _run(vaults, log_crash, serve, partial(remove_socket, file))
@@ -211,7 +212,7 @@ def _run(
 
     def log_failure(report: asyncio.Task[None]) -> None:
         if not report.cancelled() and (error := report.exception()) is not None:
-            _write_message(log_crash(error))  # answers go on without its events
+            write_message(log_crash(error))  # answers go on without its events
 
     async def run() -> None:
         server = LineServer(vaults, log_crash)
@@ -226,14 +227,15 @@ def _run(
                 report.add_done_callback(log_failure)
             await serve(server)
         except Exception as error:
-            _write_message(log_crash(error))
+            write_message(log_crash(error))
         finally:
             end()  # asyncio would wait for the thread that reads stdin
 
     asyncio.run(run())
 
 
-def _write_message(sentence: str) -> None:
+def write_message(sentence: str) -> None:
+    """Print a sentence on stderr, if somebody reads it."""
     with suppress(OSError, ValueError):
         sys.stderr.write(f"excerpt: {visible_line(sentence)}\n")
         sys.stderr.flush()
