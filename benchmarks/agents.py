@@ -110,7 +110,7 @@ def in_packs(snapshot: Snapshot, found: Found) -> dict[int, int]:
             settings=PackSettings(budget=budget - AROUND),
             tokenizer=TOKENIZER,
         )
-        if any(inside(found.question, Place(pack.path, pack.line_start, pack.line_end)) for pack in packed.packs):
+        if any(inside(found.question, Place(pack.path, pack.line_start, pack.line_end)) for pack in packed.passages):
             held[budget] = AROUND + packed.tokens
     return held
 

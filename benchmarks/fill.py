@@ -94,7 +94,7 @@ def measure_packs(snapshot: Snapshot, asked: Sequence[Asked], settings: PackSett
         packed = build_pack(
             snapshot, hits, query=question.text, strategy=each.found.strategy, settings=settings, tokenizer=TOKENIZER
         )
-        lines = [Place(pack.path, pack.line_start, pack.line_end) for pack in packed.packs]
+        lines = [Place(pack.path, pack.line_start, pack.line_end) for pack in packed.passages]
         has_answer = any(inside(question, line) for line in lines)
         answered += has_answer
         notes = len({line.path for line in lines} & question.grades.keys())

@@ -86,13 +86,13 @@ def _of_first_hit(results: Sequence[PackResult], hits: Sequence[Hit]) -> Iterato
 
 def size_of_fragment(result: PackResult, fragment: Fragment) -> int:
     """Return how many characters of a fragment a pack has."""
-    passages = [pack for pack in result.packs if fragment.id in pack.fragment_ids]
+    passages = [pack for pack in result.passages if fragment.id in pack.fragment_ids]
     return max((len(fragment.text) if fragment.text in each.text else len(each.text) for each in passages), default=0)
 
 
 def _of_text(snapshot: Snapshot, result: PackResult) -> Iterator[str]:
     lines: set[tuple[str, int]] = set()
-    for pack in result.packs:
+    for pack in result.passages:
         own = [(pack.path, line) for line in range(pack.line_start, pack.line_end + 1)]
         if lines.intersection(own):
             yield f"lines of {pack.path} twice"
@@ -108,7 +108,7 @@ def _of_limits(packed: Packing) -> Iterator[str]:
     settings = PackSettings(budget=1_000_000, scope=Scope.NONE)
     for limit in (1, 4, 9):
         fewer, next_ones = (packed(replace(settings, limit=number)) for number in (limit, limit + 1))
-        ids = [{one for pack in result.packs for one in pack.fragment_ids} for result in (fewer, next_ones)]
+        ids = [{one for pack in result.passages for one in pack.fragment_ids} for result in (fewer, next_ones)]
         if not ids[0] <= ids[1]:
             yield f"limit {limit} has what limit {limit + 1} has not"
 

@@ -98,7 +98,7 @@ def packed(snapshot: Snapshot, found: Found, budget: int, scope: Scope) -> PackR
 
 def _by_value(scope: Scope) -> Way:
     def lines(snapshot: Snapshot, found: Found, budget: int) -> list[Place]:
-        packs = packed(snapshot, found, budget, scope).packs
+        packs = packed(snapshot, found, budget, scope).passages
         return [Place(pack.path, pack.line_start, pack.line_end) for pack in packs]
 
     return Way(scope.value, lines)
@@ -135,7 +135,7 @@ def _tokens_alone(snapshot: Snapshot, hit: Hit) -> int:
     if hit.fragment.id not in _alone:
         settings = PackSettings(budget=1 << 20, scope=Scope.NONE)
         result = build_pack(snapshot, [hit], query="", strategy=Strategy.AUTO, settings=settings, tokenizer=TOKENIZER)
-        _alone[hit.fragment.id] = TOKENIZER.count(MarkdownRenderer().render(result.packs) + "\n")
+        _alone[hit.fragment.id] = TOKENIZER.count(MarkdownRenderer().render(result.passages) + "\n")
     return _alone[hit.fragment.id]
 
 
@@ -219,7 +219,7 @@ def share_widened(snapshot: Snapshot, found: Sequence[Found], budget: int, scope
     could = did = 0
     notes = get_note_cache(snapshot)
     for each in found:
-        inside_pack = {one for pack in packed(snapshot, each, budget, scope).packs for one in pack.fragment_ids}
+        inside_pack = {one for pack in packed(snapshot, each, budget, scope).passages for one in pack.fragment_ids}
         hits = {hit.fragment.id for hit in each.hits}
         for fragment in (hit.fragment for hit in each.hits if hit.fragment.id in inside_pack):
             note = notes[fragment.path]

@@ -62,7 +62,7 @@ def test_filters_can_be_given_as_data(opened: excerpt.Vault) -> None:
     one = sorted(paths)[0]
     assert {hit.fragment.path for hit in opened.search("notes", where={"path": one}, limit=50)} == {one}
     assert {hit.fragment.path for hit in opened.search("notes", where={"-path": one}, limit=50)} == paths - {one}
-    assert {pack.path for pack in opened.pack("notes", where={"path": one}).packs} == {one}
+    assert {pack.path for pack in opened.pack("notes", where={"path": one}).passages} == {one}
     assert opened.search("a notes | b notes", where={"path": [one, one]}).hits
 
 
@@ -120,7 +120,7 @@ def test_a_literal_question_has_no_filters(opened: excerpt.Vault) -> None:
     question = "what does -notes path:Nowhere/ do"
     assert not opened.search(question).matched
     assert opened.search(question, literal=True).matched
-    assert opened.pack(question, literal=True, fill="budget").packs
+    assert opened.pack(question, literal=True, fill="budget").passages
 
 
 @pytest.mark.parametrize("options", [{"limit": 0}, {"limit": -1}, {"budget": -1}, {"neighbors": -1}])

@@ -227,7 +227,7 @@ def test_a_pack_names_the_place_and_the_check_finds_it_there(opened: excerpt.Vau
 
 
 def test_a_pack_over_several_places_names_the_first_and_the_last(opened: excerpt.Vault) -> None:
-    (pack,) = opened.pack("spring tides full moon", limit=1, scope="note").packs
+    (pack,) = opened.pack("spring tides full moon", limit=1, scope="note").passages
     assert pack.place == "cell=1-3"
 
 

@@ -98,7 +98,7 @@ def test_hits_of_several_vaults_are_in_one_ranking(union: excerpt.VaultUnion, fo
 
 
 def test_every_question_can_be_asked_of_several_vaults(union: excerpt.VaultUnion) -> None:
-    assert {pack.path for pack in union.pack("lentil soup", fill="budget").packs} >= {"work/Soup.md"}
+    assert {pack.path for pack in union.pack("lentil soup", fill="budget").passages} >= {"work/Soup.md"}
     assert union.read("Kitchen/Soup").path == union.peek("home/Kitchen/Soup.md").path == "home/Kitchen/Soup.md"
     assert union.related("work/Soup").notes[0].path in {"work/Menu.md", "home/Kitchen/Soup.md"}
     assert {branch.label for branch in union.map().folders} == {"work", "home"}
@@ -192,9 +192,9 @@ def test_a_memory_is_kept_with_the_vault_of_its_source(union: excerpt.VaultUnion
 
 def test_a_pack_of_several_vaults_can_be_checked(union: excerpt.VaultUnion, folders: list[Path]) -> None:
     packed = union.pack("lentil soup", fill="budget")
-    quoted = f'They are soft: "{packed.packs[0].text.splitlines()[-1]}" [1].'
+    quoted = f'They are soft: "{packed.passages[0].text.splitlines()[-1]}" [1].'
     assert union.check(quoted, packed.text).holds
-    for pack in packed.packs:
+    for pack in packed.passages:
         folder, path = union.folders.locate(pack.path)
         assert pack.link.startswith(f"obsidian://open?vault={folder.name}&file={path.replace('/', '%2F')}")
 
@@ -274,7 +274,7 @@ def test_a_pack_of_several_vaults_names_the_vault_of_each_source(
     checked = command("check", tmp_path / "answer", "--pack", tmp_path / "pack", *both)
     assert checked.code == 0
     ids = [hit["fragment_id"] for hit in command("search", "soup", *both, "--json").json["hits"]]
-    assert len(command("pack", *both, "--id", ids[0], "--id", ids[1], "--json").json["packs"]) == 2
+    assert len(command("pack", *both, "--id", ids[0], "--id", ids[1], "--json").json["passages"]) == 2
 
 
 def test_a_name_that_would_control_the_terminal_is_shown_as_text(command: Excerpt, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def complete(prompt: str) -> str:
 def main(folder: str, question: str) -> int:
     with excerpt.open(folder) as vault:
         packed = vault.pack(question, literal=True, budget=1500, question=True)
-        if not packed.packs:
+        if not packed.passages:
             print("Nothing in the vault answers this.")
             return 1
         answer = complete(packed.text)

@@ -243,7 +243,7 @@ def fuse_packs(packed: Mapping[str, PackResult]) -> str:
     """
     from excerpt.pack.formats.registry import load_format
 
-    packs = [replace(pack, path=f"{name}/{pack.path}") for name, result in packed.items() for pack in result.packs]
+    packs = [replace(pack, path=f"{name}/{pack.path}") for name, result in packed.items() for pack in result.passages]
     packs.sort(key=lambda pack: -pack.entry.score)
     formats = {result.format for result in packed.values()} or {Format.MARKDOWN}
     return load_format(formats.pop()).make_renderer(()).render(packs)
@@ -866,6 +866,7 @@ class Vault:
             ranked=ranked,
             memories=self._marked_memories(saved),
             ids=tuple(ids),
+            confidence=result.confidence if result is not None else None,
         )
         packer, engine = self._open_packer(), self._load_engine()
         return packer.links.add_links(packer.build_result(engine.snapshot, with_fill(request, engine)))

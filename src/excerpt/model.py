@@ -526,20 +526,22 @@ _VALUE_DIGITS = 6
 
 @dataclass(frozen=True, slots=True)
 class PackResult:
-    """The result of packing: packs that fit into a budget of tokens, and their rendered text.
+    """The result of packing: passages that fit into a budget of tokens, and their rendered text.
 
-    `tokens` is the size of the whole `text`, never above `budget`. `value` is the sum of hit values that the selection
-    of hits maximised. `source_tokens` is the size of the notes that the packs are taken from. `format` is the requested
-    format; for JSON, `text` is the Markdown that `tokens` counts. `stopped` says why there are no more packs. `costs`
-    holds the tokens of each pack with the markup around its text; the costs add up to `tokens`. `needs` holds, for each
-    hit that did not fit (they are the last ones in `left_out`), the tokens that it would take as a pack of its own.
+    `confidence` is that of the search: how sure it is that its hits answer; None for marked fragments and filters
+    alone. `tokens` is the size of the whole `text`, never above `budget`. `value` is the sum of hit values that the
+    selection of hits maximised. `source_tokens` is the size of the notes that the passages are taken from. `format` is
+    the requested format; for JSON, `text` is the Markdown that `tokens` counts. `stopped` says why there are no more
+    passages. `costs` holds the tokens of each passage with the markup around its text; the costs add up to `tokens`.
+    `needs` holds, for each hit that did not fit (they are the last ones in `left_out`), the tokens that it would take
+    as a passage of its own.
     """
 
     query: str
     strategy: Strategy
     budget: int
     tokenizer: str
-    packs: tuple[Pack, ...]
+    passages: tuple[Pack, ...]
     left_out: tuple[OmittedHit, ...]
     text: str
     tokens: int
@@ -549,18 +551,24 @@ class PackResult:
     stopped: StopReason = StopReason.END
     costs: tuple[int, ...] = ()
     needs: tuple[int, ...] = ()
+    confidence: Confidence | None = None
+
+    @property
+    def packs(self) -> tuple[Pack, ...]:
+        """The passages, by their former name."""
+        return self.passages
 
     @property
     def saved(self) -> float:
-        """Share of the source notes' tokens that the packs leave out, 0 to 1."""
+        """Share of the source notes' tokens that the passages leave out, 0 to 1."""
         return 1 - self.tokens / self.source_tokens if self.source_tokens > self.tokens else 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object that `excerpt pack` writes; its `tokens` is the size of the text in Markdown."""
         return {
-            **attributes_to_json(self, "query", "strategy", "budget", "tokenizer", "tokens"),
+            **attributes_to_json(self, "query", "strategy", "confidence", "budget", "tokenizer", "tokens"),
             "value": round(self.value, _VALUE_DIGITS),
-            "packs": [pack.to_dict(number) for number, pack in enumerate(self.packs, start=1)],
+            "passages": [pack.to_dict(number) for number, pack in enumerate(self.passages, start=1)],
             **attributes_to_json(self, "left_out", "source_tokens", "stopped"),
         }
 

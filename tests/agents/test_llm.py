@@ -33,7 +33,9 @@ def llm(*arguments: str) -> Result:
 @pytest.mark.parametrize("vault", ["", "{bees}?query="])
 def test_a_fragment_holds_the_passages_that_answer(bees: Path, vault: str) -> None:
     answer = llm("-f", f"excerpt:{vault.format(bees=bees)}how do I catch a swarm", "Summarise")
-    assert "A swarm is caught in a skep before noon." in json.loads(answer.output)["prompt"]
+    prompt = json.loads(answer.output)["prompt"]
+    assert "A swarm is caught in a skep before noon." in prompt
+    assert prompt.count("Confidence that the notes answer: strong") == 1
 
 
 def test_the_log_of_llm_keeps_the_source(bees: Path) -> None:
@@ -52,6 +54,7 @@ def test_the_tool_searches_the_notes(bees: Path) -> None:
     call = {"name": "excerpt_search", "arguments": {"question": "how do I catch a swarm"}}
     answer = llm("-T", "excerpt_search", json.dumps({"tool_calls": [call], "prompt": "go"}))
     assert "caught in a skep" in answer.output
+    assert "Confidence that the notes answer: strong" in answer.output
 
 
 @pytest.mark.parametrize(

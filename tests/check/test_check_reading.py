@@ -49,7 +49,7 @@ def written(packs: list[Pack], question: str = "") -> dict[str, str]:
         strategy=Strategy.AUTO,
         budget=4000,
         tokenizer="o200k",
-        packs=tuple(packs),
+        passages=tuple(packs),
         left_out=(),
         text="",
         tokens=1,
@@ -116,12 +116,12 @@ def test_a_text_that_was_edited_is_not_intact(form: str) -> None:
         ("Some notes.\n\n## [1] A title\n\nand text\n", "no source"),
         ("{", "JSON"),
         ("{}", "JSON"),
-        ('{"packs": []}', "no source"),
-        ('{"packs": [{"path": "a.md"}]}', "JSON"),
-        ('{"packs": [{"path": 1, "line_start": 1, "line_end": 1, "text": "x"}]}', "JSON"),
-        ('{"packs": [{"path": "a.md", "line_start": -1, "line_end": 1, "text": "x"}]}', "JSON"),
+        ('{"passages": []}', "no source"),
+        ('{"passages": [{"path": "a.md"}]}', "JSON"),
+        ('{"passages": [{"path": 1, "line_start": 1, "line_end": 1, "text": "x"}]}', "JSON"),
+        ('{"passages": [{"path": "a.md", "line_start": -1, "line_end": 1, "text": "x"}]}', "JSON"),
         ("{" * 100_000, "JSON"),
-        ('{"packs":' + "[" * 100_000, "JSON"),
+        ('{"passages":' + "[" * 100_000, "JSON"),
         ("<", "XML"),
         ("<documents/>", "no source"),
         ("<documents><document/></documents>", "XML"),
@@ -153,6 +153,6 @@ def test_any_text_is_a_pack_or_none(text: str) -> None:
 def test_a_json_pack_of_before_digests_were_written_is_read() -> None:
     data = json.loads(written([replace(pack("One."), title="Conflicts")])["json"])
     for key in ("digest", "title", "modified"):
-        data["packs"][0].pop(key)
+        data["passages"][0].pop(key)
     (source,) = read_pack(json.dumps(data)).sources
     assert (source.heading, source.digest, source.intact) == ("Conflicts › By hand", "", True)

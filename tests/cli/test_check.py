@@ -277,7 +277,7 @@ def test_controls_are_shown_and_no_file_outside_of_the_vault_is_read(
     (vault / "Bad.md").write_text("A bell\x07 and an \x1b[31mescape that rings.\n", encoding="utf-8")
     pack = tmp_path / "pack.json"
     pack.write_text(
-        '{"packs": [{"path": "../secret.md", "line_start": 1, "line_end": 1, "text": "the password is"},'
+        '{"passages": [{"path": "../secret.md", "line_start": 1, "line_end": 1, "text": "the password is"},'
         f' {{"path": "{secret}\\u001b[2J", "line_start": 1, "line_end": 1, "text": "the password is"}}]}}'
     )
     answer.write_text('So [1][2].\x1b[2J It says "the password is swordfish".\n\n"bell\x07 and an \x1b[31mescape"\n')

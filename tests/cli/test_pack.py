@@ -21,7 +21,7 @@ def test_the_pack_goes_to_stdout_and_a_line_about_it_to_stderr(excerpt: Excerpt,
     assert answer.code == 0
     assert "A sync conflict arises when two devices change one note before they meet." in answer.out
     assert "From Sync.md:" in answer.out
-    assert re.match(r"excerpt: \d+ packs? .* of 4,000 tokens \(o200k\)", answer.err)
+    assert re.match(r"excerpt: strong · \d+ passages? .* of 4,000 tokens \(o200k\)", answer.err)
 
 
 def test_the_same_question_gives_the_same_bytes(excerpt: Excerpt, vault: Path) -> None:
@@ -41,8 +41,17 @@ def test_the_text_is_never_above_the_budget(excerpt: Excerpt, vault: Path, budge
 def test_as_data_it_has_the_keys_of_the_reference(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("pack", "sync conflict", "--vault", vault, "--format", "json")
     data = answer.json
-    assert list(data)[:8] == ["query", "strategy", "budget", "tokenizer", "tokens", "value", "packs", "left_out"]
-    assert list(data["packs"][0])[:10] == [
+    assert list(data)[:8] == [
+        "query",
+        "strategy",
+        "confidence",
+        "budget",
+        "tokenizer",
+        "tokens",
+        "value",
+        "passages",
+    ]
+    assert list(data["passages"][0])[:10] == [
         "id",
         "path",
         "heading_path",
@@ -60,7 +69,7 @@ def test_as_data_it_has_the_keys_of_the_reference(excerpt: Excerpt, vault: Path)
 def test_the_scope_can_be_chosen(excerpt: Excerpt, vault: Path) -> None:
     def texts(*options: str) -> list[str]:
         asked = ("pack", "sync conflict", "--limit", "1", "--vault", str(vault), "--format", "json", *options)
-        return [pack["text"] for pack in excerpt(*asked).json["packs"]]
+        return [pack["text"] for pack in excerpt(*asked).json["passages"]]
 
     hit = "A sync conflict arises when two devices change one note before they meet."
     assert texts("--expand", "none") == [hit]
@@ -77,9 +86,9 @@ def test_an_unknown_tokenizer_is_wrong_usage_that_names_the_known_ones(excerpt: 
     assert answer.out == ""
 
 
-def test_one_pack_is_not_called_packs(excerpt: Excerpt, vault: Path) -> None:
+def test_one_passage_is_not_called_passages(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("pack", "lentils", "--vault", vault, "--limit", "1")
-    assert answer.err.startswith("excerpt: 1 pack · ")
+    assert answer.err.startswith("excerpt: strong · 1 passage · ")
 
 
 def test_nothing_found_is_exit_code_1(excerpt: Excerpt, vault: Path) -> None:
@@ -92,7 +101,7 @@ def test_nothing_found_is_exit_code_1(excerpt: Excerpt, vault: Path) -> None:
 
 
 def paths(answer: Answer) -> list[str]:
-    return [pack["path"] for pack in answer.json["packs"]]
+    return [pack["path"] for pack in answer.json["passages"]]
 
 
 def ids_of(excerpt: Excerpt, vault: Path, query: str) -> list[str]:
@@ -134,13 +143,13 @@ def test_without_rank_the_packs_stand_as_in_the_vault_and_have_no_score(excerpt:
     asked = ("pack", "red lentils", "ripe banana", "sync conflict", "--vault", vault, "--json")
     ranked, unranked = excerpt(*asked), excerpt(*asked, "--rank", "none")
     assert paths(unranked) == sorted(paths(ranked)) != paths(ranked)
-    assert {pack["entry"]["score"] for pack in unranked.json["packs"]} == {0}
+    assert {pack["entry"]["score"] for pack in unranked.json["passages"]} == {0}
 
 
 def test_ids_of_fragments_are_packed_in_their_order(excerpt: Excerpt, vault: Path) -> None:
     banana, lentils = ids_of(excerpt, vault, "banana")[0], ids_of(excerpt, vault, "lentils")[0]
     answer = excerpt("pack", "--id", banana, "--id", lentils, "--vault", vault, "--json")
-    assert [pack["entry"]["fragment_id"] for pack in answer.json["packs"]] == [banana, lentils]
+    assert [pack["entry"]["fragment_id"] for pack in answer.json["passages"]] == [banana, lentils]
     assert answer.code == 0
 
 
@@ -162,7 +171,7 @@ def test_marks_of_the_app_are_packed_with_their_query(excerpt: Excerpt, vault: P
     assert "banana" in answer.out
     assert "lentils" not in answer.out
     assert answer.out.endswith("\nQuestion: how ripe?\n")
-    assert "1 pack, 1 left out" in answer.err
+    assert "excerpt: 1 passage, 1 left out" in answer.err
     asked = excerpt("pack", "and why?", "--from-marks", "--vault", vault, "--question")
     assert asked.out == answer.out.replace("how ripe?", "and why?")
 

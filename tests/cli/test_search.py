@@ -468,9 +468,8 @@ def test_the_first_hits_are_reranked_unless_the_command_says_no(
     assert "reranked: " in explained.out
     why = excerpt("search", query, "--vault", vault, "--why", "Sync", "--json")
     assert why.json["hit"]["heading_path"] == ["Devices"]
-    assert excerpt("pack", query, "--vault", vault, "--expand", "none", "--json").json["packs"][0]["heading_path"] == [
-        "Devices"
-    ]
+    packed = excerpt("pack", query, "--vault", vault, "--expand", "none", "--json")
+    assert packed.json["passages"][0]["heading_path"] == ["Devices"]
 
 
 def test_the_order_of_reranked_hits_does_not_depend_on_the_limit(

@@ -256,7 +256,7 @@ def test_packs_overviews_relations_and_maps_name_the_vaults(both: Corpus) -> Non
         tokenizer=open_tokenizer(settings.tokenizer),
         renderer=renderer_for(settings, ("alpha",), PackLinks(VaultFolders.of([Path("/vault")])), Path()),
     )
-    assert {pack.path.split("/")[0] for pack in packed.packs} == {"home", "work"}
+    assert {pack.path.split("/")[0] for pack in packed.passages} == {"home", "work"}
     assert {note.place.path.split("/")[0] for note in overview(engine, "alpha", 500).main_notes} == {"home", "work"}
     assert all(note.path in both.table.paths for note in related(engine, "home/Alpha.md", None, 10).notes)
     assert {branch.label for branch in build_vault_map(engine, "alpha", None).folders} == {"home", "work"}

@@ -70,5 +70,5 @@ def packs_of(*notes: str) -> PackResult:
 
 def test_a_near_copy_is_left_out_and_said_so() -> None:
     result = packs_of(SYNC, SYNC.lower(), SYNC.replace("Connect", "Disconnect"))
-    assert [pack.path for pack in result.packs] == ["0.md", "2.md"]
+    assert [pack.path for pack in result.passages] == ["0.md", "2.md"]
     assert [(left.path, left.reason) for left in result.left_out] == [("1.md", "near copy of 0.md:1")]

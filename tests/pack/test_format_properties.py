@@ -56,7 +56,7 @@ def test_the_text_is_never_above_the_budget(
     case: Case, options: PackSettings, tokenizer: Tokenizer, renderer: Renderer
 ) -> None:
     result = packed(case, options, tokenizer, renderer)
-    assert result.text == renderer.render(result.packs)
+    assert result.text == renderer.render(result.passages)
     assert result.tokens == tokenizer.count(result.text) <= options.budget
 
 
@@ -79,4 +79,4 @@ def test_every_format_gives_numbers_and_texts_back(case: Case, options: PackSett
     ):
         result = packed(case, options, tokenizer, renderer)
         found = [(source.number, source.text) for source in read(result.text)] if result.text else []
-        assert found == [(number, pack.text) for number, pack in enumerate(result.packs, start=1)]
+        assert found == [(number, pack.text) for number, pack in enumerate(result.passages, start=1)]

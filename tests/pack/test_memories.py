@@ -55,13 +55,13 @@ def test_a_memory_has_a_source_line_of_its_own(vault: MovedVault) -> None:
     heading, place = result.text.splitlines()[:2]
     assert heading == "## [1] Memory › Roses.md, line 3 › frost"
     assert place.startswith(f"From memory:{MEMORY.id}:1-3, modified 2026-03-02, digest ")
-    assert result.packs[0].text == MEMORY.text
+    assert result.passages[0].text == MEMORY.text
 
 
 def test_a_memory_is_packed_beside_fragments_within_the_budget(vault: MovedVault) -> None:
     marked = (vault.fragments[0].id, memory_name(MEMORY.id))
     both = packed(vault, (MEMORY,), *marked)
-    assert [pack.path for pack in both.packs] == ["Roses.md", memory_name(MEMORY.id)]
+    assert [pack.path for pack in both.passages] == ["Roses.md", memory_name(MEMORY.id)]
     small = packed(vault, (MEMORY,), *marked, budget=both.tokens - 1)
     assert small.tokens < both.tokens
     assert COUNT(small.text) == small.tokens
@@ -70,7 +70,7 @@ def test_a_memory_is_packed_beside_fragments_within_the_budget(vault: MovedVault
 def test_a_memory_whose_text_is_in_the_pack_already_is_left_out(vault: MovedVault) -> None:
     same = replace(MEMORY, text=vault.fragments[0].text)
     result = packed(vault, (same,), vault.fragments[0].id, memory_name(MEMORY.id))
-    assert [pack.path for pack in result.packs] == ["Roses.md"]
+    assert [pack.path for pack in result.passages] == ["Roses.md"]
     assert [(left.path, left.reason.partition(" Roses")[0]) for left in result.left_out] == [
         (memory_name(MEMORY.id), "same text as")
     ]
@@ -78,7 +78,7 @@ def test_a_memory_whose_text_is_in_the_pack_already_is_left_out(vault: MovedVaul
 
 def test_a_memory_that_is_forgotten_is_left_out_as_gone(vault: MovedVault) -> None:
     result = packed(vault, (), memory_name(MEMORY.id))
-    assert not result.packs
+    assert not result.passages
     assert [left.path for left in result.left_out] == [memory_name(MEMORY.id)]
 
 
@@ -98,4 +98,4 @@ def test_a_pack_with_a_memory_is_read_again(vault: MovedVault) -> None:
 def test_no_link_into_the_vault_is_given_for_a_memory(vault: MovedVault) -> None:
     result = packed(vault, (MEMORY,), vault.fragments[0].id, memory_name(MEMORY.id))
     data = json.loads(render_json(replace(result, format=Format.JSON), PackLinks(VaultFolders.of([Path("/vault")]))))
-    assert ["link" in each for each in data["packs"]] == [True, False]
+    assert ["link" in each for each in data["passages"]] == [True, False]

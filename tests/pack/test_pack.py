@@ -71,7 +71,7 @@ def packed(
 def words(result: PackResult) -> list[list[str]]:
     """Return the kinds of words in each pack."""
     kinds = ("open", "sync", "conflict", "merge", "export", "alpha", "beta", "gamma", "delta")
-    return [[kind for kind in kinds if f"{kind}0 " in pack.text] for pack in result.packs]
+    return [[kind for kind in kinds if f"{kind}0 " in pack.text] for pack in result.passages]
 
 
 # --- scope ------------------------------------------------------------------------------------------------------------
@@ -80,7 +80,7 @@ def words(result: PackResult) -> list[list[str]]:
 def test_a_neighbour_on_each_side_comes_along_over_section_borders(vault: Vault) -> None:
     result = packed(vault, vault.hit("conflict0"), scope=Scope.NEIGHBORS, neighbors=1)
     assert words(result) == [["sync", "conflict", "merge"]]
-    (pack,) = result.packs
+    (pack,) = result.passages
     assert pack.id == f"{note_id('guide.md')}:o:1-3"
     assert "\n## Conflicts\n" in pack.text
     assert pack.entry.fragment_id == vault.holding("conflict0").id
@@ -89,7 +89,7 @@ def test_a_neighbour_on_each_side_comes_along_over_section_borders(vault: Vault)
 
 
 def test_a_section_comes_whole_with_heading_and_subsections(vault: Vault) -> None:
-    (pack,) = packed(vault, vault.hit("sync0"), scope=Scope.SECTION).packs
+    (pack,) = packed(vault, vault.hit("sync0"), scope=Scope.SECTION).passages
     assert pack.text.startswith("# Sync\n")
     assert pack.text.endswith("merge199.")
     assert pack.id == f"{note_id('guide.md')}:s:1"
@@ -97,7 +97,7 @@ def test_a_section_comes_whole_with_heading_and_subsections(vault: Vault) -> Non
 
 
 def test_the_innermost_section_is_the_one_that_comes(vault: Vault) -> None:
-    (pack,) = packed(vault, vault.hit("merge0"), scope=Scope.SECTION).packs
+    (pack,) = packed(vault, vault.hit("merge0"), scope=Scope.SECTION).passages
     assert pack.text.startswith("## Conflicts\n")
     assert pack.id == f"{note_id('guide.md')}:s:2"
     assert pack.heading_path == ("Sync", "Conflicts")
@@ -106,23 +106,23 @@ def test_the_innermost_section_is_the_one_that_comes(vault: Vault) -> None:
 def test_the_opening_section_ends_before_the_first_heading(vault: Vault) -> None:
     result = packed(vault, vault.hit("open0"), scope=Scope.SECTION)
     assert words(result) == [["open"]]
-    assert result.packs[0].id == f"{note_id('guide.md')}:s:0"
+    assert result.passages[0].id == f"{note_id('guide.md')}:s:0"
 
 
 def test_a_note_without_headings_gives_neighbours_for_a_section(vault: Vault) -> None:
     result = packed(vault, vault.hit("beta0"), scope=Scope.SECTION, neighbors=1)
     assert words(result) == [["alpha", "beta", "gamma"]]
-    assert result.packs[0].scope is Scope.NEIGHBORS
+    assert result.passages[0].scope is Scope.NEIGHBORS
 
 
 def test_a_note_of_headings_alone_is_in_no_section_and_comes_as_it_is() -> None:
     vault = Vault({"a.md": "# One\n\n# Two"})
-    (pack,) = packed(vault, vault.hit("Two"), scope=Scope.SECTION).packs
+    (pack,) = packed(vault, vault.hit("Two"), scope=Scope.SECTION).passages
     assert (pack.text, pack.scope) == ("# One\n\n# Two", Scope.NEIGHBORS)
 
 
 def test_a_note_comes_whole(vault: Vault) -> None:
-    (pack,) = packed(vault, vault.hit("merge0"), scope=Scope.NOTE).packs
+    (pack,) = packed(vault, vault.hit("merge0"), scope=Scope.NOTE).passages
     assert words(packed(vault, vault.hit("merge0"), scope=Scope.NOTE)) == [
         ["open", "sync", "conflict", "merge", "export"]
     ]
@@ -136,23 +136,23 @@ def test_a_note_comes_whole(vault: Vault) -> None:
 def test_hits_whose_neighbours_overlap_become_one_pack_of_the_best(vault: Vault) -> None:
     result = packed(vault, vault.hit("merge0", 0.9), vault.hit("sync0", 0.5), scope=Scope.NEIGHBORS, neighbors=1)
     assert words(result) == [["open", "sync", "conflict", "merge", "export"]]
-    assert result.packs[0].entry.score == 0.9
+    assert result.passages[0].entry.score == 0.9
 
 
 def test_hits_side_by_side_become_one_pack(vault: Vault) -> None:
     result = packed(vault, vault.hit("gamma0", 0.9), vault.hit("beta0", 0.5), scope=Scope.NONE)
     assert words(result) == [["beta", "gamma"]]
-    assert result.packs[0].id == f"{note_id('plain.md')}:o:1-2"
+    assert result.passages[0].id == f"{note_id('plain.md')}:o:1-2"
 
 
 def test_a_section_takes_in_its_subsection_and_stays_a_section(vault: Vault) -> None:
     result = packed(vault, vault.hit("merge0", 0.9), vault.hit("sync0", 0.5), scope=Scope.SECTION)
-    assert [pack.id for pack in result.packs] == [f"{note_id('guide.md')}:s:1"]
+    assert [pack.id for pack in result.passages] == [f"{note_id('guide.md')}:s:1"]
 
 
 def test_two_sections_side_by_side_become_one_range_of_fragments(vault: Vault) -> None:
     result = packed(vault, vault.hit("sync0", 0.9), vault.hit("export0", 0.5), scope=Scope.SECTION)
-    assert [pack.id for pack in result.packs] == [f"{note_id('guide.md')}:o:1-4"]
+    assert [pack.id for pack in result.passages] == [f"{note_id('guide.md')}:o:1-4"]
 
 
 def test_a_copy_is_left_out_and_the_next_hit_takes_its_place() -> None:
@@ -160,7 +160,7 @@ def test_a_copy_is_left_out_and_the_next_hit_takes_its_place() -> None:
     vault = Vault({"a.md": text, "b.md": f"# Copy\n\n{text}", "c.md": sentence("other", 100)})
     first, copy = (vault.fragments_by_path[path][0] for path in ("a.md", "b.md"))
     result = packed(vault, Hit(first, 0.9), Hit(copy, 0.8), vault.hit("other0", 0.7), scope=Scope.NONE, limit=2)
-    assert [pack.path for pack in result.packs] == ["a.md", "c.md"]
+    assert [pack.path for pack in result.passages] == ["a.md", "c.md"]
     assert [(left.path, left.reason) for left in result.left_out] == [("b.md", "same text as a.md:1")]
 
 
@@ -170,7 +170,7 @@ def test_a_hit_stays_where_it_is_and_a_neighbour_that_says_the_same_is_not_worth
     hits = vault.hit("first0", 0.9), Hit(vault.fragments_by_path["b.md"][0], 0.8)
     whole = packed(vault, *hits, scope=Scope.NEIGHBORS, neighbors=1).tokens
     result = packed(vault, *hits, scope=Scope.NEIGHBORS, neighbors=1, budget=whole - 20)
-    assert [pack.text for pack in result.packs] == [sentence("first", 200), vault.note_text("b.md")]
+    assert [pack.text for pack in result.passages] == [sentence("first", 200), vault.note_text("b.md")]
 
 
 # --- marks ------------------------------------------------------------------------------------------------------------
@@ -180,12 +180,12 @@ def test_marked_fragments_come_in_the_order_of_marking_and_alone(vault: Vault) -
     marks = tuple(vault.holding(word).id for word in ("delta0", "open0", "alpha0"))
     result = packed(vault, vault.hit("merge0", 0.9), vault.hit("alpha0", 0.3), scope=Scope.NONE, marked=marks)
     assert words(result) == [["delta"], ["open"], ["alpha"]]
-    assert [pack.entry.score for pack in result.packs] == [MARK_SCORE] * 3
+    assert [pack.entry.score for pack in result.passages] == [MARK_SCORE] * 3
 
 
 def test_marks_are_not_limited(vault: Vault) -> None:
     marks = tuple(vault.holding(word).id for word in ("delta0", "open0", "alpha0"))
-    assert len(packed(vault, scope=Scope.NONE, marked=marks, limit=1).packs) == 3
+    assert len(packed(vault, scope=Scope.NONE, marked=marks, limit=1).passages) == 3
 
 
 def test_a_mark_that_the_index_no_longer_has_is_said_so(vault: Vault) -> None:
@@ -208,7 +208,7 @@ def test_a_pack_whose_fragments_are_dropped_makes_room_for_the_next_hit(vault: V
     hits = vault.hit("open0", 0.9), vault.hit("alpha0", 0.8), vault.hit("gamma0", 0.7)
     first = packed(vault, *hits, scope=Scope.NONE, limit=2)
     assert words(first) == [["open"], ["alpha"]]
-    dropped = NO_OVERRIDES.with_dropped(first.packs[1].fragment_ids)
+    dropped = NO_OVERRIDES.with_dropped(first.passages[1].fragment_ids)
     result = packed(vault, *hits, scope=Scope.NONE, limit=2, overrides=dropped)
     assert words(result) == [["open"], ["gamma"]]
     assert [(left.path, left.reason) for left in result.left_out] == [("plain.md", "dropped by hand")]
@@ -223,10 +223,10 @@ def test_no_neighbour_beyond_a_dropped_one_comes_along(vault: Vault) -> None:
 def test_one_pack_can_have_a_scope_of_its_own(vault: Vault) -> None:
     hits = vault.hit("merge0", 0.9), vault.hit("beta0", 0.8)
     alone = packed(vault, *hits, scope=Scope.NONE)
-    grown = NO_OVERRIDES.with_scope(alone.packs[0].fragment_ids, Scope.SECTION)
+    grown = NO_OVERRIDES.with_scope(alone.passages[0].fragment_ids, Scope.SECTION)
     result = packed(vault, *hits, scope=Scope.NONE, overrides=grown)
     assert words(result) == [["conflict", "merge"], ["beta"]]
-    assert [pack.scope for pack in result.packs] == [Scope.SECTION, Scope.NONE]
+    assert [pack.scope for pack in result.passages] == [Scope.SECTION, Scope.NONE]
 
 
 def test_an_order_by_hand_goes_before_the_ranking(vault: Vault) -> None:
@@ -247,8 +247,8 @@ def test_without_a_rank_the_same_packs_stand_in_the_order_of_the_vault(vault: Va
     ranked = packed(vault, *hits, scope=Scope.NONE)
     result = packed(vault, *hits, scope=Scope.NONE, ranked=False)
     assert words(result) == [["open"], ["export"], ["delta"]]
-    assert [pack.entry.score for pack in result.packs] == [0.0] * 3
-    assert {pack.id for pack in result.packs} == {pack.id for pack in ranked.packs}
+    assert [pack.entry.score for pack in result.passages] == [0.0] * 3
+    assert {pack.id for pack in result.passages} == {pack.id for pack in ranked.passages}
 
 
 # --- a note changed since the search ----------------------------------------------------------------------------------
@@ -259,13 +259,13 @@ def test_a_hit_whose_lines_moved_is_taken_from_where_it_is_now(vault: Vault) -> 
     longer = Vault({"guide.md": GUIDE.replace("# Sync", f"# New\n\n{sentence('new', 200)}\n\n# Sync")})
     result = packed(longer, hit, scope=Scope.NONE)
     assert words(result) == [["export"]]
-    assert result.packs[0].line_start > hit.fragment.line_start
+    assert result.passages[0].line_start > hit.fragment.line_start
 
 
 @pytest.mark.parametrize("notes", [{"plain.md": PLAIN}, {"guide.md": "# Sync\n\nAll new."}, {"guide.md": ""}])
 def test_a_hit_whose_text_is_gone_is_left_out(vault: Vault, notes: dict[str, str]) -> None:
     result = packed(Vault(notes), vault.hit("export0"))
-    assert result.packs == ()
+    assert result.passages == ()
     assert [(left.path, left.reason) for left in result.left_out] == [("guide.md", "no longer in the index")]
 
 
@@ -274,14 +274,14 @@ def test_a_hit_whose_text_is_gone_is_left_out(vault: Vault, notes: dict[str, str
 
 def test_no_hit_gives_an_empty_pack(vault: Vault) -> None:
     result = packed(vault)
-    assert (result.packs, result.left_out, result.text, result.tokens, result.value) == ((), (), "", 0, 0)
+    assert (result.passages, result.left_out, result.text, result.tokens, result.value) == ((), (), "", 0, 0)
     assert result.source_tokens == 0
 
 
 @pytest.mark.parametrize("budget", [0, 1])
 def test_a_budget_too_small_for_anything_gives_nothing_and_says_why(vault: Vault, budget: int) -> None:
     result = packed(vault, vault.hit("open0"), vault.hit("alpha0", 0.5), budget=budget, scope=Scope.NONE)
-    assert (result.packs, result.text, result.tokens) == ((), "", 0)
+    assert (result.passages, result.text, result.tokens) == ((), "", 0)
     assert [left.reason for left in result.left_out] == ["too large", "too large"]
 
 
@@ -290,7 +290,7 @@ def test_a_smaller_hit_behind_one_that_does_not_fit_still_gets_in() -> None:
     hits = vault.hit("large0", 0.9), vault.hit("vast0", 0.8), vault.hit("small0", 0.1)
     alone = packed(vault, hits[0], scope=Scope.NONE).tokens
     result = packed(vault, *hits, budget=alone + 60, scope=Scope.NONE)
-    assert [pack.path for pack in result.packs] == ["a.md", "c.md"]
+    assert [pack.path for pack in result.passages] == ["a.md", "c.md"]
     assert [(left.path, left.reason) for left in result.left_out] == [("b.md", "out of budget")]
 
 
@@ -298,7 +298,7 @@ def test_an_oversized_top_hit_is_cut_to_the_blocks_around_its_match() -> None:
     vault = Vault({"a.md": "\n\n".join(sentence(word, 22) for word in ("one", "two", "three", "four", "five"))})
     (fragment,) = vault.fragments
     result = packed(vault, vault.hit("three7"), budget=150, scope=Scope.NONE)
-    (pack,) = result.packs
+    (pack,) = result.passages
     assert pack.line_start > fragment.line_start
     assert "three7" in pack.text
     assert pack.text.startswith(("one0", "two0", "three0"))
@@ -314,8 +314,8 @@ def test_the_first_hit_that_fits_alone_is_never_cut_for_another(scope: Scope) ->
     alone = packed(vault, hits[0], scope=Scope.NONE).tokens
     for budget in range(alone, alone + 80, 10):
         result = packed(vault, *hits, budget=budget, scope=scope)
-        assert "two29" in result.packs[0].text
-        assert not result.packs[0].cut_below
+        assert "two29" in result.passages[0].text
+        assert not result.passages[0].cut_below
 
 
 def test_the_first_marked_fragment_that_fits_alone_is_never_cut_for_another() -> None:
@@ -323,15 +323,15 @@ def test_the_first_marked_fragment_that_fits_alone_is_never_cut_for_another() ->
     marked = (vault.holding("one0").id, vault.holding("other0").id)
     alone = packed(vault, scope=Scope.NONE, marked=marked[:1]).tokens
     result = packed(vault, budget=alone + 20, scope=Scope.NONE, marked=marked)
-    assert [pack.text for pack in result.packs] == [vault.note_text("a.md")]
+    assert [pack.text for pack in result.passages] == [vault.note_text("a.md")]
 
 
 def test_a_weaker_hit_that_is_larger_than_the_budget_is_in_by_a_part_where_there_is_room() -> None:
     vault = Vault({"a.md": "A thing30 stands here.", "b.md": LONG, "c.md": LONG.replace("thing", "that")})
     hits = vault.hit("thing30 stands", 0.9), vault.hit("thing30 and", 0.8), vault.hit("that30", 0.7)
     result = packed(vault, *hits, budget=300, scope=Scope.NONE)
-    assert [pack.path for pack in result.packs] == ["a.md", "b.md"]
-    assert "thing30" in result.packs[1].text
+    assert [pack.path for pack in result.passages] == ["a.md", "b.md"]
+    assert "thing30" in result.passages[1].text
     assert [(left.path, left.reason) for left in result.left_out] == [("c.md", "too large")]
 
 
@@ -346,7 +346,7 @@ def test_a_best_hit_of_one_long_paragraph_is_shrunk_to_the_sentences_around_its_
     vault = Vault({"a.md": f"# Long\n\n{LONG}\n", "b.md": "A weaker thing30 stands here.\n"})
     hits = vault.hit("thing30 and", 0.9), vault.hit("thing30 stands", 0.8)
     result = packed(vault, *hits, budget=300, scope=scope)
-    long = result.packs[0]
+    long = result.passages[0]
     assert (long.path, long.line_start, long.line_end) == ("a.md", 3, 3)
     assert long.text in LONG
     assert "Sentence 30 tells" in long.text
@@ -372,7 +372,7 @@ def test_a_block_is_cut_at_sentences_and_items_then_lines_then_words(
     text: str, match: str, begins: tuple[str, ...], ends: tuple[str, ...]
 ) -> None:
     vault = Vault({"a.md": text})
-    (pack,) = packed(vault, vault.hit(match), budget=160, scope=Scope.NONE).packs
+    (pack,) = packed(vault, vault.hit(match), budget=160, scope=Scope.NONE).passages
     assert match in pack.text
     assert len(pack.text) < len(text)
     assert pack.text.startswith(begins)
@@ -382,7 +382,9 @@ def test_a_block_is_cut_at_sentences_and_items_then_lines_then_words(
 def test_a_cut_never_parts_a_character_from_its_marks() -> None:
     thai = "ที่นี่" * 200
     vault = Vault({"a.md": thai})
-    (pack,) = packed(vault, Hit(vault.fragments[0], 1.0, spans=(Span(600, 603),)), budget=120, scope=Scope.NONE).packs
+    (pack,) = packed(
+        vault, Hit(vault.fragments[0], 1.0, spans=(Span(600, 603),)), budget=120, scope=Scope.NONE
+    ).passages
     assert not unicodedata.category(pack.text[0]).startswith("M")
     after = thai[thai.index(pack.text) + len(pack.text) :]
     assert not unicodedata.category(after[0]).startswith("M")
@@ -390,7 +392,7 @@ def test_a_cut_never_parts_a_character_from_its_marks() -> None:
 
 def test_more_budget_gives_more_of_a_long_paragraph_and_then_all_of_it() -> None:
     vault = Vault({"a.md": LONG})
-    sizes = [len(packed(vault, vault.hit("thing30"), budget=each).packs[0].text) for each in range(100, 1300, 100)]
+    sizes = [len(packed(vault, vault.hit("thing30"), budget=each).passages[0].text) for each in range(100, 1300, 100)]
     assert sizes == sorted(sizes)
     assert sizes[0] < sizes[3] < sizes[6]
     assert sizes[-1] == len(LONG)
@@ -401,7 +403,7 @@ def test_neighbours_are_given_up_before_hits() -> None:
     hits = vault.hit("beta0", 0.9), vault.hit("beto0", 0.8)
     both = packed(vault, *hits, scope=Scope.NONE).tokens
     result = packed(vault, *hits, scope=Scope.NEIGHBORS, neighbors=1, budget=both + 20)
-    assert {pack.entry.fragment_id for pack in result.packs} == {hit.fragment.id for hit in hits}
+    assert {pack.entry.fragment_id for pack in result.passages} == {hit.fragment.id for hit in hits}
     assert result.left_out == ()
 
 
@@ -410,7 +412,7 @@ def test_a_weak_hit_is_worth_more_than_the_neighbours_of_a_strong_one() -> None:
     hits = vault.hit("alpha0", 0.9), vault.hit("olpho0", 0.25)
     both = packed(vault, *hits, scope=Scope.NONE).tokens
     result = packed(vault, *hits, scope=Scope.NEIGHBORS, neighbors=1, budget=both + 20)
-    assert {pack.entry.fragment_id for pack in result.packs} == {hit.fragment.id for hit in hits}
+    assert {pack.entry.fragment_id for pack in result.passages} == {hit.fragment.id for hit in hits}
 
 
 @pytest.mark.parametrize("scope", [Scope.NEIGHBORS, Scope.SECTION, Scope.NOTE])
@@ -422,7 +424,7 @@ def test_no_context_takes_the_place_of_one_of_the_first_hits(scope: Scope) -> No
     alone = packed(vault, *hits, scope=Scope.NONE)
     result = packed(vault, *hits, scope=scope, budget=alone.tokens + 150)
     found = {hit.fragment.id for hit in hits}
-    assert found <= {fragment_id for pack in result.packs for fragment_id in pack.fragment_ids}
+    assert found <= {fragment_id for pack in result.passages for fragment_id in pack.fragment_ids}
 
 
 def test_context_of_a_good_hit_goes_before_weak_hits_behind_the_first_fifteen() -> None:
@@ -432,8 +434,8 @@ def test_context_of_a_good_hit_goes_before_weak_hits_behind_the_first_fifteen() 
     hits += [Hit(vault.fragments_by_path[path][0], 0.1) for path in notes]
     alone = packed(vault, *hits, scope=Scope.NONE, limit=30)
     result = packed(vault, *hits, scope=Scope.NEIGHBORS, budget=alone.tokens * 2 // 3, limit=30)
-    assert "beside149" in result.packs[0].text
-    assert 15 <= len(result.packs) < 30
+    assert "beside149" in result.passages[0].text
+    assert 15 <= len(result.passages) < 30
 
 
 def test_the_top_hit_is_not_cut_for_the_neighbours_of_another() -> None:
@@ -442,7 +444,7 @@ def test_the_top_hit_is_not_cut_for_the_neighbours_of_another() -> None:
     hits = vault.hit("one0", 0.9), vault.hit("left0", 0.8)
     everything = packed(vault, *hits, scope=Scope.NEIGHBORS, neighbors=1).tokens
     result = packed(vault, *hits, scope=Scope.NEIGHBORS, neighbors=1, budget=everything - 15)
-    assert [pack.text for pack in result.packs] == [top, sentence("left", 130)]
+    assert [pack.text for pack in result.passages] == [top, sentence("left", 130)]
 
 
 def test_hits_without_a_score_go_in_where_there_is_room(vault: Vault) -> None:
@@ -455,7 +457,7 @@ def test_hits_without_a_score_go_in_where_there_is_room(vault: Vault) -> None:
 def test_a_section_too_large_is_cut_at_fragments_around_the_hit(vault: Vault) -> None:
     alone = packed(vault, vault.hit("conflict0"), scope=Scope.NONE).tokens
     result = packed(vault, vault.hit("conflict0"), scope=Scope.SECTION, budget=alone + 20)
-    (pack,) = result.packs
+    (pack,) = result.passages
     assert words(result) == [["conflict"]]
     assert pack.scope is Scope.NONE
     assert pack.id == f"{note_id('guide.md')}:o:2-2"
@@ -501,7 +503,7 @@ def test_a_pack_ends_before_the_first_hit_far_below_the_best(vault: Vault) -> No
     assert words(result) == [["alpha"], ["gamma"]]
     assert (result.stopped, result.left_out) == (StopReason.ENOUGH, ())
     filled = packed(vault, *hits, scope=Scope.NONE, fill=Fill.BUDGET)
-    assert len(filled.packs) == 4
+    assert len(filled.passages) == 4
     assert filled.stopped is StopReason.END
 
 
@@ -528,12 +530,12 @@ def test_a_pack_is_empty_and_names_three_places_if_nothing_answers(vault: Vault)
         for word in ("alpha0", "gamma0", "open0", "conflict0", "export0")
     ]
     result = packed(vault, *hits)
-    assert (result.packs, result.text, result.stopped) == ((), "", StopReason.NO_ANSWER)
+    assert (result.passages, result.text, result.stopped) == ((), "", StopReason.NO_ANSWER)
     assert [(left.line_start, left.reason) for left in result.left_out] == [
         (hit.fragment.line_start, "unlikely to answer") for hit in hits[:3]
     ]
-    assert packed(vault, *hits, fill=Fill.BUDGET).packs
-    assert packed(vault, rated(hits[0], Confidence.WEAK), *hits[1:]).packs
+    assert packed(vault, *hits, fill=Fill.BUDGET).passages
+    assert packed(vault, rated(hits[0], Confidence.WEAK), *hits[1:]).passages
 
 
 def test_whether_nothing_answers_is_judged_by_the_hits_that_came_first_before_a_reranker_moved_them(
@@ -548,17 +550,17 @@ def test_whether_nothing_answers_is_judged_by_the_hits_that_came_first_before_a_
         return [rated(hit, Confidence.WEAK) if rank == weak else hit for rank, hit in zip(ranks, hits, strict=True)]
 
     assert packed(vault, *moved([6, 1, 2, 3, 4, 5], weak=6)).stopped is StopReason.NO_ANSWER
-    assert packed(vault, *moved([2, 3, 4, 5, 6, 1], weak=1)).packs
+    assert packed(vault, *moved([2, 3, 4, 5, 6, 1], weak=1)).passages
 
 
 def test_marks_are_packed_even_if_nothing_answers(vault: Vault) -> None:
     hit = rated(vault.hit("alpha0", 0.2), Confidence.NOTHING)
-    assert packed(vault, hit, marked=(hit.fragment.id,)).packs
+    assert packed(vault, hit, marked=(hit.fragment.id,)).passages
 
 
 def test_hits_of_filters_alone_are_all_packed(vault: Vault) -> None:
     hits = [vault.hit(word, score) for word, score in (("alpha0", 1.0), ("gamma0", 0.5), ("open0", 0.3))]
-    assert len(packed(vault, *hits, scope=Scope.NONE).packs) == 3
+    assert len(packed(vault, *hits, scope=Scope.NONE).passages) == 3
 
 
 @pytest.mark.parametrize("form", [Format.MARKDOWN, Format.XML, Format.PLAIN])
@@ -567,10 +569,34 @@ def test_what_its_packs_cost_with_their_sources_adds_up_to_the_whole(vault: Vaul
     for most in range(len(hits) + 1):
         result = packed(vault, *hits[:most], scope=Scope.NONE, format=form)
         assert sum(result.costs) == result.tokens
-        assert all(cost > pack.tokens for cost, pack in zip(result.costs, result.packs, strict=True))
+        assert all(cost > pack.tokens for cost, pack in zip(result.costs, result.passages, strict=True))
 
 
 def test_savings_are_counted_against_the_whole_notes_once_each(vault: Vault) -> None:
     result = packed(vault, vault.hit("open0"), vault.hit("export0", 0.5), scope=Scope.NONE)
     assert result.source_tokens == vault.note_tokens("guide.md")
     assert result.saved == 1 - result.tokens / result.source_tokens
+
+
+def test_a_result_has_the_confidence_of_the_search_but_for_marks(vault: Vault) -> None:
+    hit = vault.hit("conflict0")
+
+    def confidence(marked: tuple[str, ...]) -> Confidence | None:
+        return build_pack(
+            vault,
+            [hit],
+            query="q",
+            strategy=Strategy.AUTO,
+            settings=PackSettings(),
+            tokenizer=open_tokenizer("o200k"),
+            marked=marked,
+            confidence=Confidence.LIKELY,
+        ).confidence
+
+    assert confidence(()) is Confidence.LIKELY
+    assert confidence((hit.fragment.id,)) is None
+
+
+def test_the_passages_have_their_former_name_too(vault: Vault) -> None:
+    result = packed(vault, vault.hit("conflict0"))
+    assert result.packs == result.passages != ()

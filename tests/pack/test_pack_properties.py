@@ -87,7 +87,7 @@ def packed(
 
 
 def fragment_ids(result: PackResult) -> list[str]:
-    return [fragment_id for pack in result.packs for fragment_id in pack.fragment_ids]
+    return [fragment_id for pack in result.passages for fragment_id in pack.fragment_ids]
 
 
 @given(cases(), pack_settings, tokenizers(), st.sampled_from([0, 0, 3]), RENDERERS)
@@ -96,7 +96,7 @@ def test_the_rendered_text_is_never_above_the_budget(
 ) -> None:
     result = packed(case, options, tokenizer, marks, renderer=renderer)
     assert result.tokens == tokenizer.count(result.text) <= options.budget
-    assert [pack.tokens for pack in result.packs] == [tokenizer.count(pack.text) for pack in result.packs]
+    assert [pack.tokens for pack in result.passages] == [tokenizer.count(pack.text) for pack in result.passages]
 
 
 @given(
@@ -137,7 +137,7 @@ def test_a_larger_budget_never_has_less_of_the_first_hit(
 
 def size_of_fragment(result: PackResult, fragment: Fragment) -> int:
     """Return how many characters of a fragment a pack has."""
-    passages = [pack for pack in result.packs if fragment.id in pack.fragment_ids]
+    passages = [pack for pack in result.passages if fragment.id in pack.fragment_ids]
     return max((len(fragment.text) if fragment.text in each.text else len(each.text) for each in passages), default=0)
 
 
@@ -155,7 +155,7 @@ def test_no_fragment_is_in_two_packs_and_no_text_is_there_twice(case: Case, opti
     for budget in (options.budget, PLENTY):
         result = packed(case, replace(options, budget=budget))
         assert len(set(fragment_ids(result))) == len(fragment_ids(result))
-        lines = [(pack.path, line) for pack in result.packs for line in range(pack.line_start, pack.line_end + 1)]
+        lines = [(pack.path, line) for pack in result.passages for line in range(pack.line_start, pack.line_end + 1)]
         assert len(set(lines)) == len(lines)
 
 
@@ -163,7 +163,7 @@ def test_no_fragment_is_in_two_packs_and_no_text_is_there_twice(case: Case, opti
 def test_a_packs_text_is_exactly_the_notes_lines_and_where_it_is_cut_a_part_of_them(
     case: Case, options: PackSettings
 ) -> None:
-    for pack in packed(case, options).packs:
+    for pack in packed(case, options).passages:
         lines = case.vault.note_text(pack.path).split("\n")
         whole = "\n".join(lines[pack.line_start - 1 : pack.line_end])
         above, _, below = whole.partition(pack.text)
@@ -187,15 +187,15 @@ def test_a_best_hit_that_is_larger_than_the_budget_is_in_by_a_part(
     hits = tuple(Hit(fragment, score) for fragment, score in zip(vault.fragments, ranked, strict=False))
     result = packed(Case(vault, hits), options)
     if hits[0].fragment.tokens > options.budget:
-        assert result.packs[0].entry.fragment_id == hits[0].fragment.id
-        assert result.packs[0].cut_above or result.packs[0].cut_below
+        assert result.passages[0].entry.fragment_id == hits[0].fragment.id
+        assert result.passages[0].cut_above or result.passages[0].cut_below
 
 
 @given(cases(), pack_settings)
 def test_every_source_of_a_pack_stands_in_the_vault_when_it_is_checked(case: Case, options: PackSettings) -> None:
     result = packed(case, options)
     lookup = Notes({path: note.text for path, note in case.vault.notes.items()})
-    for text in (result.text, render_json(result)) if result.packs else ():
+    for text in (result.text, render_json(result)) if result.passages else ():
         for source in read_pack(text).sources:
             assert source.intact
             assert compare_source(source, lookup).state is SourceState.STANDS
@@ -227,9 +227,9 @@ def test_every_hit_is_in_a_pack_or_left_out_with_a_reason(case: Case, options: P
 @given(cases(), pack_settings)
 def test_with_room_for_all_the_ranking_is_kept(case: Case, options: PackSettings) -> None:
     result = packed(case, replace(options, budget=PLENTY))
-    scores = [pack.entry.score for pack in result.packs]
+    scores = [pack.entry.score for pack in result.passages]
     assert scores == sorted(scores, reverse=True)
-    assert not any(pack.cut_above or pack.cut_below for pack in result.packs)
+    assert not any(pack.cut_above or pack.cut_below for pack in result.passages)
     assert all(left.reason.startswith(COPIES) for left in result.left_out)
 
 
@@ -240,20 +240,20 @@ def test_the_packs_of_a_limit_are_the_first_of_a_higher_one(case: Case, options:
     fewer = packed(case, options)
     more = packed(case, replace(options, limit=options.limit + 1))
     assert set(fragment_ids(fewer)) <= set(fragment_ids(more))
-    kept = [pack.id for pack in fewer.packs if pack in more.packs]
-    if len(kept) == len(fewer.packs):
-        assert more.packs[: len(kept)] == fewer.packs
-        assert len(more.packs) <= len(kept) + 1
+    kept = [pack.id for pack in fewer.passages if pack in more.passages]
+    if len(kept) == len(fewer.passages):
+        assert more.passages[: len(kept)] == fewer.passages
+        assert len(more.passages) <= len(kept) + 1
     else:
-        first = next(place for place, pack in enumerate(fewer.packs) if pack not in more.packs)
-        assert more.packs[:first] == fewer.packs[:first]
-        assert set(fewer.packs[first].fragment_ids) <= set(more.packs[first].fragment_ids)
+        first = next(place for place, pack in enumerate(fewer.passages) if pack not in more.passages)
+        assert more.passages[:first] == fewer.passages[:first]
+        assert set(fewer.passages[first].fragment_ids) <= set(more.passages[first].fragment_ids)
 
 
 @given(cases(), pack_settings)
 def test_a_section_has_the_id_and_the_lines_of_the_section(case: Case, options: PackSettings) -> None:
     result = packed(case, replace(options, budget=PLENTY, scope=Scope.SECTION))
-    for pack in result.packs:
+    for pack in result.passages:
         if pack.scope is Scope.SECTION and ":s:" in pack.id:
             section = case.vault.sections(pack.path)[int(pack.id.rpartition(":")[2])]
             lines = case.vault.note_text(pack.path).split("\n")[section.line_start - 1 : section.line_end]
@@ -276,10 +276,10 @@ def test_what_is_dropped_by_hand_is_in_no_pack(case: Case, options: PackSettings
 def test_an_order_by_hand_changes_only_the_order(case: Case, options: PackSettings, data: st.DataObject) -> None:
     options = replace(options, budget=PLENTY)
     ranked = packed(case, options)
-    order = data.draw(st.permutations([pack.entry.fragment_id for pack in ranked.packs]))
+    order = data.draw(st.permutations([pack.entry.fragment_id for pack in ranked.passages]))
     result = packed(case, options, overrides=NO_OVERRIDES.with_order(order))
-    assert [pack.entry.fragment_id for pack in result.packs] == order
-    assert set(result.packs) == set(ranked.packs)
+    assert [pack.entry.fragment_id for pack in result.passages] == order
+    assert set(result.passages) == set(ranked.passages)
 
 
 @given(cases(), pack_settings, st.sampled_from([0, 3]), RENDERERS)
@@ -303,5 +303,5 @@ def test_nothing_in_a_note_can_close_its_fence(case: Case, options: PackSettings
     tokens = MarkdownIt().parse(result.text)
     fences = [token.content for token in tokens if token.type == "fence" and token.level == 0]
     headings = [token for token in tokens if token.type == "heading_open"]
-    assert fences == [f"{pack.text}\n" for pack in result.packs]
-    assert len(headings) == len(result.packs)
+    assert fences == [f"{pack.text}\n" for pack in result.passages]
+    assert len(headings) == len(result.passages)

@@ -142,7 +142,7 @@ def test_json_has_the_documented_fields_and_the_text_as_it_is() -> None:
         strategy=Strategy.PROXIMITY,
         budget=4000,
         tokenizer="o200k",
-        packs=(replace(PACK, text="Straße\n"),),
+        passages=(replace(PACK, text="Straße\n"),),
         left_out=(OmittedHit("b.md", 1, 2, 30, "too large"),),
         text="…",
         tokens=41,
@@ -154,11 +154,12 @@ def test_json_has_the_documented_fields_and_the_text_as_it_is() -> None:
     assert json.loads(written) == {
         "query": "sync “conflict”",
         "strategy": "proximity",
+        "confidence": None,
         "budget": 4000,
         "tokenizer": "o200k",
         "tokens": 41,
         "value": 0.75,
-        "packs": [
+        "passages": [
             {
                 "id": "0123456789:o:2-3",
                 "path": "Guides/Sync.md",
@@ -297,7 +298,7 @@ def test_a_text_is_got_back_and_never_ends_its_place_or_poses_as_another_source(
 @given(NO_NUL, NAMES)
 def test_json_gives_every_text_and_name_back(text: str, name: str) -> None:
     result = PackResult("q", Strategy.AUTO, 1, "o200k", (replace(PACK, text=text, path=name),), (), "", 0, 0, 0)
-    (pack,) = json.loads(render_json(result, LINKS))["packs"]
+    (pack,) = json.loads(render_json(result, LINKS))["passages"]
     assert (pack["text"], pack["path"]) == (text, name)
 
 

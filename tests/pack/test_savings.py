@@ -20,7 +20,7 @@ RESULT = PackResult(
     strategy=Strategy.AUTO,
     budget=4000,
     tokenizer="o200k",
-    packs=(PACK,),
+    passages=(PACK,),
     left_out=(),
     text="one",
     tokens=100,
@@ -62,7 +62,7 @@ def test_the_same_pack_twice_in_a_row_counts_once(file: SavingsFile) -> None:
 
 
 def test_an_empty_pack_is_not_counted(file: SavingsFile) -> None:
-    file.add(replace(RESULT, packs=()), DAY)
+    file.add(replace(RESULT, passages=()), DAY)
     assert file.read() is None
 
 

@@ -41,6 +41,7 @@ async def test_pack_renders_what_answers(talk: Talk) -> None:
     packed = await talk.ask("pack", query="how long is green tea steeped?", budget=300)
     assert "two minutes" in packed["rendered"]
     assert packed["tokens"] <= 300
+    assert packed["confidence"] == "strong"
 
 
 async def test_pack_of_marked_fragments_holds_these_in_their_order(talk: Talk) -> None:
@@ -48,7 +49,7 @@ async def test_pack_of_marked_fragments_holds_these_in_their_order(talk: Talk) -
         (await talk.ask("search", query=query, limit=1))["hits"][0]["fragment_id"] for query in ("green tea", "swarm")
     ]
     packed = await talk.ask("pack", query="hive", fragments=[tea, swarm], scope="none", format="xml")
-    assert [passage["path"] for passage in packed["packs"]] == ["kitchen/Tea.md", "Swarms.md"]
+    assert [passage["path"] for passage in packed["passages"]] == ["kitchen/Tea.md", "Swarms.md"]
 
 
 @pytest.mark.parametrize("source", ["Hives.md", "Hives", "Bee houses", "[[Hives|the hives]]"])

@@ -156,7 +156,7 @@ def test_a_marked_fragment_that_is_gone_is_named_and_left_out(opened: Worker, pa
     request = PackRequest(("lentils",), Strategy.AUTO, (), (mark, ghost), PackSettings())
     packed = opened.answer_to(AskPack(packer, request))
     assert packed.missing == (ghost,)
-    assert [one.path for one in packed.result.packs] == [mark.path]
+    assert [one.path for one in packed.result.passages] == [mark.path]
     assert [(left.path, left.reason) for left in packed.left_out] == [("Gone.md", "no longer in the index")]
 
 

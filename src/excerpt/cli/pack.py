@@ -136,9 +136,9 @@ def pack_command(
     for unknown in _find_unknown_ids(ids, packed):
         print_message(f"No fragment has the id {unknown or repr(unknown)}. `excerpt search --json` prints the ids.")
     print_message(_summarize_pack(packed))
-    if not packed.packs:
+    if not packed.passages:
         print_message(_explain_empty_pack(packed))
-    return 0 if packed.packs else 1
+    return 0 if packed.passages else 1
 
 
 def _choose_format(format_name: str | None, *, as_json: bool, with_template: bool) -> str | None:
@@ -177,11 +177,12 @@ def _explain_empty_pack(packed: PackResult) -> str:
 
 
 def _summarize_pack(packed: PackResult) -> str:
-    """Return a one-line summary: the numbers of packs and tokens, and the share of tokens saved."""
-    count = len(packed.packs)
+    """Return a one-line summary: confidence, numbers of passages and tokens, and the share of tokens saved."""
+    sure = f"{packed.confidence} · " if packed.confidence is not None else ""
+    count = len(packed.passages)
     out = f", {len(packed.left_out)} left out" if packed.left_out else ""
     about = ", as Markdown" if packed.format is Format.JSON else ""
     return (
-        f"{format_count(count, 'pack')}{out} · {packed.tokens:,} of {format_count(packed.budget, 'token')} "
+        f"{sure}{format_count(count, 'passage')}{out} · {packed.tokens:,} of {format_count(packed.budget, 'token')} "
         f"({packed.tokenizer}{about}) · saves {format_percent(packed.saved, '')} of {packed.source_tokens:,}"
     )

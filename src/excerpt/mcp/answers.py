@@ -352,10 +352,10 @@ def fit_pack(
     room = limit - count_tokens(fit_answer(replace(answer(pack(0)), parts=()), limit))
     while True:
         packed = pack(max(room, 0))
-        text = _render(replace(answer(packed), parts=(packed.text.strip("\n"),) if packed.packs else ()), 1, limit)
+        text = _render(replace(answer(packed), parts=(packed.text.strip("\n"),) if packed.passages else ()), 1, limit)
         excess = count_tokens(text) - limit
         if excess <= 0:
             return text, packed
-        if not packed.packs:
+        if not packed.passages:
             return fit_answer(replace(answer(packed), parts=()), limit), packed
         room = min(room, packed.tokens) - excess

@@ -685,7 +685,7 @@ async def _pack_vaults(
 
 def _count_passages(packed: Iterable[excerpt.PackResult]) -> str:
     packed = tuple(packed)
-    shown = sum(len(each.packs) for each in packed)
+    shown = sum(len(each.passages) for each in packed)
     return f"{shown:,} of {format_count(shown + sum(len(_left_out(each)) for each in packed), 'passage')}"
 
 

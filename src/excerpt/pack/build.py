@@ -220,6 +220,7 @@ def build_pack(
     overrides: PackOverrides = NO_OVERRIDES,
     ranked: bool = True,
     duplicate: DuplicateRule = find_near_copy,
+    confidence: Confidence | None = None,
 ) -> PackResult:
     """Return packs of the best `hits` (best first), or of the fragments with the ids `marked`, in their order.
 
@@ -227,8 +228,8 @@ def build_pack(
     all marked fragments. With `settings.fill` `enough`, hits that score far below the first are not packed, and none if
     none is likely to answer. The rendered text never exceeds `settings.budget` tokens of `tokenizer`, and a larger
     budget never gives less value. Without `ranked`, the packs are the same, but in the order of the vault and with
-    score 0. `overrides` are the user's decisions by hand; `duplicate` finds the better hit that a fragment repeats. The
-    result is deterministic.
+    score 0. `overrides` are the user's decisions by hand; `duplicate` finds the better hit that a fragment repeats.
+    `confidence` is that of the search for `hits`. The result is deterministic.
     """
     notes = get_note_cache(source)
     costs = TokenCosts(tokenizer, renderer, source.tokenizer)
@@ -247,7 +248,7 @@ def build_pack(
             hit_choices = _build_all_choices(alone, notes, costs)
             by_hits = _choose_packs(hit_choices, settings.budget, costs, in_order)
             choices, choice = max((choices, choice), (hit_choices, by_hits), key=lambda tried: tried[1].value)
-    packs = tuple(replace(pack, tokens=costs.count(pack.text)) for pack in choice.packs)
+    passages = tuple(replace(pack, tokens=costs.count(pack.text)) for pack in choice.packs)
     unchosen = list(_iterate_unchosen_hits(choices, choice))
     notes.evict_old_notes()
     return PackResult(
@@ -255,16 +256,17 @@ def build_pack(
         strategy=strategy,
         budget=settings.budget,
         tokenizer=tokenizer.name,
-        packs=packs,
+        passages=passages,
         left_out=(*gathered.left_out, *_iterate_unchosen_reasons(unchosen, settings.budget, costs)),
         text=choice.text,
         tokens=choice.tokens,
         value=choice.value,
-        source_tokens=sum(notes[path].tokens for path in dict.fromkeys(pack.path for pack in packs)),
+        source_tokens=sum(notes[path].tokens for path in dict.fromkeys(pack.path for pack in passages)),
         format=settings.format,
         stopped=StopReason.BUDGET if unchosen else gathered.stopped,
         costs=_count_pack_tokens(choice),
         needs=tuple(each.count_hit_alone(hit) for each, hit in unchosen),
+        confidence=None if marked else confidence,
     )
 
 

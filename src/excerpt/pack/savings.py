@@ -56,7 +56,7 @@ class SavingsFile:
 
     def add(self, result: PackResult, today: date) -> None:
         """Add the tokens of packs that were copied, printed or saved; an empty result is ignored."""
-        if not result.packs:
+        if not result.passages:
             return
         digest = digest_of_text(result.text)
         with exclusive_lock(self.file):

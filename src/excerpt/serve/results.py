@@ -139,11 +139,12 @@ class PackAnswer(TypedDict):
 
     query: str
     strategy: Strategy
+    confidence: Confidence | None
     budget: int
     tokenizer: str
     tokens: int
     value: float
-    packs: list[PassageForm]
+    passages: list[PassageForm]
     left_out: list[OmittedHit]
     source_tokens: int
     stopped: StopReason

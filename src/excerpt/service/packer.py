@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 from weakref import ref
 
-from excerpt.kinds import Format, StopReason, Strategy
+from excerpt.kinds import Confidence, Format, StopReason, Strategy
 from excerpt.known_vaults import VaultFolders
 from excerpt.model import TOO_LARGE, Fragment, Hit, Memory, OmittedHit, PackResult
 from excerpt.pack.selection import NO_OVERRIDES, MarkedFragment, PackOverrides
@@ -31,7 +31,7 @@ class PackRequest:
 
     `ids` are those of further fragments to pack. `overrides` are the user's changes (dropped passages, order, scopes).
     `ranked` says that passages are in the order of the scores or the user's own order, else in the order of the vault.
-    `memories` are the marked memories.
+    `memories` are the marked memories. `confidence` is that of the search for `hits`.
     """
 
     queries: tuple[str, ...]
@@ -43,6 +43,7 @@ class PackRequest:
     ranked: bool = True
     memories: tuple[Memory, ...] = ()
     ids: tuple[str, ...] = ()
+    confidence: Confidence | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +216,7 @@ class Packer:
             marked=[*(mark.fragment_id for mark in request.marks), *request.ids],
             overrides=request.overrides,
             ranked=request.ranked,
+            confidence=request.confidence,
         )
 
     def _with_memories(self, source: NoteSourceWithMoves, request: PackRequest) -> NoteSourceWithMoves:
@@ -311,7 +313,7 @@ def _marked_fragments(source: NoteSource, marks: Iterable[MarkedFragment]) -> li
 
 
 def _packed_ids(result: PackResult) -> set[str]:
-    return {each for pack in result.packs for each in pack.fragment_ids}
+    return {each for pack in result.passages for each in pack.fragment_ids}
 
 
 def _marked_ids(request: PackRequest) -> set[str]:

@@ -153,7 +153,7 @@ async def test_a_marked_memory_is_in_the_pack_with_a_source_line_of_its_own(
         pane = pane_of(app)
         await until(pilot, lambda: pane.is_up_to_date and pane.pack.newest_pack is not None, "the pack")
         assert pane.pack.newest_pack is not None
-        (pack,) = pane.pack.newest_pack.result.packs
+        (pack,) = pane.pack.newest_pack.result.passages
         assert (pack.path, pack.text) == (memory_name(memory.id), THOUGHT)
         assert "## [1] Memory › Cooking/Lentil soup.md, line 3 › better" in pane.pack.newest_pack.text
         assert f"From memory:{memory.id}:1" in pane.pack.newest_pack.text
@@ -178,7 +178,7 @@ async def test_a_marked_memory_is_in_the_pack_again_when_the_marks_of_before_are
         )
         packed = pane_of(again).pack.newest_pack
         assert packed is not None
-        assert [pack.text for pack in packed.result.packs] == [THOUGHT]
+        assert [pack.text for pack in packed.result.passages] == [THOUGHT]
         assert not packed.missing
 
 
@@ -194,7 +194,7 @@ async def test_a_marked_memory_that_is_changed_is_changed_in_the_pack(app: Excer
             pilot,
             lambda: (
                 pane.pack.newest_pack is not None
-                and [pack.text for pack in pane.pack.newest_pack.result.packs] == [wanted]
+                and [pack.text for pack in pane.pack.newest_pack.result.passages] == [wanted]
             ),
             "the pack with the new text",
         )
@@ -207,7 +207,7 @@ async def test_a_passage_of_the_pack_is_remembered_as_it_was_grown(
         await search_and_wait(pilot, "sync conflict")
         pane = pane_of(app)
         assert pane.pack.newest_pack is not None
-        passage = pane.pack.newest_pack.result.packs[0]
+        passage = pane.pack.newest_pack.result.passages[0]
         await pilot.press("ctrl+o", "m")
         await until(pilot, lambda: isinstance(app.screen, MemoryForm), "the form")
         await pilot.press("enter")

@@ -163,7 +163,7 @@ async def test_what_nothing_answers_is_not_packed_until_a_key_packs_the_nearest_
         await settle(pilot)
         assert bar.mark_count == min(3, len(hit_list_of(scripted).hits))
         assert bar.pack is not None
-        assert bar.pack.packs
+        assert bar.pack.passages
         await pilot.press("u")
         await settle(pilot)
         assert bar.mark_count == 0

@@ -103,7 +103,7 @@ async def test_marks_and_what_is_wished_for_them_are_one_line_at_the_next_start_
         await until(pilot, lambda: bar.mark_count == 1 and pane_of(again).is_up_to_date, "the pack of the marks")
         assert bar.pack is not None
         assert bar.pack.query == "conflict"
-        assert {mark.fragment_id for mark in marks} <= {each for one in bar.pack.packs for each in one.fragment_ids}
+        assert {mark.fragment_id for mark in marks} <= {each for one in bar.pack.passages for each in one.fragment_ids}
         await search(pilot, "conflict")
         assert hit_list_of(again).marked_ids == {mark.fragment_id for mark in marks}
 
@@ -139,7 +139,7 @@ async def mark_conflict(pilot: AppPilot) -> None:
 
 def packed_paths(app: ExcerptApp) -> list[str]:
     pack = screen_of(app).query_one(PackBar).pack
-    return [one.path for one in pack.packs] if pack is not None else []
+    return [one.path for one in pack.passages] if pack is not None else []
 
 
 @pytest.mark.programs

@@ -423,7 +423,7 @@ async def test_the_bar_says_what_stopped_the_pack(app: ExcerptApp) -> None:
         await until_answered(pilot)
         assert " · all hits" in str(bar.render())
         assert pane.pack.newest_pack is not None
-        pane.budget = pane.pack.newest_pack.result.packs[0].tokens + 50
+        pane.budget = pane.pack.newest_pack.result.passages[0].tokens + 50
         await until_answered(pilot)
         assert bar.pack is not None
         needs = bar.pack.needs[0]
@@ -502,4 +502,4 @@ async def test_marks_of_another_query_are_told_above_the_list_and_dropped_from_t
 
 def packs_of_bar(app: ExcerptApp) -> int:
     pack = screen_of(app).query_one(PackBar).pack
-    return len(pack.packs) if pack is not None else 0
+    return len(pack.passages) if pack is not None else 0

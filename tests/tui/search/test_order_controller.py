@@ -257,7 +257,7 @@ async def test_the_list_and_its_pack_change_to_the_order_of_the_reranker(reranke
         assert selected is not None
         assert (selected.title, hit_list_of(reranked).cursor) == ("Merging", 0)
         assert packed is not None
-        assert packed.result.packs[0].path == "Merging.md"
+        assert packed.result.passages[0].path == "Merging.md"
 
 
 async def test_the_reranker_is_opened_before_the_first_query(

@@ -76,7 +76,7 @@ async def test_tab_marks_and_moves_on_and_the_pack_is_then_of_the_marks(app: Exc
         assert bar.mark_count == 1
         assert hit_list_of(app).cursor == 1
         await until(
-            pilot, lambda: bar.pack is not None and {p.path for p in bar.pack.packs} == {first.path}, "its pack"
+            pilot, lambda: bar.pack is not None and {p.path for p in bar.pack.passages} == {first.path}, "its pack"
         )
 
 
@@ -89,7 +89,7 @@ async def test_marks_outlive_a_new_query(app: ExcerptApp) -> None:
         assert bar.mark_count == 1
         await until(pilot, lambda: bar.pack is not None and bar.pack.query == "lentil", "the pack")
         assert bar.pack is not None
-        assert {one.path for one in bar.pack.packs} <= {"Sync.md", "Merging.md"}
+        assert {one.path for one in bar.pack.passages} <= {"Sync.md", "Merging.md"}
 
 
 async def test_copying_leaves_the_pack_as_a_file_and_says_so(

@@ -32,7 +32,7 @@ _PositiveInt = Annotated[int, msgspec.Meta(ge=1)]
 
 
 @dataclass(frozen=True, slots=True)
-class _JsonPack:
+class _JsonPassage:
     path: str
     line_start: _PositiveInt
     line_end: _PositiveInt
@@ -46,7 +46,7 @@ class _JsonPack:
 
 @dataclass(frozen=True, slots=True)
 class _JsonFile:
-    packs: tuple[_JsonPack, ...]
+    passages: tuple[_JsonPassage, ...]
     query: str = ""
 
 
@@ -70,12 +70,12 @@ def read(text: str) -> PackFile:
             cut_above=pack.cut_above,
             cut_below=pack.cut_below,
         )
-        for number, pack in enumerate(file.packs, 1)
+        for number, pack in enumerate(file.passages, 1)
     )
     return PackFile(tuple(sources), file.query)
 
 
-def _title_and_headings(pack: _JsonPack) -> Iterator[str]:
+def _title_and_headings(pack: _JsonPassage) -> Iterator[str]:
     return filter(None, (pack.title, *pack.heading_path))
 
 

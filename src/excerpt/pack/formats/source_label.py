@@ -66,7 +66,7 @@ class PackLinks:
     def add_links(self, result: PackResult) -> PackResult:
         """Return the result with the `obsidian://` address of each pack's note in its field `link`."""
         return replace(
-            result, packs=tuple(replace(pack, link=self.format_obsidian_link(pack)) for pack in result.packs)
+            result, passages=tuple(replace(pack, link=self.format_obsidian_link(pack)) for pack in result.passages)
         )
 
     def format_file_location(self, pack: Pack) -> str:

@@ -103,7 +103,7 @@ class PackBar(Widget):
     def _append_size(self, text: Text, shown: Collection[str]) -> None:
         """Append passages and tokens to `text`; without an answer, only the passages."""
         pack, settings, strong = self.pack, self.pack_settings, self._component_style("strong")
-        passages = len(pack.packs) if pack else 0
+        passages = len(pack.passages) if pack else 0
         text.append(f"{passages:,}", strong).append(f" passage{'' if passages == 1 else 's'}")
         if pack is not None and pack.stopped is StopReason.NO_ANSWER:
             return

@@ -316,7 +316,7 @@ class PackController:
         """
         if self.newest_pack is None or self._is_built_from_marks != bool(self.choices.marks):
             return frozenset()
-        return frozenset(each for pack in self.newest_pack.result.packs for each in pack.fragment_ids)
+        return frozenset(each for pack in self.newest_pack.result.passages for each in pack.fragment_ids)
 
     def save_marks(self) -> None:
         """Call `on_save` with the marks to save for the next session."""
@@ -364,7 +364,9 @@ class PackController:
     def move_pack(self, row: int, steps: int) -> bool:
         """Move the passage in row `row`, from 0, down by `steps` rows, up if negative; return False if impossible."""
         entries = (
-            [pack.entry.fragment_id for pack in self.newest_pack.result.packs] if self.newest_pack is not None else []
+            [pack.entry.fragment_id for pack in self.newest_pack.result.passages]
+            if self.newest_pack is not None
+            else []
         )
         target = row + steps
         if not (row < len(entries) and 0 <= target < len(entries)):
@@ -443,7 +445,7 @@ class PackController:
     @property
     def is_empty(self) -> bool:
         """Whether the pack has no passages."""
-        return self.newest_pack is None or not self.newest_pack.result.packs
+        return self.newest_pack is None or not self.newest_pack.result.passages
 
     @property
     def has_no_answer(self) -> bool:
@@ -479,6 +481,7 @@ class PackController:
             overrides=self.choices.overrides(self.query),
             ranked=self.choices.ranked,
             memories=memories,
+            confidence=result.confidence if result is not None else None,
         )
         self._engine.ask(AskPack(self._packer, self._request), self._handle_pack, self._handle_pack_failure)
 
@@ -560,7 +563,7 @@ class PackController:
         from excerpt.service.packer import MarkCost
 
         is_alone = not self.choices.marks
-        is_packed = not is_alone and any(hit.fragment.id in pack.fragment_ids for pack in packed.result.packs)
+        is_packed = not is_alone and any(hit.fragment.id in pack.fragment_ids for pack in packed.result.passages)
         self.cost = MarkCost(hit.fragment.id, 0 if is_packed else hit.fragment.tokens, is_alone)
         self._cost_timer.schedule(_COST_DELAY_SECONDS, self._ask_cost)
 
@@ -586,9 +589,9 @@ class PackController:
         `used` are the hits that are marked. A pack of the top hits has none: the user did not choose them.
         """
         packed = self.newest_pack
-        if packed is None or not packed.result.packs:
+        if packed is None or not packed.result.passages:
             return None
-        packs = packed.result.packs
+        packs = packed.result.passages
         return CopyRequested(
             text=packed.text,
             what=format_count(len(packs), "passage"),

@@ -77,7 +77,7 @@ class ScopeDialog(Dialog[Scope]):
         cells = max(map(len, tokens.values()))
         for index, scope in enumerate(_SCOPES):
             result = results[scope]
-            passages = format_count(len(result.packs), "passage")
+            passages = format_count(len(result.passages), "passage")
             full = " · full" if result.stopped is StopReason.BUDGET else ""
             label = f"{scope_label(scope):<{_LABEL_CELLS}}  {tokens[scope]:>{cells}} · {passages}{full}"
             options.replace_option_prompt_at_index(index, label)

@@ -42,7 +42,7 @@ def needs_label(result: PackResult) -> str:
 
 def pack_summary(result: PackResult, settings: PackSettings, mark_count: int) -> str:
     """Return the size of a pack and why it has no more passages: `3 passages · 240/4,000 tokens · enough`."""
-    passages, stop = format_count(len(result.packs), "passage"), stop_label(result, settings, mark_count)
+    passages, stop = format_count(len(result.passages), "passage"), stop_label(result, settings, mark_count)
     if result.stopped is StopReason.NO_ANSWER:
         return f"{passages} · {stop}"
     tokens = f"{result.tokens:,}/{format_count(result.budget, 'token')}"

@@ -51,7 +51,7 @@ class PackPanelContents:
     @property
     def rows(self) -> tuple[Pack | LeftOutRow, ...]:
         """The passages of the pack, then what was left out of the pack."""
-        return (*self.built_pack.result.packs, *self.built_pack.left_out)
+        return (*self.built_pack.result.passages, *self.built_pack.left_out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class PackPanel(RowList):
     def watch_contents(self, old: PackPanelContents | None, new: PackPanelContents | None) -> None:
         """Keep the cursor on the selected passage, or on the same row if that passage is gone."""
         selected = old.rows[self.cursor] if old is not None and self.cursor < len(old.rows) else None
-        packs = new.built_pack.result.packs if new is not None else ()
+        packs = new.built_pack.result.passages if new is not None else ()
         entries = [pack.entry.fragment_id for pack in packs]
         entry = selected.entry.fragment_id if isinstance(selected, Pack) else ""
         self.redraw_rows(entries.index(entry) if entry in entries else self.cursor)
@@ -145,7 +145,7 @@ class PackPanel(RowList):
     @property
     def selection(self) -> PackPanelSelection:
         """The number of the selected row, the numbers of passages and rows, and whether the row is dropped."""
-        passages, row = len(self.contents.built_pack.result.packs) if self.contents is not None else 0, self.selected
+        passages, row = len(self.contents.built_pack.result.passages) if self.contents is not None else 0, self.selected
         return PackPanelSelection(self.cursor, passages, self.row_count, isinstance(row, LeftOutRow) and row.is_dropped)
 
     def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:
@@ -227,7 +227,7 @@ class PackPanel(RowList):
     def _column_widths(self, width: int) -> tuple[int, int, int]:
         """Return the width of each column in cells: its widest cell, or 0 where names would get no room."""
         assert self.contents is not None
-        texts = [self._column_texts(pack) for pack in self.contents.built_pack.result.packs]
+        texts = [self._column_texts(pack) for pack in self.contents.built_pack.result.passages]
         lines, scope, why = (max(map(cell_len, column)) for column in zip(*texts, strict=True))
         room = width - 4 - 9 - (lines + scope + why + 6)
         is_uniform = len({scope for _, scope, _ in texts if scope}) == 1

@@ -751,7 +751,7 @@ class SearchPane(Vertical):
         self._show_choices()
         bar.pack, bar.cost = packed.result if packed is not None else None, self.pack.cost
         if self.is_populated:
-            packs = packed.result.packs if packed is not None else ()
+            packs = packed.result.passages if packed is not None else ()
             self.side.mark_packed_passages(tuple((pack.path, pack.line_start, pack.line_end) for pack in packs))
             if self.pack_panel.display:
                 self._fill_pack_panel()

@@ -72,14 +72,16 @@ local function pack_params(query, marked)
 end
 
 local function summary(pack)
-  return ("%d %s, %d of %d tokens"):format(#pack.packs, #pack.packs == 1 and "passage" or "passages", pack.tokens, pack.budget)
+  local sure = type(pack.confidence) == "string" and pack.confidence .. ", " or "" -- vim.NIL for marked hits
+  local passages = #pack.passages == 1 and "passage" or "passages"
+  return ("%s%d %s, %d of %d tokens"):format(sure, #pack.passages, passages, pack.tokens, pack.budget)
 end
 
 local function request_pack(query, marked, on_pack)
   server.request("pack", pack_params(query, marked), function(problem, pack)
     if problem then
       return M.report(problem)
-    elseif #pack.packs == 0 then
+    elseif #pack.passages == 0 then
       return text.notify("nothing in the vault answers this: the pack is empty.", vim.log.levels.WARN)
     end
     on_pack(pack)
