@@ -17,7 +17,7 @@ from excerpt.json_forms import attributes_to_json, to_json_value
 from excerpt.known_vaults import refuse_broad_folder
 from excerpt.model import BuildReport, Progress, Status
 from excerpt.settings import Ocr, Paths, Settings, load_vault_settings, user_paths
-from excerpt.text.display import format_count, format_percent, visible_line
+from excerpt.text.display import format_count, format_percent, local_time, visible_line
 from excerpt.vault.watched import is_watched
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ def _print_status(
 ) -> None:
     rows = (
         ("vault", status.vault),
-        ("index", f"{index_location} (generation {status.generation}, updated {status.updated})"),
+        ("index", f"{index_location} (generation {status.generation}, updated {local_time(status.updated)})"),
         (
             "watched",
             "yes: changes are indexed at once" if watched else "no: changes are indexed by the next command",

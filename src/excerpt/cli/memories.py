@@ -14,7 +14,7 @@ from excerpt.cli.vaults import add_vaults, load_vault, refresh_option, vault_opt
 from excerpt.model import Memory, Source
 from excerpt.settings import MAX_COUNT
 from excerpt.text.dates import parse_period
-from excerpt.text.display import format_source_location, visible_line
+from excerpt.text.display import format_source_location, local_time, visible_line
 
 if TYPE_CHECKING:
     from excerpt import SourceCheck, Vault
@@ -47,7 +47,7 @@ def format_memory(memory: Memory, source_check: SourceCheck | None = None, vault
     With `source_check`, the text also has the status of the source, if it has moved, changed or is gone. `vault` is the
     name of its vault, if several are open.
     """
-    head = [*filter(None, [vault]), memory.id, memory.created, *(f"#{tag}" for tag in memory.tags)]
+    head = [*filter(None, [vault]), memory.id, local_time(memory.created), *(f"#{tag}" for tag in memory.tags)]
     lines = [visible_line(" · ".join(head))]
     if memory.source:
         lines.append(visible_line(f"from {_format_source(memory.source)}"))
