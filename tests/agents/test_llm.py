@@ -63,6 +63,7 @@ def test_the_tool_searches_the_notes(bees: Path) -> None:
         ("how are keys rotated?", ("", "how are keys rotated?", {})),
         ("~/notes?query=key+rotation&budget=2000", ("~/notes", "key rotation", {"budget": 2000})),
         ("~/notes?budget=5&query=a%26b&scope=note", ("~/notes", "a&b", {"budget": 5, "scope": "note"})),
+        ("~/notes?query=x&budget=1.5k", ("~/notes", "x", {"budget": 1_500})),
         ("what is this? a budget=5", ("", "what is this? a budget=5", {})),
     ],
 )

@@ -38,6 +38,16 @@ def test_the_text_is_never_above_the_budget(excerpt: Excerpt, vault: Path, budge
     assert answer.code == (0 if answer.out else 1)
 
 
+@pytest.mark.parametrize(("typed", "budget"), [("2k", 2_000), ("1.5k", 1_500), ("2,000", 2_000), ("300", 300)])
+def test_a_budget_is_typed_as_a_person_writes_it(excerpt: Excerpt, vault: Path, typed: str, budget: int) -> None:
+    assert excerpt("pack", "sync", "--vault", vault, "--budget", typed, "--json").json["budget"] == budget
+
+
+@pytest.mark.parametrize("typed", ["-1", "many", "1.5", "k", "9000000k"])
+def test_a_budget_that_is_none_or_out_of_range_is_refused(excerpt: Excerpt, vault: Path, typed: str) -> None:
+    assert excerpt("pack", "sync", "--vault", vault, "--budget", typed).code == 2
+
+
 def test_as_data_it_has_the_keys_of_the_reference(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("pack", "sync conflict", "--vault", vault, "--format", "json")
     data = answer.json

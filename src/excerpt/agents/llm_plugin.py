@@ -14,6 +14,7 @@ from urllib.parse import parse_qs
 import llm
 
 from excerpt.text.display import extend_fence, format_source_location, visible_line
+from excerpt.text.tokens import parse_token_count
 
 if TYPE_CHECKING:
     import excerpt
@@ -66,9 +67,10 @@ def parse_argument(argument: str) -> tuple[str, str, dict[str, object]]:
         raise ValueError(f"There is no option {unknown[0]}. The options are {', '.join(_OPTIONS)}.")
     options: dict[str, object] = {}
     if "budget" in given:
-        if not given["budget"].isdecimal():
+        tokens = parse_token_count(given["budget"])
+        if tokens is None:
             raise ValueError(f"The budget is a number of tokens, not {given['budget']}.")
-        options["budget"] = int(given["budget"])
+        options["budget"] = tokens
     if "scope" in given:
         options["scope"] = given["scope"]
     return vault, given["query"].strip(), options

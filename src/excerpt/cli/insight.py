@@ -13,6 +13,7 @@ import click
 
 from excerpt.cli.completing import complete_notes
 from excerpt.cli.hits import INDENT, format_bar, style_text
+from excerpt.cli.pack import TokenCountParameter
 from excerpt.cli.printing import escape_for_stdout, print_json, print_line, print_message
 from excerpt.cli.vaults import add_vaults, load_vault, note_in_vault, refresh_option, vaults_option
 from excerpt.settings import MAX_COUNT
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 @vaults_option
 @click.option(
     "--budget",
-    type=click.IntRange(1, MAX_COUNT),
+    type=TokenCountParameter(1, MAX_COUNT),
     help="The maximum number of tokens, counted with the tokenizer of the settings.  [default: 800]",
 )
 @click.option(

@@ -24,13 +24,25 @@ from excerpt.known_vaults import find_vault_of_file
 from excerpt.model import TOO_LARGE, PackResult
 from excerpt.settings import MAX_COUNT, user_paths
 from excerpt.text.display import format_count, format_percent, line_range
+from excerpt.text.tokens import parse_token_count
+
+
+class TokenCountParameter(click.IntRange):
+    """The command-line type of a number of tokens, written as 4000, 4k or 1.5k."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Parse a number of tokens; raises a usage error if it is none or out of range."""
+        tokens = parse_token_count(value) if isinstance(value, str) else None
+        return super().convert(value if tokens is None else tokens, param, ctx)
 
 
 @click.command()
 @click.argument("queries", nargs=-1, metavar="[QUERY]...")
 @vaults_option
 @click.option(
-    "--budget", type=click.IntRange(0, MAX_COUNT), help="The maximum number of tokens, with headers and separators."
+    "--budget",
+    type=TokenCountParameter(0, MAX_COUNT),
+    help="The maximum number of tokens, such as 2000 or 2k, with headers and separators.",
 )
 @click.option("--limit", type=click.IntRange(1, MAX_COUNT), help="The maximum number of hits to pack.")
 @click.option(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -98,3 +99,16 @@ def _token_counter(encode: Callable[[str], list[int]]) -> Callable[[str], int]:
             return len(encode(text.encode("utf-8", "replace").decode("utf-8")))
 
     return count
+
+
+# --- counts that a person types ---------------------------------------------------------------------------------------
+
+_TYPED_COUNT = re.compile(r"(?P<whole>[0-9]{1,9})(?:(?:\.(?P<part>[0-9]{1,3}))?(?P<thousands>k))?")
+
+
+def parse_token_count(text: str) -> int | None:
+    """Return the number of tokens in `text`, such as `4000`, `4,000`, `4k` or `1.5k`; None if it is none."""
+    match = _TYPED_COUNT.fullmatch(re.sub("[,_ ]", "", text.strip().lower()))
+    if match is None:
+        return None
+    return int(match["whole"]) * (1_000 if match["thousands"] else 1) + int((match["part"] or "").ljust(3, "0"))

@@ -226,7 +226,8 @@ def test_with_the_first_mark_nothing_is_in_the_pack_unasked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "budget"), [("4000", 4_000), (" 4,000 ", 4_000), ("4k", 4_000), ("128K", 128_000), ("1_500", 1_500)]
+    ("text", "budget"),
+    [("4000", 4_000), (" 4,000 ", 4_000), ("4k", 4_000), ("128K", 128_000), ("1.5k", 1_500), ("1_500", 1_500)],
 )
 def test_a_budget_is_typed_as_a_person_writes_it(text: str, budget: int) -> None:
     assert parse_budget(text) == budget

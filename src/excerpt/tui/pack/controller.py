@@ -15,6 +15,7 @@ from excerpt.service.engine_worker import QuestionQueue
 from excerpt.service.events import Failure
 from excerpt.settings import PackSettings
 from excerpt.text.display import format_count
+from excerpt.text.tokens import parse_token_count
 from excerpt.tui.common.debouncer import Debouncer, StartTimer
 from excerpt.tui.messages import CopyRequested, CopyTarget
 
@@ -613,12 +614,9 @@ _MIN_BUDGET_TOKENS, _MAX_BUDGET_TOKENS = 50, 1_000_000
 
 def parse_budget(text: str) -> int | str:
     """Return the number of tokens in `text`, such as `4000`, `4,000` or `4k`, or a sentence why `text` is invalid."""
-    number = text.strip().lower().replace(",", "").replace("_", "").replace(" ", "")
-    thousands = number.endswith("k")
-    digits = number.removesuffix("k")
-    if not (digits.isascii() and digits.isdigit()):
+    tokens = parse_token_count(text)
+    if tokens is None:
         return "A budget is a number of tokens, such as 4000 or 4k."
-    tokens = int(digits[:9]) * (1_000 if thousands else 1)
     if _MIN_BUDGET_TOKENS <= tokens <= _MAX_BUDGET_TOKENS:
         return tokens
     return f"A budget is between {_MIN_BUDGET_TOKENS} and {_MAX_BUDGET_TOKENS:,} tokens."
