@@ -63,7 +63,7 @@ def test_a_pack_is_asked_of_the_top_hits_until_something_is_marked() -> None:
     bench = Bench()
     bench.pack.ask_pack(make_result("sync", A, B), Strategy.SEMANTIC)
     asked = bench.engine.questions["pack"].request
-    assert (asked.query, asked.hits, asked.marks, asked.strategy) == ("sync", (A, B), (), Strategy.HYBRID)
+    assert (asked.queries, asked.hits, asked.marks, asked.strategy) == (("sync",), (A, B), (), Strategy.HYBRID)
     bench.pack.toggle_mark(mark_hit(B))
     bench.pack.ask_pack(make_result("sync", A, B), Strategy.SEMANTIC)
     asked = bench.engine.questions["pack"].request
@@ -86,7 +86,7 @@ def test_the_question_of_a_pack_of_marks_stays_when_the_query_is_cleared() -> No
     bench.pack.ask_pack(make_result("sync", A), Strategy.AUTO)
     bench.pack.toggle_mark(mark_hit(A))
     bench.pack.ask_pack(None, Strategy.AUTO)
-    assert bench.engine.questions["pack"].request.query == "sync"
+    assert bench.engine.questions["pack"].request.queries == ("sync",)
     assert bench.kept[-1] == SavedMarks("sync", (mark_hit(A),))
 
 
