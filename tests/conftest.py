@@ -32,6 +32,7 @@ for name in list(os.environ):
         del os.environ[name]
 # The first as in `python -m excerpt`, before numpy is loaded: spinning threads slow the other tests.
 os.environ |= {"OPENBLAS_NUM_THREADS": "1", "LANG": "C.UTF-8", "TERM": "xterm-256color", "TZ": "UTC"}
+os.environ["TEXTUAL_FPS"] = "15"  # frames that no test waits for are a seventh of the time of the screen tests
 if hasattr(time, "tzset"):
     time.tzset()
 os.umask(0o022)
@@ -56,8 +57,8 @@ def few(examples: int) -> int:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Return two more workers than cores: tests of the screen and of processes sometimes wait."""
-    return (os.cpu_count() or 1) + 2
+    """Return one more worker than cores: tests sometimes wait, but each worker imports and collects all of them."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_collection_finish() -> None:
