@@ -148,15 +148,22 @@ def test_the_watching_process_embeds_what_is_new_and_says_how_far_it_is(
 @pytest.mark.programs
 def test_a_pause_holds_for_embedding_too(home: Path, vault: Path, letters: str, server: ModelTestServer) -> None:
     choose(letters)
-    server.reply = replies.slow(0.3, embeddings)
+    is_asked, may_answer = threading.Event(), threading.Event()
+
+    def reply_when_told(handler: Handler, body: dict[str, list[str]]) -> None:
+        is_asked.set()
+        may_answer.wait(60)
+        embeddings(handler, body)
+
+    server.reply = reply_when_told
     child = Child(vault)
     child.until("done")
+    assert is_asked.wait(60)
     child.do("pause")
     child.until("paused")
-    time.sleep(0.7)  # the request in flight
-    asked = len(server.requests)
+    may_answer.set()
     time.sleep(0.5)
-    assert len(server.requests) == asked
+    assert len(server.requests) == 1  # the one that was in flight
     child.do("resume")
     child.until("embedded")
     assert child.end() == 0

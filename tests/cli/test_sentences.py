@@ -481,6 +481,7 @@ def watch(stage: Stage) -> None:
             assert process.stdout is not None
             assert process.stderr is not None
             said = process.stdout.readline() + process.stderr.readline()
+            said = re.sub(r"generation \d+", "generation {number}", said)  # a slow first build is committed in parts
             process.send_signal(signal.SIGINT)
             stage.record("excerpt watch", said, process.wait(30))
         finally:

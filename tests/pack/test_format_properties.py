@@ -13,13 +13,12 @@ from excerpt.pack.build import build_pack
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
 from excerpt.pack.formats.pack_format import Renderer
 from excerpt.pack.formats.plain_format import PlainRenderer
-from excerpt.pack.formats.template_format import TemplateRenderer
 from excerpt.pack.formats.xml_format import XmlRenderer
 from excerpt.settings import PackSettings
 from excerpt.text.tokens import Tokenizer
 from tests.pack.test_pack_properties import pack_settings
 from tests.pack.test_render import LINKS, read_markdown, read_plain, read_xml
-from tests.pack.vaults import Case, cases, tokenizers
+from tests.pack.vaults import Case, cases, patient_renderer, tokenizers
 
 QUESTIONS = st.sampled_from([(), ("why?",), ("a rather long question " * 8, "& <another>")])
 TEMPLATES = st.sampled_from(
@@ -34,7 +33,7 @@ RENDERERS: st.SearchStrategy[Renderer] = st.one_of(
     QUESTIONS.map(MarkdownRenderer),
     QUESTIONS.map(PlainRenderer),
     QUESTIONS.map(XmlRenderer),
-    st.builds(TemplateRenderer, st.just("own.j2"), TEMPLATES, st.just(LINKS), st.just(3000), QUESTIONS),
+    st.builds(patient_renderer, TEMPLATES, st.just(LINKS), QUESTIONS),
 )
 
 

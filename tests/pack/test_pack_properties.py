@@ -21,13 +21,12 @@ from excerpt.pack.formats.pack_format import Renderer
 from excerpt.pack.formats.plain_format import PlainRenderer
 from excerpt.pack.formats.registry import read_pack
 from excerpt.pack.formats.source_label import PackLinks
-from excerpt.pack.formats.template_format import TemplateRenderer
 from excerpt.pack.formats.xml_format import XmlRenderer
 from excerpt.pack.selection import NO_OVERRIDES, PackOverrides
 from excerpt.settings import PackSettings
 from excerpt.text.tokens import Tokenizer, open_tokenizer
 from tests.check.lookups import Notes
-from tests.pack.vaults import Case, Vault, cases, sentence, tokenizers
+from tests.pack.vaults import Case, Vault, cases, patient_renderer, sentence, tokenizers
 
 PLENTY = 1_000_000
 OWN = """Notes for {{ question }}:
@@ -44,11 +43,9 @@ RENDERERS: st.SearchStrategy[Renderer] = st.one_of(
     ),
     # A renderer of its own for each example: all renderings of one share ten seconds.
     st.builds(
-        TemplateRenderer,
-        st.just("own.j2"),
+        patient_renderer,
         st.just(OWN),
         st.just(PackLinks(VaultFolders.of([Path("/My notes")]))),
-        st.just(3000),
         st.just(("What is it?",)),
     ),
 )

@@ -9,9 +9,18 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 from excerpt.model import Fragment, FragmentInfo, Hit, Section, Span
+from excerpt.pack.formats.source_label import PackLinks
+from excerpt.pack.formats.template_format import TemplateRenderer
 from excerpt.text.fragments import fragments_of
 from excerpt.text.markdown import parse_note
 from excerpt.text.tokens import Tokenizer, open_tokenizer
+
+
+def patient_renderer(template: str, links: PackLinks, questions: tuple[str, ...]) -> TemplateRenderer:
+    """Return a renderer whose time does not run out on a busy machine; that of the processor still may."""
+    renderer = TemplateRenderer("own.j2", template, links, 3000, questions)
+    renderer._remaining_time.clock_seconds = 600.0
+    return renderer
 
 
 class Vault:
