@@ -47,7 +47,7 @@ properties: $(READY) ## every property, at random, with at least twenty times as
 fuzz: $(READY) ## 20,000 keys at random, in bursts, on every screen and dialog, with three seeds; is every cell drawn as it should be?
 	EXCERPT_FUZZ=20000 $(BIN)/pytest -n auto tests/tui/test_burst_fuzz.py
 
-programs: $(READY) ## whole programs: servers and their kills, every benchmark, stories in a large terminal
+programs: $(READY) ## what takes seconds by nature: servers and their kills, every benchmark, stories in a terminal, the plugin for Neovim
 	$(BIN)/pytest -n auto --dist worksteal -m 'large or programs'
 
 matrix: $(READY) ## the installed wheel on each Python from 3.11 to 3.14 that there is (on PATH, in pyenv's folder)
