@@ -225,7 +225,7 @@ def test_a_search_does_not_wait_for_an_update(opened: excerpt.Vault, vault: Path
     def search_in_a_thread(_: excerpt.Progress) -> None:
         searching = threading.Thread(target=lambda: found.append(opened.search("lentil soup")))
         searching.start()
-        searching.join(timeout=10)
+        searching.join(timeout=60)
 
     opened.refresh(search_in_a_thread)
     assert found[0].hits

@@ -68,7 +68,7 @@ def test_the_files_of_sqlite_beside_an_open_catalog_are_as_closed(tmp_path: Path
         next(line for line in watching.stdout if b'"watching"' in line)
         names = [file.name for file in home.rglob("*")]
         found = open_ones(home)
-        watching.communicate(timeout=20)
+        watching.communicate(timeout=60)
     assert "catalog.sqlite-wal" in names
     assert found == {}
 

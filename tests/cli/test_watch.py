@@ -25,7 +25,7 @@ from excerpt.index.writer import LOCK_FILE
 from excerpt.settings import Paths, user_paths
 from tests.cli.conftest import NOTES
 
-PATIENCE = 30.0  # seconds; only a failing test waits so long
+PATIENCE = 60.0  # seconds; only a failing test waits so long
 Event = dict[str, Any]
 
 

@@ -38,7 +38,7 @@ class WordEmbedder:
 
     def embed_query(self, text: str) -> Floats:
         self.queries.append(text)
-        self.is_open.wait(10)
+        self.is_open.wait(60)
         if self.failure:
             raise ModelError(self.failure)
         return self._embed(text)
@@ -104,7 +104,7 @@ class ScriptedReranker:
 
     def score(self, query: str, passages: Sequence[str], seconds: float) -> Sequence[float]:
         self.calls.append((query, tuple(passages)))
-        self.is_open.wait(10)
+        self.is_open.wait(60)
         if self.failure:
             raise ModelError(self.failure)
         return [self._score(query, passage) for passage in passages]

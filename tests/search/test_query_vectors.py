@@ -61,7 +61,7 @@ def test_the_list_by_words_is_first_and_the_full_order_follows(chosen: ChosenSna
     first = engine.search("quarrel")
     assert (first.is_without_meaning, first.warnings, first.hits) == (True, (), ())
     embedder.is_open.set()
-    assert ready.wait(10)
+    assert ready.wait(60)
     assert not engine.search("quarrel").is_without_meaning
     assert paths(engine, "quarrel")[0] == "Sync/Conflicts.md"
     assert embedder.queries == ["quarrel"]
@@ -120,7 +120,7 @@ def test_of_the_queries_typed_meanwhile_only_the_newest_is_embedded(
             pass
     embedder.is_open.set()
     while engine.search("quarrel of a gadget").is_without_meaning:
-        ready.wait(10)
+        ready.wait(60)
     assert embedder.queries == ["quarrel", "quarrel of a gadget"]
 
 
