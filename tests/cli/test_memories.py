@@ -276,3 +276,17 @@ def test_a_link_among_the_memories_is_told_and_not_read(
     assert "root" not in recalled.out
     assert "passwd.md" in recalled.err
     assert "link" in recalled.err
+
+
+@pytest.mark.parametrize("command", [("search",), ("search", "--json"), ("search", "--lines"), ("pack",)])
+def test_search_and_pack_name_the_memories_that_answer(excerpt: Excerpt, vault: Path, command: tuple[str, ...]) -> None:
+    before = excerpt(*command, "when do we ship the release", "--vault", vault)
+    kept = excerpt("remember", "We ship the release in March", "--vault", vault, "--json").json
+    excerpt("remember", "Soup on Friday, if the lentils are soft", "--vault", vault)
+    answer = excerpt(*command, "when do we ship the release", "--vault", vault)
+    assert f"Memory {kept['id']} answers the query: We ship the release in March" in answer.err
+    assert answer.err.count("excerpt: Memory ") == 1
+    if command == ("pack",):
+        assert answer.out == before.out
+    unrelated = excerpt(*command, "sync conflict", "--vault", vault)
+    assert "excerpt: Memory " not in unrelated.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable
@@ -11,7 +12,7 @@ import pytest
 
 from excerpt.errors import MemoryUnusableError
 from excerpt.kinds import Confidence
-from excerpt.memory.recall import MAX_RECALL_WORDS, Recaller
+from excerpt.memory.recall import MAX_RECALL_WORDS, MAX_SHOWN_ANSWERS, Recaller, select_answers
 from excerpt.model import Source
 
 Others = Callable[[], Recaller]
@@ -72,6 +73,36 @@ def test_a_memory_near_in_meaning_is_found_without_its_words(recaller: Recaller)
     (found,) = recaller.recall("kitten couch")
     assert found.memory.text == "The cat sleeps on the sofa all day"
     assert found.answers
+
+
+def test_a_memory_that_shares_only_stop_words_with_a_question_does_not_answer_it(recaller: Recaller) -> None:
+    recaller.store.remember("The printer on the second floor needs the old driver")
+    recaller.store.remember("The bread rises best in the cellar")
+    assert recaller.recall("what is the capital of the moon") == []
+    assert texts(recaller, "what does the bread need") == ["The bread rises best in the cellar"]
+    assert len(recaller.recall("the")) == 2  # all of it that was asked
+
+
+QUESTIONS = json.loads((Path(__file__).parent / "answered_questions.json").read_text(encoding="utf-8"))
+
+
+def test_of_forty_questions_and_twenty_memories_those_that_answer_are_shown_and_one_other_at_most(
+    recaller: Recaller,
+) -> None:
+    memories: list[str] = QUESTIONS["memories"]
+    for text in memories:
+        recaller.store.remember(text)
+    shown = {
+        (each["question"], found.text)
+        for each in QUESTIONS["questions"]
+        for found in select_answers(recaller.recall(each["question"], limit=MAX_SHOWN_ANSWERS))
+    }
+    answers = {
+        (each["question"], memories[each["memory"]]) for each in QUESTIONS["questions"] if each["memory"] is not None
+    }
+    assert (len(memories), len(QUESTIONS["questions"]), len(answers)) == (20, 40, 15)
+    assert answers <= shown
+    assert len(shown - answers) <= 1
 
 
 def test_what_answers_best_comes_first_with_how_sure_that_is(recaller: Recaller) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import suppress
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +13,7 @@ import click
 from excerpt.cli.completing import complete_notes, complete_tags
 from excerpt.cli.printing import escape_for_stdout, print_json, print_line, print_message, read_input
 from excerpt.cli.vaults import add_vaults, load_vault, refresh_option, vault_option, vaults_option
+from excerpt.errors import ExcerptError
 from excerpt.model import Memory, Source
 from excerpt.settings import MAX_COUNT
 from excerpt.text.dates import parse_period
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 # Print memories as text.
 
 _MAX_BEGINNING_CHARACTERS = 60  # of a memory, where it is named in a message
+_MAX_NAMED = 3  # memories that answer a search or a pack
 
 
 def _print_unreadable_files(vault: Vault) -> None:
@@ -39,6 +43,20 @@ def format_beginning(memory: Memory) -> str:
     """Return the first words of a memory, on one line."""
     line = " ".join(memory.text.split())
     return line if len(line) <= _MAX_BEGINNING_CHARACTERS else f"{line[:_MAX_BEGINNING_CHARACTERS].rstrip()}…"
+
+
+def print_answering_memories(vault: Vault, queries: Iterable[str]) -> None:
+    """Name on stderr the memories that answer any of `queries`; none if they cannot be read, which `recall` reports."""
+    with suppress(ExcerptError):
+        if not vault.memories.all().memories:
+            return  # a recall would import what builds an index
+        answering = {each.memory.id: each for query in queries for each in vault.memories.recall_answers(query)}
+        for each in list(answering.values())[:_MAX_NAMED]:
+            check = each.source_check
+            stale = f" (source {check.kind})" if check is not None and check.is_stale else ""
+            prefix = f"{each.vault}/" if each.vault else ""
+            name = f"{prefix}{each.memory.id}{stale}"
+            print_message(f"Memory {name} answers the query: {format_beginning(each.memory)}")
 
 
 def format_memory(memory: Memory, source_check: SourceCheck | None = None, vault: str = "") -> str:

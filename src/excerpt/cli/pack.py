@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from excerpt.cli.memories import print_answering_memories
 from excerpt.cli.printing import escape_for_stdout, print_line, print_message, resolve_output_file, save_output
 from excerpt.cli.vaults import (
     add_vaults,
@@ -137,6 +138,7 @@ def pack_command(
         )
         if packed.format is not Format.JSON:
             opened_vault.count_saved(packed)
+        print_answering_memories(opened_vault, queries)
     text = packed.text
     if packed.format is Format.JSON:
         text = json.dumps(add_vaults(opened_vault, packed.to_dict()), ensure_ascii=False, indent=2) + "\n"

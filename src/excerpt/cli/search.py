@@ -13,6 +13,7 @@ import click
 
 from excerpt.cli.completing import complete_notes
 from excerpt.cli.hits import print_hit_lines, print_hits
+from excerpt.cli.memories import print_answering_memories
 from excerpt.cli.printing import print_json, print_message, read_input
 from excerpt.cli.vaults import (
     add_vaults,
@@ -127,6 +128,7 @@ def search_command(
             return _print_why_not(opened_vault, query, note, chosen, as_json=as_json, rerank=rerank)
         result = opened_vault.search(query, strategy=chosen, limit=hit_limit, spans=not as_json, rerank=rerank)
         explanations = opened_vault.explain(result) if explain else ()
+        print_answering_memories(opened_vault, [query])
     for message in (*(hint.message for hint in result.hints), *result.warnings):
         print_message(message)
     if as_lines:
@@ -167,6 +169,7 @@ def _search_with_stores(
             results[names[vault.folder]] = vault.search(
                 query, strategy=strategy, limit=hit_limit, spans=not as_json, rerank=rerank
             )
+            print_answering_memories(vault, [query])
     hits = [_prefix_hit(each.vault, each.hit) for each in fuse_results(results, hit_limit)]
     messages = [hint.message for result in results.values() for hint in result.hints]
     messages += [warning for result in results.values() for warning in result.warnings]

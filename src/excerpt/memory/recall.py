@@ -25,7 +25,7 @@ from excerpt.memory.stale import SourceCheck, check_source
 from excerpt.memory.store import TRASH, FolderContents, MemoryStore
 from excerpt.model import Hit, Memory, QueryHint, Source, Span
 from excerpt.search.engine import Engine, Ranking
-from excerpt.search.evidence import POOL_SIZE
+from excerpt.search.evidence import POOL_SIZE, Evidence
 from excerpt.search.filters import FILTER_FIELDS, flag_allowed_notes, is_source_path
 from excerpt.search.query import (
     MEMORY_FILTER_KINDS,
@@ -35,11 +35,10 @@ from excerpt.search.query import (
     parse_alternatives,
     suggest_filters,
 )
-from excerpt.search.ranking import SIGNALS
 from excerpt.settings import BoostSettings, Settings, VaultSettings
 from excerpt.text.dates import parse_period
 from excerpt.text.display import format_lines
-from excerpt.text.words import fold, query_terms
+from excerpt.text.words import fold, query_terms, select_stop_words
 from excerpt.vault.scan import MAX_FILE_TIME_SECONDS
 
 # --- memories of hits -------------------------------------------------------------------------------------------------
@@ -105,6 +104,11 @@ MAX_RECALL_WORDS = 100
 _MAX_COMPARED_ROWS = 20
 _EPOCH = date(1970, 1, 1).toordinal()
 MAX_SHOWN_ANSWERS = 3  # memories that are shown with the hits of a query
+MIN_SHOWN_LIKELIHOOD = 0.65
+"""The least likelihood of a memory that is called likely, more than that of a note's fragment.
+
+Among few memories each word is rare, and the first one far ahead (docs/design/memory.md).
+"""
 _SHOWN_CONFIDENCES = (Confidence.STRONG, Confidence.LIKELY)  # of the memories that are shown with hits
 _MAX_NEAR_MISSES = 5  # the most memories with a word of the query that are listed if no memory answers it
 
@@ -366,17 +370,22 @@ def _rank(
     near_misses: list[tuple[int, Memory]] = []
     seen_notes: set[int] = set()
     listed = all(answer.confidences is None for answer in ranking.scored_queries)
+    with_words = [
+        _flag_rows_with_words(answer.evidence, index.snapshot.languages, len(table.keys))
+        for answer in ranking.scored_queries
+    ]
     for at, note in enumerate(table.notes[ranking.rows].tolist()):
         memory = index.notes[note]
         if note in seen_notes or memory is None or (allowed_ids is not None and memory.id not in allowed_ids):
             continue
         seen_notes.add(note)
-        if _is_answer(ranking, at):
+        has_word = bool(with_words[ranking.scored_query_indices[at]][ranking.rows[at]])
+        if _is_answer(ranking, at, has_word):
             chosen.append(at)
             memories.append(memory)
             if len(chosen) == limit and not listed:
                 break
-        elif len(near_misses) < _MAX_NEAR_MISSES and _has_query_word(ranking, at):
+        elif len(near_misses) < _MAX_NEAR_MISSES and has_word:
             near_misses.append((at, memory))
     answered = bool(chosen)
     if not answered:
@@ -386,25 +395,49 @@ def _rank(
         return [RecalledMemory(memory) for memory in newest]
     hits = engine.load_hits(_select_ranked(ranking, np.array(chosen, np.intp)), 0, len(chosen))
     return [
-        RecalledMemory(memory, hit.score, hit.confidence, _shift_spans(memory.text, hit), answered)
-        for memory, hit in zip(memories, hits, strict=True)
+        RecalledMemory(memory, hit.score, _limit_confidence(ranking, at, hit), _shift_spans(memory.text, hit), answered)
+        for memory, hit, at in zip(memories, hits, chosen, strict=True)
     ]
 
 
-def _is_answer(ranking: Ranking, index: int) -> bool:
+def _is_answer(ranking: Ranking, index: int, has_word: bool) -> bool:
     """Return whether the fragment at position `index` of `ranking` answers the query by words or by meaning.
 
-    The engine also lists fragments that are only a little more similar than the rest.
+    `has_word` is whether it has a word of the query that is no stop word. The engine also lists fragments that have
+    only its "the", or are only a little more similar than the rest.
     """
     answer, row = ranking.scored_queries[ranking.scored_query_indices[index]], int(ranking.positions[index])
-    if answer.confidences is None or answer.confidences.label_at(row) is not Confidence.NOTHING:
+    if answer.confidences is None:
+        return True
+    if answer.confidences.label_at(row) is not Confidence.NOTHING and has_word:
         return True
     return float(answer.evidence.similarities.cosines_at(ranking.rows[index : index + 1])[0]) >= MIN_RECALL_COSINE
 
 
-def _has_query_word(ranking: Ranking, index: int) -> bool:
+def _flag_rows_with_words(evidence: Evidence, languages: Sequence[str], row_count: int) -> npt.NDArray[np.bool_]:
+    """Return flags of the rows that have a word of a query that is no stop word, its phrases, or its words as name."""
+    flags = np.zeros(row_count, bool) if evidence.has_exact_words is None else evidence.has_exact_words.copy()
+    flags[evidence.named_rows] = True
+    surfaces = [fold(word.surface) for word in evidence.words]
+    stop_words = select_stop_words(surfaces, ("en", *languages))
+    for surface, match in zip(surfaces, evidence.matches, strict=True):
+        if surface not in stop_words:
+            match.term_matches.mark(flags)
+    return flags
+
+
+def _limit_confidence(ranking: Ranking, index: int, hit: Hit) -> Confidence | None:
+    """Return the confidence of a hit, "weak" for a likely one below MIN_SHOWN_LIKELIHOOD without exact words."""
     answer, row = ranking.scored_queries[ranking.scored_query_indices[index]], int(ranking.positions[index])
-    return bool(answer.scored.values[row, SIGNALS.index("words")] > 0)
+    exact = answer.evidence.has_exact_words
+    if (
+        hit.confidence is not Confidence.LIKELY
+        or answer.confidences is None
+        or answer.confidences.likelihoods[row] >= MIN_SHOWN_LIKELIHOOD
+        or (exact is not None and exact[ranking.rows[index]])
+    ):
+        return hit.confidence
+    return Confidence.WEAK
 
 
 def _select_ranked(ranking: Ranking, indices: npt.NDArray[np.intp]) -> Ranking:
