@@ -86,8 +86,9 @@ class PromptPassages:
 
 def load_for_prompts(vault: excerpt.Vault) -> None:
     """Load what `find_passages` needs, so that the first prompt waits no longer than the later ones."""
-    answer_prompt(vault, "what do these notes say")
-    vault.tokens("notes")
+    prompt = "what do these notes say about mispelled words"  # for a word of no note, similar ones are looked for
+    answer_prompt(vault, prompt)
+    vault.tokens(f"```\n{prompt}\n```")
 
 
 def find_passages(vault: excerpt.Vault, prompt: str, shown_before: Collection[str] = ()) -> PromptPassages | None:
