@@ -7,7 +7,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help run setup test suite lint matrix clients team-test team-soak programs pictures properties fuzz bench soak servers million quality learning embedders packs agents serve-bench serve-soak messy prompts sentences screenshots keys settings docs breaks model clean
+.PHONY: help run setup test suite lint matrix clients team-test team-soak programs pictures properties fuzz bench soak servers million quality learning embedders packs agents serve-bench serve-soak limits messy prompts sentences screenshots keys settings docs breaks model clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -100,8 +100,11 @@ sentences: $(READY) ## measure which sentences a check names as not found in the
 serve-bench: $(READY) ## measure the line server: time of an answer, memory over 100,000 requests (DATA=../shared)
 	$(BIN)/python -m benchmarks.line_server --write $(if $(DATA),--data $(DATA))
 
-serve-soak: $(READY) ## 10,000 lines at random for the line server, and 20 kills of it
-	EXCERPT_FUZZED_LINES=10000 EXCERPT_KILLS=20 $(BIN)/pytest -n auto -m programs tests/serve/test_process.py
+limits: $(READY) ## ask every tool, method and the hook with up to 10 MB of hostile text: answers, times, memory (DATA=../shared)
+	$(BIN)/python -m benchmarks.limits --write $(if $(DATA),--data $(DATA))
+
+serve-soak: $(READY) ## 10,000 lines at random for the line server and as many messages for the MCP server, and 20 kills
+	EXCERPT_FUZZED_LINES=10000 EXCERPT_FUZZED_MESSAGES=10000 EXCERPT_KILLS=20 $(BIN)/pytest -n auto -m programs tests/serve/test_process.py tests/mcp/test_messages.py
 
 messy: $(READY) ## what becomes of 200 hostile and damaged files (DATA=../shared)
 	$(BIN)/python -m benchmarks.messy --write $(if $(DATA),--data $(DATA))

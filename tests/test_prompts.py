@@ -92,3 +92,9 @@ def test_every_clause_is_a_part_of_the_prompt(prompt: str) -> None:
     clauses = split_clauses(prompt)
     assert len(clauses) <= 16
     assert all(clause in prompt for clause in clauses)
+
+
+def test_a_long_run_of_blanks_ends_no_clause_and_counts_as_one() -> None:
+    blanks = " " * 5_000
+    assert split_clauses(f"how do{blanks}conflicts arise") == split_clauses("how do conflicts arise")
+    assert split_clauses(blanks + "\n" * 5_000) == ()

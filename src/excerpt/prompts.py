@@ -32,6 +32,7 @@ _MAX_CLAUSE_LENGTH = 300  # characters; a longer clause is a paste
 _READ_CHARACTERS = 6_000  # of the beginning and of the end of a long prompt, where the question usually is
 
 _CODE_BLOCK = re.compile(r"^(```|~~~).*?(?:^\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
+_BLANKS = re.compile(r"\s{3,}")  # the patterns below take quadratic time in a long run of blanks
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 _CLAUSE_END = re.compile(r"[,;:]\s+|[，；：、]|\s+[–—-]+\s+|—|[()\[\]“”„\"«»]")
 _CONJUNCTION = re.compile(
@@ -157,7 +158,8 @@ def split_clauses(prompt: str) -> tuple[str, ...]:
     if len(prompt) > 2 * _READ_CHARACTERS:
         prompt = f"{prompt[:_READ_CHARACTERS]}\n{prompt[-_READ_CHARACTERS:]}"
     languages = ("en", detect_language(prompt))
-    parts = dict.fromkeys(part.strip().rstrip(".?!。？！ ") for part in _parts(_CODE_BLOCK.sub("\n", prompt)))
+    text = _BLANKS.sub(lambda run: "\n" if "\n" in run[0] else " ", _CODE_BLOCK.sub("\n", prompt))
+    parts = dict.fromkeys(part.strip().rstrip(".?!。？！ ") for part in _parts(text))
     counted = [(count_content_words(part, languages), part) for part in parts if len(part) <= _MAX_CLAUSE_LENGTH]
     worth_asking = sorted((each for each in counted if each[0] >= MIN_CONTENT_WORDS), key=lambda each: -each[0])
     return tuple(part for _, part in worth_asking[:_MAX_CLAUSES])

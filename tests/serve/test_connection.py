@@ -127,6 +127,16 @@ async def test_a_client_too_many_is_told_so(server: LineServer, monkeypatch: pyt
         assert "No more than 1 clients" in (await other.receive())["error"]["message"]
 
 
+async def test_a_client_too_many_that_has_left_already_is_no_error(
+    server: LineServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def write(_: bytes) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr("excerpt.serve.server.MAX_CLIENTS", 0)
+    await server.serve_client(Talk().read, write)
+
+
 # --- newest wins, cancel ----------------------------------------------------------------------------------------------
 
 

@@ -273,8 +273,12 @@ def _normalize(character: str) -> str:
     return unicodedata.normalize("NFKC", character)
 
 
+MAX_SPANS = 1_000
+"""Maximum number of spans of a text. A fragment has some 250 words, unless it is one line of a hundred thousand letters."""
+
+
 def merge_ranges(ranges: SpanList) -> tuple[Span, ...]:
-    """Return ranges as spans, ascending, with overlapping and adjacent ranges merged."""
+    """Return the first MAX_SPANS ranges as spans, ascending, with overlapping and adjacent ranges merged."""
     spans: list[Span] = []
     first = last = -1
     for start, end in sorted(ranges):
@@ -286,7 +290,7 @@ def merge_ranges(ranges: SpanList) -> tuple[Span, ...]:
             last = end
     if last >= 0:
         spans.append(Span(first, last))
-    return tuple(spans)
+    return tuple(spans[:MAX_SPANS])
 
 
 # --- highlights of hits -----------------------------------------------------------------------------------------------
