@@ -274,7 +274,7 @@ def _normalize(character: str) -> str:
 
 
 MAX_SPANS = 1_000
-"""Maximum number of spans of a text. A fragment has some 250 words, unless it is one line of a hundred thousand letters."""
+"""Maximum number of spans of a text. A fragment has some 250 words, unless it is one very long line."""
 
 
 def merge_ranges(ranges: SpanList) -> tuple[Span, ...]:
