@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import replace
 from datetime import date, datetime
 from functools import wraps
@@ -111,7 +111,24 @@ Answer = TypeVar("Answer")
 
 
 class _HasLock(Protocol):
-    _lock: threading.RLock
+    _lock: AbstractContextManager[object]
+
+
+class _JoinedLock:
+    """The locks of several vaults as one, which acquires them in the order of the vaults."""
+
+    def __init__(self, locks: Sequence[AbstractContextManager[object]]) -> None:
+        self._locks = locks
+
+    def __enter__(self) -> None:
+        for lock in self._locks:
+            lock.__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for lock in reversed(self._locks):
+            lock.__exit__(kind, error, trace)
 
 
 Locked = TypeVar("Locked", bound=_HasLock)
@@ -284,7 +301,7 @@ class Vault:
         self._query_vectors: QueryVectors | None = None
         self._memories: Memories | None = None
         self._packer: Packer | None = None
-        self._lock = threading.RLock()
+        self._lock: AbstractContextManager[object] = threading.RLock()
         self._refresh_lock = threading.RLock()
 
     @property
@@ -1067,8 +1084,11 @@ class VaultUnion(Vault):
     marks, saved queries and the gold set belong to single vaults, which `vaults` has by name.
     """
 
-    def __init__(self, vaults: Sequence[Vault]) -> None:
-        """Join open vaults. Raises StoreUnusableError if one is in a store."""
+    def __init__(self, vaults: Sequence[Vault], folders: VaultFolders | None = None) -> None:
+        """Join open vaults, with the names that `folders` gives them. Raises StoreUnusableError if one is in a store.
+
+        Each can still be used alone, from other threads too.
+        """
         for vault in vaults:
             if vault.address:
                 raise StoreUnusableError(
@@ -1084,12 +1104,11 @@ class VaultUnion(Vault):
             on_progress=None,
             on_notice=first._notice,
         )
-        self._folders = VaultFolders.of(vault.folder for vault in vaults)
+        self._folders = folders or VaultFolders.of(vault.folder for vault in vaults)
         by_folder = {vault.folder: vault for vault in vaults}
         self._corpora: Mapping[str, Corpus] = {}
         self.vaults: Mapping[str, Vault] = {name: by_folder[folder] for name, folder in self._folders.by_name.items()}
-        for vault in vaults:
-            vault._lock = self._lock  # else one thread would close an index from which another one reads
+        self._lock = _JoinedLock([vault._lock for vault in vaults])
 
     @property
     def folders(self) -> VaultFolders:
@@ -1166,7 +1185,7 @@ class Memories:
         settings: Settings,
         snapshot: Callable[[], Corpus],
         notice: OnNotice,
-        lock: threading.RLock,
+        lock: AbstractContextManager[object],
     ) -> None:
         """Use these open memories.
 
@@ -1389,7 +1408,7 @@ class Gold:
     the set cannot be read or written.
     """
 
-    def __init__(self, file: Path, snapshot: Callable[[], Corpus], lock: threading.RLock) -> None:
+    def __init__(self, file: Path, snapshot: Callable[[], Corpus], lock: AbstractContextManager[object]) -> None:
         """Use the gold set in `file`. `snapshot` returns the open index, in which targets are looked up.
 
         `lock` is the vault's, as for its memories.

@@ -11,7 +11,7 @@ import asyncio
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -19,9 +19,18 @@ from pathlib import Path
 from typing import TypeVar
 
 import excerpt
-from excerpt.errors import ExcerptError, IndexBusyError, IndexUnusableError, NotFoundError, VaultError
+from excerpt.errors import (
+    ExcerptError,
+    IndexBusyError,
+    IndexUnusableError,
+    ModelError,
+    NotFoundError,
+    SettingsError,
+    StoreUnusableError,
+    VaultError,
+)
 from excerpt.index.events import IndexingFailed, VaultEmptied, VaultWatched
-from excerpt.known_vaults import unique_names
+from excerpt.known_vaults import VaultFolders, unique_names
 from excerpt.model import BuildReport, Progress
 from excerpt.service.indexing_process import IndexingEnded, IndexingProcess, ProcessEvent
 from excerpt.settings import user_paths
@@ -182,6 +191,13 @@ class ServedVault:
         """Whether the vault has answered from an index."""
         return self._has_index
 
+    def describe_silence(self) -> str:
+        """Return in a few words why the vault does not answer."""
+        state = self.indexing.state
+        if state.progress or not state.failed:
+            return state.progress or ("busy" if self._has_index else "not indexed yet")
+        return f"NOT indexed: {visible_line(state.failed)}"
+
     async def open_newest(self) -> int:
         """Switch to the newest generation in the vault's thread and return its number, 0 if there is none yet."""
 
@@ -332,6 +348,8 @@ class ServedVaults:
             *(ServedVault(address, names[at], watched=False) for at, address in addresses.items()),
         )
         self._is_ended = threading.Event()
+        self._union_thread = ThreadPoolExecutor(1, thread_name_prefix="union")
+        self._union: tuple[Sequence[ServedVault], excerpt.VaultUnion] | None = None
 
     def watch(self) -> None:
         """Start indexing processes for the vaults that no other process watches, now and whenever such a process ends.
@@ -360,6 +378,38 @@ class ServedVaults:
         for ender in enders:
             ender.join()
 
+    async def ask_union(
+        self,
+        served: Sequence[ServedVault],
+        ready: Mapping[ServedVault, ServedSnapshot],
+        question: Callable[[ServedSnapshot], Answer],
+    ) -> Answer | None:
+        """Call `question` with several vaults as one, and return its result; None if they cannot be joined.
+
+        `ready` are those of `served` that have an index; the freshness names the others. Raises NotIndexedYetError if
+        the vaults are busy for ANSWER_SECONDS, and any error of the question.
+        """
+        if len(ready) < 2 or any(vault.vault.address or "/" in vault.name for vault in ready):
+            return None
+        joined = ServedSnapshot(
+            self._join(tuple(ready)),
+            "*",
+            describe_freshness(served, ready),
+            len(ready) < len(served) or any(snapshot.is_partial for snapshot in ready.values()),
+        )
+        answer = asyncio.wrap_future(self._union_thread.submit(_ask_joined, joined, question))
+        try:
+            return await asyncio.wait_for(answer, ANSWER_SECONDS)
+        except TimeoutError:
+            raise VaultBusyError("The vaults are busy.", _RETRY_HINT) from None
+
+    def _join(self, served: Sequence[ServedVault]) -> excerpt.VaultUnion:
+        """Return the vaults as one, which is kept for the next question."""
+        if self._union is None or self._union[0] != served:
+            folders = VaultFolders(tuple((vault.name, vault.vault.folder) for vault in served))
+            self._union = served, excerpt.VaultUnion([vault.vault for vault in served], folders)
+        return self._union[1]
+
     def find_vaults(self, name: str) -> tuple[ServedVault, ...]:
         """Return the vault called `name` in a tuple; for "" the default vault, for "*" all vaults.
 
@@ -372,3 +422,49 @@ class ServedVaults:
             names = ", ".join(each.name for each in self.all)
             raise VaultError(f"There is no vault {name}.", f'Name one of these vaults: {names}; "*" means all.')
         return matching
+
+
+def _ask_joined(joined: ServedSnapshot, question: Callable[[ServedSnapshot], Answer]) -> Answer | None:
+    """Call `question` with several vaults as one; return None if they cannot be joined."""
+
+    def compute() -> Answer | None:
+        try:
+            joined.vault.load()
+        except (ModelError, SettingsError, StoreUnusableError):
+            return None
+        return question(joined)
+
+    return joined.vault.run_in_one_snapshot(compute)
+
+
+async def ask_each(
+    served: Sequence[ServedVault], question: Callable[[ServedSnapshot], Answer], report: ReportProgress | None = None
+) -> dict[ServedVault, Answer]:
+    """Ask all vaults concurrently and return their answers, without vaults that are busy or have no readable index.
+
+    Raises the first other error, or the first of these if no vault has answered.
+    """
+    requests = (vault.ask(question, report) for vault in served)
+    results = dict(zip(served, await asyncio.gather(*requests, return_exceptions=True), strict=True))
+    errors = [each for each in results.values() if isinstance(each, BaseException)]
+    answered = {vault: each for vault, each in results.items() if not isinstance(each, BaseException)}
+    left_out = (NotIndexedYetError, VaultBusyError, IndexUnusableError) if answered else ()
+    failure = next((error for error in errors if not isinstance(error, left_out)), None)
+    if failure is not None:
+        raise failure
+    return answered
+
+
+def describe_freshness(served: Sequence[ServedVault], answered: Mapping[ServedVault, ServedSnapshot]) -> str:
+    """Return whether the index that answered is up to date, in a few words for the first line of an answer.
+
+    `served` are the vaults that were asked, `answered` the snapshots of those that have answered. Of several vaults,
+    only those that are not up to date are listed.
+    """
+    if len(served) == 1:
+        return answered[served[0]].freshness
+    states = {
+        vault.name: answered[vault].freshness if vault in answered else vault.describe_silence() for vault in served
+    }
+    late = (name for name, freshness in states.items() if freshness not in ("up to date", "as last indexed"))
+    return ", ".join(f"{visible_line(name)}: {states[name]}" for name in late)

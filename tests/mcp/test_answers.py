@@ -19,7 +19,7 @@ from excerpt import served_vaults
 from excerpt.errors import IndexBusyError
 from excerpt.index.events import IndexingFailed
 from excerpt.known_vaults import DEMO
-from excerpt.mcp.answers import MIN_LIMIT, ToolAnswer, count_tokens, fit_answer
+from excerpt.mcp.answers import MIN_LIMIT, TOKENIZER, ToolAnswer, count_tokens, fit_answer
 from excerpt.mcp.server import (
     CHECK_CAP,
     INSTRUCTIONS,
@@ -34,6 +34,7 @@ from excerpt.mcp.server import (
 from excerpt.model import Progress
 from excerpt.search.engine import Engine
 from excerpt.served_vaults import ServedVaults
+from excerpt.settings import user_paths
 from mcp import Client, MCPError
 from tests.conftest import few
 from tests.mcp.conftest import NOTES, Ask, Told, asking, failed, indexed
@@ -490,14 +491,14 @@ async def test_a_pack_searches_once(ask: Ask, searched: list[str]) -> None:
     assert searched.count("swarm") == 1
 
 
-async def test_a_pack_of_several_vaults_searches_each_once(
+async def test_a_pack_of_several_vaults_searches_them_once(
     home: Path, vault: Path, tmp_path: Path, searched: list[str]
 ) -> None:
     other = written_vault(tmp_path / "wasps", {"Nests.md": "# Nests\n\nThe grey nest of a swarm of wasps.\n"})
     vaults = indexed(vault, other)
     async with Client(build_server(vaults, failed)) as client:
         await asking(client)("pack", query="swarm", vault="*")
-    assert searched.count("swarm") == 2
+    assert searched.count("swarm") == 1
     vaults.end()
 
 
@@ -776,6 +777,37 @@ def ask_two(home: Path, vault: Path, tmp_path: Path) -> Iterator[Ask]:
             return await asking(client)(tool, **arguments)
 
     yield ask
+    vaults.end()
+
+
+async def test_several_vaults_give_the_list_and_the_pack_of_the_python_api(
+    ask_two: Ask, vault: Path, tmp_path: Path
+) -> None:
+    query = "grey nest of a swarm"
+    with excerpt.open([vault, tmp_path / "wasps"]) as union:
+        result = union.search(query, limit=10)
+        packed = union.pack(query, scope="neighbors", tokenizer=TOKENIZER)
+    found = await ask_two("search", query=query, vault="*")
+    assert re.findall(r"^\d+\. (\S+?):", found.text, re.M) == [hit.path for hit in result]
+    assert found.first_line.startswith(f"{result.confidence} · ")
+    told = await ask_two("pack", query=query, budget=1_500, vault="*")
+    assert re.findall(r"From (\S+?):", told.text) == [pack.path for pack in packed.packs]
+
+
+async def test_a_vault_whose_index_is_damaged_is_left_out_and_named(home: Path, vault: Path, tmp_path: Path) -> None:
+    others = [
+        written_vault(tmp_path / name, {"Nests.md": f"# Nests\n\nThe nest of {name} is grey.\n"})
+        for name in ("wasps", "hornets")
+    ]
+    indexed(vault, *others).end()
+    for file in user_paths().index_folder(vault).rglob("*"):
+        if file.is_file():
+            file.write_bytes(b"damaged")
+    vaults = ServedVaults([vault, *others], watched=False)
+    async with Client(build_server(vaults, failed)) as client:
+        told = await asking(client)("search", query="grey nest", vault="*")
+    assert {"wasps/Nests.md", "hornets/Nests.md"} == set(re.findall(r"\w+/\w+\.md", told.text))
+    assert "bees: not indexed yet" in told.first_line
     vaults.end()
 
 

@@ -55,6 +55,8 @@ from excerpt.served_vaults import (
     ServedVault,
     ServedVaults,
     VaultBusyError,
+    ask_each,
+    describe_freshness,
 )
 from excerpt.text.display import format_count, visible_line
 from mcp import MCPError
@@ -136,14 +138,18 @@ class Tools:
         """Return the passages that answer a question, whole, with sources, in a token budget. Use this first."""
         _check_query(query)
         served = self.vaults.find_vaults(vault)
-        if len(served) > 1:
-            return await _pack_vaults(served, query, budget, ctx, scope=scope, format=format, fill=fill)
 
         def respond(snapshot: ServedSnapshot) -> str:
             notice = _format_memories(_recall_answers(snapshot, query))
             return _pack_text(snapshot, query, budget, scope=scope, pack_format=format, fill=fill, notice=notice)
 
-        return await served[0].ask(respond, _progress_callback(ctx))
+        if len(served) == 1:
+            return await served[0].ask(respond, _progress_callback(ctx))
+        ready = await ask_each(served, lambda snapshot: snapshot, _progress_callback(ctx))
+        packed = await self.vaults.ask_union(served, ready, respond)
+        if packed is not None:
+            return packed
+        return await _pack_vaults(served, tuple(ready), query, budget, ctx, scope=scope, format=format, fill=fill)
 
     async def search(
         self,
@@ -176,19 +182,27 @@ class Tools:
             matched = snapshot.vault.map(query, limit=1).notes if group == "notes" else result.matched
             return _Searched(snapshot, result, matched, _recall_answers(snapshot, query))
 
-        searched = await _ask_each(served, respond, ctx)
-        results = {vault_of_result.name: each.result for vault_of_result, each in searched.items()}
-        matched = sum(each.matched for each in searched.values())
         several = len(served) > 1
+        progress, ready, union = _progress_callback(ctx), {}, None
+        if several:
+            ready = await ask_each(served, lambda snapshot: snapshot, progress)
+            union = await self.vaults.ask_union(served, ready, respond)
+        if union is not None:
+            searched = {"": union}
+        else:
+            answered = await ask_each(tuple(ready) or served, respond, progress)
+            ready = {each: result.snapshot for each, result in answered.items()}
+            searched = {f"{each.name}/" if several else "": result for each, result in answered.items()}
+        is_partial = len(ready) < len(served) or any(each.is_partial for each in ready.values())
+        results = {prefix: each.result for prefix, each in searched.items()}
+        matched = sum(each.matched for each in searched.values())
         fused = excerpt.fuse_results(results, hit_limit)
         hits = (_best_hit_per_note(fused) if group == "notes" else fused)[offset : offset + limit]
         parts = tuple(
-            answers.format_hit(number, each.hit, snippet, f"{each.vault}/" if several else "")
-            for number, each in enumerate(hits, offset + 1)
+            answers.format_hit(number, each.hit, snippet, each.vault) for number, each in enumerate(hits, offset + 1)
         )
         sure = _best_confidence(results.values())
         hint = f"`read` a path:lines{_IN_ALL if several else ''}, or `pack` the question."
-        is_partial = len(searched) < len(served) or any(each.snapshot.is_partial for each in searched.values())
         answer = ToolAnswer(
             facts=(
                 sure or "",
@@ -199,9 +213,7 @@ class Tools:
             parts=parts,
             total=max(matched, offset + len(parts)),  # under filters, hits also include the nearest in meaning
             vault=vault if several else served[0].name,
-            freshness=_format_freshness(
-                served, {vault_of_result: each.snapshot for vault_of_result, each in searched.items()}
-            ),
+            freshness=describe_freshness(served, ready),
             more=lambda shown: f"continue with offset={offset + shown}, or ask with a smaller snippet",
             hint=_query_hints(results.values())
             + (hint if hits else "Try other words, or `overview`.")
@@ -271,7 +283,7 @@ class Tools:
             parts=tuple(blocks),
             total=len(sources),
             vault=", ".join(each.name for each in snapshots),
-            freshness=_format_freshness(tuple(snapshots), snapshots),
+            freshness=describe_freshness(tuple(snapshots), snapshots),
             more="read fewer at once, or with a larger budget",
             hint=" ".join((*names, "`related` shows notes near one.")),
         )
@@ -502,43 +514,6 @@ def _check_query(query: str) -> None:
         raise ExcerptError("The query is empty.", "Give a question, a few words, or filters such as tag:x.")
 
 
-async def _ask_each(
-    served: Sequence[ServedVault], question: Callable[[ServedSnapshot], Answer], ctx: Context[Any, Any]
-) -> dict[ServedVault, Answer]:
-    """Ask all vaults concurrently and return their answers, without vaults that have no index yet or are busy.
-
-    Raises the first other error, or the first of these if no vault has answered.
-    """
-    requests = (vault.ask(question, _progress_callback(ctx)) for vault in served)
-    results = dict(zip(served, await asyncio.gather(*requests, return_exceptions=True), strict=True))
-    errors = [each for each in results.values() if isinstance(each, BaseException)]
-    answered = {vault: each for vault, each in results.items() if not isinstance(each, BaseException)}
-    failure = next(
-        (error for error in errors if not (answered and isinstance(error, NotIndexedYetError | VaultBusyError))), None
-    )
-    if failure is not None:
-        raise failure
-    return answered
-
-
-def _format_freshness(served: Sequence[ServedVault], answered: Mapping[ServedVault, ServedSnapshot]) -> str:
-    """Return whether the index that answered is up to date, in a few words for the first line of an answer.
-
-    `served` are the vaults that were asked, `answered` the snapshots of those that have answered. Of several vaults,
-    only those that are not up to date are listed.
-    """
-    if len(served) == 1:
-        return answered[served[0]].freshness
-    states = {
-        vault.name: answered[vault].freshness
-        if vault in answered
-        else vault.indexing.state.progress or ("busy" if vault.has_index else "not indexed yet")
-        for vault in served
-    }
-    late = (name for name, freshness in states.items() if freshness not in ("up to date", "as last indexed"))
-    return ", ".join(f"{visible_line(name)}: {states[name]}" for name in late)
-
-
 def _partial_hint(sure: excerpt.Confidence | None, *, is_partial: bool) -> str:
     """Return a hint that indexing is not finished if the confidence `sure` is low and the index partial, else ""."""
     unsure = sure in (excerpt.Confidence.NOTHING, excerpt.Confidence.WEAK)
@@ -622,6 +597,7 @@ def _pack_text(
 
 async def _pack_vaults(
     served: Sequence[ServedVault],
+    ready: Sequence[ServedVault],
     query: str,
     limit: int,
     ctx: Context[Any, Any],
@@ -630,13 +606,16 @@ async def _pack_vaults(
     format: str,  # noqa: A002 - as the tool has it
     fill: str,
 ) -> str:
-    """Return one pack of several vaults as the text of an answer, in at most `limit` tokens."""
+    """Return one pack of the vaults in `served` that are `ready`, in at most `limit` tokens.
+
+    It is made of a pack of each, for vaults that cannot be joined.
+    """
 
     def search(snapshot: ServedSnapshot) -> _Searched:
         result = snapshot.vault.search_for_pack(query)
         return _Searched(snapshot, result, result.matched, _recall_answers(snapshot, query))
 
-    searched = await _ask_each(served, search, ctx)
+    searched = await ask_each(ready, search, _progress_callback(ctx))
     results = {vault: each.result for vault, each in searched.items()}
     sure = _best_confidence(results.values())
     is_partial = len(searched) < len(served) or any(each.snapshot.is_partial for each in searched.values())
@@ -646,7 +625,7 @@ async def _pack_vaults(
         return ToolAnswer(
             (sure or "", _count_passages(packed.values()), *dict.fromkeys(map(_time_text, results.values()))),
             "*",
-            _format_freshness(served, {vault: each.snapshot for vault, each in searched.items()}),
+            describe_freshness(served, {vault: each.snapshot for vault, each in searched.items()}),
             _query_hints(results.values()) + _pack_hint(by_prefix) + _partial_hint(sure, is_partial=is_partial),
             notice=_format_memories(memory for each in searched.values() for memory in each.memories),
         )
