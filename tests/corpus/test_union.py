@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from excerpt.corpus.interface import Corpus
 from excerpt.corpus.union import UnionCorpus
-from excerpt.errors import ModelError, SettingsError
+from excerpt.errors import ModelError
 from excerpt.index.snapshot import Snapshot
 from excerpt.insight.facet_map import build_vault_map
 from excerpt.insight.notes import find_note
@@ -292,12 +292,20 @@ def test_vectors_are_those_of_the_vaults(vaults: Mapping[str, Snapshot]) -> None
     assert union.vectors.mean_similarity(query) == pytest.approx(float(every.mean()), abs=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "error"), [("model_id", "other", ModelError), ("tokenizer", "chars/4", SettingsError)]
-)
-def test_vaults_of_another_model_or_tokenizer_are_refused(
-    vaults: Mapping[str, Snapshot], monkeypatch: pytest.MonkeyPatch, name: str, value: str, error: type[Exception]
-) -> None:
-    monkeypatch.setitem(vaults["home"].__dict__, name, value)
-    with pytest.raises(error, match="home and work"):
+def test_vaults_of_another_model_are_refused(vaults: Mapping[str, Snapshot], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(vaults["home"].__dict__, "model_id", "other")
+    with pytest.raises(ModelError, match="home and work"):
         join(vaults, "work", "home")
+
+
+def test_tokens_of_another_tokenizer_are_counted_by_that_of_the_first_vault(
+    vaults: Mapping[str, Snapshot], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(vaults["home"].__dict__, "tokenizer", "chars/4")
+    union = join(vaults, "work", "home")
+    count = open_tokenizer("chars/4").count
+    for path in (each for each in union.note_paths() if each.startswith("work/")):
+        fragments, (infos,) = union.note_fragments(path), union.parts([(path, 0, None)])
+        assert [each.tokens for each in fragments] == [count(each.text) for each in fragments]
+        assert [each.tokens for each in infos] == [each.tokens for each in fragments]
+        assert union.note_tokens(path) == union.note_info(path).tokens == count(union.note_text(path))

@@ -42,8 +42,9 @@ from excerpt.corpus.tables import (
     TermPostings,
     run_offsets,
 )
-from excerpt.errors import ModelError, SettingsError, StoreUnusableError
+from excerpt.errors import ModelError, StoreUnusableError
 from excerpt.model import FileProblem, Fragment, FragmentInfo, NoteInfo, Section, Status
+from excerpt.text.tokens import open_tokenizer
 
 Value = TypeVar("Value")
 
@@ -53,7 +54,10 @@ _ID_SEPARATOR = "@"
 
 @dataclass(frozen=True, slots=True)
 class VaultPart:
-    """A vault of a union: its name, its corpus, and what is added to its rows, note numbers, row ids and keys."""
+    """A vault of a union: its name, its corpus, and what is added to its rows, note numbers, row ids and keys.
+
+    `count` counts the tokens of a text if the vault's own numbers are of another tokenizer than the union's, else None.
+    """
 
     name: str
     corpus: Corpus
@@ -61,6 +65,7 @@ class VaultPart:
     first_note: int = 0
     first_number: int = 0
     first_key: int = 0
+    count: Callable[[str], int] | None = None
 
     def path(self, path: str) -> str:
         """Return the path in the union of a note of this vault."""
@@ -77,11 +82,27 @@ class VaultPart:
             id=self.fragment_id(fragment.id),
             path=self.path(fragment.path),
             key=fragment.key + self.first_key,
+            tokens=fragment.tokens if self.count is None else self.count(fragment.text),
         )
 
-    def info(self, info: FragmentInfo) -> FragmentInfo:
-        """Return the data of a fragment of this vault with its id and key in the union."""
-        return replace(info, id=self.fragment_id(info.id), key=info.key + self.first_key)
+    def infos(self, infos: Sequence[FragmentInfo]) -> list[FragmentInfo]:
+        """Return the data of fragments of this vault with their ids, keys and tokens in the union."""
+        tokens = [info.tokens for info in infos]
+        if self.count is not None:
+            tokens = [self.count(each.text) for each in self.corpus.fragments([info.key for info in infos])]
+        return [
+            replace(info, id=self.fragment_id(info.id), key=info.key + self.first_key, tokens=count)
+            for info, count in zip(infos, tokens, strict=True)
+        ]
+
+    def note_info(self, info: NoteInfo) -> NoteInfo:
+        """Return the data of a note of this vault with its path and tokens in the union."""
+        tokens = info.tokens if self.count is None else self.note_tokens(info.path)
+        return replace(info, path=self.path(info.path), tokens=tokens)
+
+    def note_tokens(self, path: str) -> int:
+        """Return the number of tokens in a whole note, given by its path in the vault."""
+        return self.corpus.note_tokens(path) if self.count is None else self.count(self.corpus.note_text(path))
 
 
 class UnionCorpus:
@@ -100,8 +121,7 @@ class UnionCorpus:
     def __init__(self, corpora: Iterable[tuple[str, Corpus]]) -> None:
         """Join corpora, given with the names of their vaults, which differ and have no slash.
 
-        Raises StoreUnusableError for a vault in a store, ModelError if the vectors were made with different models, and
-        SettingsError if the tokens were counted by different tokenizers.
+        Raises StoreUnusableError for a vault in a store, and ModelError if the vectors were made with different models.
         """
         self.vaults = _place_parts(sorted(corpora, key=lambda each: f"{each[0]}/"))
         self._part_by_name = {part.name: part for part in self.vaults}
@@ -192,7 +212,7 @@ class UnionCorpus:
 
     @property
     def tokenizer(self) -> str:
-        """Name of the tokenizer that counted the tokens of all fragments."""
+        """Name of the tokenizer that counts the tokens of all fragments: that of the first vault."""
         return self.vaults[0].corpus.tokenizer
 
     @cached_property
@@ -301,7 +321,7 @@ class UnionCorpus:
             chosen = [at for at, (found, _, _) in enumerate(places) if found is not None and found[0] is part]
             own_ranges = [(found[1], first, last) for at in chosen for found, first, last in (places[at],) if found]
             for at, infos in zip(chosen, part.corpus.parts(own_ranges), strict=True):
-                result[at] = [part.info(info) for info in infos]
+                result[at] = part.infos(infos)
         return result
 
     def sections(self, path: str) -> list[Section]:
@@ -322,7 +342,7 @@ class UnionCorpus:
     def note_tokens(self, path: str) -> int:
         """Return the number of tokens in the whole note. Raises KeyError for an unknown note."""
         part, own_path = self._find(path)
-        return part.corpus.note_tokens(own_path)
+        return part.note_tokens(own_path)
 
     def note_modified(self, path: str) -> str:
         """Return the day when the note's file was last changed, as YYYY-MM-DD in UTC. Raises KeyError if unknown."""
@@ -340,7 +360,7 @@ class UnionCorpus:
         for part in self.vaults:
             own_paths = [own_path for each, own_path in places if each is part]
             for info in part.corpus.note_infos(own_paths) if own_paths else ():
-                infos[part.path(info.path)] = replace(info, path=part.path(info.path))
+                infos[part.path(info.path)] = part.note_info(info)
         return [infos[path] for path in paths]
 
     def note_paths(self) -> tuple[str, ...]:
@@ -740,11 +760,6 @@ def _place_parts(corpora: Sequence[tuple[str, Corpus]]) -> tuple[VaultPart, ...]
                 f"The indexes of {first_name} and {name} were made with different embedding models.",
                 "Give both the same embedding.model in their settings, and run `excerpt index` for each.",
             )
-        if corpus.tokenizer != first.tokenizer:
-            raise SettingsError(
-                f"The tokens of {first_name} and {name} were counted by different tokenizers.",
-                "Give both the same pack.tokenizer in their settings, and run `excerpt index` for each.",
-            )
     tables = [corpus.table for _, corpus in corpora]
     offsets = zip(
         _starts(len(table.keys) for table in tables),
@@ -753,7 +768,14 @@ def _place_parts(corpora: Sequence[tuple[str, Corpus]]) -> tuple[VaultPart, ...]
         _starts(int(table.keys.max(initial=0)) + 1 for table in tables),
         strict=True,
     )
-    return tuple(VaultPart(name, corpus, *starts) for (name, corpus), starts in zip(corpora, offsets, strict=True))
+
+    def count(text: str) -> int:
+        return open_tokenizer(first.tokenizer).count(text)
+
+    return tuple(
+        VaultPart(name, corpus, *starts, None if corpus.tokenizer == first.tokenizer else count)
+        for (name, corpus), starts in zip(corpora, offsets, strict=True)
+    )
 
 
 def _starts(sizes: Iterable[int]) -> list[int]:
