@@ -13,6 +13,7 @@ import pytest
 import excerpt
 import excerpt.aio
 from excerpt.known_vaults import VaultFolders
+from excerpt.settings import user_paths
 from tests.cli.conftest import Excerpt
 from tests.cli.conftest import excerpt as run_excerpt
 from tests.cli.conftest import home as excerpt_home
@@ -230,6 +231,25 @@ def test_two_embedding_models_are_refused(home: Path, folders: list[Path]) -> No
         opened.vaults["home"]._snapshot.__dict__["model_id"] = "other"  # type: ignore[attr-defined]
         with pytest.raises(excerpt.ModelError, match="different embedding models"):
             opened.search("soup")
+
+
+def test_a_vault_whose_index_cannot_be_read_is_left_out_and_named_once(home: Path, folders: list[Path]) -> None:
+    with excerpt.open(folders) as opened:
+        opened.load()
+    for file in user_paths().index_folder(folders[0]).rglob("*"):
+        if file.is_file():
+            file.write_bytes(b"damaged")
+    notices: list[str] = []
+    with excerpt.open(folders, refresh=False, on_notice=notices.append) as opened:
+        for _ in range(2):
+            assert {hit.path for hit in opened.search("soup")} == {"home/Kitchen/Soup.md"}
+        opened.reload()
+        assert [notice.partition(" is left out")[0] for notice in notices] == ["The vault work"]
+
+
+def test_vaults_without_a_readable_index_are_an_error(home: Path, folders: list[Path]) -> None:
+    with excerpt.open(folders, refresh=False) as opened, pytest.raises(excerpt.IndexUnusableError):
+        opened.search("soup")
 
 
 async def test_several_vaults_can_be_awaited(home: Path, folders: list[Path]) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import replace
 from datetime import date, datetime
-from functools import wraps
+from functools import partial, wraps
 from inspect import Parameter, signature
 from pathlib import Path
 from types import TracebackType
@@ -1081,7 +1081,8 @@ class VaultUnion(Vault):
 
     Hits of all vaults are ranked together. The path of a note begins with the name of its vault (`work/Sync.md`), and
     `folders` has the folder of each. The settings are those of the first vault, which also counts what packs save;
-    marks, saved queries and the gold set belong to single vaults, which `vaults` has by name.
+    marks, saved queries and the gold set belong to single vaults, which `vaults` has by name. A vault whose index
+    cannot be read is left out, with a notice.
     """
 
     def __init__(self, vaults: Sequence[Vault], folders: VaultFolders | None = None) -> None:
@@ -1107,6 +1108,7 @@ class VaultUnion(Vault):
         self._folders = folders or VaultFolders.of(vault.folder for vault in vaults)
         by_folder = {vault.folder: vault for vault in vaults}
         self._corpora: Mapping[str, Corpus] = {}
+        self._left_out: dict[str, str] = {}
         self.vaults: Mapping[str, Vault] = {name: by_folder[folder] for name, folder in self._folders.by_name.items()}
         self._lock = _JoinedLock([vault._lock for vault in vaults])
 
@@ -1127,8 +1129,10 @@ class VaultUnion(Vault):
     @_one_at_a_time
     def reload(self) -> bool:
         """Switch to the newest generation of each index; return whether any is newer than the old one."""
-        is_newer = [vault.reload() for vault in self.vaults.values()]
-        return any(is_newer)
+        from excerpt.corpus.union import open_readable
+
+        reloads = {name: vault.reload for name, vault in self.vaults.items()}
+        return any(open_readable(reloads, self._notify_of_left_out).values())
 
     def refresh(self, on_progress: OnProgress | None = None) -> BuildReport:
         """Bring the index of each vault up to date, and return the sums of the reports."""
@@ -1157,12 +1161,19 @@ class VaultUnion(Vault):
         return {name: vault._memory_folders()[""] for name, vault in self.vaults.items()}
 
     def _load_engine(self) -> Engine:
-        from excerpt.corpus.union import UnionCorpus
+        from excerpt.corpus.union import UnionCorpus, open_readable
 
-        corpora = {name: vault._snapshot for name, vault in self.vaults.items()}
+        openers = {name: partial(getattr, vault, "_snapshot") for name, vault in self.vaults.items()}
+        corpora: Mapping[str, Corpus] = open_readable(openers, self._notify_of_left_out)
         if self._engine is None or corpora != self._corpora:  # a vault may have been reloaded by itself
             self._engine, self._corpora = self._create_engine(UnionCorpus(corpora.items())), corpora
         return self._engine
+
+    def _notify_of_left_out(self, name: str, error: IndexUnusableError) -> None:
+        """Send a notice that a vault is left out, once for each reason."""
+        if self._left_out.get(name) != error.message:
+            self._left_out[name] = error.message
+            self._notice(f"The vault {name} is left out: {error}")
 
     def _read_marks(self) -> SavedMarks:
         raise self._single_vault_error("marks")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
@@ -42,7 +42,7 @@ from excerpt.corpus.tables import (
     TermPostings,
     run_offsets,
 )
-from excerpt.errors import ModelError, StoreUnusableError
+from excerpt.errors import IndexUnusableError, ModelError, StoreUnusableError
 from excerpt.model import FileProblem, Fragment, FragmentInfo, NoteInfo, Section, Status
 from excerpt.text.tokens import open_tokenizer
 
@@ -745,6 +745,27 @@ class _UnionQueries:
             for at, own_keys in chosen
             for key, text in select(self._parts[at][1], own_keys)
         ]
+
+
+def open_readable(
+    openers: Mapping[str, Callable[[], Value]], on_failure: Callable[[str, IndexUnusableError], object]
+) -> dict[str, Value]:
+    """Open the corpus of each vault, given by name, and return those that can be opened.
+
+    `on_failure` is called for each of the others. Raises IndexUnusableError if none can be opened.
+    """
+    opened: dict[str, Value] = {}
+    failures: dict[str, IndexUnusableError] = {}
+    for name, open_corpus in openers.items():
+        try:
+            opened[name] = open_corpus()
+        except IndexUnusableError as error:
+            failures[name] = error
+    if failures and not opened:
+        raise next(iter(failures.values()))
+    for name, failure in failures.items():
+        on_failure(name, failure)
+    return opened
 
 
 def _place_parts(corpora: Sequence[tuple[str, Corpus]]) -> tuple[VaultPart, ...]:

@@ -13,9 +13,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from excerpt.errors import ExcerptError, IndexUnusableError, StoreUnusableError
@@ -238,31 +237,30 @@ class EngineWorker:
 
         A damaged index is reported, and the other vaults are searched. Raises IndexUnusableError if none can be opened.
         """
-        from excerpt.corpus.union import UnionCorpus
+        from excerpt.corpus.union import UnionCorpus, open_readable
         from excerpt.index.snapshot import Snapshot
 
         previous = previous_snapshot.vaults if isinstance(previous_snapshot, UnionCorpus) else ()
         before = {part.name: part.corpus for part in previous}
-        opened: list[tuple[str, Snapshot]] = []
-        failures: list[tuple[Path, IndexUnusableError]] = []
-        try:
-            for name, vault in self._vaults.by_name.items():
-                folder, old = self._user_paths.index_folder(vault), before.get(name)
-                try:
-                    snapshot = Snapshot.open(folder, self._settings, before=old if isinstance(old, Snapshot) else None)
-                    opened.append((name, snapshot))
-                except IndexUnusableError as error:
-                    failures.append((folder, error))
-                    if len(failures) == len(self._vaults.by_name):
-                        raise
-            for folder, failure in failures:
-                if Snapshot.current_generation(folder):  # else the vault is not indexed yet
+        folders = {name: self._user_paths.index_folder(vault) for name, vault in self._vaults.by_name.items()}
+        with ExitStack() as opened:
+
+            def open_snapshot(name: str) -> Snapshot:
+                old = before.get(name)
+                snapshot = Snapshot.open(
+                    folders[name], self._settings, before=old if isinstance(old, Snapshot) else None
+                )
+                opened.callback(snapshot.close)
+                return snapshot
+
+            def report(name: str, failure: IndexUnusableError) -> None:
+                if Snapshot.current_generation(folders[name]):  # else the vault is not indexed yet
                     self._loop.report_from_thread(Failure.from_error("open", failure))
-            return UnionCorpus(opened)
-        except BaseException:
-            for _, snapshot in opened:
-                snapshot.close()
-            raise
+
+            snapshots = open_readable({name: partial(open_snapshot, name) for name in folders}, report)
+            union = UnionCorpus(snapshots.items())
+            opened.pop_all()
+            return union
 
     def _refresh_engine(self, engine: Engine) -> None:
         """Read what was pushed to the store; post its status if it changed or the store is reachable again."""
