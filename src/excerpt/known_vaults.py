@@ -156,8 +156,8 @@ class VaultFolders:
 
     @property
     def is_joined(self) -> bool:
-        """Whether there are several vaults."""
-        return len(self.named) > 1
+        """Whether the path of a note begins with the name of its vault."""
+        return bool(self.named[0][0])
 
     @property
     def key(self) -> Path:

@@ -389,7 +389,7 @@ class ServedVaults:
         `ready` are those of `served` that have an index; the freshness names the others. Raises NotIndexedYetError if
         the vaults are busy for ANSWER_SECONDS, and any error of the question.
         """
-        if len(ready) < 2 or any(vault.vault.address or "/" in vault.name for vault in ready):
+        if any(vault.vault.address or "/" in vault.name for vault in ready):
             return None
         joined = ServedSnapshot(
             self._join(tuple(ready)),
@@ -409,6 +409,11 @@ class ServedVaults:
             folders = VaultFolders(tuple((vault.name, vault.vault.folder) for vault in served))
             self._union = served, excerpt.VaultUnion([vault.vault for vault in served], folders)
         return self._union[1]
+
+    def find_several(self, names: Sequence[str]) -> tuple[ServedVault, ...]:
+        """Return the vaults with these names, each once, in the order of the server. Raises VaultError."""
+        named = {vault for name in names for vault in self.find_vaults(name)}
+        return tuple(vault for vault in self.all if vault in named)
 
     def find_vaults(self, name: str) -> tuple[ServedVault, ...]:
         """Return the vault called `name` in a tuple; for "" the default vault, for "*" all vaults.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+import excerpt
 from excerpt.serve.server import LineServer
-from tests.mcp.conftest import indexed
+from tests.mcp.conftest import indexed, written
 from tests.serve.conftest import Talk, connected, failed
 
 
@@ -141,3 +143,44 @@ async def test_an_error_says_what_is_wrong(
     error = await talk.fail(method, **params)
     assert error["data"]["kind"] == kind
     assert part in error["message"]
+
+
+# --- several vaults ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def wasps(tmp_path: Path) -> Path:
+    return written(tmp_path / "wasps", {"Nests.md": "# Nests\n\nThe grey nest of a swarm of wasps.\n"})
+
+
+@pytest.fixture
+async def talk_of_two(home: Path, vault: Path, wasps: Path) -> AsyncIterator[Talk]:
+    """Yield a client of a server with the vaults bees and wasps."""
+    vaults = indexed(vault, wasps)
+    async with connected(LineServer(vaults, failed)) as talk:
+        yield talk
+    vaults.end()
+
+
+async def test_several_vaults_give_the_list_and_the_pack_of_the_python_api(
+    talk_of_two: Talk, vault: Path, wasps: Path
+) -> None:
+    query = "grey nest of a swarm"
+    found = await talk_of_two.ask("search", query=query, vaults=["wasps", "bees"])
+    packed = await talk_of_two.ask("pack", query=query, vaults=["*"], scope="neighbors")
+    with excerpt.open([vault, wasps]) as union:
+        result = union.search(query, limit=20)
+        rendered = union.pack(query, scope="neighbors", format="markdown").text
+    assert [hit["path"] for hit in found["hits"]] == [hit.path for hit in result]
+    assert found["confidence"] == result.confidence
+    assert packed["rendered"] == rendered
+
+
+async def test_a_note_of_several_vaults_is_read_by_its_path_in_them(talk_of_two: Talk, wasps: Path) -> None:
+    note = await talk_of_two.ask("read", source="wasps/Nests.md", vaults=["bees", "wasps"])
+    assert note["file"] == str(wasps.resolve() / "Nests.md")
+
+
+async def test_one_vault_in_a_list_answers_with_its_own_paths(talk_of_two: Talk) -> None:
+    found = await talk_of_two.ask("search", query="swarm", vaults=["wasps"])
+    assert {hit["path"] for hit in found["hits"]} == {"Nests.md"}

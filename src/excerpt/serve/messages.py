@@ -59,9 +59,13 @@ Where = dict[str, str | list[str]]
 
 @dataclass(frozen=True, slots=True)
 class VaultParams:
-    """What every method takes: the name or folder of a vault, by default the first one."""
+    """What every method takes: the name or folder of a vault, by default the first one.
+
+    With `vaults`, names or folders of several, these are asked as one.
+    """
 
     vault: str = ""
+    vaults: Annotated[list[str], Meta(max_length=MAX_ITEMS)] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

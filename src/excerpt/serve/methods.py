@@ -140,7 +140,8 @@ def answer_read(snapshot: ServedSnapshot, params: ReadParams) -> JsonObject:
     if params.context:
         lines = max(note.line_start - params.context, 1), min(note.line_end + params.context, note.lines)
         note = replace(vault.read(note.path, lines=lines), heading_path=note.heading_path)
-    return {**note.to_dict(), "file": str(vault.folder / note.path)}
+    folder, path = vault.folders.locate(note.path)
+    return {**note.to_dict(), "file": str(folder / path)}
 
 
 def _resolve_source(vault: excerpt.Vault, source: str) -> str:

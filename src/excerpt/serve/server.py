@@ -6,20 +6,36 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import excerpt
-from excerpt.errors import ExcerptError, NotFoundError
+from excerpt.errors import ExcerptError, NotFoundError, VaultError
 from excerpt.inputs import CHUNK_BYTES, describe_name, take_standard_streams, write_all
 from excerpt.serve.connection import Connection, LogCrash
 from excerpt.serve.local_socket import is_own_process, listen, remove_socket
-from excerpt.serve.messages import PROTOCOL, Request, encode_line, make_answer, make_error, make_event, parse_params
-from excerpt.serve.methods import METHODS, Method
-from excerpt.served_vaults import NotIndexedYetError, ServedVault, ServedVaults, VaultBusyError
+from excerpt.serve.messages import (
+    PROTOCOL,
+    Request,
+    VaultParams,
+    encode_line,
+    make_answer,
+    make_error,
+    make_event,
+    parse_params,
+)
+from excerpt.serve.methods import METHODS, JsonObject, Method
+from excerpt.served_vaults import (
+    NotIndexedYetError,
+    ServedSnapshot,
+    ServedVault,
+    ServedVaults,
+    VaultBusyError,
+    ask_each,
+)
 from excerpt.text.display import visible_line
 
 MAX_CLIENTS = 64
@@ -92,8 +108,8 @@ class LineServer:
             return make_error(request_id, "unknown_method", message, f"The methods are {', '.join(self._methods)}.")
         try:
             params = parse_params(request.params, method.params, request.method)
-            served = self._find_vault(params.vault)
-            result = await served.ask(lambda snapshot: method.answer(snapshot, params), writes=method.writes)
+            served = self._find_vaults(params)
+            result = await self._ask(served, method, params)
         except ValueError as error:
             return make_error(request_id, "invalid_params", _shorten(str(error)))
         except ExcerptError as error:
@@ -103,13 +119,34 @@ class LineServer:
         except BaseException as error:  # also a panic of a library in Rust, which is no Exception
             return make_error(request_id, "internal", _shorten(self._log_crash(error)))
         if request.method == "status":
-            result |= {"protocol": PROTOCOL, "watching": served.is_watched, "clients": len(self._connections)}
+            result |= {
+                "protocol": PROTOCOL,
+                "watching": all(each.is_watched for each in served),
+                "clients": len(self._connections),
+            }
         return make_answer(request_id, result)
 
-    def _find_vault(self, name: str) -> ServedVault:
-        if name == "*":
-            raise ValueError("A request is for one vault: name it, or leave vault out for the first.")
-        return self._vaults.find_vaults(name)[0]
+    def _find_vaults(self, params: VaultParams) -> tuple[ServedVault, ...]:
+        if params.vaults:
+            return self._vaults.find_several(params.vaults)
+        if params.vault == "*":
+            raise ValueError("A request is for one vault, or for those in vaults: name it, or leave vault out.")
+        return self._vaults.find_vaults(params.vault)
+
+    async def _ask(self, served: Sequence[ServedVault], method: Method, params: VaultParams) -> JsonObject:
+        """Return the answer of one vault, or of several as one."""
+
+        def answer(snapshot: ServedSnapshot) -> JsonObject:
+            return method.answer(snapshot, params)
+
+        if len(served) == 1:
+            return await served[0].ask(answer, writes=method.writes)
+        ready = await ask_each(served, lambda snapshot: snapshot)
+        result = await self._vaults.ask_union(served, ready, answer)
+        if result is None:
+            names = ", ".join(each.name for each in ready)
+            raise VaultError(f"{names} cannot be asked as one.", "Ask one vault after the other.")
+        return result
 
     async def report_changes(self, served: ServedVault) -> None:
         """Send an event for each newer generation of a vault that answers now."""
