@@ -1438,12 +1438,10 @@ class Gold:
     @_one_at_a_time
     def add(self, query: str, *targets: str) -> GoldQuestion:
         """Add a question, or further targets to it, and return it. Raises NotFoundError for an unknown target."""
-        from excerpt.gold.questions import add_questions, find_question, make_question
         from excerpt.gold.run import parse_target
+        from excerpt.service.gold_set import add_question
 
-        question = make_question(query, [parse_target(self._snapshot(), target) for target in targets])
-        add_questions(self._file, [question])
-        return find_question(self.all().questions, question.query)
+        return add_question(self._file, query, [parse_target(self._snapshot(), target) for target in targets])
 
     @_one_at_a_time
     def remove(self, question: str, target: str = "") -> GoldQuestion:

@@ -12,9 +12,10 @@ import gc
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from excerpt.errors import ExcerptError, IndexUnusableError, StoreUnusableError
@@ -353,6 +354,20 @@ class EngineWorker:
         for engine in (self._engine, self._next_engine):
             if engine is not None:
                 engine.snapshot.close()
+
+
+def newest_generation(folders: Iterable[Path]) -> int:
+    """Return the sum of the numbers of the newest generations in index folders; 0 for an index that cannot be read.
+
+    This imports the modules of the index: call it in a thread.
+    """
+    from excerpt.index.snapshot import Snapshot
+
+    total = 0
+    for folder in folders:
+        with suppress(ExcerptError):
+            total += Snapshot.current_generation(folder)
+    return total
 
 
 def _trim_memory() -> None:

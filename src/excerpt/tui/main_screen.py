@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -644,14 +643,12 @@ class MainScreen(LowLatencyScreen):
 
     @on(GoldRequested)
     async def _handle_gold_request(self, message: GoldRequested) -> None:
-        from excerpt.gold.questions import add_questions, make_question
-        from excerpt.gold.run import target_of_fragment
+        from excerpt.service.gold_set import add_fragment
 
-        vault, path = self.vaults.locate(message.hit.fragment.path)
-        target = target_of_fragment(replace(message.hit.fragment, path=path))
-        file = self._user_paths.gold_file(vault)
         try:
-            await asyncio.to_thread(add_questions, file, [make_question(message.query, [target])])
+            target = await asyncio.to_thread(
+                add_fragment, self.vaults, self._user_paths, message.query, message.hit.fragment
+            )
         except ExcerptError as error:
             self.notify(str(error), title=error.title, severity="error", markup=False)
             return

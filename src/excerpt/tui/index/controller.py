@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from excerpt.errors import ExcerptError, IndexBusyError, IndexUnusableError, StoreUnusableError, VaultEmptiedError
+from excerpt.errors import IndexBusyError, IndexUnusableError, StoreUnusableError, VaultEmptiedError
 from excerpt.index.events import (
     Command,
     EmbeddingCompleted,
@@ -29,7 +28,7 @@ from excerpt.index.events import (
 )
 from excerpt.kinds import Strategy
 from excerpt.known_vaults import VaultFolders
-from excerpt.service.engine_worker import EngineWorker
+from excerpt.service.engine_worker import EngineWorker, newest_generation
 from excerpt.service.events import EventLoop, Failure, IndexOpened
 from excerpt.service.indexing_process import IndexingEnded, ProcessEvent
 from excerpt.settings import Paths, Settings
@@ -484,20 +483,6 @@ def _index_settings(settings: Settings) -> object:
     The indexing process reads these settings when it starts.
     """
     return settings.vault, settings.embedding, settings.pack.tokenizer
-
-
-def newest_generation(folders: Iterable[Path]) -> int:
-    """Return the sum of the numbers of the newest generations in index folders; 0 for an index that cannot be read.
-
-    This imports the modules of the index: call it in a thread.
-    """
-    from excerpt.index.snapshot import Snapshot
-
-    total = 0
-    for folder in folders:
-        with suppress(ExcerptError):
-            total += Snapshot.current_generation(folder)
-    return total
 
 
 def format_build_result(report: BuildReport) -> str:
