@@ -17,7 +17,7 @@ from excerpt.store.push import push
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.index.dialog import IndexDialog
 from excerpt.tui.main_screen import MainScreen
-from excerpt.tui.search.disabled import NO_FILES
+from excerpt.tui.search.hit_pane import NO_FILES
 from excerpt.tui.vault_chooser import VaultChooser
 from tests.store.conftest import closed, index_of, records_of
 from tests.tui.driver import (

@@ -7,13 +7,25 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from textual.dom import DOMNode
 
 from excerpt.model import Hit
 from excerpt.search.query import remove_unfinished_filter
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
-from tests.tui.driver import AppPilot, hit_list_of, until_index, until_result
+from tests.tui.driver import (
+    AppPilot,
+    hit_list_of,
+    pane_of,
+    post_keys,
+    preview_of,
+    search,
+    settle,
+    until,
+    until_index,
+    until_result,
+)
 
 SENTENCES = [
     "how do two devices merge one note",
@@ -93,3 +105,34 @@ async def test_deleting_it_letter_by_letter_does_not_flicker_either(app: Excerpt
             await pilot.press("backspace")
             await until_result(pilot, remove_unfinished_filter(sentence[:end].strip()))
     assert seen.flickers() == []
+
+
+@pytest.fixture
+def lookups(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Record every query of the DOM by its method."""
+    made: list[str] = []
+    for name in ("query", "query_one", "query_exactly_one", "query_ancestor", "query_children"):
+        method = getattr(DOMNode, name)
+
+        def record(node: DOMNode, *arguments: Any, _name: str = name, _method: Any = method, **options: Any) -> Any:
+            made.append(_name)
+            return _method(node, *arguments, **options)
+
+        monkeypatch.setattr(DOMNode, name, record)
+    yield made
+
+
+async def test_a_letter_queries_the_dom_at_most_twenty_times(app: ExcerptApp, lookups: list[str]) -> None:
+    async with app.run_test(size=(140, 45)) as pilot:
+        await search(pilot, "sync conf")
+        await settle(pilot)
+        pane, rows, preview = pane_of(app), hit_list_of(app), preview_of(app)
+
+        def is_answered() -> bool:
+            is_current = pane.result is not None and pane.result.query == "sync confl" and pane.is_up_to_date
+            return is_current and rows.selected is not None and preview.window is not None
+
+        lookups.clear()
+        post_keys(app, "l")
+        await until(pilot, is_answered, "the answers to the letter")
+        assert len(lookups) <= 20

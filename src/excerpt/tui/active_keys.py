@@ -27,6 +27,14 @@ class HasDisabledReason(Protocol):
 
 
 @runtime_checkable
+class HasParts(Protocol):
+    """A widget that binds the keys of its parts, which work wherever in the widget the focus is."""
+
+    def part_for(self, action: str) -> DOMNode:
+        """Return the part that runs the action: a widget in this one, or this one itself."""
+
+
+@runtime_checkable
 class DefersActions(Protocol):
     """A widget whose actions may be requested before their target exists, such as the hit of a running search."""
 

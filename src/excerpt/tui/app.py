@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from rich.console import RenderableType
 from textual import constants, events, on
@@ -36,6 +36,7 @@ from excerpt.settings import Paths, Settings
 from excerpt.store.address import StoreAddress
 from excerpt.tui.active_keys import (
     DefersActions,
+    HasParts,
     OpensDialogs,
     action_target,
     active_contexts,
@@ -512,6 +513,10 @@ class ExcerptApp(App[None], inherit_bindings=False):
             self._last_reason_notice = reason, monotonic() + _REASON_SECONDS
             self.notify(reason, timeout=_REASON_SECONDS, markup=False)
         return True
+
+    async def _dispatch_action(self, namespace: DOMNode, action_name: str, params: Any) -> bool:
+        part = namespace.part_for(action_name) if isinstance(namespace, HasParts) else namespace
+        return await super()._dispatch_action(part, action_name, params)
 
     async def _run_late_action(
         self,

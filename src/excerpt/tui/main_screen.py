@@ -47,8 +47,8 @@ from excerpt.tui.messages import (
 )
 from excerpt.tui.picking import PickOptions
 from excerpt.tui.programs import TEXT_KINDS, ProgramLauncher
-from excerpt.tui.search.disabled import NO_FILES
 from excerpt.tui.search.hit_list import HitList
+from excerpt.tui.search.hit_pane import NO_FILES
 from excerpt.tui.search.notices import search_notice
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.search.query_history import QueryStore
@@ -498,7 +498,7 @@ class MainScreen(LowLatencyScreen):
         pane.pack_format = session.form or pane.pack_format
         pane.fill = session.fill or pane.fill
         pane.share = session.share or pane.share
-        pane.link_form = session.link or pane.link_form
+        pane.hits.link_form = session.link or pane.hits.link_form
         if session.query:
             self.prefill_query(session.query)
             self.watch(pane, "result", self._restore_selection, init=False)
@@ -555,7 +555,7 @@ class MainScreen(LowLatencyScreen):
             pane.share,
             pane.fill,
             pane.side.insight.hides_linked,
-            pane.link_form,
+            pane.hits.link_form,
         )
 
     @on(MarksChanged)

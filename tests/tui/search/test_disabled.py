@@ -7,43 +7,64 @@ import pytest
 from excerpt.tui.common.bars import FooterKey, KeyBar, place_footer_keys
 from excerpt.tui.common.help import HelpDialog
 from excerpt.tui.keymap import is_typed
+from excerpt.tui.pack.bar import PackState, pack_bar_disabled_reason
 from excerpt.tui.pack.panel import PackPanelSelection, pack_disabled_reason
-from excerpt.tui.search.disabled import SearchState, SelectedRowKind, search_disabled_reason
-from tests.tui.driver import ScriptedApp, notices_of, screen_of, type_query, until, until_screen, until_tabs
+from excerpt.tui.search.hit_pane import HitState, SelectedRowKind, hit_disabled_reason
+from tests.tui.driver import ScriptedApp, notices_of, pane_of, screen_of, type_query, until, until_screen, until_tabs
 
-FOUND = SearchState(has_query=True, row_kind=SelectedRowKind.FRAGMENT, has_pack=True)
+FOUND = HitState(has_query=True, row_kind=SelectedRowKind.FRAGMENT)
 DROPPED = PackPanelSelection(2, 2, 3, is_dropped=True)
 
 
 @pytest.mark.parametrize(
-    ("action", "scene", "told"),
+    ("action", "state", "reason"),
     [
-        ("mark", SearchState(), "Nothing is listed yet: type a query first."),
-        ("edit", SearchState(has_query=True), "This query has no hits."),
-        ("mark", SearchState(has_query=True, is_on_name=True), "The name of a note is selected, not a passage."),
-        ("copy_pack", SearchState(), "Nothing to copy: the pack is empty."),
-        ("obsidian", SearchState(row_kind=SelectedRowKind.MEMORY), "A memory is not a note of the vault."),
-        ("add_to_gold", SearchState(row_kind=SelectedRowKind.MEMORY), "A memory is not a note of the vault."),
+        ("mark", HitState(), "Nothing is listed yet: type a query first."),
+        ("edit", HitState(has_query=True), "This query has no hits."),
+        ("mark", HitState(has_query=True, is_on_name=True), "The name of a note is selected, not a passage."),
+        ("obsidian", HitState(row_kind=SelectedRowKind.MEMORY), "A memory is not a note of the vault."),
+        ("add_to_gold", HitState(row_kind=SelectedRowKind.MEMORY), "A memory is not a note of the vault."),
         (
             "add_to_gold",
-            SearchState(row_kind=SelectedRowKind.FRAGMENT),
+            HitState(row_kind=SelectedRowKind.FRAGMENT),
             "Type a query first: the question that the passage answers.",
         ),
-        ("scroll_view", FOUND, "The side panel is hidden: there is nothing to scroll."),
-        ("compare", SearchState(has_query=True), "Type a query first, to compare strategies by their hits."),
-        ("clear_marks", FOUND, "Nothing is marked."),
-        ("undo", FOUND, "Nothing to undo."),
-        ("remember", SearchState(is_in_panel=True, selection=DROPPED), "Put it back first (x)."),
+        ("remember", HitState(is_in_panel=True, selection=DROPPED), "Put it back first (x)."),
         ("mark_nearest", FOUND, "This is for a query that nothing answers."),
-        (
-            "copy_pack",
-            SearchState(has_query=True, has_no_answer=True),
-            "Nothing to copy: no hit answers. Pack the nearest hits by p in the list.",
-        ),
     ],
 )
-def test_the_search_says_what_is_missing(action: str, scene: SearchState, told: str) -> None:
-    assert search_disabled_reason(action, scene) == told
+def test_the_list_says_what_is_missing(action: str, state: HitState, reason: str) -> None:
+    assert hit_disabled_reason(action, state) == reason
+
+
+@pytest.mark.parametrize(
+    ("action", "state", "reason"),
+    [
+        ("copy_pack", PackState(), "Nothing to copy: the pack is empty."),
+        (
+            "copy_pack",
+            PackState(has_no_answer=True),
+            "Nothing to copy: no hit answers. Pack the nearest hits by p in the list.",
+        ),
+        ("save_pack", PackState(), "Nothing to write: the pack is empty."),
+        ("clear_marks", PackState(has_pack=True), "Nothing is marked."),
+        ("undo", PackState(has_pack=True), "Nothing to undo."),
+        ("show_earlier", PackState(), "No passage is marked outside of the list."),
+    ],
+)
+def test_the_pack_says_what_is_missing(action: str, state: PackState, reason: str) -> None:
+    assert pack_bar_disabled_reason(action, state) == reason
+
+
+async def test_the_query_the_side_panel_and_the_tab_say_what_is_missing(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await until_tabs(pilot)
+        pane = pane_of(scripted)
+        assert pane.disabled_reason("filter_time", ()) == "The query names no time, such as “last week”."
+        assert pane.disabled_reason("scroll_view", (1,)) == "The side panel is hidden: there is nothing to scroll."
+        assert pane.disabled_reason("show_view", ("why",)) == "Nothing is listed yet: type a query first."
+        assert pane.disabled_reason("show_view", ("map",)) == ""
+        assert pane.disabled_reason("compare", ()) == "Type a query first, to compare strategies by their hits."
 
 
 @pytest.mark.parametrize(
@@ -68,19 +89,11 @@ def test_the_pack_panel_says_what_is_missing(
 
 
 def test_the_search_does_what_it_can() -> None:
-    done = SearchState(row_kind=SelectedRowKind.FRAGMENT, has_marks=True, has_pack=True, can_undo=True)
-    every = (
-        "mark",
-        "edit",
-        "copy_fragment",
-        "show_view",
-        "copy_pack",
-        "clear_marks",
-        "undo",
-        "strategy",
-    )
-    assert [search_disabled_reason(action, done) for action in every] == [""] * len(every)
-    assert search_disabled_reason("mark", SearchState(is_in_panel=True)) == ""
+    hit = HitState(row_kind=SelectedRowKind.FRAGMENT, has_marks=True)
+    pack = PackState(has_pack=True, has_marks=True, can_undo=True)
+    assert [hit_disabled_reason(action, hit) for action in ("mark", "edit", "copy_fragment", "copy_link")] == [""] * 4
+    assert [pack_bar_disabled_reason(action, pack) for action in ("copy_pack", "clear_marks", "undo")] == [""] * 3
+    assert hit_disabled_reason("mark", HitState(is_in_panel=True)) == ""
 
 
 def test_the_help_is_at_the_right_end_of_the_footer_and_the_others_take_the_room_left() -> None:
@@ -194,9 +207,3 @@ async def test_the_footer_of_a_panel_follows_what_is_listed_and_selected_in_it(s
         assert "map-filter" not in offered(scripted)
         await pilot.press("down")
         await until(pilot, lambda: "map-filter" in offered(scripted), "the key of a branch")
-
-
-def test_why_needs_a_row_and_the_map_none() -> None:
-    nothing = SearchState()
-    assert search_disabled_reason("show_view", nothing, ("why",)) == "Nothing is listed yet: type a query first."
-    assert search_disabled_reason("show_view", nothing, ("map",)) == ""

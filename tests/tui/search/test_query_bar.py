@@ -193,14 +193,14 @@ async def test_completion_at_a_period_offers_its_filter_and_to_ignore_it(scripte
 async def test_a_command_puts_the_filter_in_place_of_the_first_period(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await type_text(pilot, "what changed in May 2025 about merging?")
-        pane_of(scripted).action_filter_time()
+        pane_of(scripted).query_bar.action_filter_time()
         assert bar_of(scripted).field.value == "what changed date:2025-05 about merging?"
 
 
 async def test_a_command_ignores_the_first_period(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await type_text(pilot, "what changed in May 2025 about merging?")
-        pane_of(scripted).action_ignore_time()
+        pane_of(scripted).query_bar.action_ignore_time()
         assert bar_of(scripted).field.value == r"what changed \in May 2025 about merging?"
 
 

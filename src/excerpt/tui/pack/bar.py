@@ -1,8 +1,9 @@
-"""The status bar of the pack: its passages and tokens, why it has no more passages, and the cost of one more mark."""
+"""The bar of the pack: its passages and tokens, what one more mark costs, and the keys that change or copy the pack."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.style import Style
@@ -10,21 +11,41 @@ from rich.text import Text
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from excerpt.kinds import Format, StopReason
+from excerpt.kinds import Fill, Format, Scope, StopReason
 from excerpt.settings import PackSettings
 from excerpt.text.display import format_count
 from excerpt.tui.common.strips import click_style
-from excerpt.tui.messages import PartClicked
+from excerpt.tui.keymap import key_sign
+from excerpt.tui.messages import CopyRequested, CopyTarget, PartClicked, RememberRequested
+from excerpt.tui.pack.controller import PackController, next_budget
 from excerpt.tui.pack.labels import needs_label, scope_label, stop_label
 
 if TYPE_CHECKING:
     from excerpt.model import PackResult
     from excerpt.service.packer import MarkCost
+    from excerpt.tui.pack.dialogs import BudgetDialogResult
 
 GAUGE_CELLS = 12
 """Width of the gauge in cells."""
 _PARTS = ("stop", "unit", "order", "needs", "cost", "format", "scope", "gauge")
 """Parts of the bar besides passages and tokens, the most important first. The first that does not fit ends the bar."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackState:
+    """What decides which actions on the pack are enabled.
+
+    `has_pack`: there is a pack to copy, or one is being built. `has_no_answer`: the pack is empty because no hit is
+    likely to answer. `has_marks`: a fragment is marked. `can_undo` and `can_redo`: a choice for the pack can be undone
+    or redone. `has_earlier_marks`: there are marks of fragments that are not listed.
+    """
+
+    has_pack: bool = False
+    has_no_answer: bool = False
+    has_marks: bool = False
+    can_undo: bool = False
+    can_redo: bool = False
+    has_earlier_marks: bool = False
 
 
 class PackBar(Widget):
@@ -62,6 +83,161 @@ class PackBar(Widget):
     """Order of the passages: `vault order`, `own order` (set by the user), or "" for the order of the scores."""
     cost: reactive[MarkCost | None] = reactive(None)
     """Tokens that marking the selected fragment would add; None if that fragment is marked already."""
+
+    def __init__(
+        self,
+        controller: PackController,
+        on_decision: Callable[[bool], object],
+        *,
+        open_panel: Callable[[], object],
+        copy_request: Callable[[CopyTarget], CopyRequested | None],
+        is_up_to_date: Callable[[], bool],
+        id: str | None = None,  # noqa: A002 - Textual's name
+    ) -> None:
+        """Prepare the bar.
+
+        `on_decision` is called after a key that changes the pack: with True if something changed. `open_panel` opens
+        the pack panel. `copy_request` returns the message that requests to copy the pack, None if the pack is empty.
+        `is_up_to_date` returns whether the newest query and its pack are answered.
+        """
+        super().__init__(id=id)
+        self._controller = controller
+        self._on_decision = on_decision
+        self._open_panel = open_panel
+        self._copy_request = copy_request
+        self._is_up_to_date = is_up_to_date
+        self._pending_copy: CopyTarget | None = None
+        """Where the copy of the pack goes that waits for an answer; None if no copy waits."""
+
+    # --- calls from the pane ------------------------------------------------------------------------------------------
+
+    def show_choices(self) -> None:
+        """Show the number of marks, and the format, scope, budget and order of the pack."""
+        controller = self._controller
+        self.pack_settings, self.order_name = controller.pack_settings, controller.order
+        self.mark_count = len(controller.choices.marks)
+
+    def show_pack(self) -> None:
+        """Show the newest pack, and what one more mark costs."""
+        newest = self._controller.newest_pack
+        self.pack, self.cost = newest.result if newest is not None else None, self._controller.cost
+
+    def handle_built_pack(self) -> None:
+        """Copy the pack if a copy waits for it, and say how many marked passages are gone from the vault."""
+        if self._pending_copy is not None:
+            self.copy(self._pending_copy)
+        if count := self._controller.count_newly_missing():
+            self.notify(f"{count} marked passage{' is' if count == 1 else 's are'} no longer in the vault.")
+
+    def cancel_copy(self) -> None:
+        """Forget the copy that waits for a pack, which could not be built."""
+        self._pending_copy = None
+
+    def copy(self, target: CopyTarget) -> None:
+        """Copy the pack of the newest query to `target`; wait if that pack is still being built."""
+        self._pending_copy = None if self._is_up_to_date() else target
+        if self._pending_copy is not None:
+            return
+        request = self._copy_request(target)
+        if request is None:
+            self._notify_empty("print" if target is CopyTarget.STDOUT else "copy")
+        else:
+            self.post_message(request)
+
+    def _notify_empty(self, verb: str) -> None:
+        reason = empty_pack_reason(verb, has_no_answer=self._controller.has_no_answer)
+        self.notify(reason, severity="warning", markup=False)
+
+    # --- actions, and why they are disabled ---------------------------------------------------------------------------
+
+    @property
+    def key_state(self) -> PackState:
+        """What decides which actions of the bar are enabled."""
+        pack, is_up_to_date = self._controller, self._is_up_to_date()
+        return PackState(
+            has_pack=not is_up_to_date or not pack.is_empty,
+            has_no_answer=is_up_to_date and pack.has_no_answer,
+            has_marks=bool(pack.choices.marks),
+            can_undo=pack.can_undo,
+            can_redo=pack.can_redo,
+            has_earlier_marks=bool(pack.earlier_or_unlisted_marks),
+        )
+
+    def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - as others have it
+        """Return why an action of the bar is disabled, as a sentence; "" if the action is enabled."""
+        return pack_bar_disabled_reason(action, self.key_state)
+
+    def action_copy_pack(self) -> None:
+        """Copy the pack of the newest query; wait if that pack is still being built."""
+        self.copy(CopyTarget.CLIPBOARD)
+
+    def action_save_pack(self) -> None:
+        self.copy(CopyTarget.FILE)
+
+    def action_remember_pack(self) -> None:
+        """Store the text of the pack as a memory. The text names its sources, so the memory has none."""
+        pack = self._controller
+        if pack.newest_pack is None or pack.is_empty:
+            self._notify_empty("remember")
+        else:
+            self.post_message(RememberRequested(None, pack.query, pack.newest_pack.text))
+
+    def action_clear_marks(self) -> None:
+        self._on_decision(self._controller.replace_choices(self._controller.choices.without_marks()))
+
+    def action_undo(self) -> None:
+        self._on_decision(self._controller.undo())
+
+    def action_redo(self) -> None:
+        self._on_decision(self._controller.redo())
+
+    def action_show_earlier(self) -> None:
+        """Restore the marks of an earlier session, and open the pack panel."""
+        self._on_decision(self._controller.restore_marks())
+        self._open_panel()
+
+    def action_drop_earlier(self) -> None:
+        self._on_decision(self._controller.drop_earlier())
+
+    def action_order(self) -> None:
+        pack = self._controller
+        self._on_decision(pack.replace_choices(pack.choices.with_next_order(pack.query)))
+
+    def action_scope(self) -> None:
+        """Open a dialog to choose the scope of all passages."""
+        from excerpt.tui.pack.dialogs import ScopeDialog
+
+        def use(scope: Scope | None) -> None:
+            if scope is not None:
+                self._on_decision(self._controller.change_settings(scope=scope))
+
+        self.app.push_screen(ScopeDialog(self._controller), use)
+
+    def action_fill(self) -> None:
+        self._on_decision(self._controller.next_fill())
+        fills = self._controller.pack_settings.fill is Fill.BUDGET
+        self.notify("Packs fill the budget now." if fills else "Packs stop now when they have enough.")
+
+    def action_format(self) -> None:
+        self._on_decision(self._controller.next_format())
+
+    def action_budget(self, steps: int) -> None:
+        budget = next_budget(self._controller.pack_settings.budget, steps)
+        self._on_decision(self._controller.change_settings(budget=budget))
+
+    def action_type_budget(self) -> None:
+        """Open a dialog to type the token budget; copy the pack afterwards if the user asks for that."""
+        from excerpt.tui.pack.dialogs import BudgetDialog
+
+        def use(typed: BudgetDialogResult | None) -> None:
+            if typed is not None:
+                self._on_decision(self._controller.change_settings(budget=typed.budget_tokens))
+                if typed.copies_pack:
+                    self.action_copy_pack()
+
+        self.app.push_screen(BudgetDialog(self._controller), use)
+
+    # --- drawing ------------------------------------------------------------------------------------------------------
 
     @property
     def link_style(self) -> Style:
@@ -149,3 +325,27 @@ class PackBar(Widget):
 
     def _component_style(self, name: str) -> Style:
         return self.get_component_rich_style(f"pack--{name}", partial=True)
+
+
+def pack_bar_disabled_reason(action: str, state: PackState) -> str:
+    """Return why an action on the pack is disabled, as a sentence; "" if the action is enabled."""
+    match action:
+        case "copy_pack" | "save_pack" | "remember_pack":
+            verb = {"copy_pack": "copy", "save_pack": "write", "remember_pack": "remember"}[action]
+            return "" if state.has_pack else empty_pack_reason(verb, has_no_answer=state.has_no_answer)
+        case "clear_marks":
+            return "" if state.has_marks else "Nothing is marked."
+        case "undo":
+            return "" if state.can_undo else "Nothing to undo."
+        case "redo":
+            return "" if state.can_redo else "Nothing to redo."
+        case "show_earlier" | "drop_earlier":
+            return "" if state.has_earlier_marks else "No passage is marked outside of the list."
+    return ""
+
+
+def empty_pack_reason(verb: str, *, has_no_answer: bool) -> str:
+    """Return why the pack cannot be copied, written or remembered (`verb`), and what to do, as one line."""
+    if has_no_answer:
+        return f"Nothing to {verb}: no hit answers. Pack the nearest hits by {key_sign('mark-nearest')} in the list."
+    return f"Nothing to {verb}: the pack is empty."

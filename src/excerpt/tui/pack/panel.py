@@ -14,12 +14,13 @@ from textual.reactive import reactive
 from textual.strip import Strip
 
 from excerpt.kinds import Scope
-from excerpt.model import Pack
+from excerpt.model import Hit, Pack
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.service.packer import BuiltPack, LeftOutRow
 from excerpt.text.display import format_count, line_range, visible_line
 from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.row_list import RowList, format_place, join_headings
+from excerpt.tui.common.split import Split
 from excerpt.tui.common.strips import StyledPart, line
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.pack.controller import PackController
@@ -106,12 +107,22 @@ class PackPanel(RowList):
         self,
         controller: PackController,
         on_decision: Callable[[bool], object],
+        split: Split,
         *,
+        best_hits: Callable[[], Sequence[Hit]],
+        focus_list: Callable[[], object],
         id: str | None = None,  # noqa: A002 - Textual's name
         classes: str | None = None,
     ) -> None:
-        """Create the panel. `on_decision` is called after each key of the panel: with True if the choices changed."""
+        """Create the panel, which has a place in `split`.
+
+        `on_decision` is called after each key of the panel: with True if the choices changed. `best_hits` returns the
+        hits in order of rank, `focus_list` focuses the list of hits.
+        """
         super().__init__(id=id, classes=classes)
+        self._split = split
+        self._best_hits = best_hits
+        self._focus_list = focus_list
         self._controller = controller
         self._on_decision = on_decision
 
@@ -140,6 +151,41 @@ class PackPanel(RowList):
         self.redraw_rows(entries.index(entry) if entry in entries else self.cursor)
         self.border_title = self._format_border_title(new)
 
+    # --- opening and closing ------------------------------------------------------------------------------------------
+
+    def show_pack(self) -> None:
+        """List the passages of the newest pack, each with the rank of its hit."""
+        pack = self._controller
+        ranks = {hit.fragment.id: rank for rank, hit in enumerate(self._best_hits(), start=1)}
+        self.contents = (
+            PackPanelContents(pack.newest_pack, pack.choices.marked_ids, ranks, pack.order)
+            if pack.newest_pack is not None
+            else None
+        )
+
+    def action_panel(self) -> None:
+        """Open the panel and focus it, or close the panel if it has the focus already."""
+        if self.has_focus:
+            self.close()
+        else:
+            self.open()
+
+    def open(self) -> None:
+        """Open the panel and focus it."""
+        self.add_class("-open")
+        self._split.panel = True
+        self.show_pack()
+        self.focus()
+
+    def close(self) -> bool:
+        """Close the panel; return False if it was closed already. Its focus moves to the list."""
+        was_open, had_focus = self._split.panel, self.has_focus
+        self.remove_class("-open")
+        self._split.panel = False
+        if had_focus:
+            self._focus_list()
+        return was_open
+
     # --- actions ------------------------------------------------------------------------------------------------------
 
     @property
@@ -147,6 +193,11 @@ class PackPanel(RowList):
         """The number of the selected row, the numbers of passages and rows, and whether the row is dropped."""
         passages, row = len(self.contents.built_pack.result.passages) if self.contents is not None else 0, self.selected
         return PackPanelSelection(self.cursor, passages, self.row_count, isinstance(row, LeftOutRow) and row.is_dropped)
+
+    @property
+    def key_state(self) -> PackPanelSelection:
+        """What decides which actions of the panel are enabled."""
+        return self.selection
 
     def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:
         """Return why an action of this panel is disabled, as a sentence; "" if the action is enabled."""

@@ -37,21 +37,26 @@ from excerpt.search.query_word import (
 from excerpt.service.engine_worker import QuestionQueue
 from excerpt.text.display import format_count, visible_line
 from excerpt.tui.active_keys import bindings
+from excerpt.tui.common.debouncer import Debouncer
 from excerpt.tui.common.field import Field
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.strips import StyledPart, click_style, line, parts_with_matches
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.messages import PartClicked
+from excerpt.tui.search.notices import is_unanswered
 from excerpt.tui.search.query_controller import QueryController
 
 if TYPE_CHECKING:
     from excerpt.insight.suggest import Completion, Suggestion
+    from excerpt.model import Result
     from excerpt.search.interpretation import QueryInterpretation
     from excerpt.search.news import QueryNews
     from excerpt.search.saved_queries import SavedQueries, SavedQuery
 
 MAX_MENU_ROWS, MAX_MENU_ROWS_TALL = 8, 12
 """Maximum visible rows of the menu, on a screen of under 30 lines and on a taller one: hits stay visible below it."""
+_BUSY_AFTER_SECONDS = 0.5
+"""Seconds after which the status says that a search is still running."""
 _MIN_MENU_CELLS, _MAX_MENU_CELLS = 26, 76
 _MAX_NEWS_TITLES = 3
 """Maximum titles of notes in a notice of what is new."""
@@ -440,20 +445,31 @@ class QueryBar(Horizontal):
     answered_query = ""
     """The query whose hits are listed; "" if there are none."""
 
-    def __init__(self, engine: QuestionQueue) -> None:
+    def __init__(self, engine: QuestionQueue, on_correction: Callable[[], object]) -> None:
+        """Prepare the bar. `on_correction` is called when a corrected query is suggested."""
         super().__init__()
+        self.field = QueryInput(placeholder="Search your notes", compact=True, select_on_focus=False, id="query")
+        self.status = QueryStatus(id="status")
+        self.menu = QueryMenu()
         self.queries = QueryController(engine, self.set_timer, lambda: self.text)
+        self.correction = ""
+        """The corrected query that is suggested; "" for none."""
+        self._engine = engine
+        self._on_correction = on_correction
+        self._busy_timer = Debouncer(self.set_timer)
+        self._corrected_result: Result | None = None
+        """The result whose query may be corrected."""
         self._news: dict[str, QueryNews] = {}
         """What is new in the answers to the saved queries that the menu lists, by query."""
 
     def compose(self) -> ComposeResult:
         yield Static("❯", id="prompt")
-        yield QueryInput(placeholder="Search your notes", compact=True, select_on_focus=False, id="query")
-        yield QueryStatus(id="status")
-        yield QueryMenu()
+        yield self.field
+        yield self.status
+        yield self.menu
 
     def on_mount(self) -> None:
-        self.watch(self.query_one(QueryStatus), "warning", self._fit_status_width, init=False)
+        self.watch(self.status, "warning", self._fit_status_width, init=False)
 
     def on_resize(self) -> None:
         self.menu.close()
@@ -464,7 +480,7 @@ class QueryBar(Horizontal):
         """Make the status narrow if the query needs the room, unless the status shows a warning."""
         width = self.size.width
         room = width - 3 - min(_STATUS_CELLS, int(width * _MAX_STATUS_SHARE))
-        self.set_class(self.field.content_width > room and not self.query_one(QueryStatus).warning, "-tight")
+        self.set_class(self.field.content_width > room and not self.status.warning, "-tight")
 
     @on(Input.Changed)
     def _handle_query_change(self, event: Input.Changed) -> None:
@@ -513,18 +529,6 @@ class QueryBar(Horizontal):
         """The query."""
         return self.field.value
 
-    @property
-    def status(self) -> QueryStatus:
-        return self.query_one(QueryStatus)
-
-    @property
-    def menu(self) -> QueryMenu:
-        return self.query_one(QueryMenu)
-
-    @property
-    def field(self) -> QueryInput:
-        return self.query_one(QueryInput)
-
     def set_query(self, query: str, cursor: int = -1) -> None:
         """Replace the query, and move the cursor to the character `cursor`; -1 is the end."""
         self.field.value = query
@@ -535,10 +539,50 @@ class QueryBar(Horizontal):
         """Return False for an action of the menu while the menu is closed."""
         if not action.startswith("menu_"):
             return super().check_action(action, parameters)
-        menus = self.query(QueryMenu)
-        if not menus or not menus.first().is_open:
-            return False
-        return action != "menu_forget" or menus.first().kind in ("history", "saved")
+        return self.menu.is_open and (action != "menu_forget" or self.menu.kind in ("history", "saved"))
+
+    @property
+    def key_state(self) -> bool:
+        """What decides which actions of the bar are enabled: whether the query names a period."""
+        return bool(self.field.periods)
+
+    def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - as others have it
+        """Return why an action of the bar is disabled, as a sentence; "" if the action is enabled."""
+        if action in ("filter_time", "ignore_time") and not self.key_state:
+            return "The query names no time, such as “last week”."
+        return ""
+
+    # --- waiting for the answer ---------------------------------------------------------------------------------------
+
+    def start_waiting(self) -> None:
+        """Say after `_BUSY_AFTER_SECONDS` that a search is running, unless it is said or about to be said already."""
+        if not self._busy_timer.is_pending and not self.status.busy:
+            self._busy_timer.schedule(_BUSY_AFTER_SECONDS, self._show_busy)
+
+    def _show_busy(self) -> None:
+        self.status.busy = "searching…"
+
+    def stop_waiting(self) -> None:
+        """Say no longer that a search is running."""
+        self._busy_timer.stop()
+        self.status.busy = ""
+
+    # --- correction ---------------------------------------------------------------------------------------------------
+
+    def ask_correction(self, result: Result | None) -> None:
+        """Request a corrected query if no hit answers the query, or if a word of the query looks like a filter."""
+        from excerpt.service.questions import AskCorrection
+
+        self.correction = ""
+        self._corrected_result = result
+        if result is not None and (result.hints or not result.hits or is_unanswered(result)):
+            self._engine.ask(AskCorrection(result.query), partial(self._show_correction, result))
+
+    def _show_correction(self, result: Result, correction: str) -> None:
+        newest = self._corrected_result
+        if correction and newest is not None and newest.query == result.query:
+            self.correction = correction
+            self._on_correction()
 
     # --- query history ------------------------------------------------------------------------------------------------
 
@@ -574,7 +618,7 @@ class QueryBar(Horizontal):
             field.cursor_position = len(field.value)
         return is_handled
 
-    async def open_history(self) -> None:
+    async def action_history(self) -> None:
         """Open the menu of the earlier queries that contain the words typed."""
         self.field.focus()
         await self.queries.reload_history()
@@ -603,11 +647,14 @@ class QueryBar(Horizontal):
 
     # --- completion ---------------------------------------------------------------------------------------------------
 
-    def open_completions(self) -> None:
-        """Request completions of the word at the cursor and list them, even if the user has closed their menu.
+    def action_complete(self) -> None:
+        """Use the corrected query if one is suggested, else list completions of the word at the cursor.
 
-        At a period, list what can be done with it instead.
+        The user may have closed their menu. At a period, list what can be done with it instead.
         """
+        if self.correction:
+            self.set_query(self.correction)
+            return
         self.field.focus()
         if period := self.field.period_at_cursor:
             self._show_period_choices(period)
@@ -660,12 +707,12 @@ class QueryBar(Horizontal):
         ]
         self.menu.open("time", visible_line(period.text), _menu_keys(), choices, self._menu_anchor(period.start))
 
-    def filter_by_period(self) -> None:
+    def action_filter_time(self) -> None:
         """Replace the period at the cursor, else the first one of the query, by its filter."""
         if period := self._target_period:
             self.set_query(*filter_period(self.text, period.start, period.end, period.filter))
 
-    def ignore_period(self) -> None:
+    def action_ignore_time(self) -> None:
         """Make the words of the period at the cursor, else of the first one of the query, plain words."""
         if period := self._target_period:
             self.set_query(*ignore_period(self.text, period.start, period.end))
@@ -674,7 +721,7 @@ class QueryBar(Horizontal):
     def _target_period(self) -> QuerySpan | None:
         return self.field.period_at_cursor or next(iter(self.field.periods), None)
 
-    def use_next_order(self) -> None:
+    def action_sort(self) -> None:
         """Put the next order of hits into the query and name it, as its chip may be out of sight in a long query."""
         query, order = use_next_order(self.text)
         self.set_query(query)
@@ -682,7 +729,7 @@ class QueryBar(Horizontal):
 
     # --- suggestions and saved queries --------------------------------------------------------------------------------
 
-    def open_suggestions(self) -> None:
+    def action_suggest(self) -> None:
         """Request narrower and wider queries, and list them in the menu."""
         self.field.focus()
         self.queries.ask_suggestions(self._show_suggestions)
@@ -698,7 +745,7 @@ class QueryBar(Horizontal):
             self.notify("No narrower or wider queries.", markup=False)
         self.menu.open("suggest", "Narrower and wider", _menu_keys(), choices, self._menu_anchor(0))
 
-    async def open_saved_queries(self) -> None:
+    async def action_saved(self) -> None:
         """Open the menu of saved queries."""
         self.field.focus()
         saved = await self._change_saved_queries(lambda queries: queries)
@@ -737,7 +784,7 @@ class QueryBar(Horizontal):
                 self._show_saved_queries(saved, self.menu.cursor)
         return is_listed
 
-    async def save_query(self) -> None:
+    async def action_save_query(self) -> None:
         """Add the query to the saved queries, with its own text as its name."""
         query = self.text.strip()
         if query and await self._change_saved_queries(lambda queries: queries.with_query(query, query)) is not None:
@@ -802,7 +849,7 @@ class QueryBar(Horizontal):
             return
         if self.menu.kind == "saved":
             await self._change_saved_queries(lambda queries: queries.without(choice.label))
-            await self.open_saved_queries()
+            await self.action_saved()
         else:
             self._run_history_change(self.queries.forget(choice.query))
             self._show_history()

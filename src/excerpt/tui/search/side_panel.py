@@ -24,6 +24,7 @@ from excerpt.text.fragments import digest_of_text
 from excerpt.tui.active_keys import working_keys
 from excerpt.tui.common.notice import EmptyState
 from excerpt.tui.common.row_list import RowList
+from excerpt.tui.common.split import Split
 from excerpt.tui.common.strips import fit, line
 from excerpt.tui.insight.controller import InsightController
 from excerpt.tui.insight.map import MapPanel
@@ -109,8 +110,7 @@ class ViewTabs(Widget):
 class SidePanel(Vertical):
     """The side panel, which shows one of four views of the selected hit.
 
-    Why, related notes and map are requested from the engine only while visible. `query` returns the current query,
-    `set_query` replaces the query.
+    Why, related notes and map are requested from the engine only while visible.
     """
 
     DEFAULT_CSS = """
@@ -133,12 +133,26 @@ class SidePanel(Vertical):
     def __init__(
         self,
         engine: QuestionQueue,
+        split: Split,
         *,
         query: Callable[[], str],
         set_query: Callable[[str], object],
+        close_pack: Callable[[], object],
+        focus_list: Callable[[], object],
+        row_absence_reason: Callable[[], str],
         id: str | None = None,  # noqa: A002 - Textual's name
     ) -> None:
+        """Prepare the panel, which has a place in `split` beside the list.
+
+        `query` returns the current query, `set_query` replaces it. `close_pack` closes the pack panel, `focus_list`
+        focuses the list. `row_absence_reason` returns why there is no hit that keys apply to, "" if there is one.
+        """
         super().__init__(id=id, classes="context")
+        self._split = split
+        self._close_pack = close_pack
+        self._focus_list = focus_list
+        self._row_absence_reason = row_absence_reason
+        self._tabs = ViewTabs()
         self.passages = PassageController(
             engine, line_at_top=lambda: self.preview.line_at_top, on_change=self._show_window
         )
@@ -161,7 +175,7 @@ class SidePanel(Vertical):
         yield self.why
         yield self.related
         yield self.map
-        yield ViewTabs()
+        yield self._tabs
 
     def on_mount(self) -> None:
         self.why.border_title = "why"
@@ -230,7 +244,7 @@ class SidePanel(Vertical):
         had_focus = self.has_focus_within
         for widget in (self.preview, self.why, self.related, self.map):
             widget.display = widget is self._current_view
-        self.query_one(ViewTabs).view = self.view
+        self._tabs.view = self.view
         if had_focus:
             self.screen.set_focus(self.focus_target)
         self._request_current_view()
@@ -244,11 +258,6 @@ class SidePanel(Vertical):
     def _show_clicked_view(self, event: ViewTabs.Clicked) -> None:
         event.stop()
         self.view = event.view
-
-    def next_view(self) -> None:
-        """Show the next view; after the last view, the map, show the passage."""
-        views = list(PanelView)
-        self.view = views[(views.index(self.view) + 1) % len(views)]
 
     def on_show(self) -> None:
         self._request_current_view()
@@ -367,7 +376,54 @@ class SidePanel(Vertical):
         else:
             widget.scroll_relative(y=rows, animate=False)
 
-    def scroll_pages(self, pages: int) -> None:
+    # --- actions, and why they are disabled ---------------------------------------------------------------------------
+
+    @property
+    def key_state(self) -> tuple[bool, str]:
+        """What decides which actions of the panel are enabled: whether it is visible, and why it may have no hit."""
+        return self.display, self._row_absence_reason()
+
+    def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:
+        """Return why an action of the panel is disabled, as a sentence; "" if the action is enabled."""
+        is_visible, row_absence_reason = self.key_state
+        if action == "scroll_view" and not is_visible:
+            return "The side panel is hidden: there is nothing to scroll."
+        return row_absence_reason if action == "show_view" and parameters == ("why",) else ""
+
+    def action_show_view(self, view: str) -> None:
+        """Show a view by its name, such as "why"; at the second call, show the passage instead.
+
+        If the panel replaces the list, the second call shows the list. Related notes and the map get the focus, because
+        the user selects something in them.
+        """
+        is_shown = self.display and self.view == view
+        if is_shown and self.replaces_list:
+            self.return_to_list()
+            return
+        self.view = PanelView.PASSAGE if is_shown else PanelView(view)
+        self._split.context = True
+        if not self.display:
+            self._close_pack()
+            self._split.prefers_context = True
+        if self.view in (PanelView.RELATED, PanelView.MAP):
+            self.screen.set_focus(self.focus_target)
+
+    def action_next_view(self) -> None:
+        """Show the next view; after the map, the passage. A hidden panel is shown, replacing the list if necessary."""
+        if self.display:
+            views = list(PanelView)
+            self.view = views[(views.index(self.view) + 1) % len(views)]
+        else:
+            self._close_pack()
+            self.show_and_focus()
+
+    def action_enter_side(self) -> None:
+        """Focus the panel; in the passage view, also put the cursor on the next link."""
+        self.show_and_focus()
+        if self.view is PanelView.PASSAGE:
+            self.preview.action_next_link()
+
+    def action_scroll_view(self, pages: int) -> None:
         """Scroll the current view down by `pages`, up if negative; in the map, move the cursor instead.
 
         A page is the height of the view less one line, which stays visible.
@@ -378,6 +434,21 @@ class SidePanel(Vertical):
             self.map.move(step)
         else:
             widget.scroll_relative(y=step, animate=False)
+
+    def show_and_focus(self) -> None:
+        """Show and focus the panel."""
+        self._split.prefers_context = True
+        self.screen.set_focus(self.focus_target)
+
+    @property
+    def replaces_list(self) -> bool:
+        """Whether the panel is shown in place of the list."""
+        return self._split.arrangement.has_context and not self._split.arrangement.list_cells
+
+    def return_to_list(self) -> None:
+        """Focus the list, after showing it again if the panel replaces it."""
+        self._split.prefers_context = False
+        self._focus_list()
 
     # --- the passage --------------------------------------------------------------------------------------------------
 
