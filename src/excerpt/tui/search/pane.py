@@ -75,8 +75,8 @@ It applies to a list of one-line rows, and to the views why, related notes and m
 class SearchPane(Vertical):
     """The Search tab.
 
-    The pane holds the strategy, the result shown, and which panels are visible. Controllers hold all other state: the
-    pane passes keys on to the controllers and shows their answers.
+    The pane holds the strategy and the result, shows the result in its parts, and moves the focus between them. It
+    binds the keys of all parts, since a key works wherever the focus is; the part that a key concerns runs its action.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("Search"), *bindings("Picking")]
