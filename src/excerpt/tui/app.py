@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from rich.console import RenderableType
 from textual import constants, events, on
@@ -500,23 +500,22 @@ class ExcerptApp(App[None], inherit_bindings=False):
             self._late_action_count += 1
             self.set_timer(_RETRY_SECONDS, partial(self._run_late_action, action, default_namespace, namespaces))
             return True
+        namespace = default_namespace
         if isinstance(action, str):
             target, name, parameters = action_target(default_namespace or self, action)
             if isinstance(target, DefersActions) and target.check_action(name, parameters) and target.has_to_wait(name):
                 target.run_when_answered(partial(self.run_action, action, default_namespace, namespaces))
                 return True
+            if isinstance(target, HasParts):
+                namespace = target.part_for(name)
         reason = disabled_reason(default_namespace or self, action) if isinstance(action, str) else ""
         if not reason:
-            return await super().run_action(action, default_namespace, namespaces)
+            return await super().run_action(action, namespace, namespaces)
         last_reason, until = self._last_reason_notice
         if last_reason != reason or monotonic() > until:
             self._last_reason_notice = reason, monotonic() + _REASON_SECONDS
             self.notify(reason, timeout=_REASON_SECONDS, markup=False)
         return True
-
-    async def _dispatch_action(self, namespace: DOMNode, action_name: str, params: Any) -> bool:
-        part = namespace.part_for(action_name) if isinstance(namespace, HasParts) else namespace
-        return await super()._dispatch_action(part, action_name, params)
 
     async def _run_late_action(
         self,
