@@ -434,7 +434,7 @@ def _ask_joined(joined: ServedSnapshot, question: Callable[[ServedSnapshot], Ans
 
     def compute() -> Answer | None:
         try:
-            joined.vault.load()
+            _ = joined.vault.generation  # joins the indexes
         except (ModelError, SettingsError, StoreUnusableError):
             return None
         return question(joined)
