@@ -244,10 +244,14 @@ async def until_read(pilot: AppPilot, model: ScriptedReranker) -> None:
     await until(pilot, lambda: bool(model.calls), "the reranker")
 
 
-async def test_the_list_and_its_pack_change_to_the_order_of_the_reranker(reranked: ExcerptApp) -> None:
+async def test_the_list_and_its_pack_change_to_the_order_of_the_reranker(
+    reranked: ExcerptApp, model: ScriptedReranker
+) -> None:
+    model.is_open.clear()
     async with reranked.run_test(size=(110, 32)) as pilot:
         await search(pilot, QUERY)
         assert titles_of(reranked)[0] == "Sync"
+        model.is_open.set()
         await until(pilot, lambda: titles_of(reranked)[0] == "Merging", "the new order")
         await until_answered(pilot)
         pane = pane_of(reranked)
