@@ -40,7 +40,7 @@ from tests.tui.driver import (
     until_result,
 )
 
-RERANKING = Settings(rerank=RerankSettings("plugin:scripted", weight=1.0, seconds=5.0))
+RERANKING = Settings(rerank=RerankSettings("plugin:scripted", weight=1.0, seconds=60.0))
 
 
 # --- without a screen -------------------------------------------------------------------------------------------------
