@@ -19,7 +19,15 @@ from excerpt import served_vaults
 from excerpt.errors import IndexBusyError
 from excerpt.index.events import IndexingFailed
 from excerpt.known_vaults import DEMO
-from excerpt.mcp.answers import MIN_LIMIT, TOKENIZER, ToolAnswer, count_tokens, fit_answer
+from excerpt.mcp.answers import (
+    MIN_LIMIT,
+    TOKENIZER,
+    NoteLinesPart,
+    ToolAnswer,
+    _split_to_fit,
+    count_tokens,
+    fit_answer,
+)
 from excerpt.mcp.server import (
     CHECK_CAP,
     INSTRUCTIONS,
@@ -71,6 +79,12 @@ def test_what_does_not_fit_is_left_out_whole_and_told() -> None:
     assert f"{shown} of 9 passages" in text
     assert text.endswith(f"Next: {9 - shown} left out here: ask for less. go on.")
     assert all(part in text for part in parts[:shown])
+
+
+@pytest.mark.parametrize("limit", [-13, 0, 3])
+def test_a_line_that_has_no_room_is_a_mark_that_it_is_cut(limit: int) -> None:
+    part = NoteLinesPart("Hives.md", 1, 1, "A hive stands dry.")
+    assert [each.text for each in _split_to_fit(part, limit)] == [" […]"]
 
 
 # --- the tools --------------------------------------------------------------------------------------------------------

@@ -252,9 +252,12 @@ def _split_to_fit(part: NoteLinesPart, max_tokens: int) -> list[NoteLinesPart]:
 
 
 def _cut_line(line: str, max_tokens: int) -> str:
-    """Return the beginning of a line and a mark that it is cut, together at most `max_tokens` tokens."""
-    shortened = line[: max_tokens * 8]
-    while (excess := count_tokens(shortened) + 4 - max_tokens) > 0:
+    """Return the beginning of a line and a mark that it is cut, together at most `max_tokens` tokens.
+
+    If there is no room even for the mark, as beside a very long name, it stands alone.
+    """
+    shortened = line[: max(max_tokens, 0) * 8]
+    while shortened and (excess := count_tokens(shortened) + 4 - max_tokens) > 0:
         shortened = shortened[:-excess]
     return f"{shortened} {_CUT_MARK}"
 
