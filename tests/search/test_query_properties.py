@@ -139,10 +139,10 @@ def test_ten_thousand_characters_are_read_in_milliseconds(unit: str) -> None:
 
 
 def _seconds(typed: str) -> float:
-    begun = time.process_time()
+    begun = time.thread_time()
     parse_alternatives(typed, PROPERTIES, TAGS)
     suggest_filters(typed, KnownNames(PROPERTIES, TAGS, FILTER_KINDS))
-    return time.process_time() - begun
+    return time.thread_time() - begun
 
 
 @given(st.text(alphabet='ab -#:!|"\\\\/12.p', max_size=14))

@@ -29,7 +29,7 @@ from excerpt.model import EntryHit, Pack
 from excerpt.pack.formats.source_label import PackLinks, format_headings, format_pack_lines, join_lines, shorten_digest
 from excerpt.processes import start_arguments
 from excerpt.state_files import read_text
-from excerpt.text.display import visible_line
+from excerpt.text.display import format_count, visible_line
 
 MAX_CPU_SECONDS = 2.0
 """CPU seconds for all renderings of one pack; CPU time, so that a good template does not fail on a busy machine."""
@@ -174,7 +174,8 @@ class TemplateRenderer:
             "sources": [*map(asdict, sources)],
             "questions": questions,
             "max_characters": max_characters,
-            "too_long": f"it renders more than {max_characters:,} characters for a budget of {self.budget:,} tokens",
+            "too_long": f"it renders more than {format_count(max_characters, 'character')} for a budget of "
+            f"{format_count(self.budget, 'token')}",
         }
         answer = _SANDBOX_PROCESS.send_request(self.name, request, self._remaining_time)
         if "mistake" in answer:
