@@ -43,6 +43,16 @@ def test_the_positions_of_a_repeated_word_are_read_once(engine: Engine, position
     assert positions_read.calls == 2
 
 
+@pytest.mark.parametrize(
+    ("query", "words"), [("wiki-link lighthouse wiki", 4), ("wiki-link wiki-link", 2), ("wiki wiki-link wiki", 3)]
+)
+def test_a_part_of_a_compound_is_no_repeated_word_and_a_repeated_compound_is(
+    engine: Engine, positions_read: Counter, query: str, words: int
+) -> None:
+    engine.search(query)
+    assert positions_read.calls == words
+
+
 def test_a_repeated_word_is_near_the_word_after_its_first_place(engine: Engine) -> None:
     hits = [engine.search(query).hits[0] for query in ("!p flour water salt", "!p flour water salt flour water")]
     once, repeated = ({signal.name: signal.value for signal in hit.signals}["proximity"] for hit in hits)

@@ -101,13 +101,14 @@ class ExpandedWord:
     """A query word with the terms of the vault that match it, in tiers, exact terms first.
 
     `surface` is the word as typed, `position` its number in the query. `whole` is true for a compound, such as
-    `snake_case`, whose parts follow as separate words.
+    `snake_case`, whose parts follow as separate words with `is_part`.
     """
 
     surface: str
     tiers: tuple[TermTier, ...]
     position: int
     whole: bool = False
+    is_part: bool = False
 
     @property
     def terms(self) -> tuple[str, ...]:
@@ -269,6 +270,7 @@ class WordIndex:
         """
         words: list[ExpandedWord] = []
         similar_terms: dict[str, list[TermTier]] = {}
+        compound_end = 0
         for index, word in enumerate(query_words):
             tiers = [TermTier(word.terms, 1.0)]
             if open_word and index == len(query_words) - 1:
@@ -279,7 +281,10 @@ class WordIndex:
                 if word.surface not in similar_terms and len(similar_terms) < MAX_FUZZY_WORDS:
                     similar_terms[word.surface] = self._similar_terms(word, fuzzy_threshold)
                 tiers += similar_terms.get(word.surface, ())
-            words.append(ExpandedWord(word.surface, tuple(tiers), word.position, word.is_compound))
+            is_part = word.start < compound_end
+            words.append(ExpandedWord(word.surface, tuple(tiers), word.position, word.is_compound, is_part))
+            if word.is_compound:
+                compound_end = max(compound_end, word.end)
         return tuple(words)
 
     def match(self, word: ExpandedWord) -> WordMatches:

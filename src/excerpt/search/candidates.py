@@ -335,11 +335,15 @@ class CandidateGenerator:
         return np.searchsorted(table.keys, table.first_keys[notes]).astype(np.int32)
 
     def _score_proximity(self, evidence: Evidence, rarity: Floats, rows: Rows) -> Floats:
-        words: dict[str, tuple[ExpandedWord, float]] = {}  # a repeated word counts once, where it is first
+        plain: list[tuple[ExpandedWord, float]] = []
+        seen: set[str] = set()
+        is_repeat = False  # a word typed twice counts once, where it is first, and a compound with all of its parts
         for word, idf in zip(evidence.words, rarity, strict=True):
-            if not word.whole:
-                words.setdefault(fold(word.surface), (word, float(idf)))
-        plain = list(words.values())
+            if not word.is_part:
+                is_repeat = fold(word.surface) in seen
+                seen.add(fold(word.surface))
+            if not (is_repeat or word.whole):
+                plain.append((word, float(idf)))
         rare = [(word, idf) for word, idf in plain if idf > MIN_POSITION_IDF]
         plain = rare if len(rare) > 1 else plain
         if len(plain) < 2:
