@@ -32,7 +32,7 @@ lint: $(READY) ## ruff, mypy --strict, import-linter
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: $(READY) ## lint and the whole test suite, side by side
+test: $(READY) ## lint and the test suite, side by side; the tests that take longer are in make programs
 	@$(MAKE) --no-print-directory -j 2 lint suite
 
 suite: $(READY)
@@ -47,7 +47,7 @@ properties: $(READY) ## every property, at random, with at least twenty times as
 fuzz: $(READY) ## 20,000 keys at random, in bursts, on every screen and dialog, with three seeds; is every cell drawn as it should be?
 	EXCERPT_FUZZ=20000 $(BIN)/pytest -n auto tests/tui/test_burst_fuzz.py
 
-programs: $(READY) ## what takes seconds by nature: servers and their kills, every benchmark, stories in a terminal, the plugin for Neovim
+programs: $(READY) ## the tests that take longer: servers and their kills, every benchmark, stories in a terminal, bursts of keys, the plugin for Neovim
 	$(BIN)/pytest -n auto --dist worksteal -m 'large or programs'
 
 matrix: $(READY) ## the installed wheel on each Python from 3.11 to 3.14 that there is (on PATH, in pyenv's folder)

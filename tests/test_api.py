@@ -190,6 +190,7 @@ def answer_in_threads(calls: Sequence[Callable[[], object]], chosen: Sequence[in
         return list(threads.map(lambda number: calls[number](), chosen))
 
 
+@pytest.mark.programs
 def test_threads_get_the_answers_of_one_thread(opened: excerpt.Vault) -> None:
     opened.memories.remember("Two devices changed one note.")
     calls = mixed_calls(opened)
@@ -198,6 +199,7 @@ def test_threads_get_the_answers_of_one_thread(opened: excerpt.Vault) -> None:
     assert answer_in_threads(calls, chosen) == [serial[number] for number in chosen]
 
 
+@pytest.mark.programs
 def test_threads_get_answers_while_the_vault_is_updated_and_closed(opened: excerpt.Vault) -> None:
     opened.memories.remember("Two devices changed one note.")
     calls = mixed_calls(opened)
@@ -210,6 +212,7 @@ def test_threads_get_answers_while_the_vault_is_updated_and_closed(opened: excer
         assert len(list(changed)) == 40
 
 
+@pytest.mark.programs
 def test_threads_keep_memories(opened: excerpt.Vault) -> None:
     texts = [f"Memory {number} of {name}." for number in range(10) for name in ("bees", "tea", "honey")]
     kept = answer_in_threads([partial(opened.memories.remember, text) for text in texts], range(len(texts)))
@@ -231,6 +234,7 @@ def test_a_search_does_not_wait_for_an_update(opened: excerpt.Vault, vault: Path
     assert found[0].hits
 
 
+@pytest.mark.programs
 def test_vaults_of_one_thread_may_be_asked_by_others(opened: excerpt.Vault, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "Soup.md").write_text("A soup of lentils.\n", encoding="utf-8")
@@ -363,6 +367,7 @@ def classes_of_members(owner: type | ModuleType) -> set[type]:
     return set().union(*(classes_in(hint) for name, hint in hints if not name.startswith("_")))
 
 
+@pytest.mark.programs
 def test_every_type_that_is_taken_or_returned_is_public() -> None:
     public = {getattr(excerpt, name) for name in excerpt.__all__}
     found, new = set[type](), {excerpt.Vault, excerpt.Memories, excerpt.Gold}
@@ -446,6 +451,7 @@ def test_a_closed_vault_opens_again_with_the_next_question(opened: excerpt.Vault
     assert opened.search("lentil soup").hits
 
 
+@pytest.mark.programs
 @pytest.mark.skipif(os.name != "posix", reason="Windows keeps a profile to its user by other means")
 def test_a_program_s_files_of_excerpt_are_private_whatever_its_umask(tmp_path: Path, vault: Path) -> None:
     code = (
@@ -575,6 +581,7 @@ def notes(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "notes"
 
 
+@pytest.mark.programs
 def test_what_the_guide_shows_runs_as_it_stands(notes: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = (DEMO / "Use excerpt from Python.md").read_text(encoding="utf-8")
     names: dict[str, Any] = {}
@@ -593,6 +600,7 @@ def example(name: str) -> ModuleType:
     return module
 
 
+@pytest.mark.programs
 def test_an_llm_is_asked_with_a_pack_and_its_answer_is_checked(
     notes: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -638,6 +646,7 @@ def test_questions_are_answered_as_a_table(notes: Path) -> None:
     assert (rows[0]["path"], rows[0]["tags"]) == ("Token budget.md", "guide packs llm")
 
 
+@pytest.mark.programs
 async def test_the_web_endpoint_answers_those_that_know_its_token(notes: Path) -> None:
     port = unused_port()
     serving = asyncio.create_task(example("web_endpoint").serve("~/notes", "secret", port))
@@ -670,6 +679,7 @@ async def get(port: int, path: str, token: str) -> list[str]:
     raise AssertionError("nothing listens")
 
 
+@pytest.mark.programs
 def test_news_are_reported_once(notes: Path) -> None:
     report = example("nightly_news").report
     file = user_paths().saved_queries_file(notes)
@@ -680,6 +690,7 @@ def test_news_are_reported_once(notes: Path) -> None:
     assert report("~/notes") == ""
 
 
+@pytest.mark.programs
 def test_an_answer_is_checked_in_a_pipeline(notes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with excerpt.open(notes) as vault:
         (tmp_path / "pack.md").write_text(vault.pack("token budget").text, encoding="utf-8")
@@ -691,6 +702,7 @@ def test_an_answer_is_checked_in_a_pipeline(notes: Path, tmp_path: Path, capsys:
     assert "[77], line 1: unknown\n" in capsys.readouterr().out
 
 
+@pytest.mark.programs
 def test_missing_links_are_pairs_of_notes_without_a_link(notes: Path) -> None:
     for name, text in (("Bees", "A bee colony winters as a cluster."), ("Hives", "The cluster of a bee colony.")):
         (notes / f"{name}.md").write_text(f"{text}\n", encoding="utf-8")

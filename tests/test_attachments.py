@@ -19,6 +19,8 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.model import Progress
 from excerpt.settings import AttachmentSettings, Settings, VaultSettings, load_settings, user_paths
 
+pytestmark = pytest.mark.programs
+
 TIDES = (
     "# Tides\n\nThe moon pulls the water of the sea twice a day.",
     "Spring tides come at new moon and at full moon, when sun and moon pull along one line.",

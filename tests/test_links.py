@@ -82,6 +82,7 @@ def test_no_name_breaks_out_of_its_link(folder: Path, name: str) -> None:
     assert "[[" not in found["link"]
 
 
+@pytest.mark.programs
 def test_a_passage_of_an_attachment_is_linked_by_its_page(folder: Path) -> None:
     book = '{"nbformat": 4, "cells": [{"cell_type": "markdown", "source": "# Plan\\n\\nText."}]}'
     (folder / "Plan.ipynb").write_text(book)

@@ -56,6 +56,7 @@ def test_the_hook_sees_a_connection(seen: Path) -> None:
     assert "socket.connect" in seen.read_text(encoding="utf-8")
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("command", [("index", "--rebuild"), ("pack", "sync conflict"), ("doctor", "--fix")])
 def test_a_command_opens_no_socket(seen: Path, vault: Path, command: tuple[str, ...]) -> None:
     subprocess.run([sys.executable, "-m", "excerpt", *command, "--vault", vault], check=True, capture_output=True)

@@ -16,6 +16,8 @@ import pytest
 
 from excerpt.known_vaults import DEMO
 
+pytestmark = pytest.mark.programs
+
 PARTS = Path(__file__).parents[1] / "docs/examples/parts"
 QUERY = "what came from the west with the light of the keeper on the stairs"
 CAPTIONS = """1

@@ -52,6 +52,7 @@ def test_a_single_word_is_no_question(vault: excerpt.Vault) -> None:
     assert answer_prompt(vault, "error") is None
 
 
+@pytest.mark.programs
 def test_unrelated_prompts_get_nothing_from_the_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXCERPT_HOME", str(tmp_path))
     prompts = read_unrelated()

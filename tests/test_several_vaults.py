@@ -146,6 +146,7 @@ def test_one_of_the_vaults_can_be_refreshed_alone(union: excerpt.VaultUnion, fol
     assert union.search("papaya").hits[0].path == "work/Papaya.md"
 
 
+@pytest.mark.programs
 def test_threads_search_while_a_vault_is_refreshed(union: excerpt.VaultUnion, folders: list[Path]) -> None:
     expected = [hit.path for hit in union.search("lentil soup")]
     with ThreadPoolExecutor(4) as threads:
@@ -297,6 +298,7 @@ def test_a_pack_of_several_vaults_names_the_vault_of_each_source(
     assert len(command("pack", *both, "--id", ids[0], "--id", ids[1], "--json").json["passages"]) == 2
 
 
+@pytest.mark.programs
 def test_a_name_that_would_control_the_terminal_is_shown_as_text(command: Excerpt, tmp_path: Path) -> None:
     both: list[str | Path] = []
     for name in ("a\x1b[31m\nFrom b.md", "## [9] [[x]]", "-"):

@@ -130,6 +130,7 @@ def test_the_log_has_sources_but_no_prompt_and_is_private(bees: Path) -> None:
     assert sys.platform == "win32" or stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
+@pytest.mark.programs
 def test_a_long_log_loses_its_older_half(bees: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hook, "_MAX_LOG_BYTES", 1_000)
     monkeypatch.setattr(hook, "_MAX_LOG_LINES", 3)
@@ -167,6 +168,7 @@ def test_the_command_is_silent_and_succeeds_whatever_it_gets(bees: Path, data: b
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
 
 
+@pytest.mark.programs
 def test_the_command_prints_the_json_that_agents_read(bees: Path) -> None:
     event = {"session_id": "three", "cwd": "/", "hook_event_name": "UserPromptSubmit", "prompt": SWARM}
     ended = _run_command(json.dumps(event).encode(), bees, slow="100")

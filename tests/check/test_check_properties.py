@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -81,6 +82,7 @@ def test_with_a_word_that_the_vault_does_not_have_it_is_not_true(
     assert not found.holds
 
 
+@pytest.mark.programs
 @given(cuts(), st.data())
 def test_an_edit_is_seen_by_whoever_cites_it(
     cut: tuple[dict[str, str], PackFile, int, list[str]], data: st.DataObject

@@ -38,11 +38,13 @@ def test_a_note_of_ten_megabytes_is_found_and_holds_nothing_up(excerpt: Excerpt,
     assert first(excerpt, vault, "sync conflict") == "Sync.md"
 
 
+@pytest.mark.programs
 def test_a_note_of_one_line_is_found(excerpt: Excerpt, vault: Path) -> None:
     (vault / "Line.md").write_text("word " * 200_000 + "zeppelin", encoding="utf-8")
     assert first(excerpt, vault, '"zeppelin"') == "Line.md"
 
 
+@pytest.mark.programs
 def test_a_note_of_zeros_is_skipped_with_its_reason(excerpt: Excerpt, vault: Path) -> None:
     (vault / "Zeros.md").write_bytes(bytes(1_000_000))
     assert list(skipped(excerpt, vault)) == ["Zeros.md"]

@@ -201,6 +201,7 @@ def test_an_ellipsis_that_leaves_out_a_not_is_said_to_do_so(
     assert "[1] Keys.md:1" in told.out
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("apart", [" ", "\n\n"])
 def test_what_is_told_of_an_answer_is_bounded(
     excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path, apart: str
@@ -219,6 +220,7 @@ def test_what_is_told_of_an_answer_is_bounded(
     assert {each["number"] for each in data.json["citations"]} == set(range(1, 1000))
 
 
+@pytest.mark.programs
 def test_of_thousands_of_quotations_the_untrue_ones_are_told_first(
     excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path
 ) -> None:

@@ -132,6 +132,7 @@ def test_an_address_on_another_machine_is_refused_unless_it_is_allowed_and_then_
 # --- in the background ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.programs
 def test_the_watching_process_embeds_what_is_new_and_says_how_far_it_is(
     home: Path, vault: Path, letters: str, server: ModelTestServer
 ) -> None:

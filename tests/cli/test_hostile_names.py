@@ -101,6 +101,7 @@ def test_a_vault_may_have_such_a_name(
     assert OBEYED.findall(on_terminal(monkeypatch, "config", "--vault", folder, "--path")) == []
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("word", ["\x1b]0;owned\x07", "\udcff", "\u202enothing", "a\nb\x9bc"])
 @pytest.mark.parametrize(
     "command",

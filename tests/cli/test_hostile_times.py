@@ -58,6 +58,7 @@ def vault(folder: Path) -> Path:
     return vault
 
 
+@pytest.mark.programs
 def test_each_file_is_indexed_and_found(excerpt: Excerpt, vault: Path) -> None:
     assert excerpt("index", "--vault", vault).code == 0
     hits = excerpt("search", "zeppelin", "--vault", vault, "--json", "--limit", "50").json["hits"]
@@ -72,6 +73,7 @@ PERIODS = {
 }
 
 
+@pytest.mark.programs
 def test_a_filter_by_time_takes_times_that_no_calendar_has(excerpt: Excerpt, vault: Path) -> None:
     for period, found in PERIODS.items():
         answer = excerpt("search", f"modified:{period} kind:note", "--vault", vault, "--json", "--limit", "50")
@@ -103,6 +105,7 @@ def test_every_command_answers(excerpt: Excerpt, vault: Path, home: Path) -> Non
     assert {command: answer.err for command, answer in answers.items() if answer.code} == {}
 
 
+@pytest.mark.programs
 def test_an_index_of_such_files_is_up_to_date_after_a_build(excerpt: Excerpt, vault: Path) -> None:
     excerpt("index", "--vault", vault)
     again = excerpt("index", "--vault", vault, "--json").json

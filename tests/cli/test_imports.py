@@ -98,6 +98,7 @@ def test_where_nothing_changed_the_builder_is_not_imported(vault: Path, command:
     assert "excerpt.index.build" in modules(*asked)
 
 
+@pytest.mark.programs
 def test_a_search_imports_neither_the_model_s_library_nor_the_reasons_of_hits(vault: Path) -> None:
     asked = ("search", "sync conflict", "--vault", vault)
     modules(*asked)

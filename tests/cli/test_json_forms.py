@@ -226,6 +226,7 @@ FORMS = {
 }
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("name", FORMS)
 def test_what_is_printed_is_what_is_described(name: str, printed: Mapping[str, Any]) -> None:
     assert list(wrong(printed[name], form(FORMS[name]))) == []

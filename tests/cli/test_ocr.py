@@ -12,6 +12,8 @@ from excerpt.settings import Ocr, load_vault_settings, user_paths
 from tests.cli.conftest import Excerpt
 from tests.drawn import drawn, saved
 
+pytestmark = pytest.mark.programs
+
 
 @pytest.fixture
 def with_image(vault: Path) -> Path:

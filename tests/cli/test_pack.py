@@ -213,6 +213,7 @@ def test_something_must_be_asked_for(excerpt: Excerpt, vault: Path) -> None:
 # --- formats ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("form", ["markdown", "xml", "plain", "template"])
 @pytest.mark.parametrize("budget", [0, 1, 60, 100, 200])
 @pytest.mark.parametrize("tokenizer", ["o200k", "llama3", "chars4"])
@@ -329,6 +330,7 @@ def test_a_file_that_cannot_be_written_is_named(excerpt: Excerpt, vault: Path, t
     assert excerpt("pack", "sync", "--vault", vault, "-o", tmp_path).code == 2
 
 
+@pytest.mark.programs
 def test_a_reader_that_has_gone_away_is_no_error(excerpt: Excerpt, vault: Path) -> None:
     excerpt("index", "--vault", vault)
     command = [sys.executable, "-m", "excerpt", "pack", "sync conflict", "--vault", str(vault)]

@@ -48,6 +48,7 @@ def used(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
+@pytest.mark.programs
 def test_nothing_that_is_kept_can_be_read_by_others(used: Path) -> None:
     assert len(list(used.rglob("*"))) > 20
     assert open_ones(used) == {}

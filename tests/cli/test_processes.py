@@ -44,6 +44,7 @@ def test_a_warning_of_a_library_is_not_for_the_user() -> None:
         assert (b"invalid" in child.stderr) is shown
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize(
     ("argv", "code"),
     [(("search", '"zzqqxx"'), 1), (("search",), 2), (("search", "x", "--limit", "0"), 2), (("nonsense", "x"), 3)],

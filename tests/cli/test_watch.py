@@ -114,6 +114,7 @@ def test_it_catches_up_and_then_says_that_it_watches(home: Path, vault: Path) ->
     assert child.end() == 0
 
 
+@pytest.mark.programs
 def test_every_way_to_change_a_note_reaches_the_index(child: Child, vault: Path) -> None:
     (vault / "New.md").write_text("# New\n\nKohlrabi.\n", encoding="utf-8")
     child.until("done", changes(added=1))
@@ -257,6 +258,7 @@ def test_a_build_that_fails_is_told_and_tried_again_at_the_next_change(child: Ch
     child.until("done", lambda event: bool(event["unchanged"] + event["added"] == 5))
 
 
+@pytest.mark.programs
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 def test_a_request_to_end_is_obeyed_cleanly(child: Child) -> None:
     child.process.terminate()

@@ -178,6 +178,7 @@ def test_a_day_in_the_name_of_a_vault_is_no_day_of_its_notes(vaults: Mapping[str
 # --- searches ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("strategy", list(Strategy))
 @pytest.mark.parametrize("name", ["library", "cooking", "home"])
 def test_a_union_of_one_is_the_vault_itself(vaults: Mapping[str, Snapshot], name: str, strategy: Strategy) -> None:
@@ -190,6 +191,7 @@ def test_a_union_of_one_is_the_vault_itself(vaults: Mapping[str, Snapshot], name
         assert [each.words for each in explain_hits(alone, one)] == [each.words for each in explain_hits(union, other)]
 
 
+@pytest.mark.programs
 @given(st.lists(st.sampled_from(["alpha", "soup", "of", "letters", "the", "sync", "salt", "-alpha", "|"]), max_size=5))
 def test_a_union_of_one_is_the_vault_itself_for_any_words(vaults: Mapping[str, Snapshot], words: list[str]) -> None:
     query = " ".join(words)

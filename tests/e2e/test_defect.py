@@ -6,7 +6,11 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.terminal import Terminal
+
+pytestmark = pytest.mark.programs
 
 _WITH_A_DEFECT = """
 from excerpt.cli.main import main

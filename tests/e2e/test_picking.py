@@ -24,6 +24,7 @@ def run(shell: Mapping[str, str], line: str, folder: Path) -> Terminal:
     return Terminal(["sh", "-c", f"{line}; echo code $?"], shell, folder=folder)
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("line", [f"{PROGRAM} {VAULT} > out", f'text="$({PROGRAM} {VAULT})"; echo "$text" > out'])
 def test_in_a_pipe_enter_prints_the_pack(shell: Mapping[str, str], tmp_path: Path, line: str) -> None:
     with run(shell, line, tmp_path) as terminal:

@@ -240,6 +240,7 @@ def arguments_of(editor: Path) -> Any:
     return json.loads((editor.parent / "arguments").read_text())
 
 
+@pytest.mark.programs
 def test_someone_finds_passages_and_copies_them_for_a_prompt(
     shell: Mapping[str, str], garden: Path, home: Path
 ) -> None:
@@ -344,6 +345,7 @@ def test_someone_changes_how_far_the_pack_grows_around_a_hit(shell: Mapping[str,
     assert grown["neighbors"] == ("Compost.md:6-14", in_note("Compost.md:6-14"))
 
 
+@pytest.mark.programs
 def test_someone_remembers_a_passage_and_recalls_it(shell: Mapping[str, str], garden: Path, home: Path) -> None:
     with reading(shell, garden) as app:
         search(app, "red worms", "Compost › Worms")

@@ -126,6 +126,7 @@ def _add_many(file: Path, name: str) -> None:
         add_questions(file, [make_question(f"{name} {number}", [GoldTarget("A.md")])])
 
 
+@pytest.mark.programs
 def test_two_processes_lose_no_question(file: Path) -> None:
     context = multiprocessing.get_context("spawn")
     processes = [context.Process(target=_add_many, args=(file, name)) for name in ("one", "two")]

@@ -118,6 +118,7 @@ def _answers(index: Path, settings: Settings) -> dict[str, object]:
     return found
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize(("table", "column"), FLIPPED)
 def test_what_was_altered_is_told_and_never_shown_and_the_next_build_mends_it(
     kept: Kept, before: dict[str, object], tmp_path: Path, table: str, column: str

@@ -671,6 +671,7 @@ def test_a_reader_keeps_its_generation_while_others_are_committed(
     assert Snapshot.current_generation(index) == old.generation + 3
 
 
+@pytest.mark.programs
 def test_readers_open_whole_generations_while_a_writer_commits(
     vault: Path, index: Path, settings: Settings, write: WriteNote
 ) -> None:
@@ -714,6 +715,7 @@ def many_notes(write: WriteNote) -> None:
         write(f"{number:03}.md", f"# Note {number}\n\nA garden text, number{number}.\n")
 
 
+@pytest.mark.programs
 def test_workers_make_the_same_index(
     vault: Path, index: Path, settings: Settings, many_notes: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

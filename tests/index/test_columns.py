@@ -44,6 +44,7 @@ WORDS = st.dictionaries(
 )
 
 
+@pytest.mark.programs
 @given(st.lists(WORDS, max_size=5))
 def test_what_is_read_back_is_what_was_written(
     tmp_path_factory: pytest.TempPathFactory, documents: list[dict[str, list[int]]]

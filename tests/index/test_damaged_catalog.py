@@ -69,6 +69,7 @@ def before(kept: Kept) -> dict[str, object]:
     return content(kept[1], kept[2])
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("statement", STATEMENTS)
 def test_tables_that_this_version_does_not_make_are_noticed_and_made_anew(
     kept: Kept, before: dict[str, object], tmp_path: Path, statement: str

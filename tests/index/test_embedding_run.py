@@ -391,6 +391,7 @@ def test_vectors_of_texts_that_are_gone_are_dropped_when_they_are_many(
 DIGESTS = st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=30, unique=True)
 
 
+@pytest.mark.programs
 @given(digests=DIGESTS, sizes=st.lists(st.integers(1, 7), min_size=1, max_size=8), cut=st.floats(0, 1))
 @configure(max_examples=60)
 def test_a_file_cut_anywhere_has_the_vectors_of_its_whole_blocks(

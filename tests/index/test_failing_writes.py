@@ -129,6 +129,7 @@ def each_write_fails(disk: Disk, run: Callable[[], object], prepare: PrepareFunc
     return writes
 
 
+@pytest.mark.programs
 def test_in_an_update(built: Path, vault: Path, settings: Settings, disk: Disk, tmp_path: Path) -> None:
     kept, clean = tmp_path / "kept", tmp_path / "clean"
     shutil.copytree(built, kept)
@@ -153,6 +154,7 @@ def test_in_an_update(built: Path, vault: Path, settings: Settings, disk: Disk, 
     assert {"before", "between"} <= seen
 
 
+@pytest.mark.programs
 def test_in_a_first_build(built: Path, vault: Path, settings: Settings, disk: Disk) -> None:
     after: list[object] = []
 
@@ -169,6 +171,7 @@ def test_in_a_first_build(built: Path, vault: Path, settings: Settings, disk: Di
     assert each_write_fails(disk, lambda: build(vault, built, settings), prepare, check) > 30
 
 
+@pytest.mark.programs
 def test_while_the_index_is_made_anew(built: Path, vault: Path, settings: Settings, disk: Disk) -> None:
     build(vault, built, settings)
     before = content(built, settings)
@@ -247,6 +250,7 @@ def disk_of(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
         subprocess.run(["umount", str(folder)], check=True)
 
 
+@pytest.mark.programs
 def test_a_first_index_that_runs_out_of_room_is_searched_as_far_as_it_came(
     vault: Path, settings: Settings, write: WriteNote, disk_of: Callable[[str], Path], tmp_path: Path
 ) -> None:

@@ -17,6 +17,8 @@ from excerpt.index.build import build
 from excerpt.index.catalog import CATALOG_FILE
 from excerpt.settings import EmbeddingSettings, PackSettings, Settings
 
+pytestmark = pytest.mark.programs
+
 SEARCHER = """
 import os, sys
 from pathlib import Path

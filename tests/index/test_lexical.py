@@ -106,6 +106,7 @@ def test_a_later_build_goes_on_from_the_files_of_an_earlier_one(tmp_path: Path) 
     assert keys_with(read(tmp_path, files, 1), "a") == [1]
 
 
+@pytest.mark.programs
 def test_many_small_commits_make_few_segments_and_lose_nothing(tmp_path: Path) -> None:
     writer = LexicalWriter(tmp_path, None)
     files: list[DerivedFile] = []

@@ -44,12 +44,14 @@ def imported_by(model: str) -> set[str]:
     )
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("model", ["", WORDS_FOLDER])
 def test_a_model_is_loaded_as_the_library_loads_it(model: str) -> None:
     loaded = embed.open_embedder(model)
     assert loaded.id == embed.Embedder(StaticModel.from_pretrained(WORDS_FOLDER, force_download=False)).id
 
 
+@pytest.mark.programs
 def test_a_folder_is_loaded_without_asking_a_hub() -> None:
     assert not {"huggingface_hub", "httpx", "requests"} & imported_by(WORDS_FOLDER)
 

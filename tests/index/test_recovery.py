@@ -131,6 +131,7 @@ def change(file: Path, how: str) -> None:
             (file / "in it").mkdir(parents=True)
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize(
     ("pattern", "how"),
     [
@@ -251,6 +252,7 @@ def test_what_a_killed_mending_left_is_not_in_the_way_of_the_next(built: Path, v
     assert content(built, settings) == before
 
 
+@pytest.mark.programs
 def test_old_generations_leave_no_files_behind(built: Path, vault: Path, settings: Settings, write: WriteNote) -> None:
     def names() -> int:
         return sum(1 for _ in built.glob("**/*"))
@@ -302,6 +304,7 @@ for last in sys.stdin:
 """
 
 
+@pytest.mark.programs
 @pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
 def test_killed_at_any_step_of_a_commit_the_last_generation_stands_and_the_next_build_completes(
     built: Path, vault: Path, settings: Settings, write: WriteNote

@@ -30,6 +30,8 @@ from tests.conftest import THOROUGH
 from tests.index.conftest import MEMORY, WORDS
 from tests.index.content import content
 
+pytestmark = pytest.mark.programs
+
 _STEPS = 25
 _EXAMPLES = 100 if THOROUGH else 10
 _MIN, _MAX = 2, 12

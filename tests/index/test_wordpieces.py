@@ -94,6 +94,7 @@ def test_the_vectors_of_odd_texts_are_those_that_the_library_makes(texts: list[s
     assert_as_the_library_makes_them([text.encode("utf-8", "replace").decode() for text in texts])
 
 
+@pytest.mark.programs
 def test_the_vectors_of_every_line_and_note_of_the_guide_are_those_that_the_library_makes() -> None:
     notes = [note.read_text(encoding="utf-8") for note in sorted(DEMO.rglob("*.md"))]
     lines = sorted({line for note in notes for line in note.splitlines()})

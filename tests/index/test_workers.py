@@ -28,6 +28,8 @@ from excerpt.model import FileProblem
 from excerpt.settings import Settings, VaultSettings
 from excerpt.text.numbers import thread_term_encoder
 
+pytestmark = pytest.mark.programs
+
 HASTY = Limits(seconds=1)
 """Limits for files that would never finish."""
 NARROW = Limits(memory=600)

@@ -242,6 +242,7 @@ VAULTS = st.lists(
 )
 
 
+@pytest.mark.programs
 @given(VAULTS, st.sampled_from(sorted(QUERIES)), st.sampled_from(["zebra lion", "!s zebra", '" lion | zebra']))
 @settings(max_examples=few(10))
 def test_any_map_is_what_one_counts_by_hand_and_what_a_search_finds(

@@ -282,6 +282,7 @@ def test_a_property_that_holds_a_date_dates_the_topic(tmp_path: Path) -> None:
     assert [month.month for month in timeline.months] == ["2023-01", "2023-02", "2023-03"]
 
 
+@pytest.mark.programs
 def test_a_date_is_read_of_every_note_however_many_there_are(tmp_path: Path) -> None:
     notes = {f"{n}.md": f"---\nreviewed: 2023-0{n % 4 + 1}-15\n---\nA hive.\n" for n in range(MAX_COUNTED_NOTES + 20)}
     timeline = of_vault(tmp_path, notes, "hive").timeline

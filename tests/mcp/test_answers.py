@@ -610,6 +610,7 @@ async def test_a_memory_whose_source_is_gone_is_kept_on_demand(ask: Ask, vault: 
     assert "STALE" not in (await ask("recall")).text
 
 
+@pytest.mark.programs
 async def test_memories_that_answer_are_named_in_a_pack_and_a_search(ask: Ask, vault: Path) -> None:
     identity = await kept(ask, text="Swarms are caught in the evening.", source="Swarms:3")
     for tool in ("pack", "search"):
@@ -620,6 +621,7 @@ async def test_memories_that_answer_are_named_in_a_pack_and_a_search(ask: Ask, v
     assert f"{identity} (of today, source changed)" in (await ask("pack", query="when are swarms caught?")).text
 
 
+@pytest.mark.programs
 async def test_at_most_three_memories_are_named_and_none_that_do_not_answer(ask: Ask) -> None:
     for hour in ("dawn", "noon", "dusk", "night"):
         await kept(ask, text=f"Swarms are caught at {hour}.")
@@ -667,6 +669,7 @@ async def test_sentences_whose_words_are_not_found_come_first(ask: Ask) -> None:
     assert re.search(r"^line 1 · not found · 0 of \d words found · \"The backend .* Django, MongoDB", told.text, re.M)
 
 
+@pytest.mark.programs
 async def test_a_check_of_a_long_answer_stays_below_its_cap(ask: Ask) -> None:
     told = await ask("check", answer='Bees "sing at the moon every night" and [7]. ' * 2_000)
     assert not told.is_error
@@ -728,6 +731,7 @@ WORDS = st.lists(
 )
 
 
+@pytest.mark.programs
 def test_no_answer_is_over_its_cap(tmp_path_factory: pytest.TempPathFactory) -> None:
     root = tmp_path_factory.mktemp("caps")
     with pytest.MonkeyPatch.context() as patch:

@@ -86,6 +86,7 @@ def test_a_memory_that_shares_only_stop_words_with_a_question_does_not_answer_it
 QUESTIONS = json.loads((Path(__file__).parent / "answered_questions.json").read_text(encoding="utf-8"))
 
 
+@pytest.mark.programs
 def test_of_forty_questions_and_twenty_memories_those_that_answer_are_shown_and_one_other_at_most(
     recaller: Recaller,
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +20,8 @@ from excerpt.text.tokens import Tokenizer
 from tests.pack.test_pack_properties import pack_settings
 from tests.pack.test_render import LINKS, read_markdown, read_plain, read_xml
 from tests.pack.vaults import Case, cases, patient_renderer, tokenizers
+
+pytestmark = pytest.mark.programs
 
 QUESTIONS = st.sampled_from([(), ("why?",), ("a rather long question " * 8, "& <another>")])
 TEMPLATES = st.sampled_from(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -87,6 +88,7 @@ def fragment_ids(result: PackResult) -> list[str]:
     return [fragment_id for pack in result.passages for fragment_id in pack.fragment_ids]
 
 
+@pytest.mark.programs
 @given(cases(), pack_settings, tokenizers(), st.sampled_from([0, 0, 3]), RENDERERS)
 def test_the_rendered_text_is_never_above_the_budget(
     case: Case, options: PackSettings, tokenizer: Tokenizer, marks: int, renderer: Renderer
@@ -96,6 +98,7 @@ def test_the_rendered_text_is_never_above_the_budget(
     assert [pack.tokens for pack in result.passages] == [tokenizer.count(pack.text) for pack in result.passages]
 
 
+@pytest.mark.programs
 @given(
     cases(),
     pack_settings,
@@ -111,6 +114,7 @@ def test_a_larger_budget_never_gives_less_value(
     assert values == sorted(values)
 
 
+@pytest.mark.programs
 @given(
     cases(),
     pack_settings,
@@ -138,6 +142,7 @@ def size_of_fragment(result: PackResult, fragment: Fragment) -> int:
     return max((len(fragment.text) if fragment.text in each.text else len(each.text) for each in passages), default=0)
 
 
+@pytest.mark.programs
 @given(cases(), pack_settings, tokenizers(), st.sampled_from([0, 0, 3]), RENDERERS)
 def test_no_scope_holds_less_of_the_leading_hits_than_none(
     case: Case, options: PackSettings, tokenizer: Tokenizer, marks: int, renderer: Renderer
@@ -147,6 +152,7 @@ def test_no_scope_holds_less_of_the_leading_hits_than_none(
     assert grown.value > alone.value - VALUE_UNIT
 
 
+@pytest.mark.programs
 @given(cases(), pack_settings)
 def test_no_fragment_is_in_two_packs_and_no_text_is_there_twice(case: Case, options: PackSettings) -> None:
     for budget in (options.budget, PLENTY):
@@ -188,6 +194,7 @@ def test_a_best_hit_that_is_larger_than_the_budget_is_in_by_a_part(
         assert result.passages[0].cut_above or result.passages[0].cut_below
 
 
+@pytest.mark.programs
 @given(cases(), pack_settings)
 def test_every_source_of_a_pack_stands_in_the_vault_when_it_is_checked(case: Case, options: PackSettings) -> None:
     result = packed(case, options)
@@ -198,6 +205,7 @@ def test_every_source_of_a_pack_stands_in_the_vault_when_it_is_checked(case: Cas
             assert compare_source(source, lookup).state is SourceState.STANDS
 
 
+@pytest.mark.programs
 @given(cases(), st.sampled_from([(Scope.NONE, 1), (Scope.NEIGHBORS, 0)]))
 def test_without_neighbours_the_packs_are_exactly_the_hits(case: Case, scope: tuple[Scope, int]) -> None:
     result = packed(case, PackSettings(budget=PLENTY, scope=scope[0], neighbors=scope[1], limit=10))
@@ -221,6 +229,7 @@ def test_every_hit_is_in_a_pack_or_left_out_with_a_reason(case: Case, options: P
         assert all(reason in (TOO_LARGE, OUT_OF_BUDGET_REASON) or reason.startswith(COPIES) for reason in reasons)
 
 
+@pytest.mark.programs
 @given(cases(), pack_settings)
 def test_with_room_for_all_the_ranking_is_kept(case: Case, options: PackSettings) -> None:
     result = packed(case, replace(options, budget=PLENTY))
@@ -279,6 +288,7 @@ def test_an_order_by_hand_changes_only_the_order(case: Case, options: PackSettin
     assert set(result.passages) == set(ranked.passages)
 
 
+@pytest.mark.programs
 @given(cases(), pack_settings, st.sampled_from([0, 3]), RENDERERS)
 def test_the_same_hits_give_the_same_bytes(case: Case, options: PackSettings, marks: int, renderer: Renderer) -> None:
     results = [packed(case, options, marks=marks, renderer=renderer) for _ in range(3)]

@@ -264,6 +264,7 @@ def test_a_process_that_says_nothing_is_killed(monkeypatch: pytest.MonkeyPatch) 
     assert process._running is None
 
 
+@pytest.mark.programs
 @pytest.mark.skipif(sys.platform == "win32", reason="the time by the clock is the only limit")
 def test_all_renderings_of_a_pack_share_one_allowance_and_the_next_pack_has_its_own() -> None:
     slow = "{% for _ in range(99999) %}{{ sources|length }}{% endfor %}"

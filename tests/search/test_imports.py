@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 
 def imported_by(statement: str) -> set[str]:
     """Return the names of the modules that are imported once a statement has run."""
@@ -15,6 +17,7 @@ def imported_by(statement: str) -> set[str]:
 ANSWERING = ("search.engine", "insight.related", "insight.suggest", "pack.build", "check.checker")
 
 
+@pytest.mark.programs
 def test_what_answers_imports_neither_an_index_nor_a_store() -> None:
     modules = [f"excerpt.{name}" for name in ANSWERING]
     names = imported_by(f"import {', '.join(modules)}")

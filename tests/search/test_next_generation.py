@@ -119,6 +119,7 @@ def assert_same(one: Snapshot, other: Snapshot, wanted: Settings) -> None:
     assert answers(Engine(one, wanted)) == answers(Engine(other, wanted))
 
 
+@pytest.mark.programs
 @settings(max_examples=few(4), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(builds=BUILDS, warm=st.lists(st.booleans(), min_size=8, max_size=8))
 def test_after_any_edits_it_finds_what_a_fresh_one_finds(
@@ -208,6 +209,7 @@ def test_a_link_means_another_note_when_the_one_it_meant_is_renamed(wanted: Sett
             assert ("water.md", "deep/tea.md") in links(after)
 
 
+@pytest.mark.programs
 def test_an_index_made_anew_is_read_anew(wanted: Settings) -> None:
     with opened(wanted) as (vault, index, before):
         edit(vault, [("tea.md", "# Tea\n\nbrew sugar"), ("water.md", None)])
@@ -231,6 +233,7 @@ def test_of_another_model_no_vector_is_kept(wanted: Settings, models: tuple[Path
             assert_same(after, fresh, other)
 
 
+@pytest.mark.programs
 def test_the_same_generation_opened_twice_after_one_is_the_same_twice(wanted: Settings) -> None:
     with opened(wanted) as (vault, index, before):
         edit(vault, [("tea.md", "# Tea\n\nbrew sugar"), ("New.md", "compost")])
@@ -263,6 +266,7 @@ def test_a_closed_snapshot_is_gone_at_once_and_takes_with_it_what_no_other_share
         assert answers(Engine(before, wanted))
 
 
+@pytest.mark.programs
 def test_the_log_of_changes_starts_over_though_there_is_always_a_reader(
     wanted: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

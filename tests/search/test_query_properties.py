@@ -107,6 +107,7 @@ def test_a_filter_in_front_changes_nothing_else(typed: str, one: str) -> None:
     assert after[0].filters
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize(
     "unit",
     [

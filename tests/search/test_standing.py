@@ -183,6 +183,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     snapshot.close()
 
 
+@pytest.mark.programs
 def test_a_note_far_beyond_the_limit_is_told_the_rank_and_the_limit_that_lists_it(many: Engine) -> None:
     last = many.search("!a harbour", limit=POOL_SIZE * 2).hits[-1].fragment.path
     told = why(many, "!a harbour", last)

@@ -174,6 +174,7 @@ def test_the_uses_that_raised_a_hit_can_be_forgotten(log: UseLog) -> None:
     assert [event.time for event in log.events()] == [NOW + 1]
 
 
+@pytest.mark.programs
 def test_a_large_log_is_compacted_to_the_newest_events_however_old(
     log: UseLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -207,6 +208,7 @@ def append_many(file: Path, name: str, count: int) -> None:
         open_note(UseLog(file), f"{name}{number}.md")
 
 
+@pytest.mark.programs
 def test_processes_that_append_at_once_lose_nothing(log: UseLog) -> None:
     context = multiprocessing.get_context("spawn")
     processes = [context.Process(target=append_many, args=(log.file, name, 40)) for name in "ab"]

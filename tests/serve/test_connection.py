@@ -309,6 +309,7 @@ async def test_blank_lines_and_chunks_within_a_character_are_no_errors(talk: Tal
 # --- clients that do not read -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.programs
 async def test_of_a_client_that_does_not_read_only_so_many_requests_are_read(slow: Slow, slow_talk: Talk) -> None:
     slow_talk.stop_reading()
     for _ in range(3 * MAX_WAITING):
@@ -336,6 +337,7 @@ async def test_of_events_that_wait_only_the_last_of_each_kind_is_sent(
     assert [event["params"]["done"] for event in received] == [0, 99]
 
 
+@pytest.mark.programs
 async def test_clients_take_turns(server: LineServer) -> None:
     async with connected(server) as busy, connected(server) as other:
         ids = [busy.send("search", query=f"hive {number}") for number in range(30)]

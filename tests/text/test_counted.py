@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import excerpt
 from excerpt.text.display import format_count
 
@@ -33,6 +35,7 @@ def uncounted(file: Path) -> Iterator[str]:
                     yield f"{file}:{value.lineno}: {{{shown}}}{text}"
 
 
+@pytest.mark.programs
 def test_no_text_has_a_number_before_a_plural_that_may_be_one() -> None:
     source = Path(excerpt.__file__).parent
     files = [file for file in source.rglob("*.py") if not file.relative_to(source).as_posix().startswith(NEVER_ONE)]

@@ -11,6 +11,8 @@ from excerpt.text.fragments import fragments_of
 from excerpt.text.markdown import parse_note
 from excerpt.text.words import terms_of
 
+pytestmark = pytest.mark.programs
+
 # Four times the text may take up to eight times as long, because of memory effects; quadratic growth would take
 # sixteen times as long. SIZE is below the length from which links in a paragraph are no longer parsed.
 SIZE = 16_000

@@ -202,6 +202,7 @@ def test_sections_hold_their_blocks_and_subsections(text: str) -> None:
             assert below.heading_path[: len(section.heading_path)] == section.heading_path
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize(
     "text",
     [
@@ -214,6 +215,7 @@ def test_hostile_text_is_read_or_degraded_with_a_warning(text: str) -> None:
     assert sum(b.line_end - b.line_start + 1 for b in note.sections[0].blocks) >= sum(map(bool, text.split("\n"))) - 1
 
 
+@pytest.mark.programs
 def test_a_note_too_tangled_to_parse_is_plain_paragraphs() -> None:
     note = parse_note("a.md", "# x\n\n" + "> ```\na\n" * 3000)
     assert note.warnings

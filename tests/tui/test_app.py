@@ -19,6 +19,7 @@ from excerpt.tui.pack.controller import BUDGETS, next_budget
 from tests.tui.driver import screen_of, until
 
 
+@pytest.mark.programs
 def test_without_a_terminal_nothing_is_drawn(tmp_path: Path, home: Path) -> None:
     script = (
         "import sys\nfrom pathlib import Path\nfrom excerpt.errors import ExcerptError\n"

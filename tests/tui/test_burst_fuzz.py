@@ -38,6 +38,8 @@ from excerpt.tui.vault_chooser import VaultChooser
 from tests.tui.driver import AppPilot, ScriptedApp, pane_of, post_keys, screen_of, until, until_tabs
 from tests.tui.terminal import TerminalApp, differences
 
+pytestmark = pytest.mark.programs
+
 KEYS = int(os.environ.get("EXCERPT_FUZZ", "300"))
 LONG = 10_000
 """A number of keys that is enough to open every dialog."""

@@ -41,6 +41,8 @@ from tests.tui.driver import (
     until_tabs,
 )
 
+pytestmark = pytest.mark.programs
+
 
 def value_of(app: ExcerptApp, field: str) -> str:
     """Return the text of a field of the front screen; "" if the field does not exist yet."""

@@ -7,8 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from excerpt.tui.startup import FIRST_QUERY_MODULES, OTHER_MODULES
 from tests.tui.examples import write_notes
+
+pytestmark = pytest.mark.programs
 
 HEAVY = {
     "whoosh",

@@ -26,6 +26,8 @@ from excerpt.tui.insight.overview_pane import OverviewPane
 from excerpt.tui.memory.pane import MemoryList
 from tests.tui.driver import pane_of, places_under, screen_of, until, until_index
 
+pytestmark = pytest.mark.programs
+
 WORD = "zebra"
 """A word in every note, so that one query finds them all."""
 

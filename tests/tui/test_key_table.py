@@ -10,6 +10,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual._xterm_parser import XTermParser
 from textual.binding import Binding
@@ -231,6 +232,7 @@ def _classes_below(cls: type[DOMNode]) -> set[type[DOMNode]]:
     return found
 
 
+@pytest.mark.programs
 async def test_a_keymap_changes_the_keys_of_dialogs_too_and_two_keys_may_be_exchanged(
     tmp_path: Path, home: Path
 ) -> None:
@@ -288,12 +290,14 @@ def test_what_is_said_of_a_key_names_the_one_that_it_is_now() -> None:
         use_keymap({})
 
 
+@pytest.mark.programs
 def test_no_text_of_the_screen_has_a_key_written_into_it() -> None:
     tables = {"key_table.py", "keymap.py", "line_filters.py"}
     said = [(file.name, node) for file in SCREEN.rglob("*.py") if file.name not in tables for node in said_in(file)]
     assert [(name, text) for name, text in said if A_KEY.search(text)] == []
 
 
+@pytest.mark.programs
 def test_every_key_that_is_named_somewhere_is_in_the_table() -> None:
     called = [node for file in SCREEN.rglob("*.py") for node in ast.walk(ast.parse(file.read_text("utf-8")))]
     named = {
@@ -331,6 +335,7 @@ def test_the_help_lists_every_binding_under_the_users_keymap_those_that_work_her
     assert "^g" in {row.keys for group in listed for row in group.rows if row.what == "Copy the pack"}
 
 
+@pytest.mark.programs
 async def test_the_help_lists_the_keys_of_a_field_and_no_tab_has_one_of_those_that_delete(
     scripted: ScriptedApp,
 ) -> None:
@@ -362,6 +367,7 @@ def test_typing_leaves_the_keys_that_have_all_the_words() -> None:
     assert filter_help_groups(build_help_groups([], {}), "no such thing") == ()
 
 
+@pytest.mark.programs
 async def test_a_keymap_of_the_settings_changes_a_key(vault: Path, user_paths: Paths) -> None:
     settings = replace(Settings(), screen=ScreenSettings(keys={"down": "f6", "nonsense": "x"}))
     app = ExcerptApp(vault, settings, user_paths)
@@ -375,6 +381,7 @@ async def test_a_keymap_of_the_settings_changes_a_key(vault: Path, user_paths: P
         assert any("There is no key called nonsense." in toast for toast in toasts)
 
 
+@pytest.mark.programs
 async def test_f1_opens_the_help_which_typing_filters_and_escape_clears_and_closes(scripted: ScriptedApp) -> None:
     async with scripted.run_test() as pilot:
         await pilot.press("f1")
@@ -390,6 +397,7 @@ async def test_f1_opens_the_help_which_typing_filters_and_escape_clears_and_clos
         await until(pilot, lambda: top_screen(scripted) is screen_of(scripted), "f1 closes it too")
 
 
+@pytest.mark.programs
 async def test_the_help_says_what_a_sign_means(scripted: ScriptedApp) -> None:
     async with scripted.run_test() as pilot:
         await pilot.press("f1")
@@ -401,6 +409,7 @@ async def test_the_help_says_what_a_sign_means(scripted: ScriptedApp) -> None:
         assert "undo" not in shown
 
 
+@pytest.mark.programs
 async def test_a_question_mark_is_typed_into_the_query_and_asks_for_help_in_the_list(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "conflict?")
@@ -408,6 +417,7 @@ async def test_a_question_mark_is_typed_into_the_query_and_asks_for_help_in_the_
         assert isinstance(top_screen(app), HelpDialog)
 
 
+@pytest.mark.programs
 async def test_the_palette_runs_any_action_by_name(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await until_index(pilot)

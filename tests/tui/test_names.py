@@ -159,6 +159,7 @@ def test_no_name_hides_a_member_of_textual_by_accident(cls: type[MessagePump]) -
     assert not hidden
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__qualname__)
 def test_each_method_that_textual_finds_by_name_is_reached(cls: type[MessagePump]) -> None:
     handlers = set(_handler_names(Message))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from textual.widgets._toast import Toast
 
 from excerpt.tui.common.help import HelpDialog
 from tests.tui.driver import AppPilot, ScriptedApp, drawn_text, until, until_screen, until_tabs
+
+pytestmark = pytest.mark.programs
 
 LONG = "The file is damaged at many places, which are named here one after the other until no line holds them."
 

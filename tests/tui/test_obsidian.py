@@ -94,6 +94,7 @@ def test_a_program_gets_the_link_as_one_word_and_what_it_answers_counts(tmp_path
     assert not open_link((str(tmp_path / "none"),), {})
 
 
+@pytest.mark.programs
 @pytest.mark.skipif(os.name != "posix", reason="the stand-in is a shell script")
 async def test_the_fragment_in_sight_is_opened_at_its_heading_and_without_a_desktop_its_link_is_copied(
     vault: Path, user_paths: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

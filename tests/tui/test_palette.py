@@ -9,6 +9,8 @@ from excerpt.tui.key_table import CONTEXTS
 from excerpt.tui.palette import list_commands
 from tests.tui.driver import ScriptedApp, drawn_lines, screen_of, until, until_tabs
 
+pytestmark = pytest.mark.programs
+
 TABS = [place for place in CONTEXTS if place.partition(",")[0] in ("Search", "Overview", "Memory")]
 
 

@@ -19,6 +19,8 @@ from excerpt.tui.search.query_bar import QueryMenu
 from excerpt.tui.search.side_panel import PanelView
 from tests.tui.driver import AppPilot, ScriptedApp, pane_of, until
 
+pytestmark = pytest.mark.programs
+
 
 @dataclass(frozen=True)
 class Reached:

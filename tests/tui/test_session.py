@@ -113,6 +113,7 @@ def session_file(data: Path) -> Path:
     return Paths(data, data, data, data / "state").session_file(VAULT)
 
 
+@pytest.mark.programs
 async def test_query_selection_tab_and_the_way_of_packing_are_there_again(tmp_path: Path) -> None:
     app = ScriptedApp(tmp_path)
     async with app.run_test(size=(120, 30)) as pilot:
@@ -140,6 +141,7 @@ async def test_query_selection_tab_and_the_way_of_packing_are_there_again(tmp_pa
         assert pane.fill is Fill.BUDGET
 
 
+@pytest.mark.programs
 async def test_the_list_begins_with_the_best_hit_if_the_selection_of_last_time_has_room_too(
     tmp_path: Path,
 ) -> None:
@@ -159,6 +161,7 @@ async def test_the_list_begins_with_the_best_hit_if_the_selection_of_last_time_h
         assert (rows.cursor, rows.scroll_offset.y) == (2, 0)
 
 
+@pytest.mark.programs
 async def test_a_tab_that_was_gone_to_while_the_app_began_stays(
     scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,6 +185,7 @@ async def test_a_tab_that_was_gone_to_while_the_app_began_stays(
         assert bar.active == "memory"
 
 
+@pytest.mark.programs
 async def test_the_query_comes_back_selected_so_that_typing_takes_its_place(tmp_path: Path) -> None:
     write_session(session_file(tmp_path), Session(query="merging versions"))
     app = ScriptedApp(tmp_path)
@@ -193,6 +197,7 @@ async def test_the_query_comes_back_selected_so_that_typing_takes_its_place(tmp_
         assert pane_of(app).query_one(HitList).cursor == 0
 
 
+@pytest.mark.programs
 async def test_what_the_settings_say_holds_unless_it_was_changed_by_hand(tmp_path: Path) -> None:
     async with ScriptedApp(tmp_path).run_test() as pilot:
         await pilot.press("x", "ctrl+q")
@@ -204,6 +209,7 @@ async def test_what_the_settings_say_holds_unless_it_was_changed_by_hand(tmp_pat
         await open_index(pilot)
 
 
+@pytest.mark.programs
 async def test_without_restore_nothing_comes_back_and_nothing_is_kept(tmp_path: Path) -> None:
     file = session_file(tmp_path)
     write_session(file, Session(query="from before"))
@@ -216,6 +222,7 @@ async def test_without_restore_nothing_comes_back_and_nothing_is_kept(tmp_path: 
     assert read_session(file).query == "from before"
 
 
+@pytest.mark.programs
 async def test_a_state_folder_that_cannot_be_written_is_said_and_stops_nothing(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file where the folder should be")
     app = ScriptedApp(tmp_path)

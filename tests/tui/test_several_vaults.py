@@ -35,6 +35,8 @@ from tests.tui.driver import (
     until_tabs,
 )
 
+pytestmark = pytest.mark.programs
+
 WORK = {
     "Plan.md": "---\ncreated: 2025-05-02\n---\n# Plan\n\nOn Friday the zeppelin is painted. See [[Colours]].\n",
     "Colours.md": "# Colours\n\nThe zeppelin of the office is blue.\n",

@@ -34,6 +34,7 @@ SIZE = (100, 30)
 STEPS = [*"sync", "down", "tab", "pagedown", "f1", "escape", "unbound-related", "escape", "ctrl+u", *"xyzzy", "escape"]
 
 
+@pytest.mark.programs
 async def test_frame_by_frame_it_comes_to_what_textual_draws_as_a_whole(tmp_path: Path, home: Path) -> None:
     app = TerminalApp(tmp_path / "data", Settings(), SIZE)
     async with app.run_test(size=SIZE, headless=False) as pilot:
@@ -52,6 +53,7 @@ async def test_frame_by_frame_it_comes_to_what_textual_draws_as_a_whole(tmp_path
             ], key
 
 
+@pytest.mark.programs
 async def test_for_a_line_only_those_are_asked_that_are_seen_in_it(
     scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,6 +27,8 @@ from tests.tui.driver import (
     until_result,
 )
 
+pytestmark = pytest.mark.programs
+
 SENTENCES = [
     "how do two devices merge one note",
     "what keeps a tag:howto conflict -soup",

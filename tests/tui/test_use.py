@@ -29,6 +29,8 @@ from tests.tui.driver import (
     until_answered,
 )
 
+pytestmark = pytest.mark.programs
+
 
 @pytest.fixture
 def log(vault: Path, user_paths: Paths) -> UseLog:

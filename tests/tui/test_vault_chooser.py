@@ -21,6 +21,8 @@ from excerpt.tui.session import read_session
 from excerpt.tui.vault_chooser import VaultChooser
 from tests.tui.driver import AppPilot, notices_of, pane_of, screen_of, search, until, until_screen
 
+pytestmark = pytest.mark.programs
+
 
 @pytest.fixture
 def user(tmp_path: Path, vault: Path) -> Path:

@@ -218,6 +218,7 @@ def by_git(folder: Path, lists: dict[str, bytes], paths: Sequence[str], *, any_c
     return set(map(os.fsdecode, told.stdout.split(b"\0")))
 
 
+@pytest.mark.programs
 @NEEDS_GIT
 @pytest.mark.skipif(os.name != "posix", reason="Windows allows few of these names")
 @pytest.mark.parametrize("any_case", [False, True], ids=["as on Linux", "as on macOS"])

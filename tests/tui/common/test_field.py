@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from textual import events
 from textual._xterm_parser import XTermParser
 
 from excerpt import tui
 from excerpt.tui.common.field import Field
 from tests.tui.driver import ScriptedApp, drawn_text, hit_list_of, post_keys, screen_of, until
+
+pytestmark = pytest.mark.programs
 
 
 async def test_every_field_takes_all_lines_that_are_pasted_and_shows_every_character(

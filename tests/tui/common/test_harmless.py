@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from functools import cache
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -30,6 +31,7 @@ def test_what_a_terminal_would_obey_is_gone() -> None:
     assert after("a\x1b[31mb\u202ec\u2066d\x9b2Je\rf\x00g") == "a[31mbcd2Jefg"
 
 
+@pytest.mark.programs
 def test_whatever_is_shown_otherwise_is_gone() -> None:
     assert [c for c in obeyed() if after(f"a{c}b") == f"a{c}b"] == []
 

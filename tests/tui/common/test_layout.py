@@ -17,6 +17,8 @@ from tests.tui.driver import (
     until,
 )
 
+pytestmark = pytest.mark.programs
+
 
 async def test_the_border_is_dragged_with_the_mouse_beside_and_below(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(120, 30)) as pilot:

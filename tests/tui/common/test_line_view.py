@@ -17,6 +17,8 @@ from excerpt.tui.common.line_view import LineView
 from excerpt.tui.memory.pane import MemoryList
 from tests.tui.driver import AppPilot, hit_list_of, screen_of, search, until
 
+pytestmark = pytest.mark.programs
+
 
 def seen(strip: Strip, width: int) -> Iterator[tuple[object, ...]]:
     """Yield what a person sees of each cell and its mouse actions; a blank has only a background."""

@@ -60,6 +60,7 @@ def test_the_tree_in_a_note_is_drawn_of_ascii() -> None:
     assert to_ascii("├── notes\n│   └── 笔记.md") == "+-- notes\n|   +-- 笔记.md"
 
 
+@pytest.mark.programs
 async def test_no_line_block_or_arrow_is_on_the_screen(tmp_path: Path) -> None:
     app = ScriptedApp(tmp_path, PLAIN)
     async with app.run_test(size=(100, 30)) as pilot:
@@ -77,6 +78,7 @@ async def test_no_line_block_or_arrow_is_on_the_screen(tmp_path: Path) -> None:
     assert app.animation_level == "none"
 
 
+@pytest.mark.programs
 async def test_the_plain_mode_comes_and_goes_while_the_app_is_open(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await pilot.press(*"sync")

@@ -85,6 +85,7 @@ async def until_watched(pilot: AppPilot) -> None:
     await until(pilot, lambda: index_state(pilot.app).endswith("up to date"), "the first look")
 
 
+@pytest.mark.programs
 async def test_a_vault_without_an_index_is_indexed_by_itself(tmp_path: Path, home: Path) -> None:
     vault = tmp_path / "new"
     write_notes(vault)
@@ -102,6 +103,7 @@ async def test_a_note_changed_while_closed_is_found(app: ExcerptApp, vault: Path
         await until(pilot, lambda: titles_of(app)[:1] == ["Walrus"], "the new note")
 
 
+@pytest.mark.programs
 async def test_a_change_in_the_vault_comes_into_the_list_by_itself(app: ExcerptApp, vault: Path) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "walrus")
@@ -186,6 +188,7 @@ async def test_a_button_that_has_nothing_to_act_on_cannot_be_pressed(app: Excerp
         await until(pilot, lambda: str(pause.label) == "Continue", "the other name")
 
 
+@pytest.mark.programs
 async def test_the_state_at_the_top_right_opens_the_index_and_escape_closes_it(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await until_watched(pilot)

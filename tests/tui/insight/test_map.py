@@ -23,6 +23,8 @@ from tests.tui.driver import (
     until_index,
 )
 
+pytestmark = pytest.mark.programs
+
 
 def panel_of(app: App[None]) -> MapPanel:
     return screen_of(app).query_one(MapPanel)

@@ -38,6 +38,8 @@ from tests.tui.driver import (
     until_index,
 )
 
+pytestmark = pytest.mark.programs
+
 HIVE = (
     "---\ntags: [bees]\ncreated: 2025-0{month}-11\n---\n# {title}\n\n"
     "Bees {does}. See [[Queen]] and [[Ada Lovelace]].\n\n## In winter\n\nThe bees stay in the hive, {winter}.\n"

@@ -28,6 +28,8 @@ from tests.tui.driver import (
     until_index,
 )
 
+pytestmark = pytest.mark.programs
+
 
 def panel_of(app: ExcerptApp) -> RelatedPanel:
     return screen_of(app).query_one(RelatedPanel)

@@ -30,6 +30,8 @@ from tests.tui.driver import (
     until_index,
 )
 
+pytestmark = pytest.mark.programs
+
 SOUP = "Simmer red lentils with cumin until they are soft."
 SOURCE = Source("Cooking/Lentil soup.md", 3, 3, digest_of_text(SOUP))
 THOUGHT = "Red lentils with cumin: add lemon at the end, says grandmother."

@@ -32,6 +32,8 @@ from excerpt.tui.memory.view import MemoryView
 from tests.service.manual_loop import ManualLoop
 from tests.tui.driver import AppPilot, drawn_lines, hit_list_of, post_keys, screen_of, search, until, until_index
 
+pytestmark = pytest.mark.programs
+
 
 @pytest.fixture
 def store(vault: Path, user_paths: Paths) -> MemoryStore:

@@ -30,6 +30,8 @@ from tests.tui.driver import (
     until_screen,
 )
 
+pytestmark = pytest.mark.programs
+
 
 def make_pack(stopped: StopReason, *, needs: tuple[int, ...] = ()) -> PackResult:
     return PackResult("q", Strategy.AUTO, 4_000, "o200k", (), (), "", 240, 0.0, 7, stopped=stopped, needs=needs)

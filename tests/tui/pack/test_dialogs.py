@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from textual.widgets import OptionList, Static
 
 from excerpt.kinds import Scope
 from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.pack.dialogs import BudgetDialog, ScopeDialog
 from tests.tui.driver import AppPilot, ScriptedApp, pane_of, screen_of, settle, show_results, until, until_screen
+
+pytestmark = pytest.mark.programs
 
 
 def options_of(dialog: ScopeDialog) -> list[str]:

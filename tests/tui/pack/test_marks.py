@@ -81,6 +81,7 @@ async def test_a_file_that_cannot_be_written_is_told_once(tmp_path: Path) -> Non
     assert told == [os.strerror(20)] or told == [os.strerror(17)]
 
 
+@pytest.mark.programs
 async def test_marks_and_what_is_wished_for_them_are_one_line_at_the_next_start_until_they_are_taken_up(
     app: ExcerptApp, vault: Path, user_paths: Paths
 ) -> None:
@@ -108,6 +109,7 @@ async def test_marks_and_what_is_wished_for_them_are_one_line_at_the_next_start_
         assert hit_list_of(again).marked_ids == {mark.fragment_id for mark in marks}
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("damage", ["", "{", '{"marks": 7}'])
 async def test_a_damaged_file_of_marks_is_none(app: ExcerptApp, vault: Path, user_paths: Paths, damage: str) -> None:
     file = user_paths.marks_file(vault)
@@ -118,6 +120,7 @@ async def test_a_damaged_file_of_marks_is_none(app: ExcerptApp, vault: Path, use
         assert screen_of(app).query_one(PackBar).mark_count == 0
 
 
+@pytest.mark.programs
 async def test_the_question_of_a_pack_of_marks_is_the_last_one_asked(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "conflict")

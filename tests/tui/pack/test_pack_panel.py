@@ -33,6 +33,8 @@ from tests.tui.driver import (
     until_answered,
 )
 
+pytestmark = pytest.mark.programs
+
 
 def panel_of(app: ExcerptApp) -> PackPanel:
     return screen_of(app).query_one(PackPanel)

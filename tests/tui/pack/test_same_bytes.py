@@ -61,6 +61,7 @@ async def copy_pack(pilot: AppPilot, clipboard: Path) -> bytes:
     return clipboard.read_bytes()
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("form", list(Format))
 async def test_marks_shaped_by_hand(
     form: Format, vault: Path, user_paths: Paths, template: Path, clipboard: Path
@@ -79,6 +80,7 @@ async def test_marks_shaped_by_hand(
     assert text == printed(form, vault, template, "--from-marks")
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("form", [Format.MARKDOWN, Format.JSON, Format.TEMPLATE])
 async def test_marked_memories(form: Format, vault: Path, user_paths: Paths, template: Path, clipboard: Path) -> None:
     MemoryStore(user_paths.memory_folder(vault)).remember("A sync conflict: keep both versions.", why="nothing is lost")
@@ -95,6 +97,7 @@ async def test_marked_memories(form: Format, vault: Path, user_paths: Paths, tem
     assert text == printed(form, vault, template, "--from-marks")
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("form", [Format.MARKDOWN, Format.TEMPLATE])
 async def test_top_hits(form: Format, vault: Path, user_paths: Paths, template: Path, clipboard: Path) -> None:
     before = printed(form, vault, template, "sync conflict")  # before a copied pack raises its notes in the ranking
@@ -105,6 +108,7 @@ async def test_top_hits(form: Format, vault: Path, user_paths: Paths, template: 
     assert text == before
 
 
+@pytest.mark.programs
 async def test_the_order_of_the_vault(vault: Path, user_paths: Paths, template: Path, clipboard: Path) -> None:
     app = app_with(Format.JSON, vault, user_paths, template)
     async with app.run_test() as pilot:
@@ -114,6 +118,7 @@ async def test_the_order_of_the_vault(vault: Path, user_paths: Paths, template: 
     assert text == printed(Format.JSON, vault, template, "--from-marks", "--rank", "none")
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize(("form", "suffix"), [(Format.MARKDOWN, ".md"), (Format.XML, ".xml"), (Format.JSON, ".json")])
 async def test_a_file_has_the_bytes_of_a_copy(  # noqa: PLR0917 - fixtures
     form: Format, suffix: str, vault: Path, user_paths: Paths, template: Path, clipboard: Path

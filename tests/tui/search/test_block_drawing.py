@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from benchmarks.watchdog import BLOCK, Watchdog
 
 from excerpt.tui.startup import configure_interpreter
 from tests.tui.driver import ScriptedApp
+
+pytestmark = pytest.mark.programs
 
 WARM = [*"con", "down", "tab", "unbound-related", "unbound-related", "escape", "ctrl+u"]
 """Keys typed first, as the first imports and layouts are not part of the cost of every key."""

@@ -112,6 +112,7 @@ def offered(app: ScriptedApp) -> set[str]:
     return {each.id for each in footer_of(app).footer_keys if each.is_enabled}
 
 
+@pytest.mark.programs
 async def test_a_key_that_has_nothing_to_do_says_why_once_and_is_dimmed_in_the_footer(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(140, 24)) as pilot:
         (copy,) = (each for each in footer_of(scripted).footer_keys if each.id == "copy-pack")
@@ -123,6 +124,7 @@ async def test_a_key_that_has_nothing_to_do_says_why_once_and_is_dimmed_in_the_f
         await until(pilot, lambda: "copy-pack" in offered(scripted), "the key in the footer")
 
 
+@pytest.mark.programs
 async def test_the_footer_stays_the_same_from_the_query_to_the_list(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await until_tabs(pilot)
@@ -134,6 +136,7 @@ async def test_the_footer_stays_the_same_from_the_query_to_the_list(scripted: Sc
         assert footer_of(scripted).render().plain == before
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize(
     ("key", "panel"),
     [
@@ -156,6 +159,7 @@ async def test_a_panel_has_places_of_its_own_after_the_first_three(scripted: Scr
         assert [each.place for each in after] == [1, 2, 3, 4, 5, 6, 7]
 
 
+@pytest.mark.programs
 async def test_the_footer_offers_nothing_that_has_no_key(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(140, 24)) as pilot:
         footer = screen_of(scripted).query_one(KeyBar)
@@ -172,6 +176,7 @@ async def test_the_footer_offers_no_key_that_the_query_takes_as_a_character(scri
         assert typed == set()
 
 
+@pytest.mark.programs
 async def test_a_click_in_the_footer_presses_the_key_under_it(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(100, 24)) as pilot:
         footer = screen_of(scripted).query_one(KeyBar)
@@ -179,6 +184,7 @@ async def test_a_click_in_the_footer_presses_the_key_under_it(scripted: Scripted
         await until_screen(pilot, HelpDialog)
 
 
+@pytest.mark.programs
 async def test_the_footer_of_an_overview_follows_what_is_shown(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(140, 24)) as pilot:
         await pilot.press("f3")
@@ -194,6 +200,7 @@ def ids_of(app: ScriptedApp) -> set[str]:
     return {each.id for each in footer_of(app).footer_keys}
 
 
+@pytest.mark.programs
 async def test_the_footer_of_a_panel_follows_what_is_listed_and_selected_in_it(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(140, 36)) as pilot:
         await until(pilot, lambda: "mark" in ids_of(scripted), "the keys")

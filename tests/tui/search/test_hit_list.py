@@ -216,6 +216,7 @@ async def test_the_pack_is_of_the_first_hits_in_the_list(
         assert [each.fragment.title for each in packed[-1].hits] == ["c", "e", "a", "b", "d"]
 
 
+@pytest.mark.programs
 async def test_days_are_lines_of_their_own_which_the_cursor_skips(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         rows = await show_result(pilot, dated_result())
@@ -229,6 +230,7 @@ async def test_days_are_lines_of_their_own_which_the_cursor_skips(scripted: Scri
         assert [line.split()[:3] for line in drawn_lines(rows)[4:6]] == [["2026-03-02", "Monday"], ["▌", "5", "b"]]
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize(("size", "lines"), [((80, 24), [0, 2, 3, 4, 6, 8]), ((80, 40), [0, 3, 5, 7, 10, 13])])
 async def test_a_day_makes_its_first_row_a_line_higher(
     scripted: ScriptedApp, size: tuple[int, int], lines: list[int]
@@ -240,6 +242,7 @@ async def test_a_day_makes_its_first_row_a_line_higher(
         assert rows.row_at_line(lines[3] - 1) == 2
 
 
+@pytest.mark.programs
 async def test_a_click_on_a_day_selects_and_marks_nothing(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         rows = await show_result(pilot, dated_result())
@@ -249,6 +252,7 @@ async def test_a_click_on_a_day_selects_and_marks_nothing(scripted: ScriptedApp)
         assert rows.cursor == 3
 
 
+@pytest.mark.programs
 async def test_a_row_has_rank_sign_names_score_tokens_and_age(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         day = date.today() - timedelta(days=3)
@@ -269,12 +273,14 @@ async def test_names_have_all_the_width_up_to_the_score(scripted: ScriptedApp) -
         assert row.endswith("A title that goes on and on without end, and then furthe… 1.00 ███  124t")
 
 
+@pytest.mark.programs
 async def test_a_narrow_row_leaves_its_room_to_the_names(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(100, 24)) as pilot:
         rows = await show(pilot, [replace(hit("a.md"), created=date.today())])
         assert drawn_lines(rows)[0].split() == ["▌", "1", "a", "›", "Conflicts", "1.00", "████"]
 
 
+@pytest.mark.programs
 async def test_a_note_without_a_date_has_no_age(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         dated = replace(hit("b.md"), created=date.today())
@@ -283,11 +289,13 @@ async def test_a_note_without_a_date_has_no_age(scripted: ScriptedApp) -> None:
         assert [line.split()[-1] for line in drawn_lines(rows)[:3]] == ["124t", "0d", "124t"]
 
 
+@pytest.mark.programs
 async def test_a_bar_has_a_cell_more_in_a_wide_terminal(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(100, 24)) as pilot:
         assert drawn_lines(await show(pilot, [hit("a.md")]))[0].endswith(" 1.00 ████")
 
 
+@pytest.mark.programs
 async def test_snippets_are_shown_as_soon_as_the_terminal_has_thirty_rows(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 29)) as pilot:
         rows = await show(pilot, [hit("a.md", text="It is so. When Sync finds a conflict, it waits."), hit("b.md")])
@@ -302,6 +310,7 @@ async def test_snippets_are_shown_as_soon_as_the_terminal_has_thirty_rows(script
         assert drawn_lines(rows)[1].startswith("  2   b ›")
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize(
     ("size", "side", "rows_seen"), [((80, 24), False, 8), ((80, 24), True, 6), ((140, 45), True, 14)]
 )
@@ -313,6 +322,7 @@ async def test_enough_hits_are_seen(scripted: ScriptedApp, size: tuple[int, int]
         assert rows.row_at_line(rows.size.height) >= rows_seen
 
 
+@pytest.mark.programs
 async def test_one_sign_says_marked_before_in_the_pack_before_remembered(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         hits = [hit(f"{name}.md") for name in "abcd"]
@@ -346,12 +356,14 @@ async def test_of_what_was_marked_only_those_rows_are_drawn_anew(
         assert drawn == [2]
 
 
+@pytest.mark.programs
 async def test_a_memory_has_its_sign_in_the_place_of_the_rank(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await show(pilot, [hit("a.md"), memory()])
         assert drawn_lines(hit_list_of(scripted))[1].split()[:2] == ["◆", "Memory"]
 
 
+@pytest.mark.programs
 async def test_an_attachment_has_its_kind_before_its_title(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         page = hit("paper.pdf", title="Rivers")
@@ -366,6 +378,7 @@ async def test_a_list_of_filters_alone_has_no_score(scripted: ScriptedApp) -> No
         assert drawn_lines(hit_list_of(scripted))[0].split() == ["▌", "1", "a", "›", "Conflicts", "124t"]
 
 
+@pytest.mark.programs
 async def test_a_hit_below_one_of_its_note_has_only_its_headings_if_it_has_any(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         bare = hit("Sync.md", 9)
@@ -375,6 +388,7 @@ async def test_a_hit_below_one_of_its_note_has_only_its_headings_if_it_has_any(s
         assert lines[2].startswith("  3   Sync ")
 
 
+@pytest.mark.programs
 async def test_rows_of_one_section_show_their_lines_where_they_have_no_snippet(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         rows = await show(pilot, [hit("Sync.md", 3), hit("Sync.md", 9)])
@@ -386,6 +400,7 @@ async def test_rows_of_one_section_show_their_lines_where_they_have_no_snippet(s
         assert " · " not in "".join(drawn_lines(rows)[:5])
 
 
+@pytest.mark.programs
 async def test_matched_words_are_bold_and_coloured_without_a_box(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 30)) as pilot:
         rows = await show(pilot, [matching("A sync conflict.", "sync")])
@@ -398,6 +413,7 @@ async def test_matched_words_are_bold_and_coloured_without_a_box(scripted: Scrip
         assert match.style.bgcolor == beside.style.bgcolor
 
 
+@pytest.mark.programs
 async def test_a_fragment_is_selected_by_its_id(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         rows = await show(pilot, [hit("a.md", line) for line in range(1, 6)])
@@ -407,6 +423,7 @@ async def test_a_fragment_is_selected_by_its_id(scripted: ScriptedApp) -> None:
         assert rows.cursor == 4
 
 
+@pytest.mark.programs
 async def test_a_selected_row_keeps_its_place_on_the_screen_when_rows_come_before_it(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         hits = [hit(f"{name}.md") for name in "abcdefghijklmnop"]
@@ -431,6 +448,7 @@ def limits_asked_for(scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch) -> 
     return limits
 
 
+@pytest.mark.programs
 async def test_at_the_end_of_the_list_more_hits_are_asked_for(
     scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -442,6 +460,7 @@ async def test_at_the_end_of_the_list_more_hits_are_asked_for(
         assert asked == [100]
 
 
+@pytest.mark.programs
 async def test_at_the_end_of_a_whole_list_nothing_is_asked(
     scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -463,6 +482,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.programs
 async def test_hostile_names_and_text_leave_every_line_of_a_row_its_width(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(100, 40)) as pilot:
         one = hit("a.md")

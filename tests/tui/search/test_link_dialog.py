@@ -26,6 +26,8 @@ from tests.tui.driver import (
     until_screen,
 )
 
+pytestmark = pytest.mark.programs
+
 
 def options_of(dialog: LinkDialog) -> list[str]:
     options = dialog.query_one(OptionList)

@@ -244,6 +244,7 @@ async def until_read(pilot: AppPilot, model: ScriptedReranker) -> None:
     await until(pilot, lambda: bool(model.calls), "the reranker")
 
 
+@pytest.mark.programs
 async def test_the_list_and_its_pack_change_to_the_order_of_the_reranker(
     reranked: ExcerptApp, model: ScriptedReranker
 ) -> None:
@@ -264,6 +265,7 @@ async def test_the_list_and_its_pack_change_to_the_order_of_the_reranker(
         assert packed.result.passages[0].path == "Merging.md"
 
 
+@pytest.mark.programs
 async def test_the_reranker_is_opened_before_the_first_query(
     reranked: ExcerptApp, model: ScriptedReranker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -281,6 +283,7 @@ async def test_the_reranker_is_opened_before_the_first_query(
         assert len(opened) == 1
 
 
+@pytest.mark.programs
 async def test_why_names_both_places(reranked: ExcerptApp) -> None:
     async with reranked.run_test(size=(120, 40)) as pilot:
         await search(pilot, QUERY)
@@ -290,6 +293,7 @@ async def test_why_names_both_places(reranked: ExcerptApp) -> None:
         assert "→ 1 (1.00)" in drawn_text(reranked)
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("key", ["down", "tab"])
 async def test_after_a_move_or_a_mark_a_click_or_the_palette_takes_the_order(
     reranked: ExcerptApp, model: ScriptedReranker, key: str
@@ -311,6 +315,7 @@ async def test_after_a_move_or_a_mark_a_click_or_the_palette_takes_the_order(
         assert pane.disabled_reason("use_order", ())
 
 
+@pytest.mark.programs
 async def test_a_late_reranker_leaves_the_first_order_and_says_so(
     vault: Path, user_paths: Paths, model: ScriptedReranker
 ) -> None:
@@ -343,6 +348,7 @@ def embedder(monkeypatch: pytest.MonkeyPatch) -> Iterator[WordEmbedder]:
     embedder.is_open.set()
 
 
+@pytest.mark.programs
 async def test_typing_shows_the_list_by_words_and_the_full_order_follows(
     app: ExcerptApp, embedder: WordEmbedder
 ) -> None:
@@ -362,6 +368,7 @@ async def test_typing_shows_the_list_by_words_and_the_full_order_follows(
         assert "meaning" in signals
 
 
+@pytest.mark.programs
 async def test_a_failed_embedder_leaves_the_list_by_words_and_says_so(app: ExcerptApp, embedder: WordEmbedder) -> None:
     embedder.failure = "The server at 127.0.0.1:1 refuses the connection."
     async with app.run_test(size=(120, 32)) as pilot:

@@ -48,6 +48,7 @@ def test_a_link_that_is_wrapped_in_a_callout_is_one_link() -> None:
     assert len(list(find_links(rows, 0, 9))) == 2
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("before", [4, 9, 16])
 async def test_what_matched_stays_in_sight_when_the_terminal_gets_another_size(
     tmp_path: Path, user_paths: Paths, before: int

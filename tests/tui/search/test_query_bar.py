@@ -34,6 +34,8 @@ from tests.tui.driver import (
 )
 from tests.tui.examples import VAULT
 
+pytestmark = pytest.mark.programs
+
 
 @pytest.fixture
 def history(tmp_path: Path, scripted: ScriptedApp) -> Path:

@@ -15,6 +15,8 @@ from excerpt.tui.note.requests import target_line
 from excerpt.tui.note.window import NoteWindow
 from tests.tui.driver import AppPilot, ScriptedApp, pane_of, preview_of, search, top_screen, until
 
+pytestmark = pytest.mark.programs
+
 SECTIONS = (
     Section(0, 0, "", (), 1, 2, ()),
     Section(1, 1, "Set up: it!", ("Set up: it!",), 3, 20, ()),

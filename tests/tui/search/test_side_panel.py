@@ -7,6 +7,8 @@ import pytest
 from excerpt.tui.search.side_panel import PanelView, ViewTabs
 from tests.tui.driver import AppPilot, ScriptedApp, hit_list_of, press, screen_of, side_of, until
 
+pytestmark = pytest.mark.programs
+
 SMALL, NARROW, WIDE = (60, 15), (80, 24), (140, 36)
 
 

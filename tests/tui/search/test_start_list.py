@@ -126,6 +126,7 @@ async def test_with_no_query_recent_queries_changed_memories_and_new_notes_are_l
         assert "Search 171 notes" in drawn_text(started)
 
 
+@pytest.mark.programs
 async def test_down_goes_into_the_list_and_up_from_its_first_row_back_to_the_query(started: ScriptedApp) -> None:
     async with started.run_test(size=(80, 24)) as pilot:
         rows = await show_start_list(pilot)
@@ -140,6 +141,7 @@ async def test_down_goes_into_the_list_and_up_from_its_first_row_back_to_the_que
         assert not drawn_lines(rows)[0].startswith("▌")
 
 
+@pytest.mark.programs
 async def test_enter_runs_a_recent_query_and_letters_are_typed_into_it(started: ScriptedApp) -> None:
     async with started.run_test(size=(80, 24)) as pilot:
         rows = await show_start_list(pilot)
@@ -150,6 +152,7 @@ async def test_enter_runs_a_recent_query_and_letters_are_typed_into_it(started: 
         assert pane_of(started).query_text == "lentil soups"
 
 
+@pytest.mark.programs
 async def test_a_click_runs_a_recent_query(started: ScriptedApp) -> None:
     async with started.run_test(size=(80, 24)) as pilot:
         await show_start_list(pilot)
@@ -157,6 +160,7 @@ async def test_a_click_runs_a_recent_query(started: ScriptedApp) -> None:
         await until(pilot, lambda: pane_of(started).query_text == "lentil soup", "the query")
 
 
+@pytest.mark.programs
 async def test_enter_shows_a_changed_memory_in_its_tab(started: ScriptedApp) -> None:
     async with started.run_test(size=(80, 24)) as pilot:
         await show_start_list(pilot)
@@ -167,6 +171,7 @@ async def test_enter_shows_a_changed_memory_in_its_tab(started: ScriptedApp) -> 
         assert memories.selected.text.strip() == "The newer one is kept."
 
 
+@pytest.mark.programs
 async def test_enter_opens_a_note(started: ScriptedApp, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
 
@@ -183,6 +188,7 @@ async def test_enter_opens_a_note(started: ScriptedApp, monkeypatch: pytest.Monk
         assert opened == [NEWEST_NOTES[-1].path]
 
 
+@pytest.mark.programs
 async def test_it_is_gone_with_the_hits_and_back_when_the_query_is_cleared(started: ScriptedApp) -> None:
     async with started.run_test(size=(80, 24)) as pilot:
         rows = await show_start_list(pilot)
@@ -192,6 +198,7 @@ async def test_it_is_gone_with_the_hits_and_back_when_the_query_is_cleared(start
         await until(pilot, lambda: rows.display, "the list")
 
 
+@pytest.mark.programs
 async def test_a_key_for_a_hit_says_why_it_does_nothing_there(started: ScriptedApp) -> None:
     async with started.run_test(size=(80, 24)) as pilot:
         await show_start_list(pilot)

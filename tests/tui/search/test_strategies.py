@@ -14,6 +14,8 @@ from excerpt.tui.search.strategies import StrategiesScreen, compare_ranks, descr
 from excerpt.tui.search.why_view import WhyNot
 from tests.tui.driver import ScriptedApp, hit_list_of, pane_of, screen_of, settle, show_results, until, until_screen
 
+pytestmark = pytest.mark.programs
+
 
 def result(strategy: Strategy, ids: str) -> Result:
     """Return a result whose hits have one-letter ids."""

@@ -38,6 +38,8 @@ from tests.tui.driver import (
     until_answered,
 )
 
+pytestmark = pytest.mark.programs
+
 
 async def until_packed(pilot: AppPilot) -> PackBar:
     await until_answered(pilot)

@@ -141,6 +141,7 @@ async def look_at_query(pilot: Pilot[None], looker: Looker) -> None:
     await settle(pilot)
 
 
+@pytest.mark.programs
 async def test_whatever_is_drawn_can_be_read_in_every_theme(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(100, 30), notifications=True) as pilot:
         looker = Looker(scripted)

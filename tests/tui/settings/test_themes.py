@@ -84,6 +84,7 @@ async def open_theme_picker(pilot: Pilot[None]) -> ThemePicker:
     return app.screen
 
 
+@pytest.mark.programs
 async def test_the_screen_is_drawn_in_the_theme_under_the_cursor_and_escape_gives_the_old_one_back(
     tmp_path: Path,
 ) -> None:
@@ -100,6 +101,7 @@ async def test_the_screen_is_drawn_in_the_theme_under_the_cursor_and_escape_give
     assert not (tmp_path / "config/excerpt.toml").exists()
 
 
+@pytest.mark.programs
 async def test_a_theme_that_is_chosen_is_written_into_the_settings_and_nothing_else_there_is_touched(
     tmp_path: Path,
 ) -> None:
@@ -115,6 +117,7 @@ async def test_a_theme_that_is_chosen_is_written_into_the_settings_and_nothing_e
     assert settings.read_text() == "[screen]  # mine\neditor = 'vi'\ntheme = \"mine\"\n"
 
 
+@pytest.mark.programs
 async def test_a_theme_of_ones_own_is_drawn_anew_when_its_file_is_saved(tmp_path: Path) -> None:
     app = app_with_themes(tmp_path, mine='primary = "#88ff88"\nbackground = "#001000"\n')
     file = tmp_path / "config/themes/mine.toml"
@@ -234,6 +237,7 @@ async def test_a_theme_that_is_set_is_kept_and_the_terminal_not_asked(tmp_path: 
         assert BACKGROUND_QUESTION not in app.written
 
 
+@pytest.mark.programs
 async def test_the_theme_of_the_terminal_is_used_again_once_no_theme_is_set(tmp_path: Path) -> None:
     app = ScriptedApp(tmp_path, Settings(screen=ScreenSettings(theme="harbour")))
     async with app.run_test() as pilot:

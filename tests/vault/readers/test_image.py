@@ -132,6 +132,7 @@ def vault(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.programs
 @pytest.mark.needs("tesseract")
 def test_a_screenshot_is_found_by_what_is_written_in_it(vault: Path, tmp_path: Path) -> None:
     report = build(vault, tmp_path / "index", ON)
@@ -150,6 +151,7 @@ def test_without_ocr_images_are_counted_and_nothing_else(vault: Path, tmp_path: 
         assert dict(catalog.unread_files()) == {".png": 1}
 
 
+@pytest.mark.programs
 def test_an_image_that_ocr_fails_for_keeps_its_place_and_is_tried_again_when_it_changes(
     vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,6 +174,7 @@ def test_an_image_that_ocr_fails_for_keeps_its_place_and_is_tried_again_when_it_
     assert calls.read_text().split() == ["one", "one"]
 
 
+@pytest.mark.programs
 @pytest.mark.needs("tesseract")
 def test_a_scanned_pdf_is_found_by_page(tmp_path: Path) -> None:
     vault = tmp_path / "vault"
@@ -189,6 +192,7 @@ def test_a_scanned_pdf_is_found_by_page(tmp_path: Path) -> None:
     assert found[2].heading_path[-1] == "Page 3 (OCR)"
 
 
+@pytest.mark.programs
 @pytest.mark.needs("tesseract")
 def test_images_are_read_once_there_is_a_program(vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as without:

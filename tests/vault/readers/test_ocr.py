@@ -29,6 +29,7 @@ with_tesseract = pytest.mark.needs("tesseract")
 # --- pages and screens ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.programs
 @with_tesseract
 def test_a_page_is_read_with_nearly_all_of_its_words() -> None:
     found = recognise_text(saved(drawn(DARWIN)), Ocr.TESSERACT, "en")
@@ -36,12 +37,14 @@ def test_a_page_is_read_with_nearly_all_of_its_words() -> None:
     assert found.confidence > 80
 
 
+@pytest.mark.programs
 @with_tesseract
 def test_the_paragraphs_of_a_page_are_those_of_its_text() -> None:
     found = recognise_text(saved(drawn(DARWIN)), Ocr.TESSERACT, "en")
     assert [each[:5] for each in found.text.split("\n\n")] == ["When ", "There"]
 
 
+@pytest.mark.programs
 @with_tesseract
 @pytest.mark.parametrize("ink, paper", [("#222", "#eee"), ("#ddd", "#1e1e2e")], ids=["light", "dark"])
 def test_a_screenshot_is_read_whatever_its_colours(ink: str, paper: str) -> None:
@@ -92,6 +95,7 @@ def test_a_program_that_fails_says_why(program: Program) -> None:
         recognise_text(saved(drawn("a")), Ocr.AUTO, "")
 
 
+@pytest.mark.programs
 def test_a_program_that_does_not_end_is_ended(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ocr, "MAX_CPU_SECONDS", 1)
     program("while :; do :; done")

@@ -66,6 +66,7 @@ def page(note: Note, number: int) -> str:
     return "\n".join(note.lines[section.line_start - 1 : section.line_end])
 
 
+@pytest.mark.programs
 def test_the_words_of_a_printed_page_are_found(note: Note) -> None:
     whole = "\n".join(f"Part {FILLER} {sentence} {FILLER}" for sentence in SENTENCES)
     assert words_found(whole, note) >= 0.98
@@ -133,10 +134,12 @@ def test_pages_beyond_the_bound_are_told_of(data: bytes) -> None:
     assert note.warnings == (f"Only the first 5 of {len(SENTENCES)} pages are read.",)
 
 
+@pytest.mark.programs
 def test_a_title_that_is_a_file_name_is_none(tmp_path: Path) -> None:
     assert read(printed(tmp_path, paper([f"<p>{FILLER}</p>"], "draft-3.docx"))).title == "rivers"
 
 
+@pytest.mark.programs
 def test_a_question_about_a_page_finds_that_page_first(data: bytes, tmp_path: Path) -> None:
     vault = tmp_path / "vault"
     vault.mkdir()
@@ -166,6 +169,7 @@ def test_scanned_pages_are_counted_as_unread() -> None:
     assert (note.unread, note.text) == (2, "")
 
 
+@pytest.mark.programs
 @pytest.mark.needs("tesseract")
 def test_scanned_pages_are_read_by_ocr_and_say_so() -> None:
     first, second = DARWIN.split("\n\n")
@@ -180,6 +184,7 @@ def test_a_page_with_text_is_not_read_by_ocr(data: bytes) -> None:
     assert read(data, ocr=Ocr.TESSERACT).text == read(data).text
 
 
+@pytest.mark.programs
 @pytest.mark.needs("tesseract")
 def test_a_page_as_large_as_a_field_is_read_in_bounds() -> None:
     image = Image.new("L", (50, 50), 255)
@@ -212,6 +217,7 @@ def test_what_cannot_be_read_is_refused_with_the_reason(data: bytes, reason: str
         read(data)
 
 
+@pytest.mark.programs
 def test_a_document_without_text_is_refused() -> None:
     import pypdfium2
 
