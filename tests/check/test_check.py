@@ -302,6 +302,31 @@ def test_of_a_sentence_in_another_language_than_its_source_only_names_are_compar
     assert not check("Ein Konflikt entsteht, wenn die Geräte von AcmeCloud sich nicht treffen [1].", notes, pack).holds
 
 
+@pytest.mark.parametrize(
+    ("sentence", "missing"),
+    [
+        ('The "backend" is Django', ("Django",)),
+        ('By "devices" Kafka and Oracle are meant', ("Kafka", "Oracle", "meant")),
+        ('A conflict arises "when two devices change one note", in 2019', ("2019",)),
+        (
+            'A "conflict" means bananas, lentils, cumin, unicorns and rainbows',
+            ("means", "bananas", "lentils", "cumin", "unicorns", "rainbows"),
+        ),
+    ],
+)
+def test_the_words_beside_a_quotation_are_compared_with_the_source(sentence: str, missing: tuple[str, ...]) -> None:
+    (found,) = check(f"{sentence} [1].").not_found
+    assert found.missing == missing
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    ['By "Django" devices are meant', 'The documentation recommends it with the words "two devices change one note"'],
+)
+def test_quoted_words_and_those_that_introduce_them_are_not_missing(sentence: str) -> None:
+    assert check(f"{sentence} [1].").holds
+
+
 def test_a_sentence_that_quotes_or_cites_nothing_that_is_there_has_no_words() -> None:
     assert check('It says "red lentils with cumin" [2]. So it is [9].').sentences == ()
 

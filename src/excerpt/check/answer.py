@@ -86,13 +86,18 @@ class Quotation:
 class Sentence:
     """A sentence, table row or list item of an answer, without its citations.
 
-    `cited` are the source numbers that it cites; `quotes` is true if a part of it is a quotation.
+    `cited` are the source numbers that it cites, `unquoted` is its text without what is in quotation marks.
     """
 
     line: int
     text: str
     cited: tuple[int, ...]
-    quotes: bool
+    unquoted: str
+
+    @property
+    def quotes(self) -> bool:
+        """Whether a part of the sentence is in quotation marks."""
+        return self.unquoted != self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -521,5 +526,8 @@ def _split_sentences(part: _AnswerBlock) -> Iterator[Sentence]:
             continue  # a title makes no claim
         text = part.paragraph.without_citations(start, end)
         first, last = indexes_within(part.paragraph.quoted, start, end)
-        quotes = any(not quote.code for quote in part.paragraph.quoted[first:last])
-        yield Sentence(part.line(start), text, cited, quotes)
+        quoted = [span for span in part.paragraph.quoted[first:last] if not span.code]
+        starts = [start, *(min(span.end, end) for span in quoted)]
+        ends = [*(span.start for span in quoted), end]
+        unquoted = " — ".join(map(part.paragraph.without_citations, starts, ends))
+        yield Sentence(part.line(start), text, cited, unquoted)

@@ -324,11 +324,16 @@ class AnswerChecker:
     # --- sentences ----------------------------------------------------------------------------------------------------
 
     def check_sentence(self, sentence: Sentence) -> CheckedSentence | None:
-        """Return a sentence with its missing words; None if it cites no source of the pack, or quotes."""
+        """Return a sentence with its missing words; None if it cites no source of the pack, or holds and quotes.
+
+        A quotation has a verdict of its own, so only the words beside it are compared.
+        """
         cited = [number for number in sentence.cited if number in self._sources]
-        if not cited or sentence.quotes:
+        if not cited:
             return None
-        compared = compare_sentence(sentence.text, [self._source_words(number) for number in cited], self.lookup)
+        compared = compare_sentence(sentence, [self._source_words(number) for number in cited], self.lookup)
+        if sentence.quotes and compared.holds:
+            return None
         return CheckedSentence(sentence, tuple(cited), compared.words, compared.missing, compared.holds)
 
     def _source_words(self, number: int) -> SourceWords:

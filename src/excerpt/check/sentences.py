@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from excerpt.check.answer import Sentence
 from excerpt.check.lookup import VaultLookup
 from excerpt.text.words import WIDE_CHARACTERS, QueryWord, detect_language, fold, script_characters
 
@@ -22,8 +23,11 @@ MEANING_WEIGHT = 0.75
 
 Both constants were chosen by `python -m benchmarks.cited_sentences`; see docs/design/citations.md.
 """
-_MIN_WORDS = 2
-"""Least number of important words of a sentence that is compared by them: "So it is" has one."""
+_MIN_WORDS, _MIN_WORDS_BESIDE_QUOTATION = 2, 5
+"""Least number of important words of a sentence that is compared by them: "So it is" has one.
+
+Fewer words beside a quotation may only introduce it: "The documentation recommends this with the words".
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +64,19 @@ def read_source_words(heading: str, text: str, lookup: VaultLookup) -> SourceWor
     return SourceWords(text, terms, frozenset(joined), frozenset(numbers), detect_language(text))
 
 
-def compare_sentence(sentence: str, sources: Sequence[SourceWords], lookup: VaultLookup) -> ComparedSentence:
-    """Compare the words of a sentence with those of the sources that it cites.
+def compare_sentence(sentence: Sentence, sources: Sequence[SourceWords], lookup: VaultLookup) -> ComparedSentence:
+    """Compare the words of a sentence, without its quotations, with those of the sources that it cites.
 
     Names and numbers that are common in the vault, and words of another language than the sources', do not count.
     """
     languages = {source.language for source in sources} - {""}
-    language = detect_language(sentence)
+    language = detect_language(sentence.unquoted)
     names = [
         name
-        for name in dict.fromkeys(find_names(sentence, language or min(languages, default="")))
+        for name in dict.fromkeys(find_names(sentence.unquoted, language or min(languages, default="")))
         if not any(_has_name(source, name, lookup) for source in sources) and lookup.select_important_words(name)
     ]
-    words = lookup.select_important_words(sentence)
+    words = lookup.select_important_words(sentence.unquoted)
     missing = [word for word in words if not any(_has_word(source, word) for source in sources)]
     surfaces = [word.surface for word in missing]
     return ComparedSentence(
@@ -80,9 +84,9 @@ def compare_sentence(sentence: str, sources: Sequence[SourceWords], lookup: Vaul
         tuple(dict.fromkeys((*names, *(surface for surface in surfaces if surface not in names)))),
         not names
         and (
-            len(words) < _MIN_WORDS
+            len(words) < (_MIN_WORDS_BESIDE_QUOTATION if sentence.quotes else _MIN_WORDS)
             or bool(language and languages and language not in languages)
-            or _has_enough(sentence, words, missing, sources, lookup)
+            or _has_enough(sentence.text, words, missing, sources, lookup)
         ),
     )
 
