@@ -145,7 +145,7 @@ def test_of_a_long_quotation_the_first_words_are_looked_up(lookup: SnapshotLooku
 def test_quotations_beyond_a_limit_of_compared_characters_are_unchecked(
     lookup: SnapshotLookup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checker, "MAX_COMPARED", 150_000)
+    monkeypatch.setattr(checker, "MAX_COMPARED", 600_000)
     answer = " ".join(f'It says "unicorn number {number} of the moon".' for number in range(9))
     found = check_answer(parse_answer(answer), PackFile((PackSource(1, "sync.md", "", 1, 1, "Nothing."),)), lookup)
     assert [each.verdict for each in found.quotations] == [Verdict.INVENTED] * 2

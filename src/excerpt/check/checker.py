@@ -40,9 +40,9 @@ _MIN_SENTENCE_WORDS = 3
 MAX_COMPARED = 20_000_000
 """Maximum number of characters that all quotations are compared with.
 
-200 quotations that are nowhere take as many. Further ones are listed as unchecked.
+50 quotations that are nowhere take as many. Further ones are listed as unchecked.
 """
-_SEARCH_COST = 50_000  # characters that a search of the vault counts as
+_SEARCH_COST = 200_000  # characters that a search of the vault counts as
 _TOO_MANY = "the answer has too many quotations; check a part of it"
 
 

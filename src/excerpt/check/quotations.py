@@ -237,6 +237,8 @@ _MARKUP = re.compile(
 @lru_cache(_MAX_CACHED_TEXTS)
 def _normalize(text: str, ignored: frozenset[QuotationDifference]) -> tuple[str, Sequence[int]]:
     """Return `text` without the differences in `ignored`, and the original position of each character."""
+    if not ignored:
+        return text, range(len(text))
     characters: list[str] = []
     offsets = array("L")  # a list would take seven times the room
     for character, offset in _normalized_characters(text, ignored):
