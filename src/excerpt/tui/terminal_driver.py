@@ -105,6 +105,10 @@ else:
             super().__init__(app, debug=debug, mouse=mouse, size=size)
             self._file = cast("Any", _Output(cast("TextIO", self._file), self._post_closed))
             self._loop.add_signal_handler(signal.SIGHUP, self._post_closed)
+            # Textual's handlers take locks of the threads for input and output. Run by the event loop, they never
+            # interrupt code that holds one of these locks, which would wait for ever.
+            self._loop.add_signal_handler(signal.SIGTSTP, self._sigtstp_application)
+            self._loop.add_signal_handler(signal.SIGCONT, self._sigcont_application)
 
         def run_input_thread(self) -> None:
             """Post what the user types until the thread is to end, or the terminal is closed."""
