@@ -76,6 +76,14 @@ def empty_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def default_hangup() -> Iterator[None]:
+    """Restore SIGHUP, which a server that a test runs in this process ignores: later children would ignore it too."""
+    yield
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 def find_browser() -> str | None:
     """Return the path of a Chromium, which prints PDFs."""
     return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
