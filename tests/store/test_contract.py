@@ -41,11 +41,12 @@ def test_citations_and_quotations(both: tuple[Vault, Vault], answer: str) -> Non
 def test_overviews(both: tuple[Vault, Vault], topic: str) -> None:
     expected, found = (vault.overview(topic) for vault in both)
     assert found.matched == pytest.approx(expected.matched, rel=0.02)  # vectors of 16 bits are rounded
-    for part in ("confidence", "fragments", "notes", "vault_fragments", "standouts", "related", "names"):
+    for part in ("confidence", "fragments", "notes", "vault_fragments", "standouts", "names"):
         assert getattr(found, part) == getattr(expected, part), part
-    assert [(one.place.path, one.fragments, one.of) for one in found.main_notes] == [
-        (one.place.path, one.fragments, one.of) for one in expected.main_notes
-    ]
+    related = [[(one.place.path, one.fragments) for one in overview.related] for overview in (found, expected)]
+    assert sorted(related[0]) == sorted(related[1])  # of two with nearly equal score, either may be first
+    main = [[(one.place.path, one.fragments, one.of) for one in overview.main_notes] for overview in (found, expected)]
+    assert sorted(main[0]) == sorted(main[1])
     wanted, there = ([(one.place, one.text) for one in overview.passages] for overview in (expected, found))
     assert there[:1] == wanted[:1]
     assert len(set(there) & set(wanted)) >= 0.8 * len(wanted)  # of two with equal value, either may be chosen

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import psycopg
 import pytest
 
 import excerpt
-from excerpt import Result, Vault
+from excerpt import Result, Span, Vault
 from excerpt.errors import StoreUnusableError
 from excerpt.mcp.server import build_server
 from excerpt.served_vaults import ServedVaults
@@ -44,9 +45,13 @@ QUERIES = (
 )
 
 
-def said(result: Result) -> list[tuple[str, int, str]]:
-    """Return path, first line and confidence of the first ten hits."""
-    return [(hit.fragment.path, hit.fragment.line_start, str(hit.confidence)) for hit in result.hits[:10]]
+ROUNDING = 0.01
+"""Most by which a score may differ: the store has vectors of 16 bits. Hits as close as that may change places."""
+
+
+def said(result: Result) -> dict[tuple[str, int], tuple[str, Sequence[Span]]]:
+    """Return confidence and spans of the hits by path and first line."""
+    return {(hit.fragment.path, hit.fragment.line_start): (str(hit.confidence), hit.spans) for hit in result.hits}
 
 
 def scores(result: Result) -> list[float]:
@@ -57,10 +62,16 @@ def scores(result: Result) -> list[float]:
 def test_a_query_finds_the_same(both: tuple[Vault, Vault], query: str) -> None:
     folder, stored = both
     expected, found = folder.search(query, limit=20), stored.search(query, limit=20)
-    assert said(found) == said(expected)
-    assert scores(found) == pytest.approx(scores(expected), abs=0.005)
+    assert scores(found) == pytest.approx(scores(expected), abs=ROUNDING)
     assert found.strategy == expected.strategy
-    assert [hit.spans for hit in found.hits[:10]] == [hit.spans for hit in expected.hits[:10]]
+    last = expected.hits[-1].score if len(expected.hits) == 20 else -1.0
+    surely = [hit for hit in expected.hits[:10] if hit.score > last + ROUNDING]
+    there = said(found)
+    for hit in surely:
+        place = (hit.fragment.path, hit.fragment.line_start)
+        assert there[place] == (str(hit.confidence), hit.spans)
+    if not any(scores(expected)):
+        assert [*there][:10] == [*said(expected)][:10]
 
 
 def test_a_pack_is_the_same(both: tuple[Vault, Vault]) -> None:
