@@ -3,40 +3,67 @@
 from __future__ import annotations
 
 import asyncio
-import time
+from dataclasses import dataclass
 
-from benchmarks.watchdog import BLOCK, Watchdog
+import pytest
+from benchmarks.watchdog import BLOCK, Turn, Watchdog
 
-
-def compute(seconds: float) -> None:
-    until = time.thread_time() + seconds
-    while time.thread_time() < until:
-        pass
+from benchmarks import watchdog as watchdog_module
 
 
-async def test_a_turn_that_computes_is_a_block_of_its_own_making() -> None:
+@dataclass
+class Clock:
+    """A clock that only `compute` and `wait` advance, in seconds: wall time and the thread's CPU time."""
+
+    wall: float = 0.0
+    cpu: float = 0.0
+
+    def perf_counter(self) -> float:
+        return self.wall
+
+    def thread_time(self) -> float:
+        return self.cpu
+
+    def compute(self, seconds: float) -> None:
+        self.wall += seconds
+        self.cpu += seconds
+
+    def wait(self, seconds: float) -> None:
+        self.wall += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(watchdog_module, "time", clock)
+    return clock
+
+
+async def test_a_turn_that_computes_is_a_block_of_its_own_making(clock: Clock) -> None:
     with Watchdog() as watchdog:
         await asyncio.sleep(0)
-        compute(BLOCK * 1.5)
+        clock.compute(BLOCK * 1.5)
         await asyncio.sleep(0)
-    assert len(watchdog.own_blocks) == 1
-    assert watchdog.worst.cpu > BLOCK * 1.4
+    assert watchdog.own_blocks == watchdog.blocks == [Turn(BLOCK * 1.5, BLOCK * 1.5)]
+    assert watchdog.worst == Turn(BLOCK * 1.5, BLOCK * 1.5)
 
 
-async def test_a_turn_that_only_waits_keeps_the_loop_without_computing() -> None:
+async def test_a_turn_that_only_waits_keeps_the_loop_without_computing(clock: Clock) -> None:
     with Watchdog() as watchdog:
         await asyncio.sleep(0)
-        time.sleep(BLOCK * 1.5)
+        clock.wait(BLOCK * 1.5)
         await asyncio.sleep(0)
-    assert len(watchdog.blocks) >= 1
+    assert watchdog.blocks == [Turn(BLOCK * 1.5, 0)]
     assert watchdog.own_blocks == []
 
 
-async def test_waiting_for_what_is_to_come_is_no_block() -> None:
+async def test_waiting_for_what_is_to_come_is_no_block(clock: Clock) -> None:
     with Watchdog() as watchdog:
-        await asyncio.sleep(BLOCK * 1.5)
-    assert watchdog.own_blocks == []
-    assert watchdog.seconds > BLOCK
+        asyncio.get_running_loop().call_later(0.01, clock.wait, 0)
+        await asyncio.sleep(0.02)
+        clock.compute(BLOCK / 2)
+        await asyncio.sleep(0)
+    assert watchdog.blocks == []
     seen = len(watchdog.turns)
-    await asyncio.sleep(0.01)
+    await asyncio.sleep(0)
     assert len(watchdog.turns) == seen

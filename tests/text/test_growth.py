@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import pytest
@@ -10,14 +9,12 @@ import pytest
 from excerpt.text.fragments import fragments_of
 from excerpt.text.markdown import parse_note
 from excerpt.text.words import terms_of
+from tests.growth import grows_about_linearly
 
 pytestmark = pytest.mark.programs
 
-# Four times the text may take up to eight times as long, because of memory effects; quadratic growth would take
-# sixteen times as long. SIZE is below the length from which links in a paragraph are no longer parsed.
 SIZE = 16_000
-FACTOR, MAX = 4, 8.0
-ROUNDS = 6
+"""Characters of a text: below the length from which links in a paragraph are no longer parsed."""
 
 REPEATED = [
     *(
@@ -91,22 +88,13 @@ WHOLE: dict[str, Callable[[int], str]] = {
 }
 
 
-def work(text: str) -> float:
-    """Return the seconds of CPU time that processing a note with this text takes."""
-    began = time.thread_time()
+def process(text: str) -> None:
+    """Do what indexing does with a note of this text."""
     note = parse_note("a.md", text)
     for fragment in fragments_of(note, len):
         terms_of(fragment.text, note.language)
-    return time.thread_time() - began
 
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_the_work_grows_with_the_text(name: str) -> None:
-    less, more = WHOLE[name](SIZE // FACTOR), WHOLE[name](SIZE)
-    # The minimum of several rounds, as other load only adds time; more rounds if the result is bad.
-    least, most = work(less), work(more)
-    for _ in range(ROUNDS):
-        if most <= MAX * max(least, 0.002):
-            return
-        least, most = min(least, work(less)), min(most, work(more))
-    assert most <= MAX * max(least, 0.002)
+    assert grows_about_linearly(lambda size: process(WHOLE[name](size)), SIZE)
