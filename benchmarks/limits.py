@@ -333,9 +333,8 @@ def main() -> None:
         for name, start in SERVERS.items():
             with start(home, vault) as served:
                 client = served.connect()
-                for _ in range(3):
-                    client.ask("search", {"query": query})
-                client.ask("recall", {"query": query})
+                for tool, arguments in served.questions.items():  # loads what each question needs
+                    client.ask(tool, arguments(query))
                 before = memory(served.process.pid).peak
                 for size in SIZES:
                     figures = measure_size(served, prose, size, query)

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from excerpt.model import Span
-from excerpt.search.highlight import TermSpanFinder, merge_ranges
+from excerpt.search import highlight
+from excerpt.search.highlight import MAX_SPANS, SpanList, TermSpanFinder, merge_ranges
 from excerpt.text.words import analyze, query_terms
 
 
@@ -66,6 +68,23 @@ def test_a_compound_with_signs_is_marked_whole_behind_a_word_that_begins_like_it
 
 def test_nothing_is_marked_without_terms() -> None:
     assert TermSpanFinder().find("some text 保管", frozenset(), "en") == ()
+
+
+@pytest.mark.parametrize("word", ["kettle ", "kettle-{}a ", "é{}a-kettle "])
+def test_a_long_text_is_searched_for_its_first_thousand_places_alone(
+    monkeypatch: pytest.MonkeyPatch, word: str
+) -> None:
+    counts: list[int] = []
+
+    def count_and_merge(ranges: SpanList) -> tuple[Span, ...]:
+        counts.append(len(ranges))
+        return merge_ranges(ranges)
+
+    monkeypatch.setattr(highlight, "merge_ranges", count_and_merge)
+    text = "".join(word.format(number) for number in range(4_000))
+    spans = TermSpanFinder().find(text, frozenset({"kettl"}), "en")
+    assert spans == TermSpanFinder().find(text[: len(text) // 2], frozenset({"kettl"}), "en")
+    assert counts == [MAX_SPANS, MAX_SPANS]
 
 
 def test_overlapping_stretches_are_one_and_touching_ones_two() -> None:

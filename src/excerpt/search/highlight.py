@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 
 from excerpt.kinds import Strategy
 from excerpt.model import Fragment, Span
@@ -42,6 +43,9 @@ _MAX_NGRAM = 3  # characters of the longest term of a script without spaces
 _MAX_CACHED = 50_000
 _MAX_CACHED_LENGTH = 64
 
+MAX_SPANS = 1_000
+"""Maximum number of spans of a text. A fragment has some 250 words, unless it is one very long line."""
+
 _NEEDS_ANALYSIS = "odd"
 _ANY_PART = ("",)
 _NO_MATCH = re.compile(r"(?!)")
@@ -70,6 +74,7 @@ class TermSpanFinder:
     def find(self, text: str, terms: frozenset[str], language: str) -> tuple[Span, ...]:
         """Return where `terms` are in `text`, ascending, with overlapping and adjacent ranges merged.
 
+        The first MAX_SPANS places alone: a long text is not searched further.
         `language` is the code of the text's language, such as "en", or "" if unknown.
         """
         if terms != self._current_terms:
@@ -112,8 +117,8 @@ class TermSpanFinder:
         find, letters_to_end, known = lowered.find, _LETTERS_END.match, self._known_words.setdefault(language, {})
         spans: SpanList = []
         for beginning in self._shortest_beginnings:
-            at = find(beginning)
-            while at >= 0:
+            at, max_spans = find(beginning), len(spans) + MAX_SPANS
+            while at >= 0 and len(spans) < max_spans:
                 start = at
                 while start and lowered[start - 1] in _LETTERS:
                     start -= 1
@@ -147,7 +152,8 @@ class TermSpanFinder:
         return word.lower().startswith(self._shortest_beginnings) and stem(word, language) in self._current_terms
 
     def _spans_in_tokens(self, text: str, tokens: Iterable[re.Match[str]], language: str) -> SpanList:
-        return [span for token in tokens for span in self._spans_in_token(text, token.start(), token.end(), language)]
+        spans = (span for token in tokens for span in self._spans_in_token(text, token.start(), token.end(), language))
+        return list(islice(spans, MAX_SPANS))
 
     def _spans_in_token(self, text: str, start: int, end: int, language: str) -> SpanList:
         """Return where the current terms are in the token from `start` to `end` of `text`."""
@@ -271,10 +277,6 @@ def _find_ngrams(text: str, terms: frozenset[str], language: str) -> SpanList:
 @lru_cache(maxsize=4096)
 def _normalize(character: str) -> str:
     return unicodedata.normalize("NFKC", character)
-
-
-MAX_SPANS = 1_000
-"""Maximum number of spans of a text. A fragment has some 250 words, unless it is one very long line."""
 
 
 def merge_ranges(ranges: SpanList) -> tuple[Span, ...]:
