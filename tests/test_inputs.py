@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from excerpt.errors import InputError
 from excerpt.inputs import (
@@ -52,6 +54,14 @@ def test_what_is_no_json_is_a_value_error(data: bytes) -> None:
 )
 def test_the_id_at_the_beginning_of_a_broken_line_is_found(line: bytes, number: object) -> None:
     assert find_leading_id(line) == number
+
+
+@example(b'{"id": 04329, ')
+@example('{"id": \u0663,'.encode())
+@example(b'{"id": "a\x00",')
+@given(st.text(alphabet='0123-"\x00\x1fa\u0663', max_size=6).map(lambda text: f'{{"id": {text},'.encode()))
+def test_no_id_of_a_broken_line_is_an_error(line: bytes) -> None:
+    assert isinstance(find_leading_id(line), int | str | None)
 
 
 # --- lines ------------------------------------------------------------------------------------------------------------

@@ -115,7 +115,9 @@ def _length_error(name: str, text: str, limit: int) -> InputError:
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _SURROGATE_ESCAPE = re.compile(r"\\ud[89a-f]", re.IGNORECASE)
-_LEADING_ID = re.compile(r'\s*\{\s*(?:"jsonrpc"\s*:\s*"2.0"\s*,\s*)?"id"\s*:\s*(-?\d{1,15}|"[^"\\]{1,100}")\s*[,}]')
+_LEADING_ID = re.compile(
+    r'\s*\{\s*(?:"jsonrpc"\s*:\s*"2.0"\s*,\s*)?"id"\s*:\s*(-?(?:0|[1-9][0-9]{0,14})|"[^"\\\x00-\x1f]{1,100}")\s*[,}]'
+)
 """Matches the id of a request at the beginning of a line that is not valid JSON."""
 
 
