@@ -148,8 +148,9 @@ def forging(tmp_path: Path) -> Path:
     ids=" ".join,
 )
 def test_no_name_forges_a_line_of_the_output_through_a_pipe(
-    excerpt: Excerpt, forging: Path, command: tuple[str, ...]
+    excerpt: Excerpt, forging: Path, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("EDITOR", sys.executable)  # without an editor, `doctor` reports a problem
     notes = sorted(file.name for file in forging.iterdir())
     excerpt("remember", "--source", f"{notes[0]}:9", "--tag", notes[1], "--vault", forging)
     UseLog(user_paths().use_file(forging.resolve())).record(
