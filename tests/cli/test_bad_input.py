@@ -214,14 +214,10 @@ def state_files(paths: Paths, vault: Path) -> dict[str, Path]:
 
 
 @PIPES
+@pytest.mark.usefixtures("home", "no_waiting")
 @pytest.mark.parametrize("replace", [os.mkfifo, Path.mkdir], ids=["pipe", "folder"])
 def test_what_is_in_place_of_state_files_hangs_no_command(
-    excerpt: Excerpt,
-    vault: Path,
-    home: Path,
-    no_waiting: None,
-    replace: Callable[[Path], object],
-    monkeypatch: pytest.MonkeyPatch,
+    excerpt: Excerpt, vault: Path, replace: Callable[[Path], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EDITOR", sys.executable)  # without an editor, `doctor` reports a problem
     excerpt("search", "sync", "--vault", vault)
