@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from excerpt.tui.vault_chooser import (
 )
 
 NOW = 1_800_000_000.0
+PATH_MAX = 4096 if sys.platform == "linux" else 1024  # bytes, with the last one 0
 
 
 def listed(*recent: str, obsidian: tuple[str, ...] = (), current: str | None = None) -> list[tuple[str, str, str]]:
@@ -90,6 +93,17 @@ def test_the_folder_that_is_typed_stands_first_and_a_vault_of_obsidian_is_said_t
     first, second, *_ = complete_path("~/notes", home, home)
     assert (first.kind, first.path, first.detail) == (VaultKind.TYPED, home / "notes", "Obsidian vault")
     assert (second.kind, second.name, second.detail) == (VaultKind.FOLDER, "notes-old", "")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="its paths may be longer")
+def test_a_folder_that_cannot_be_looked_into_is_listed_too(tmp_path: Path) -> None:
+    # A path so long that no file in the folder can be asked for, as in a folder of another user.
+    folder = tmp_path
+    while (left := PATH_MAX - 5 - len(os.fsencode(folder))) > 1:
+        folder = folder / ("a" * min(left - 1, 200))
+    folder.mkdir(parents=True)
+    assert [row.path for row in complete_path(str(folder), tmp_path, tmp_path)] == [folder]
+    assert [row.path for row in complete_path(f"{folder.parent}/", tmp_path, tmp_path)] == [folder.parent, folder]
 
 
 @pytest.mark.parametrize("typed", ["/nowhere/at/all", "~nobody-of-that-name/x", "a/\x00", "notes.md/x"])

@@ -196,7 +196,8 @@ def _folder_sort_key(path: Path) -> str:
 
 
 def _obsidian_label(path: Path) -> str:
-    return "Obsidian vault" if (path / ".obsidian").is_dir() else ""
+    is_vault = os.path.isdir(path / ".obsidian")  # noqa: PTH112 - `Path.is_dir` raises in a folder of another user
+    return "Obsidian vault" if is_vault else ""
 
 
 ThreadResult = TypeVar("ThreadResult")
