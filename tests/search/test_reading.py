@@ -65,11 +65,7 @@ def test_a_quotation_mark_without_a_partner_is_found_and_an_inch_is_none() -> No
 def test_what_does_not_do_what_it_looks_like_is_said_and_nothing_else(
     library: Snapshot, query: str, said: list[str]
 ) -> None:
-    assert [warning.message for warning in interpret_query(library, query, TODAY, with_warnings=True).warnings] == said
-
-
-def test_while_it_is_typed_nothing_is_doubted(library: Snapshot) -> None:
-    assert interpret_query(library, "tag: pl", TODAY, with_warnings=False).warnings == ()
+    assert [warning.message for warning in interpret_query(library, query, TODAY).warnings] == said
 
 
 TYPED = st.lists(
@@ -91,5 +87,5 @@ def test_the_conditions_are_the_filters_of_the_search_at_their_place_in_the_text
 
 @given(TYPED)
 def test_reading_a_query_never_fails(library: Snapshot, query: str) -> None:
-    for warning in interpret_query(library, query, TODAY, with_warnings=True).warnings:
+    for warning in interpret_query(library, query, TODAY).warnings:
         assert 0 <= warning.start < warning.end <= len(query)

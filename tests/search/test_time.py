@@ -218,10 +218,10 @@ def test_any_other_order_is_text(engine: Engine, typed: str) -> None:
 
 def test_a_period_is_read_where_it_stands_in_the_text(library: Snapshot) -> None:
     text = '!p tag:none "in May 2023" lease in May 2024 | rent since 2023'
-    periods = interpret_query(library, text, TODAY, with_warnings=False).periods
+    periods = interpret_query(library, text, TODAY).periods
     assert [text[one.start : one.end] for one in periods] == ["in May 2024", "since 2023"]
 
 
 def test_a_period_in_which_no_note_is_dated_is_said(library: Snapshot) -> None:
-    warnings = interpret_query(library, "lease in May 2019", TODAY, with_warnings=True).warnings
+    warnings = interpret_query(library, "lease in May 2019", TODAY).warnings
     assert [warning.message for warning in warnings] == ["no note has a date in this time"]

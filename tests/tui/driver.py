@@ -39,7 +39,7 @@ from excerpt.search.query import blank_conditions, find_conditions, find_unpaire
 from excerpt.service.engine_worker import EngineWorker
 from excerpt.service.events import EventLoop, Failure, IndexOpened, ServiceEvent
 from excerpt.service.memory_worker import MemoryWorker
-from excerpt.service.packer import AskCost, AskPack, AskPackResults
+from excerpt.service.packer import AskCost, AskPack, AskPackResults, PackAnswer
 from excerpt.service.questions import (
     AskCompletions,
     AskCorrection,
@@ -333,8 +333,9 @@ class ScriptedEngine(EngineWorker):
                 return self.search(query, strategy)
             case AskHighlights(result=result):
                 return result
-            case AskPack(packer=packer, request=request):
-                return packer.build_pack(self.notes, request)
+            case AskPack(packer=packer, request=request, cost=cost, result=result):
+                pack = packer.build_pack(self.notes, request)
+                return PackAnswer(pack, None if cost is None else self._answer_to(cost), result)
             case AskPackResults(packer=packer, requests=requests):
                 return tuple(packer.build_result(self.notes, each) for each in requests)
             case AskCost():
@@ -364,8 +365,8 @@ class ScriptedEngine(EngineWorker):
                 return self._link_to(to.address)
             case AskPassage(place=place):
                 return self._passage_at(place)
-            case AskInterpretation(query=query, is_thorough=is_thorough):
-                at = find_unpaired_quotation_mark(query) if is_thorough else -1
+            case AskInterpretation(query=query):
+                at = find_unpaired_quotation_mark(query)
                 warnings = (QueryWarning(at, at + 1, "a quotation mark is not closed"),) if at >= 0 else ()
                 periods = find_periods(blank_conditions(query), date.today())
                 return QueryInterpretation(find_conditions(query), warnings, periods)

@@ -154,7 +154,7 @@ def test_a_hit_is_explained_and_a_note_by_its_name(opened: Worker) -> None:
 def test_a_marked_fragment_that_is_gone_is_named_and_left_out(opened: Worker, packer: Packer) -> None:
     mark, ghost = mark_hit(opened.search("lentils").hits[0]), MarkedFragment("0" * 12, "Gone.md")
     request = PackRequest(("lentils",), Strategy.AUTO, (), (mark, ghost), PackSettings())
-    packed = opened.answer_to(AskPack(packer, request))
+    packed = opened.answer_to(AskPack(packer, request)).pack
     assert packed.missing == (ghost,)
     assert [one.path for one in packed.result.passages] == [mark.path]
     assert [(left.path, left.reason) for left in packed.left_out] == [("Gone.md", "no longer in the index")]
@@ -179,7 +179,7 @@ def test_hits_that_are_not_needed_are_named_with_their_reason(opened: Worker, pa
     best, *others = opened.search("sync conflict").hits
     hits = (best, *(replace(hit, score=best.score / 10) for hit in others))
     request = PackRequest(("sync conflict",), Strategy.AUTO, hits, (), PackSettings(scope=Scope.NONE))
-    packed = opened.answer_to(AskPack(packer, request))
+    packed = opened.answer_to(AskPack(packer, request)).pack
     assert packed.result.stopped is StopReason.ENOUGH
     rest = [(hit.fragment.path, LOW_SCORE_REASON) for hit in hits[2:]]
     assert [(left.path, left.reason) for left in packed.left_out] == rest

@@ -11,6 +11,7 @@ from textual.dom import DOMNode
 
 from excerpt.model import Hit
 from excerpt.search.query import remove_unfinished_filter
+from excerpt.service.request_queue import Request, RequestQueue
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
@@ -138,3 +139,31 @@ async def test_a_letter_queries_the_dom_at_most_twenty_times(app: ExcerptApp, lo
         post_keys(app, "l")
         await until(pilot, is_answered, "the answers to the letter")
         assert len(lookups) <= 20
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Record the kind of every request to a thread."""
+    kinds: list[str] = []
+    ask = RequestQueue.ask
+
+    def record(queue: RequestQueue, request: Request[Any]) -> None:
+        kinds.append(request.kind)
+        ask(queue, request)
+
+    monkeypatch.setattr(RequestQueue, "ask", record)
+    yield kinds
+
+
+async def test_a_letter_asks_at_most_five_questions(app: ExcerptApp, asked: list[str]) -> None:
+    async with app.run_test(size=(140, 45)) as pilot:
+        await search(pilot, "sync confl")
+        await settle(pilot)
+        asked.clear()
+        await pilot.press("i")
+        await until_result(pilot, "sync confli")
+        await settle(pilot)
+        pane = pane_of(app)
+        await until(pilot, lambda: not pane.query_bar.queries._warning_timer.is_pending, "the pause")
+        await settle(pilot)
+        assert sorted(asked) == ["find", "pack", "reading", "search", "window"]

@@ -136,6 +136,7 @@ class Engine:
         self._highlight_finder = HighlightFinder()
         self._highlight_terms: tuple[str, HighlightTerms] | None = None
         self._partly_highlighted: tuple[Result, Ranking, int] | None = None
+        self._highlighted: tuple[Result, Result] | None = None
         self._prefetched: frozenset[Query] = frozenset()
         self._use_generation(snapshot)
 
@@ -295,6 +296,7 @@ class Engine:
             limits = f"{MAX_QUERY_WORDS} words and {MAX_CONDITIONS} filters, phrases and exclusions"
             warning = f"The query is too long. Only its first {limits} were searched."
             result = replace(result, warnings=(*result.warnings, warning))
+        self._highlighted = None
         # A ranking holds arrays of the whole vault, so it is only kept if spans are missing.
         self._partly_highlighted = (
             (result, ranking, highlight_count) if highlight_count is not None and highlight_count < len(hits) else None
@@ -331,11 +333,14 @@ class Engine:
 
     def highlight_all(self, result: Result) -> Result:
         """Return `result` with spans to highlight in every hit; unchanged unless the last search returned it."""
+        if self._highlighted is not None and self._highlighted[0] is result:
+            return self._highlighted[1]
         if self._partly_highlighted is None or self._partly_highlighted[0] is not result:
             return result
         _, ranking, first = self._partly_highlighted
-        self._partly_highlighted = None
-        return replace(result, hits=result.hits[:first] + self.load_hits(ranking, first, len(result.hits)))
+        whole = replace(result, hits=result.hits[:first] + self.load_hits(ranking, first, len(result.hits)))
+        self._partly_highlighted, self._highlighted = None, (result, whole)
+        return whole
 
     def parse(self, query: str) -> tuple[Query, ...]:
         """Parse a query text into its alternatives (`a | b`), using the properties and tags of this vault.

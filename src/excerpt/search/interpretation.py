@@ -56,17 +56,11 @@ class QueryInterpretation:
     periods: tuple[NamedPeriod, ...] = ()
 
 
-def interpret_query(snapshot: Corpus, text: str, today: date, *, with_warnings: bool) -> QueryInterpretation:
-    """Return how the search interprets a query text; relative dates count from `today`.
-
-    `with_warnings` is for a text that is no longer being typed. The search for warnings takes as long as applying the
-    filters.
-    """
+def interpret_query(snapshot: Corpus, text: str, today: date) -> QueryInterpretation:
+    """Return how the search interprets a query text; relative dates count from `today`. Applies each filter."""
     facets = snapshot.facets
     query_conditions = find_conditions(text, facets.properties, facets.tags)
     periods = find_periods(blank_conditions(text, facets.properties, facets.tags), today)
-    if not with_warnings:
-        return QueryInterpretation(query_conditions, (), periods)
     warnings = (
         *_sign_warnings(snapshot, text),
         *_word_warnings(snapshot, text, query_conditions),

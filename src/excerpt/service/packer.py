@@ -11,7 +11,7 @@ from weakref import ref
 
 from excerpt.kinds import Confidence, Format, StopReason, Strategy
 from excerpt.known_vaults import VaultFolders
-from excerpt.model import TOO_LARGE, Fragment, Hit, Memory, OmittedHit, PackResult
+from excerpt.model import TOO_LARGE, Fragment, Hit, Memory, OmittedHit, PackResult, Result
 from excerpt.pack.selection import NO_OVERRIDES, MarkedFragment, PackOverrides
 from excerpt.service.request_queue import Priority
 from excerpt.settings import PackSettings
@@ -249,16 +249,57 @@ class Packer:
 
 
 @dataclass(frozen=True, slots=True)
+class AskCost:
+    """A request to the engine's thread for the number of tokens that one more mark would add to a pack."""
+
+    kind: ClassVar[str] = "cost"
+    priority: ClassVar[Priority] = Priority.PACK
+    packer: Packer
+    request: PackRequest
+    mark: MarkedFragment
+
+    def answer(self, engine: Engine) -> MarkCost:
+        return self.packer.cost_of_mark(engine.snapshot, self.request, self.mark)
+
+
+@dataclass(frozen=True, slots=True)
+class PackAnswer:
+    """A pack, the cost of one more mark, and the result whose hits are packed, with highlights in all of its hits."""
+
+    pack: BuiltPack
+    cost: MarkCost | None = None
+    result: Result | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AskPack:
-    """A request to the engine's thread to build a pack."""
+    """A request to the engine's thread to build a pack.
+
+    `cost` is a question that is answered along with it. `result` is the search result whose hits are packed, if not all
+    of them have highlights yet: a passage that is too long is cut to the lines with matches.
+    """
 
     kind: ClassVar[str] = "pack"
     priority: ClassVar[Priority] = Priority.PACK
     packer: Packer
     request: PackRequest
+    cost: AskCost | None = None
+    result: Result | None = None
 
-    def answer(self, engine: Engine) -> BuiltPack:
-        return self.packer.build_pack(engine.snapshot, with_fill(self.request, engine))
+    def answer(self, engine: Engine) -> PackAnswer:
+        request, result = self.request, self.result
+        if result is not None:
+            result = engine.highlight_all(result)
+            request = with_highlights(request, result)
+        pack = self.packer.build_pack(engine.snapshot, with_fill(request, engine))
+        return PackAnswer(pack, self.cost.answer(engine) if self.cost is not None else None, result)
+
+
+def with_highlights(request: PackRequest, result: Result) -> PackRequest:
+    """Return the request with the highlights that its hits have in `result`."""
+    found = {hit.fragment.id: hit for hit in result.hits}
+    pairs = ((hit, found.get(hit.fragment.id, hit)) for hit in request.hits)
+    return replace(request, hits=tuple(replace(hit, spans=other.spans, named=other.named) for hit, other in pairs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,20 +313,6 @@ class AskPackResults:
 
     def answer(self, engine: Engine) -> tuple[PackResult, ...]:
         return tuple(self.packer.build_result(engine.snapshot, with_fill(each, engine)) for each in self.requests)
-
-
-@dataclass(frozen=True, slots=True)
-class AskCost:
-    """A request to the engine's thread for the number of tokens that one more mark would add to a pack."""
-
-    kind: ClassVar[str] = "cost"
-    priority: ClassVar[Priority] = Priority.PACK
-    packer: Packer
-    request: PackRequest
-    mark: MarkedFragment
-
-    def answer(self, engine: Engine) -> MarkCost:
-        return self.packer.cost_of_mark(engine.snapshot, self.request, self.mark)
 
 
 def with_fill(request: PackRequest, engine: Engine) -> PackRequest:

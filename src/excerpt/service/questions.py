@@ -122,22 +122,18 @@ class AskForgetUses:
 
 @dataclass(frozen=True, slots=True)
 class AskInterpretation:
-    """Question for how a query is interpreted: its words and filters, and warnings about them.
-
-    With `is_thorough` there are also warnings about parts of the query that have no effect.
-    """
+    """Question for how a query is interpreted: its filters and periods, and warnings about parts without effect."""
 
     kind: ClassVar[str] = "reading"
     priority: ClassVar[Priority] = Priority.QUERY
     query: str
-    is_thorough: bool
 
     def answer(self, engine: Engine) -> QueryInterpretation:
         from datetime import date
 
         from excerpt.search.interpretation import interpret_query
 
-        return interpret_query(engine.snapshot, self.query, date.today(), with_warnings=self.is_thorough)
+        return interpret_query(engine.snapshot, self.query, date.today())
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
 from excerpt.kinds import Format, Scope, Strategy
 from excerpt.known_vaults import VaultFolders
-from excerpt.model import EntryHit, Hit, Memory, Pack, PackResult
+from excerpt.model import EntryHit, Hit, Memory, Pack, PackResult, Result
 from excerpt.pack.selection import MarkedFragment, SavedMarks
-from excerpt.service.packer import BuiltPack, MarkCost, Packer
+from excerpt.service.events import Failure
+from excerpt.service.packer import AskCost, BuiltPack, MarkCost, PackAnswer, Packer
+from excerpt.service.questions import AskHighlights
 from excerpt.settings import PackSettings
 from excerpt.tui.messages import CopyTarget
 from excerpt.tui.pack.controller import PackController, mark_hit, parse_budget
@@ -19,6 +21,7 @@ from tests.tui.driver import ManualClock, ManualEngine
 from tests.tui.examples import make_hit, make_result
 
 A, B = make_hit("a"), make_hit("b")
+EXACT = MarkCost("b", 31, is_first_mark=True, is_exact=True)
 
 
 def pack_of_one(fragment_id: str) -> Pack:
@@ -48,14 +51,22 @@ class Bench:
             on_change=lambda: self.said.append("changed"),
             on_build=lambda: self.said.append("built"),
             on_failure=lambda: self.said.append("failed"),
+            on_highlights=lambda _: self.said.append("highlights"),
             on_save=self.kept.append,
         )
 
-    def answer(self, text: str = "pack", *missing: MarkedFragment, packs: tuple[str, ...] = ()) -> BuiltPack:
+    def answer(
+        self,
+        text: str = "pack",
+        *missing: MarkedFragment,
+        packs: tuple[str, ...] = (),
+        cost: MarkCost | None = None,
+        result: Result | None = None,
+    ) -> BuiltPack:
         packed_hits = tuple(pack_of_one(each) for each in packs)
-        result = PackResult("q", Strategy.AUTO, 500, "o200k", packed_hits, (), text, 7, 0.0, 7)
-        packed = BuiltPack(result, text, 7, (), missing)
-        self.engine.answer("pack", packed)
+        pack = PackResult("q", Strategy.AUTO, 500, "o200k", packed_hits, (), text, 7, 0.0, 7)
+        packed = BuiltPack(pack, text, 7, (), missing)
+        self.engine.answer("pack", PackAnswer(packed, cost, result))
         return packed
 
 
@@ -147,16 +158,40 @@ def test_a_pack_that_is_the_same_changes_nothing_on_the_screen() -> None:
     assert bench.said == ["changed", "built", "built"]
 
 
-def test_the_cost_of_the_selected_fragment_is_a_guess_until_it_has_stayed_selected() -> None:
+def test_the_cost_of_the_selected_fragment_is_answered_with_the_pack() -> None:
     bench = Bench(selected=B)
     bench.pack.ask_pack(make_result("sync", A, B), Strategy.AUTO)
-    bench.answer()
+    question = bench.engine.questions["pack"]
+    assert question.cost == AskCost(question.packer, question.request, mark_hit(B))
+    assert not bench.pack.is_cost_exact
+    bench.answer(cost=EXACT)
+    assert (bench.pack.cost, bench.pack.is_cost_exact) == (EXACT, True)
+    bench.clock.pass_time(0.2)
+    assert bench.engine.questions == {}
+
+
+def test_the_cost_of_a_fragment_selected_later_is_a_guess_until_it_has_stayed_selected() -> None:
+    bench = Bench(selected=A)
+    bench.pack.ask_pack(make_result("sync", A, B), Strategy.AUTO)
+    bench.selected = B
+    bench.answer(cost=replace(EXACT, fragment_id="a"))
     assert bench.pack.cost == MarkCost("b", 10, is_first_mark=True)
     assert ("cost" in bench.engine.questions, bench.pack.is_cost_exact) == (False, False)
     bench.clock.pass_time(0.2)
-    exact = MarkCost("b", 31, is_first_mark=True, is_exact=True)
-    bench.engine.answer("cost", exact)
-    assert (bench.pack.cost, bench.pack.is_cost_exact) == (exact, True)
+    bench.engine.answer("cost", EXACT)
+    assert (bench.pack.cost, bench.pack.is_cost_exact) == (EXACT, True)
+
+
+def test_the_highlights_of_all_hits_come_with_the_pack_and_without_it_if_it_fails() -> None:
+    bench = Bench()
+    result = make_result("sync", A)
+    bench.pack.ask_pack(result, Strategy.AUTO, result)
+    assert bench.engine.questions["pack"].result is result
+    bench.answer(result=result)
+    assert bench.said == ["highlights", "changed", "built"]
+    bench.pack.ask_pack(result, Strategy.AUTO, result)
+    bench.engine.fail("pack", Failure("pack", "The template is wrong.", ""))
+    assert bench.engine.questions == {"marks": AskHighlights(result)}
 
 
 def test_a_marked_fragment_costs_nothing_more() -> None:

@@ -211,7 +211,7 @@ async def test_the_pack_is_of_the_first_hits_in_the_list(
 ) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         packed: list[Result] = []
-        monkeypatch.setattr(pane_of(scripted).pack, "ask_pack", lambda result, _strategy: packed.append(result))
+        monkeypatch.setattr(pane_of(scripted).pack, "ask_pack", lambda result, *_: packed.append(result))
         await show_result(pilot, dated_result())
         assert [each.fragment.title for each in packed[-1].hits] == ["c", "e", "a", "b", "d"]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from excerpt.search.interpretation import QueryInterpretation
+from excerpt.search.interpretation import QueryInterpretation, QueryWarning
 from excerpt.tui.search.query_controller import QueryController
 from excerpt.tui.search.query_history import QueryHistory, QueryStore
 from tests.tui.driver import ManualClock, ManualEngine
@@ -30,21 +30,36 @@ class Bench:
         self.queries.ask_interpretation(self.heard.append, is_shown, stood)
 
 
-def test_a_query_is_read_at_once_and_thoroughly_when_it_has_stood() -> None:
-    bench = Bench("tag:work")
+WARNED = QueryInterpretation((), (QueryWarning(0, 4, "needs a tag"),))
+READ = QueryInterpretation()
+
+
+def test_a_query_is_read_once_and_its_warnings_are_passed_on_after_a_pause() -> None:
+    bench = Bench("tag:")
     bench.read()
-    assert not bench.engine.questions["reading"].is_thorough
+    bench.engine.answer("reading", WARNED)
+    assert bench.heard == [READ]
     bench.clock.pass_time(0.9)
-    assert bench.engine.questions["reading"].is_thorough
+    assert bench.heard == [READ, WARNED]
+    assert "reading" not in bench.engine.questions
     bench.clock.pass_time(2.0)
     assert bench.stood == 1
 
 
-def test_who_is_shown_what_to_type_is_told_of_doubts_later() -> None:
+def test_an_answer_after_the_pause_has_its_warnings_at_once() -> None:
+    bench = Bench("tag:")
+    bench.read()
+    bench.clock.pass_time(0.9)
+    bench.engine.answer("reading", WARNED)
+    assert bench.heard == [WARNED]
+
+
+def test_a_menu_that_shows_what_to_type_delays_the_warnings() -> None:
     bench = Bench("tag:")
     bench.read(lambda: True)
+    bench.engine.answer("reading", WARNED)
     bench.clock.pass_time(0.9)
-    assert not bench.engine.questions["reading"].is_thorough
+    assert bench.heard == [READ]
 
 
 def test_how_another_query_was_read_is_not_told() -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from excerpt.model import Hit, Memory, Pack, PackResult, Result
     from excerpt.pack.memories import MovedFragments
     from excerpt.search.usage import UsedHit
-    from excerpt.service.packer import BuiltPack, LeftOutRow, MarkCost, Packer, PackRequest
+    from excerpt.service.packer import AskCost, BuiltPack, LeftOutRow, MarkCost, PackAnswer, Packer, PackRequest
 
 BUDGETS = (250, 500, 1_000, 1_500, 2_000, 3_000, 4_000, 6_000, 8_000, 12_000, 16_000, 24_000, 32_000, 64_000, 128_000)
 """Token budgets through which keys step, from a short remark to the maximum of large models."""
@@ -227,6 +227,7 @@ class PackController:
         on_change: Callable[[], object],
         on_build: Callable[[], object],
         on_failure: Callable[[], object],
+        on_highlights: Callable[[Result], object],
         on_save: Callable[[SavedMarks], object],
     ) -> None:
         self.pack_settings = settings
@@ -245,9 +246,14 @@ class PackController:
         self._on_change = on_change
         self._on_build = on_build
         self._on_failure = on_failure
+        self._on_highlights = on_highlights
         self._on_save = on_save
         self._history = ChoiceHistory()
         self._request: PackRequest | None = None
+        self._unhighlighted: Result | None = None
+        """The result of the newest request, if not all of its hits had highlights."""
+        self._costed_id = ""
+        """Id of the fragment whose cost is answered with the newest pack; "" for none."""
         self._awaits_memories = False
         self._cost_timer = Debouncer(start_timer)
         self._reported_missing: frozenset[str] = frozenset()
@@ -441,7 +447,8 @@ class PackController:
     @property
     def is_cost_exact(self) -> bool:
         """Whether no request for the cost of the selected fragment is pending."""
-        return not self._cost_timer.is_pending and not self._engine.is_waiting("cost")
+        waits = self._engine.is_waiting
+        return not (self._cost_timer.is_pending or waits("cost") or waits("pack"))
 
     @property
     def is_empty(self) -> bool:
@@ -453,8 +460,11 @@ class PackController:
         """Whether the pack is empty because no hit is likely to answer the query."""
         return self.newest_pack is not None and self.newest_pack.result.stopped is StopReason.NO_ANSWER
 
-    def ask_pack(self, result: Result | None, strategy: Strategy) -> None:
-        """Request the pack of the marked fragments, or if nothing is marked, of the top hits of `result`."""
+    def ask_pack(self, result: Result | None, strategy: Strategy, unhighlighted: Result | None = None) -> None:
+        """Request the pack of the marked fragments, or if nothing is marked, of the top hits of `result`.
+
+        `unhighlighted` is the engine's result with the same hits, if not all of them have highlights yet.
+        """
         marks = self.choices.marks
         if result is not None and result.query != self.query:
             self.query = result.query
@@ -473,6 +483,7 @@ class PackController:
             return
         from excerpt.service.packer import AskPack, PackRequest
 
+        self._unhighlighted = unhighlighted
         self._request = PackRequest(
             queries=(self.query,) if self.query else (),
             strategy=strategy if marks or result is None else result.strategy,
@@ -484,7 +495,10 @@ class PackController:
             memories=memories,
             confidence=result.confidence if result is not None else None,
         )
-        self._engine.ask(AskPack(self._packer, self._request), self._handle_pack, self._handle_pack_failure)
+        cost = self._cost_question()
+        self._costed_id = cost.mark.fragment_id if cost is not None else ""
+        question = AskPack(self._packer, self._request, cost, unhighlighted)
+        self._engine.ask(question, self._handle_pack, self._handle_pack_failure)
 
     def preview_budget(self, budget: int, on_answer: Callable[[PackResult], object]) -> None:
         """Call `on_answer` with the pack of another budget, unless there is nothing to pack."""
@@ -525,20 +539,37 @@ class PackController:
 
     def _handle_pack_failure(self, _failure: Failure) -> None:
         self._replace_pack(None)
+        if self._unhighlighted is not None:
+            from excerpt.service.questions import AskHighlights
+
+            self._engine.ask(AskHighlights(self._unhighlighted), self._on_highlights)
         self._on_failure()
 
-    def _handle_pack(self, packed: BuiltPack) -> None:
+    def _handle_pack(self, answer: PackAnswer) -> None:
+        if answer.result is not None and self._request is not None:
+            from excerpt.service.packer import with_highlights
+
+            self._request = with_highlights(self._request, answer.result)
+            self._on_highlights(answer.result)
+        packed = answer.pack
         if packed.moves:
             self._history.update_fragment_ids(packed.moves)
             self.save_marks()
         self._is_built_from_marks = self._request is not None and bool(self._request.marks)
-        self._replace_pack(packed)
+        self._replace_pack(packed, answer.cost)
         self._on_build()
 
-    def _replace_pack(self, packed: BuiltPack | None) -> None:
-        if packed != self.newest_pack:
-            self.newest_pack = packed
+    def _replace_pack(self, packed: BuiltPack | None, cost: MarkCost | None = None) -> None:
+        """Use another pack, and `cost` if it is that of the selected fragment."""
+        is_new = packed != self.newest_pack
+        self.newest_pack = packed
+        if is_new:
             self.update_cost()
+        is_wanted = cost is not None and self.cost is not None and cost.fragment_id == self.cost.fragment_id
+        if is_wanted:
+            self._cost_timer.stop()
+            self.cost = cost
+        if is_new or is_wanted:
             self._on_change()
 
     def count_newly_missing(self) -> int:
@@ -566,17 +597,23 @@ class PackController:
         is_alone = not self.choices.marks
         is_packed = not is_alone and any(hit.fragment.id in pack.fragment_ids for pack in packed.result.passages)
         self.cost = MarkCost(hit.fragment.id, 0 if is_packed else hit.fragment.tokens, is_alone)
-        self._cost_timer.schedule(_COST_DELAY_SECONDS, self._ask_cost)
+        if not (self._engine.is_waiting("pack") and self._costed_id == hit.fragment.id):
+            self._cost_timer.schedule(_COST_DELAY_SECONDS, self._ask_cost)
+
+    def _cost_question(self) -> AskCost | None:
+        """Return the question for the cost of the selected fragment; None if it is marked or nothing is selected."""
+        hit = self._selected_hit()
+        if hit is None or self._request is None or hit.fragment.id in self.choices.marked_ids:
+            return None
+        from excerpt.service.packer import AskCost
+
+        mark = mark_hit(hit)
+        memories = self._marked_memories((*self.choices.marks, mark))
+        return AskCost(self._packer, replace(self._request, memories=memories or ()), mark)
 
     def _ask_cost(self) -> None:
-        hit = self._selected_hit()
-        if hit is not None and self._request is not None:
-            from excerpt.service.packer import AskCost
-
-            mark = mark_hit(hit)
-            memories = self._marked_memories((*self.choices.marks, mark))
-            request = replace(self._request, memories=memories or ())
-            self._engine.ask(AskCost(self._packer, request, mark), self._handle_cost)
+        if (question := self._cost_question()) is not None:
+            self._engine.ask(question, self._handle_cost)
 
     def _handle_cost(self, cost: MarkCost) -> None:
         self.cost = cost

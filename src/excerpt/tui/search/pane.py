@@ -143,6 +143,7 @@ class SearchPane(Vertical):
             on_change=self._show_pack,
             on_build=self._handle_built_pack,
             on_failure=lambda: self.pack_bar.cancel_copy(),  # noqa: PLW0108 - made below
+            on_highlights=self._show_all_matches,
             on_save=lambda marks: self.post_message(MarksChanged(marks)),
         )
         self.orders = OrderController(
@@ -156,6 +157,8 @@ class SearchPane(Vertical):
         )
         self._settings = settings
         self._engine = engine
+        self._unhighlighted: Result | None = None
+        """The engine's result that is shown, if not all of its hits have their matched words yet."""
         self._has_decided = False
         """Whether the user has marked a hit or changed the pack since the hits of the query are listed."""
         self._has_new_vectors = False
@@ -382,6 +385,7 @@ class SearchPane(Vertical):
             self._engine.cancel("marks")
             self._end_search()
             self.orders.forget()
+            self._unhighlighted = None
             self.result = None
             self._ask_pack()
             self._ask_start()
@@ -409,9 +413,10 @@ class SearchPane(Vertical):
         self._search_error = error
 
     def _handle_result(self, visible_rows: int, result: Result) -> None:
-        """Show the result, even if a newer query is pending, and request the matched words of the hits not yet visible.
+        """Show the result, even if a newer query is pending.
 
-        `visible_rows` is the number of visible rows of the list: for these the result has the matched words already.
+        `visible_rows` is the number of visible rows of the list: for these the result has the matched words already,
+        for the others they come with the pack.
         """
         if not self._is_searching:
             self.query_bar.stop_waiting()
@@ -422,13 +427,11 @@ class SearchPane(Vertical):
         if self.orders.offer_full_order(result):
             self._engine.mark_drawn(self._engine.last_delivered_number)
             return
+        self._engine.cancel("marks")
+        self._unhighlighted = result if len(result.hits) > visible_rows else None
         self.result = self.orders.arrange(result)
         self.orders.handle_shown(self.result)
         self.call_after_refresh(self._engine.mark_drawn, self._engine.last_delivered_number)
-        if len(result.hits) > visible_rows:
-            from excerpt.service.questions import AskHighlights
-
-            self._engine.ask(AskHighlights(result), self._show_all_matches)
         if not self._is_searching and self._pending_actions:
             self.app.call_later(self._run_pending_actions)
 
@@ -459,7 +462,7 @@ class SearchPane(Vertical):
     def _handle_search_failure(self, failure: Failure) -> None:
         """Show the error in place of the hits."""
         self._end_search(EmptyState.of_failure(failure))
-        self.result = None
+        self._unhighlighted = self.result = None
         self._show_result()
 
     @property
@@ -489,13 +492,10 @@ class SearchPane(Vertical):
             await action()
 
     def _show_all_matches(self, result: Result) -> None:
-        """Redraw the list with the matched words of all hits in `result`, and request the pack again.
-
-        The pack may change because a passage that is too long for it is cut to the lines with matches.
-        """
+        """Redraw the list with the matched words of all hits in `result`."""
+        self._unhighlighted = None
         self.set_reactive(SearchPane.result, self.orders.arrange(result))
         self.hits.show_rows(self.result, is_repeat=True)
-        self._ask_pack()
 
     def watch_result(self, old: Result | None, new: Result | None) -> None:
         """Show the result, then update what depends on the result: selection, memories, pack and keys."""
@@ -599,7 +599,7 @@ class SearchPane(Vertical):
         """Request the pack of the marks, else of the first hits in the order of the list."""
         result = self.result
         listed = replace(result, hits=arrange_hits(result)) if result is not None and result.sort else result
-        self.pack.ask_pack(listed, self.strategy)
+        self.pack.ask_pack(listed, self.strategy, self._unhighlighted)
         self.hits.show_earlier_count()
 
     def _apply_decision(self, is_changed: bool) -> None:

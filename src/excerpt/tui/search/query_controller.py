@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from excerpt.search.query_word import CursorToken, is_one_letter_edit, token_at
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
-_WARNING_CHECK_SECONDS = 0.8
-"""Seconds without a change after which a query is checked for warnings: it may be half typed before that."""
+_WARNING_DELAY_SECONDS = 0.8
+"""Seconds without a change after which warnings about a query are shown: it may be half typed before that."""
 _SETTLED_SECONDS = 2.0
 """Seconds without a change after which a query with hits is added to the history: the user reads the hits then."""
 
@@ -45,7 +46,7 @@ class QueryController:
         self._history_cursor: HistoryCursor | None = None
         self._dismissed_word_start = -1
         """Index in the query of the word whose completions the user has closed; -1 for none."""
-        self._warning_check_timer = Debouncer(start_timer)
+        self._warning_timer = Debouncer(start_timer)
         self._settle_timer = Debouncer(start_timer)
 
     # --- interpretation -----------------------------------------------------------------------------------------------
@@ -60,32 +61,36 @@ class QueryController:
         is_menu_open: Callable[[], bool],
         on_settled: Callable[[], object],
     ) -> None:
-        """Request the query's filters now, and its warnings after a pause of `_WARNING_CHECK_SECONDS`.
+        """Request how the query is interpreted; pass it on without its warnings until the query has not changed.
 
-        Warnings are delayed while `is_menu_open` returns true, because the menu of completions shows what is missing.
-        `on_answer` is called with each answer, `on_settled` when the query has not changed for `_SETTLED_SECONDS`.
+        Warnings are passed on after a pause of `_WARNING_DELAY_SECONDS`, and not while `is_menu_open` returns true,
+        because the menu of completions shows what is missing. `on_answer` is called with each, `on_settled` when the
+        query has not changed for `_SETTLED_SECONDS`.
         """
-        self._warning_check_timer.stop()
+        self._warning_timer.stop()
         self._settle_timer.stop()
-        if not self._query().strip():
+        query = self._query()
+        if not query.strip():
             self._engine.cancel("reading")
             return
-        self._ask_interpretation(on_answer, is_thorough=False)
-
-        def warning() -> None:
-            if is_menu_open():
-                self._warning_check_timer.schedule(_WARNING_CHECK_SECONDS, warning)
-            else:
-                self._ask_interpretation(on_answer, is_thorough=True)
-
-        self._warning_check_timer.schedule(_WARNING_CHECK_SECONDS, warning)
-        self._settle_timer.schedule(_SETTLED_SECONDS, on_settled)
-
-    def _ask_interpretation(self, on_answer: Callable[[QueryInterpretation], object], *, is_thorough: bool) -> None:
         from excerpt.service.questions import AskInterpretation
 
-        query = self._query()
-        self._engine.ask(AskInterpretation(query, is_thorough), self._ignore_if_query_changed(query, on_answer))
+        answer: QueryInterpretation | None = None
+
+        def handle_answer(interpretation: QueryInterpretation) -> None:
+            nonlocal answer
+            answer = interpretation
+            on_answer(replace(answer, warnings=()) if self._warning_timer.is_pending else answer)
+
+        def show_warnings() -> None:
+            if is_menu_open():
+                self._warning_timer.schedule(_WARNING_DELAY_SECONDS, show_warnings)
+            elif answer is not None and answer.warnings:
+                on_answer(answer)
+
+        self._engine.ask(AskInterpretation(query), self._ignore_if_query_changed(query, handle_answer))
+        self._warning_timer.schedule(_WARNING_DELAY_SECONDS, show_warnings)
+        self._settle_timer.schedule(_SETTLED_SECONDS, on_settled)
 
     def _ignore_if_query_changed(self, query: str, on_answer: Callable[[Answer], object]) -> Callable[[Answer], object]:
         """Return a function that calls `on_answer` only if `query` is still the current query."""
