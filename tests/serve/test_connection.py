@@ -14,8 +14,8 @@ import pytest
 from excerpt.serve.connection import MAX_WAITING, Connection
 from excerpt.serve.messages import (
     MAX_LINE_BYTES,
+    ClientRequest,
     RecallParams,
-    Request,
     encode_line,
     make_answer,
     make_event,
@@ -37,7 +37,7 @@ class Slow:
         self.ran: list[Any] = []
         self.may_answer = asyncio.Semaphore(0)
 
-    async def answer(self, request: Request) -> Message:
+    async def answer(self, request: ClientRequest) -> Message:
         self.ran.append(request.id)
         await self.may_answer.acquire()
         return make_answer(request.id or 0, RECALLED)
@@ -174,7 +174,7 @@ async def test_a_cancelled_request_is_answered_at_once_and_only_once(slow: Slow,
 
 
 async def test_a_request_that_answers_although_it_is_cancelled_gets_no_second_answer() -> None:
-    async def answer(request: Request) -> Message:
+    async def answer(request: ClientRequest) -> Message:
         with suppress(asyncio.CancelledError):
             await asyncio.Event().wait()
         return make_answer(request.id or 0, RECALLED)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from queue import Queue
 
-from excerpt.service.events import ServiceEvent
+from excerpt.service.event_loop import ServiceEvent
 
 TIMEOUT_SECONDS = 60.0
 """Seconds until a wait fails: far more than any step takes, as other tests may keep the machine busy."""

@@ -37,7 +37,7 @@ from excerpt.search.interpretation import QueryInterpretation, QueryWarning
 from excerpt.search.news import QueryNews
 from excerpt.search.query import blank_conditions, find_conditions, find_unpaired_quotation_mark
 from excerpt.service.engine_worker import EngineWorker
-from excerpt.service.events import EventLoop, Failure, IndexOpened, ServiceEvent
+from excerpt.service.event_loop import EventLoop, Failure, IndexOpened, ServiceEvent
 from excerpt.service.memory_worker import MemoryWorker
 from excerpt.service.packer import AskCost, AskPack, AskPackResults, PackAnswer
 from excerpt.service.questions import (

@@ -27,7 +27,7 @@ from excerpt.tui.common.help import HelpDialog
 from excerpt.tui.index.dialog import IndexDialog
 from excerpt.tui.key_table import CONTEXTS
 from excerpt.tui.keymap import binding_keys
-from excerpt.tui.memory.form import MemoryForm
+from excerpt.tui.memory.form import RememberDialog
 from excerpt.tui.pack.dialogs import BudgetDialog, ScopeDialog
 from excerpt.tui.palette import Palette
 from excerpt.tui.search.link_dialog import LinkDialog
@@ -68,7 +68,7 @@ DIALOGS: frozenset[type[object]] = frozenset(
         IndexDialog,
         LinkDialog,
         Palette,
-        MemoryForm,
+        RememberDialog,
         ScopeDialog,
         StrategiesScreen,
         ThemePicker,

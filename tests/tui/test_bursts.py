@@ -23,7 +23,7 @@ from excerpt.tui.common.bars import TabBar
 from excerpt.tui.index.controller import IndexController
 from excerpt.tui.key_table import CONTEXTS, FIELD_KEYS
 from excerpt.tui.main_screen import MainScreen
-from excerpt.tui.memory.form import MemoryForm, OfferList
+from excerpt.tui.memory.form import OfferList, RememberDialog
 from excerpt.tui.memory.pane import MemoryList
 from excerpt.tui.pack.dialogs import BudgetDialog
 from excerpt.tui.search.pane import SearchPane
@@ -71,7 +71,7 @@ async def test_enter_pressed_twice_opens_a_vault_once(app: ExcerptApp, tmp_path:
 async def test_a_dialog_takes_what_stands_over_it_along_and_is_dismissed_once(scripted: ScriptedApp) -> None:
     answers: list[object] = []
     async with scripted.run_test(size=(80, 24)) as pilot:
-        dialog = MemoryForm("text", "")
+        dialog = RememberDialog("text", "")
         scripted.push_screen(dialog, answers.append)
         await pilot.press("f1")
         assert len(scripted.screen_stack) == 3
@@ -122,7 +122,7 @@ async def test_a_reason_typed_fast_is_kept_with_the_memory(scripted: ScriptedApp
     async with scripted.run_test(size=(80, 24)) as pilot:
         await until_tabs(pilot)
         for key in ("ctrl+s", "enter"):
-            scripted.push_screen(MemoryForm("text", ""), kept.append)
+            scripted.push_screen(RememberDialog("text", ""), kept.append)
             post_keys(scripted, *"sync", "tab", *"because", key)
             await until(pilot, lambda: scripted.screen is screen_of(scripted), f"the form gone by {key}")
             assert [(one.tags, one.why) for one in kept[-1:]] == [(("sync",), "because")]  # type: ignore[attr-defined]
@@ -182,7 +182,7 @@ async def test_a_paste_right_behind_the_key_of_a_dialog_goes_into_its_field(scri
         post_keys(scripted, "ctrl+r", "a")
         scripted.post_message(events.Paste("sync, plan"))
         post_keys(scripted, "b")
-        await until(pilot, lambda: isinstance(scripted.screen, MemoryForm), "the form")
+        await until(pilot, lambda: isinstance(scripted.screen, RememberDialog), "the form")
         await until(pilot, lambda: value_of(scripted, "#tags") == "async, planb", "the text in the form")
 
 
@@ -190,7 +190,7 @@ async def test_a_query_the_key_of_the_form_and_its_tags_in_one_read(app: Excerpt
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "merging")
         post_keys(app, "ctrl+u", *"lentil soup", "ctrl+r", *"kitchen", "tab", *"dinner")
-        await until(pilot, lambda: isinstance(app.screen, MemoryForm), "the form")
+        await until(pilot, lambda: isinstance(app.screen, RememberDialog), "the form")
         await until(pilot, lambda: value_of(app, "#why") == "dinner", "the reason")
         assert value_of(app, "#tags") == "kitchen"
         assert "Simmer red lentils" in app.screen.query_one(TextArea).text
@@ -200,7 +200,7 @@ async def test_a_query_the_key_of_the_form_and_its_tags_in_one_read(app: Excerpt
 @pytest.mark.parametrize(
     ("command", "screen", "field", "value"),
     [
-        ("Remember the passage", MemoryForm, "#tags", "12"),
+        ("Remember the passage", RememberDialog, "#tags", "12"),
         ("Type the token budget", BudgetDialog, "Input", "12"),
         ("Go to the Memory tab", MainScreen, "#filter", "12"),
     ],
@@ -456,7 +456,7 @@ async def test_what_was_remembered_already_is_in_sight_in_a_small_window(scripte
     memory = Memory("a", "The newer one is kept.", (), "", "2026-03-01T14:05:00+00:00", "2026-03-01T14:05:00+00:00")
     async with scripted.run_test(size=(60, 20)) as pilot:
         await until_tabs(pilot)
-        dialog = MemoryForm("The newer one is kept.", "Sync/Conflicts.md › Conflicts, line 8")
+        dialog = RememberDialog("The newer one is kept.", "Sync/Conflicts.md › Conflicts, line 8")
         scripted.push_screen(dialog)
         await until(pilot, lambda: dialog.is_mounted, "the form")
         dialog.show_offers(MergeOffers((SimilarMemory(memory, False, 0.9), SimilarMemory(memory, False, 0.8)), ()))
@@ -470,7 +470,7 @@ async def test_what_was_remembered_already_is_in_sight_in_a_small_window(scripte
 async def test_offers_that_come_while_the_form_is_being_removed_are_dropped(scripted: ScriptedApp) -> None:
     async with scripted.run_test() as pilot:
         await until_tabs(pilot)
-        dialog = MemoryForm("The newer one is kept.", "Sync/Conflicts.md › Conflicts, line 8")
+        dialog = RememberDialog("The newer one is kept.", "Sync/Conflicts.md › Conflicts, line 8")
         scripted.push_screen(dialog)
         await until(pilot, lambda: dialog.is_mounted, "the form")
         await dialog.query_one(".box").remove()

@@ -20,7 +20,7 @@ from excerpt.pack.selection import MarkedFragment, PackOverrides
 from excerpt.search import rerank
 from excerpt.search.engine import Engine
 from excerpt.service.engine_worker import EngineWorker
-from excerpt.service.events import Failure, IndexOpened, ServiceEvent
+from excerpt.service.event_loop import Failure, IndexOpened, ServiceEvent
 from excerpt.service.packer import LOW_SCORE_REASON, AskCost, AskPack, Packer, PackRequest
 from excerpt.service.questions import AskHighlights, AskSearch
 from excerpt.service.request_queue import Answer, Priority, Question

@@ -15,7 +15,7 @@ from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import TabBar
 from excerpt.tui.index.dialog import IndexDialog
-from excerpt.tui.memory.form import MemoryForm
+from excerpt.tui.memory.form import RememberDialog
 from excerpt.tui.memory.pane import MemoryList
 from tests.tui.driver import (
     AppPilot,
@@ -205,7 +205,7 @@ async def test_a_memory_is_kept_in_the_vault_of_its_passage(
         await search(pilot, "balloon")
         await settle(pilot)
         await press(pilot, "ctrl+r")
-        await until_screen(pilot, MemoryForm)
+        await until_screen(pilot, RememberDialog)
         await press(pilot, "ctrl+s")
         store = MemoryStore(user_paths.memory_folder(family))
         await until(pilot, lambda: bool(store.all().memories), "the memory")
@@ -228,7 +228,7 @@ async def test_a_thought_without_a_source_is_kept_in_the_first_vault(
         await until_index(pilot)
         await until_tabs(pilot)
         await press(pilot, "f4", "escape", "m")
-        await until_screen(pilot, MemoryForm)
+        await until_screen(pilot, RememberDialog)
         await press(pilot, *"rope", "ctrl+s")
         store = MemoryStore(user_paths.memory_folder(work))
         await until(pilot, lambda: [each.text.strip() for each in store.all().memories] == ["rope"], "the memory")

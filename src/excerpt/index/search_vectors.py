@@ -130,7 +130,7 @@ def has_vectors_pending(index: Path, settings: Settings) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Block:
+class _VectorBlock:
     """A block of the file: where its content starts, and the digests of its texts."""
 
     start: int
@@ -143,7 +143,7 @@ class TextVectors:
     def __init__(self, path: Path, dimensions: int) -> None:
         """Open the file. Raises OSError."""
         self.dimensions = dimensions
-        self._blocks: list[_Block] = []
+        self._blocks: list[_VectorBlock] = []
         self.size = 0
         """Bytes of the blocks that were read."""
         self.is_damaged = False
@@ -165,7 +165,7 @@ class TextVectors:
                 break
             body = self._file.read(at, at + length)
             if zlib.crc32(body) == crc:
-                self._blocks.append(_Block(at, np.frombuffer(body, "<i8", count).astype(np.int64)))
+                self._blocks.append(_VectorBlock(at, np.frombuffer(body, "<i8", count).astype(np.int64)))
             else:
                 self.is_damaged = True
             self.size = at + length
@@ -199,7 +199,7 @@ class TextVectors:
             rows[targets[part]] = vectors.rows[sources[part]]
         return QuantisedVectors(scales, rows)
 
-    def _read_block(self, block: _Block) -> QuantisedVectors:
+    def _read_block(self, block: _VectorBlock) -> QuantisedVectors:
         count = len(block.digests)
         scales_at, rows_at = block.start + 8 * count, block.start + 12 * count
         content = memoryview(self._file.read(scales_at, rows_at + count * self.dimensions))

@@ -13,8 +13,8 @@ from excerpt.inputs import InputLine, find_leading_id, split_lines
 from excerpt.serve.messages import (
     MAX_LINE_BYTES,
     CancelParams,
+    ClientRequest,
     InvalidMessageError,
-    Request,
     RequestId,
     encode_line,
     make_answer,
@@ -33,7 +33,7 @@ _LAST_ANSWERS_SECONDS = 10.0  # for the answers to a client that has closed its 
 
 @dataclass(frozen=True, slots=True)
 class _RunningRequest:
-    request: Request
+    request: ClientRequest
     task: asyncio.Task[dict[str, Any]]
 
 
@@ -49,7 +49,7 @@ class Connection:
         self,
         read: Callable[[], Awaitable[bytes]],
         write: Callable[[bytes], Awaitable[None]],
-        answer: Callable[[Request], Coroutine[Any, Any, dict[str, Any]]],
+        answer: Callable[[ClientRequest], Coroutine[Any, Any, dict[str, Any]]],
         log_crash: LogCrash,
     ) -> None:
         """Read chunks with `read`, which returns none at the end, and write lines with `write`.
@@ -57,7 +57,7 @@ class Connection:
         `answer` returns the message that answers a request, which may be an error.
         """
         self._read, self._write, self._answer, self._log_crash = read, write, answer, log_crash
-        self._waiting: deque[Request] = deque()
+        self._waiting: deque[ClientRequest] = deque()
         self._running: _RunningRequest | None = None
         self._queue_changed = asyncio.Condition()
         self._events: dict[object, dict[str, Any]] = {}
@@ -108,7 +108,7 @@ class Connection:
 
     async def _handle_line(self, line: InputLine) -> None:
         """Handle the request in a line; whatever the line contains, no error but that of a lost client is raised."""
-        request: Request | None = None
+        request: ClientRequest | None = None
         try:
             request = parse_request(line)
             await self._handle_request(request)
@@ -120,7 +120,7 @@ class Connection:
             request_id = find_leading_id(line.data) if request is None else request.id
             await self._send(make_error(request_id, "internal", self._log_crash(error)))
 
-    async def _handle_request(self, request: Request) -> None:
+    async def _handle_request(self, request: ClientRequest) -> None:
         if request.method == "cancel":
             await self._cancel(request)
             return
@@ -135,7 +135,7 @@ class Connection:
             self._queue_changed.notify_all()
             await self._queue_changed.wait_for(lambda: len(self._waiting) < MAX_WAITING)
 
-    async def _cancel(self, request: Request) -> None:
+    async def _cancel(self, request: ClientRequest) -> None:
         try:
             cancelled: RequestId = parse_params(request.params, CancelParams, "cancel").id
         except ValueError as error:
@@ -146,7 +146,7 @@ class Connection:
         if request.id is not None:
             await self._send(make_answer(request.id, {"cancelled": dropped > 0}))
 
-    async def _drop(self, is_dropped: Callable[[Request], bool], kind: str, message: str) -> int:
+    async def _drop(self, is_dropped: Callable[[ClientRequest], bool], kind: str, message: str) -> int:
         """Answer requests that are not answered yet with an error instead, and return their number.
 
         Those that wait never run; one that runs ends, and its answer is dropped.

@@ -163,7 +163,7 @@ class CancelParams:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ClientRequest:
     """A request of a client, not checked for its method; without an `id`, it gets no answer.
 
     A newer request of the same `channel` supersedes the older ones that are not answered.
@@ -185,7 +185,7 @@ class InvalidMessageError(Exception):
         self.id = request_id
 
 
-def parse_request(line: InputLine) -> Request:
+def parse_request(line: InputLine) -> ClientRequest:
     """Return the request in a line. Raises InvalidMessageError."""
     if line.is_cut:
         raise InvalidMessageError("parse_error", "The line is longer than 1 MiB.", find_leading_id(line.data))
@@ -201,7 +201,7 @@ def parse_request(line: InputLine) -> Request:
     problem = _find_problem(message)
     if problem:
         raise InvalidMessageError("invalid_request", problem, request_id)
-    return Request(message["method"], message.get("params") or {}, request_id, message.get("channel"))
+    return ClientRequest(message["method"], message.get("params") or {}, request_id, message.get("channel"))
 
 
 def _find_problem(message: Mapping[str, Any]) -> str:

@@ -19,7 +19,7 @@ from excerpt.serve.connection import Connection, LogCrash
 from excerpt.serve.local_socket import is_own_process, listen, remove_socket
 from excerpt.serve.messages import (
     PROTOCOL,
-    Request,
+    ClientRequest,
     VaultParams,
     encode_line,
     make_answer,
@@ -95,7 +95,7 @@ class LineServer:
         finally:
             writer.close()
 
-    async def answer(self, request: Request) -> dict[str, Any]:
+    async def answer(self, request: ClientRequest) -> dict[str, Any]:
         """Return the message that answers a request."""
         request_id = "" if request.id is None else request.id
         method = self._methods.get(request.method)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from excerpt.errors import ExcerptError, IndexUnusableError, StoreUnusableError
 from excerpt.known_vaults import VaultFolders
-from excerpt.service.events import EventLoop, Failure, IndexOpened, QueryVectorsReady
+from excerpt.service.event_loop import EventLoop, Failure, IndexOpened, QueryVectorsReady
 from excerpt.service.request_queue import Answer, NotReadyError, Priority, Question, Request, RequestQueue
 from excerpt.settings import Paths, Settings
 from excerpt.store.address import StoreAddress

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from excerpt.known_vaults import VaultFolders
-from excerpt.service.events import EventLoop, MemoryChanged
+from excerpt.service.event_loop import EventLoop, MemoryChanged
 from excerpt.service.open_memories import MemoryFolders, OpenMemories
 from excerpt.service.request_queue import Answer, Priority, Request, RequestQueue
 from excerpt.settings import Paths, Settings

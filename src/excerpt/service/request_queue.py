@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from excerpt.service.events import EventLoop, Failure
+from excerpt.service.event_loop import EventLoop, Failure
 
 Answer = TypeVar("Answer")
 Answer_co = TypeVar("Answer_co", covariant=True)

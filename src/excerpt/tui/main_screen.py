@@ -20,7 +20,7 @@ from excerpt.errors import ExcerptError
 from excerpt.index.events import VaultEmptied
 from excerpt.known_vaults import DEMO, VaultFolders
 from excerpt.pack.selection import read_marks, write_marks
-from excerpt.service.events import Failure, IndexOpened, MemoryChanged, QueryVectorsReady
+from excerpt.service.event_loop import Failure, IndexOpened, MemoryChanged, QueryVectorsReady
 from excerpt.settings import Paths, Settings
 from excerpt.store.address import StoreAddress
 from excerpt.text.display import format_count, visible_line
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from excerpt.index.events import Command
     from excerpt.model import Result
     from excerpt.search.usage import UsedHit
-    from excerpt.service.events import ServiceEvent
+    from excerpt.service.event_loop import ServiceEvent
     from excerpt.service.indexing_process import ProcessEvent
     from excerpt.service.packer import Packer
     from excerpt.tui.index.dialog import IndexDialog

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from excerpt.model import Hit, Memory, PackResult, Source, Span
     from excerpt.pack.selection import SavedMarks
     from excerpt.search.usage import UsedHit
-    from excerpt.service.events import ServiceEvent
+    from excerpt.service.event_loop import ServiceEvent
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 import excerpt.tui
-from excerpt.service.events import IndexOpened
+from excerpt.service.event_loop import IndexOpened
 from excerpt.settings import ScreenSettings, Settings
 from excerpt.tui.common.line_filters import ASCII_SIGNS, PUNCTUATION, ascii_sign, to_ascii
 from tests.tui.driver import ScriptedApp, drawn_text, report_events

@@ -13,7 +13,7 @@ from excerpt.kinds import Strategy
 from excerpt.known_vaults import VaultFolders
 from excerpt.model import Status
 from excerpt.service.engine_worker import EngineWorker
-from excerpt.service.events import Failure, IndexOpened
+from excerpt.service.event_loop import Failure, IndexOpened
 from excerpt.service.indexing_process import IndexingEnded, IndexingProcess
 from excerpt.settings import Paths, SearchSettings, Settings, VaultSettings
 from excerpt.tui.index.controller import ChangeDetection, IndexController

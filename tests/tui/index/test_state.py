@@ -20,6 +20,7 @@ from excerpt.model import BuildReport, EmbeddingProgress, FileProblem, Progress,
 from excerpt.service.indexing_process import IndexingEnded, ProcessEvent
 from excerpt.tui.index.controller import ChangeDetection, IndexState, format_bar_state, format_build_result
 from excerpt.tui.index.dialog import list_build_facts, list_status_facts
+from excerpt.tui.messages import EventReported
 from excerpt.tui.search.notices import search_notice
 
 STATUS = Status("/vault", 7, 171, 900, (), (), "model", "o200k", "2026-03-01T12:00:00+00:00")
@@ -146,3 +147,11 @@ def test_who_opens_their_first_vault_is_told_in_three_lines_how_to_begin() -> No
         ["F1", "lists", "the"],
     ]
     assert "marks" not in search_notice(after(), VaultFolders.of([Path("/vault")])).sentence
+
+
+def test_waiting_progress_is_replaced_by_newer_progress_only() -> None:
+    progress, report = EventReported(PROGRESS), EventReported(REPORT)
+    assert progress.can_replace(progress)
+    assert not progress.can_replace(report)
+    assert not report.can_replace(report)
+    assert not progress.can_replace(EventReported(EmbeddingProgress("~/minilm", 3, 9, None)))

@@ -16,7 +16,7 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.insight.overview import overview
 from excerpt.insight.overview_parts import DistinctiveLabel, Overview, SourceLocation
 from excerpt.search.engine import Engine
-from excerpt.service.events import Failure
+from excerpt.service.event_loop import Failure
 from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import TabBar
@@ -24,7 +24,7 @@ from excerpt.tui.common.line_drawing import TextStyle
 from excerpt.tui.common.notice import Notice
 from excerpt.tui.insight.overview_list import OverviewList
 from excerpt.tui.insight.overview_pane import OverviewPane, TopicStatus, overview_disabled_reason
-from excerpt.tui.memory.form import MemoryForm
+from excerpt.tui.memory.form import RememberDialog
 from excerpt.tui.note.requests import AskPassage
 from excerpt.tui.search.preview import Preview
 from tests.tui.driver import (
@@ -371,7 +371,7 @@ async def test_a_topic_the_key_of_the_form_and_its_tags_in_one_read(app: Excerpt
     async with app.run_test(size=(80, 24)) as pilot:
         await open_overview(pilot, "honey")
         post_keys(app, "ctrl+u", *"smoke", "ctrl+r", *"calm")
-        await until(pilot, lambda: isinstance(app.screen, MemoryForm), "the form")
+        await until(pilot, lambda: isinstance(app.screen, RememberDialog), "the form")
         form = app.screen
         await until(pilot, lambda: form.query_one("#tags", Input).value == "calm", "the tags")
         assert overview_pane_of(app).topic == "smoke"
@@ -477,7 +477,7 @@ async def test_the_passage_of_the_selected_line_is_remembered(app: ExcerptApp) -
         await open_overview(pilot, "bees")
         row = lines_of(app).selected
         await pilot.press("ctrl+r")
-        await until(pilot, lambda: isinstance(top_screen(app), MemoryForm), "the form")
+        await until(pilot, lambda: isinstance(top_screen(app), RememberDialog), "the form")
         assert row is not None
         note = bee_notes()[row.place.path].split("\n")
         kept = top_screen(app).query_one("#text", TextArea).text

@@ -10,7 +10,7 @@ import pytest
 from excerpt.known_vaults import VaultFolders
 from excerpt.memory.store import MemoryStore
 from excerpt.model import Memory
-from excerpt.service.events import MemoryChanged, ServiceEvent
+from excerpt.service.event_loop import MemoryChanged, ServiceEvent
 from excerpt.service.memory_decisions import MemoryDraft
 from excerpt.settings import Paths, Settings
 from excerpt.tui.memory.controller import MemoryController, make_source

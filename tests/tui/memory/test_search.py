@@ -16,7 +16,7 @@ from excerpt.settings import MemorySettings, PackSettings, Paths, Settings
 from excerpt.text.fragments import digest_of_text
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.memory.controller import MemoryPlacement, initial_placement, is_memory, merge_memories
-from excerpt.tui.memory.form import MemoryForm
+from excerpt.tui.memory.form import RememberDialog
 from excerpt.tui.pack.panel import PackPanel
 from excerpt.tui.search.hit_list import HitList
 from tests.tui.driver import (
@@ -128,7 +128,7 @@ async def test_a_memory_that_is_selected_is_read_in_the_context_and_changed_in_t
         assert preview.window.fragment.text == THOUGHT
         assert str(preview.border_title) == "Memory › Cooking/Lentil soup.md, line 3 › better"
         await pilot.press("ctrl+r")
-        assert isinstance(app.screen, MemoryForm)
+        assert isinstance(app.screen, RememberDialog)
         await pilot.press(*"lemon", "enter")
         await until(pilot, lambda: "lemon" in store.all().memories[1].tags, "the changed memory")
 
@@ -188,7 +188,7 @@ async def test_a_marked_memory_that_is_changed_is_changed_in_the_pack(app: Excer
     async with app.run_test() as pilot:
         await go_to_memory(pilot, await search_and_wait(pilot, "red lentils with cumin"))
         await pilot.press("tab", "up", "ctrl+r")
-        await until(pilot, lambda: isinstance(app.screen, MemoryForm), "the form")
+        await until(pilot, lambda: isinstance(app.screen, RememberDialog), "the form")
         await pilot.press("tab", "tab", "end", *" And mint.", "ctrl+s")
         wanted = f"{THOUGHT} And mint."
         pane = pane_of(app)
@@ -211,7 +211,7 @@ async def test_a_passage_of_the_pack_is_remembered_as_it_was_grown(
         assert pane.pack.newest_pack is not None
         passage = pane.pack.newest_pack.result.passages[0]
         await pilot.press("ctrl+o", "m")
-        await until(pilot, lambda: isinstance(app.screen, MemoryForm), "the form")
+        await until(pilot, lambda: isinstance(app.screen, RememberDialog), "the form")
         await pilot.press("enter")
         kept = MemoryStore(user_paths.memory_folder(vault))
         await until(pilot, lambda: bool(kept.all().memories), "the memory")
@@ -231,7 +231,7 @@ async def test_the_whole_pack_is_remembered_with_its_sources_named(
         packed = pane_of(app).pack.newest_pack
         assert packed is not None
         await pilot.press("ctrl+o", "unbound-remember-pack")
-        await until(pilot, lambda: isinstance(app.screen, MemoryForm), "the form")
+        await until(pilot, lambda: isinstance(app.screen, RememberDialog), "the form")
         await pilot.press("enter")
         kept = MemoryStore(user_paths.memory_folder(vault))
         await until(pilot, lambda: bool(kept.all().memories), "the memory")

@@ -18,7 +18,7 @@ from excerpt.settings import Paths, Settings
 from excerpt.text.fragments import digest_of_text
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.notice import Notice
-from excerpt.tui.memory.form import MemoryForm, OfferList, complete_tag, split_tags
+from excerpt.tui.memory.form import OfferList, RememberDialog, complete_tag, split_tags
 from excerpt.tui.memory.pane import (
     MemoryActionState,
     MemoryFilter,
@@ -52,7 +52,7 @@ async def test_the_selected_fragment_is_remembered_with_tags_and_a_reason(
         hit = hit_list_of(app).selected
         assert hit is not None
         await pilot.press("ctrl+r")
-        assert isinstance(app.screen, MemoryForm)
+        assert isinstance(app.screen, RememberDialog)
         await pilot.press(*"sync", "tab", *"why", "enter")
         folder = user_paths.memory_folder(vault)
         await until(pilot, lambda: bool(MemoryStore(folder).all().memories), "the memory")
@@ -312,7 +312,7 @@ async def test_text_tags_and_reason_of_a_memory_are_changed_in_the_form(app: Exc
         rows = await open_memory_tab(pilot, 2)
         await pilot.press("escape", "e")
         form = app.screen
-        assert isinstance(form, MemoryForm)
+        assert isinstance(form, RememberDialog)
         assert form.query_one(TextArea).text == before.text
         await pilot.press("end", *", new", "tab", "end", *"!", "enter")
         await until(pilot, lambda: rows.memories[0] != before, "the changed memory")
@@ -348,7 +348,7 @@ async def test_tags_in_use_are_named_and_completed_in_the_form(app: ExcerptApp, 
         await open_memory_tab(pilot, 2)
         await pilot.press("ctrl+r", *"A thought.", "shift+tab", "shift+tab")
         form = app.screen
-        assert isinstance(form, MemoryForm)
+        assert isinstance(form, RememberDialog)
         field = form.query_one("#tags", Input)
         await until(pilot, lambda: bool(form._suggester.tags), "the tags in use")
         await pilot.press(*"kit")
@@ -497,7 +497,7 @@ async def test_what_is_remembered_of_the_same_lines_is_offered_and_merged(
         await search(pilot, "red lentils")
         await pilot.press("ctrl+r")
         form = app.screen
-        assert isinstance(form, MemoryForm)
+        assert isinstance(form, RememberDialog)
         offered = form.query_one(OfferList)
         await until(pilot, lambda: offered.selected == kept, "the offer")
         assert offered.offers[0].is_same_source

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from excerpt.service.events import IndexOpened
+from excerpt.service.event_loop import IndexOpened
 from excerpt.settings import Paths
 from excerpt.tui.search.query_bar import QueryBar, QueryStatus
 from excerpt.tui.search.query_history import add_query

@@ -10,7 +10,7 @@ from textual.app import App
 from excerpt.kinds import LinkKind
 from excerpt.model import Link, Section
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.memory.form import MemoryForm
+from excerpt.tui.memory.form import RememberDialog
 from excerpt.tui.note.requests import target_line
 from excerpt.tui.note.window import NoteWindow
 from tests.tui.driver import AppPilot, ScriptedApp, pane_of, preview_of, search, top_screen, until
@@ -144,7 +144,7 @@ async def test_lines_are_picked_and_kept_with_their_place(scripted: ScriptedApp)
         picked_lines = preview_of(scripted).picked_lines
         assert picked_lines is not None and (picked_lines.first, picked_lines.last) == (first, first + 1)
         await pilot.press("m")
-        await until(pilot, lambda: isinstance(top_screen(scripted), MemoryForm), "the form")
+        await until(pilot, lambda: isinstance(top_screen(scripted), RememberDialog), "the form")
         assert preview_of(scripted).picked_lines is None
 
 

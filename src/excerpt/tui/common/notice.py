@@ -12,7 +12,7 @@ from textual.widget import Widget
 from excerpt.text.display import visible
 
 if TYPE_CHECKING:
-    from excerpt.service.events import Failure
+    from excerpt.service.event_loop import Failure
 
 
 @dataclass(frozen=True, slots=True)

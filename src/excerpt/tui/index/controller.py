@@ -29,13 +29,13 @@ from excerpt.index.events import (
 from excerpt.kinds import Strategy
 from excerpt.known_vaults import VaultFolders
 from excerpt.service.engine_worker import EngineWorker, newest_generation
-from excerpt.service.events import EventLoop, Failure, IndexOpened
+from excerpt.service.event_loop import EventLoop, Failure, IndexOpened
 from excerpt.service.indexing_process import IndexingEnded, ProcessEvent
+from excerpt.service.joined_indexing import Indexing, JoinedIndexing, create_indexing_process
 from excerpt.settings import Paths, Settings
 from excerpt.store.address import StoreAddress
 from excerpt.text.display import format_count, format_duration, format_percent
 from excerpt.tui.common.notice import EmptyState
-from excerpt.tui.index.process import Indexing, JoinedIndexing, create_indexing_process
 
 if TYPE_CHECKING:
     from excerpt.model import BuildReport, EmbeddingProgress, Progress, Status

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from excerpt.service.engine_worker import QuestionQueue
-from excerpt.service.events import Failure
+from excerpt.service.event_loop import Failure
 from excerpt.tui.common.debouncer import Debouncer, StartTimer
 from excerpt.tui.memory.controller import is_memory
 from excerpt.tui.messages import Location

@@ -17,7 +17,7 @@ from textual.widgets import Input, Static
 from excerpt.insight.overview_parts import Overview, SourceLocation
 from excerpt.model import Fragment, Hit
 from excerpt.service.engine_worker import EngineWorker
-from excerpt.service.events import Failure
+from excerpt.service.event_loop import Failure
 from excerpt.service.questions import AskFilteredQuery, AskMarkdown, AskOverview
 from excerpt.text.display import format_count
 from excerpt.tui.active_keys import bindings

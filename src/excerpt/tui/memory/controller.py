@@ -16,7 +16,7 @@ from excerpt.known_vaults import VaultFolders
 from excerpt.pack.memory_fragment import memory_id_of, memory_to_fragment
 from excerpt.pack.selection import MarkedFragment
 from excerpt.service.engine_worker import QuestionQueue
-from excerpt.service.events import EventLoop
+from excerpt.service.event_loop import EventLoop
 from excerpt.service.memory_worker import MemoryWorker
 from excerpt.service.request_queue import Priority
 from excerpt.settings import MemorySettings, Paths, Settings
@@ -25,7 +25,7 @@ from excerpt.tui.messages import RememberRequested
 if TYPE_CHECKING:
     from excerpt.model import Hit, Memory, Source
     from excerpt.service.memory_decisions import MemoryDraft
-    from excerpt.tui.memory.form import MemoryForm
+    from excerpt.tui.memory.form import RememberDialog
 
     OnAnswer = Callable[[MemoryDraft | None], None]
     """Callback of a form: it receives what the user wrote, or None if the form was cancelled."""
@@ -50,10 +50,10 @@ class MemoryController:
     ) -> None:
         self.worker = MemoryWorker(vaults, user_paths, settings, loop)
 
-    def make_new_memory_form(self, request: RememberRequested) -> tuple[MemoryForm, OnAnswer]:
+    def make_new_memory_form(self, request: RememberRequested) -> tuple[RememberDialog, OnAnswer]:
         """Return the form for a new memory, and the callback that keeps what the user wrote in the form."""
         from excerpt.service.memory_decisions import make_remember_decision
-        from excerpt.tui.memory.form import MemoryForm
+        from excerpt.tui.memory.form import RememberDialog
         from excerpt.tui.memory.view import format_source
 
         text, source = request.text, request.source
@@ -65,23 +65,23 @@ class MemoryController:
                 self.worker.decide(make_remember_decision(draft, source, request.query))
 
         location = format_source(source) if source is not None else ""
-        return MemoryForm(
+        return RememberDialog(
             text,
             location,
             request_offers=lambda text, on_offers: self.worker.find_merge_offers(text, source, on_offers),
         ), on_answer
 
-    def make_edit_form(self, memory: Memory) -> tuple[MemoryForm, OnAnswer]:
+    def make_edit_form(self, memory: Memory) -> tuple[RememberDialog, OnAnswer]:
         """Return the form filled with `memory`, and the callback that saves what the user changed in the form."""
         from excerpt.service.memory_decisions import make_edit_decision
-        from excerpt.tui.memory.form import MemoryForm
+        from excerpt.tui.memory.form import RememberDialog
         from excerpt.tui.memory.view import format_source
 
         def on_answer(draft: MemoryDraft | None) -> None:
             if draft is not None:
                 self.worker.decide(make_edit_decision(memory, draft))
 
-        form = MemoryForm(
+        form = RememberDialog(
             memory.text,
             format_source(memory.source) if memory.source is not None else "",
             title="Change the memory",

@@ -131,7 +131,7 @@ class MemoryText(TextArea):
     BINDINGS: ClassVar[list[BindingType]] = bindings("The text of a memory")
 
 
-class MemoryForm(Dialog[MemoryDraft]):
+class RememberDialog(Dialog[MemoryDraft]):
     """Dialog to keep or change a memory. Its result is what the user wrote, or None if it was cancelled.
 
     `text`, `tags` and `why` are the first values of the fields. `source_text` says where the text came from, "" for the
@@ -143,7 +143,7 @@ class MemoryForm(Dialog[MemoryDraft]):
     VERTICAL_BREAKPOINTS = _HEIGHT_CLASSES
 
     DEFAULT_CSS = """
-    MemoryForm {
+    RememberDialog {
         Label { color: $text-soft; width: 1fr; height: 1; }
         #source { color: $text-soft; margin-bottom: 1; }
         Field { margin-bottom: 1; background: $background; }

@@ -12,7 +12,7 @@ from excerpt.kinds import Fill, Format, Scope, StopReason, Strategy, next_in_cyc
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.pack.selection import NO_MARKS, NO_OVERRIDES, MarkedFragment, PackOverrides, SavedMarks
 from excerpt.service.engine_worker import QuestionQueue
-from excerpt.service.events import Failure
+from excerpt.service.event_loop import Failure
 from excerpt.settings import PackSettings
 from excerpt.text.display import format_count
 from excerpt.text.tokens import parse_token_count

@@ -19,7 +19,7 @@ from textual.widgets import Input
 from excerpt.kinds import Fill, Format, Scope, Strategy, next_in_cycle
 from excerpt.pack.selection import SavedMarks
 from excerpt.service.engine_worker import EngineWorker
-from excerpt.service.events import Failure
+from excerpt.service.event_loop import Failure
 from excerpt.settings import Settings
 from excerpt.tui.active_keys import HasDisabledReason, bindings
 from excerpt.tui.common.notice import EmptyState

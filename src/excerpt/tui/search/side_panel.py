@@ -18,7 +18,7 @@ from textual.widget import Widget
 
 from excerpt.model import Fragment, Hit, Result
 from excerpt.service.engine_worker import QuestionQueue
-from excerpt.service.events import Failure
+from excerpt.service.event_loop import Failure
 from excerpt.text.display import visible_line
 from excerpt.text.fragments import digest_of_text
 from excerpt.tui.active_keys import working_keys

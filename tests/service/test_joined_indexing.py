@@ -16,23 +16,14 @@ from excerpt.index.events import (
     VaultEmptied,
     VaultWatched,
 )
-from excerpt.model import BuildReport, EmbeddingProgress, FileProblem, Progress
+from excerpt.model import BuildReport, FileProblem, Progress
 from excerpt.service.indexing_process import IndexingEnded, IndexingProcess, ProcessEvent
-from excerpt.tui.index.process import JoinedIndexing, create_indexing_process
-from excerpt.tui.messages import EventReported
+from excerpt.service.joined_indexing import JoinedIndexing, create_indexing_process
 
 PROGRESS = Progress("reading", 1, 2, 10, 20, "Ä note.md", 3, 0, 0.5)
 REPORT = BuildReport(4, 1, 0, 0, 1, 9, 9, (FileProblem("a.md", "zeros"),), (), 0.5)
 FAILED = IndexingFailed("The vault cannot be opened", "There is no folder at /b.", "")
 ENDED = IndexingEnded(9, "out of memory")
-
-
-def test_waiting_progress_is_replaced_by_newer_progress_only() -> None:
-    progress, report = EventReported(PROGRESS), EventReported(REPORT)
-    assert progress.can_replace(progress)
-    assert not progress.can_replace(report)
-    assert not report.can_replace(report)
-    assert not progress.can_replace(EventReported(EmbeddingProgress("~/minilm", 3, 9, None)))
 
 
 @pytest.mark.parametrize(

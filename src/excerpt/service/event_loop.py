@@ -1,4 +1,4 @@
-"""What the application reports to the screen: values, besides the events of an indexing process."""
+"""The event loop that asks the application, and what is reported to it besides the answers: values."""
 
 from __future__ import annotations
 
