@@ -11,7 +11,7 @@ from excerpt.kinds import Format, Scope, Strategy
 from excerpt.known_vaults import VaultFolders
 from excerpt.model import EntryHit, Hit, Memory, Pack, PackResult, Result
 from excerpt.pack.selection import MarkedFragment, SavedMarks
-from excerpt.service.events import Failure
+from excerpt.service.event_loop import Failure
 from excerpt.service.packer import AskCost, BuiltPack, MarkCost, PackAnswer, Packer
 from excerpt.service.questions import AskHighlights
 from excerpt.settings import PackSettings
