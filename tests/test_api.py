@@ -553,6 +553,13 @@ def test_hits_of_several_vaults_are_fused_by_score(opened: excerpt.Vault, tmp_pa
     assert [each.hit.score for each in hits] == sorted((each.hit.score for each in hits), reverse=True)
 
 
+def test_the_hits_of_each_vault_keep_their_order_when_they_are_fused(opened: excerpt.Vault) -> None:
+    result = opened.search("sync conflict")
+    hits = [replace(result.hits[0], score=score) for score in (2.0, 0.5, 1.0, 0.7)]
+    found = {"mine": replace(result, hits=tuple(hits)), "other": replace(result, hits=(replace(hits[0], score=0.6),))}
+    assert [each.hit.score for each in excerpt.fuse_results(found, 5)] == [2.0, 0.6, 0.5, 1.0, 0.7]
+
+
 def test_hits_of_several_vaults_are_in_order_of_date_if_the_query_says_so(tmp_path: Path, home: Path) -> None:
     results = {}
     for name, days in (("a", ("2024-05-01", "2024-07-01")), ("b", ("2024-06-01", "undated"))):

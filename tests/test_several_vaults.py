@@ -224,16 +224,6 @@ def test_what_cannot_be_opened_as_one_is_refused(home: Path, folders: list[Path]
         excerpt.open([folders[0], "postgresql://host/db"])
 
 
-def test_two_embedding_models_are_refused(home: Path, folders: list[Path]) -> None:
-    settings = excerpt.Settings()
-    with excerpt.open(folders, settings=settings) as opened:
-        opened.load()
-    with excerpt.open(folders, refresh=False) as opened:
-        opened.vaults["home"]._snapshot.__dict__["model_id"] = "other"  # type: ignore[attr-defined]
-        with pytest.raises(excerpt.ModelError, match="different embedding models"):
-            opened.search("soup")
-
-
 def test_a_vault_whose_index_cannot_be_read_is_left_out_and_named_once(home: Path, folders: list[Path]) -> None:
     with excerpt.open(folders) as opened:
         opened.load()

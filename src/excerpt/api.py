@@ -14,6 +14,7 @@ from dataclasses import replace
 from datetime import date, datetime
 from functools import partial, wraps
 from inspect import Parameter, signature
+from itertools import accumulate
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
@@ -217,12 +218,14 @@ def _day_text(day: date) -> str:
 def fuse_results(results: Mapping[str, Result], limit: int) -> tuple[VaultHit, ...]:
     """Return the best `limit` hits of several vaults by score; `results` are the results of one query by vault name.
 
-    Ties keep the order of the vaults. Scores are relative to the best value in each vault, so no vault always comes
-    first. The confidence of a hit is not relative: it says how well the hit matches. If the query has `sort:`, the hits
-    are in order of date, those without a date last.
+    The hits of one vault keep their order, ties that of the vaults. Scores are relative to the best value in each
+    vault, so no vault always comes first. The confidence of a hit is not relative: it says how well the hit matches. If
+    the query has `sort:`, the hits are in order of date, those without a date last.
     """
     hits = [VaultHit(name, hit) for name, result in results.items() for hit in result.hits]
-    best = sorted(hits, key=lambda each: -each.hit.score)[:limit]
+    # A hit that comes after one with a lower score, as further hits of one note do, stays after it.
+    lowest = (score for result in results.values() for score in accumulate((hit.score for hit in result.hits), min))
+    best = [hit for hit, _ in sorted(zip(hits, lowest, strict=True), key=lambda pair: -pair[1])][:limit]
     sort = next((result.sort for result in results.values() if result.sort), "")
     dated = [each for each in best if each.hit.date] if sort else []
     dated.sort(key=lambda each: each.hit.date, reverse=sort.startswith("-"))

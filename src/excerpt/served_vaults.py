@@ -23,7 +23,6 @@ from excerpt.errors import (
     ExcerptError,
     IndexBusyError,
     IndexUnusableError,
-    ModelError,
     NotFoundError,
     SettingsError,
     StoreUnusableError,
@@ -435,7 +434,7 @@ def _ask_joined(joined: ServedSnapshot, question: Callable[[ServedSnapshot], Ans
     def compute() -> Answer | None:
         try:
             _ = joined.vault.generation  # joins the indexes
-        except (ModelError, SettingsError, StoreUnusableError):
+        except (SettingsError, StoreUnusableError):
             return None
         return question(joined)
 

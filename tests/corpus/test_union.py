@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from excerpt.corpus.interface import Corpus
 from excerpt.corpus.union import UnionCorpus
-from excerpt.errors import ModelError
 from excerpt.index.snapshot import Snapshot
 from excerpt.insight.facet_map import build_vault_map
 from excerpt.insight.notes import find_note
@@ -292,12 +291,6 @@ def test_vectors_are_those_of_the_vaults(vaults: Mapping[str, Snapshot]) -> None
     assert np.abs(rough - every).max() <= error
     assert np.allclose(union.vectors.mean, union.vectors.rows(np.arange(len(every))).mean(axis=0), atol=1e-5)
     assert union.vectors.mean_similarity(query) == pytest.approx(float(every.mean()), abs=1e-5)
-
-
-def test_vaults_of_another_model_are_refused(vaults: Mapping[str, Snapshot], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(vaults["home"].__dict__, "model_id", "other")
-    with pytest.raises(ModelError, match="home and work"):
-        join(vaults, "work", "home")
 
 
 def test_tokens_of_another_tokenizer_are_counted_by_that_of_the_first_vault(

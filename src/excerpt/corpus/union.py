@@ -31,6 +31,7 @@ from excerpt.corpus.interface import (
     Vectors,
 )
 from excerpt.corpus.links import LinkResolver
+from excerpt.corpus.mixed_models import MixedEmbedder, MixedVectors
 from excerpt.corpus.names import NameTerms
 from excerpt.corpus.queries import FacetQueries
 from excerpt.corpus.tables import (
@@ -42,7 +43,7 @@ from excerpt.corpus.tables import (
     TermPostings,
     run_offsets,
 )
-from excerpt.errors import IndexUnusableError, ModelError, StoreUnusableError
+from excerpt.errors import IndexUnusableError, StoreUnusableError
 from excerpt.model import FileProblem, Fragment, FragmentInfo, NoteInfo, Section, Status
 from excerpt.text.tokens import open_tokenizer
 
@@ -121,7 +122,7 @@ class UnionCorpus:
     def __init__(self, corpora: Iterable[tuple[str, Corpus]]) -> None:
         """Join corpora, given with the names of their vaults, which differ and have no slash.
 
-        Raises StoreUnusableError for a vault in a store, and ModelError if the vectors were made with different models.
+        Raises StoreUnusableError for a vault in a store.
         """
         self.vaults = _place_parts(sorted(corpora, key=lambda each: f"{each[0]}/"))
         self._part_by_name = {part.name: part for part in self.vaults}
@@ -170,9 +171,18 @@ class UnionCorpus:
         return UnionTerms(self.vaults)
 
     @cached_property
-    def vectors(self) -> UnionVectors:
+    def vectors(self) -> UnionVectors | MixedVectors:
         """Vectors of all fragments."""
-        return UnionVectors(self.vaults, [part.corpus.vectors for part in self.vaults])
+        vectors = [part.corpus.vectors for part in self.vaults]
+        if len(self._model_ids) == 1:
+            return UnionVectors(self.vaults, vectors)
+        models = [self._model_ids.index(part.corpus.model_id) for part in self.vaults]
+        return MixedVectors(vectors, [part.corpus.lexical.doc_count for part in self.vaults], models)
+
+    @cached_property
+    def _model_ids(self) -> tuple[str, ...]:
+        """Identity of each embedding model that made vectors of a vault, in the order of the vaults."""
+        return tuple(dict.fromkeys(part.corpus.model_id for part in self.vaults))
 
     @cached_property
     def facets(self) -> UnionFacets:
@@ -181,16 +191,23 @@ class UnionCorpus:
 
     @property
     def embedder(self) -> TextEmbedder:
-        """The embedding model that made the vectors of all vaults. Raises ModelError if the settings name another."""
-        return self.vaults[0].corpus.embedder
+        """The embedding models that made the vectors of the vaults. Raises ModelError if settings name another."""
+        return self.vaults[0].corpus.embedder if len(self._model_ids) == 1 else self._mixed_embedder
+
+    @cached_property
+    def _mixed_embedder(self) -> MixedEmbedder:
+        corpora = {part.corpus.model_id: part.corpus for part in reversed(self.vaults)}
+        vectors = self.vectors
+        assert isinstance(vectors, MixedVectors)
+        return MixedEmbedder([corpora[model_id].embedder for model_id in self._model_ids], vectors.dimensions)
 
     @property
     def model_id(self) -> str:
-        """Identity of the embedding model that made the vectors of all vaults."""
-        return self.vaults[0].corpus.model_id
+        """Identity of the embedding models that made the vectors of the vaults."""
+        return " + ".join(self._model_ids)
 
     @cached_property
-    def search_vectors(self) -> UnionVectors:
+    def search_vectors(self) -> UnionVectors | MixedVectors:
         """The vectors of the embedder that the user chose, if it has embedded all vaults; else `vectors`."""
         return self.vectors if self._chosen_vectors is None else self._chosen_vectors[1]
 
@@ -283,7 +300,7 @@ class UnionCorpus:
         """Close every index."""
         for part in self.vaults:
             part.corpus.close()
-        for name in ("table", "is_note_row", "lexical", "vectors", "facets", "languages"):
+        for name in ("table", "is_note_row", "lexical", "vectors", "_mixed_embedder", "facets", "languages"):
             self.__dict__.pop(name, None)
 
     # --- notes --------------------------------------------------------------------------------------------------------
@@ -770,16 +787,11 @@ def open_readable(
 
 def _place_parts(corpora: Sequence[tuple[str, Corpus]]) -> tuple[VaultPart, ...]:
     """Return the vaults with their offsets. Raises the errors of `UnionCorpus`."""
-    first_name, first = corpora[0]
+    _, first = corpora[0]
     for name, corpus in corpora:
         if corpus.partial is not None:
             raise StoreUnusableError(
                 f"{name} is in a store, which cannot be joined with other vaults.", "Search it alone."
-            )
-        if corpus.model_id != first.model_id:
-            raise ModelError(
-                f"The indexes of {first_name} and {name} were made with different embedding models.",
-                "Give both the same embedding.model in their settings, and run `excerpt index` for each.",
             )
     tables = [corpus.table for _, corpus in corpora]
     offsets = zip(

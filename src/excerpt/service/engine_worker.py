@@ -14,15 +14,16 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from excerpt.errors import ExcerptError, IndexUnusableError, StoreUnusableError
+from excerpt.errors import ExcerptError, IndexUnusableError, SettingsError, StoreUnusableError
 from excerpt.known_vaults import VaultFolders
 from excerpt.service.event_loop import EventLoop, Failure, IndexOpened, QueryVectorsReady
 from excerpt.service.request_queue import Answer, NotReadyError, Priority, Question, Request, RequestQueue
-from excerpt.settings import Paths, Settings
+from excerpt.settings import Paths, Settings, load_vault_settings
 from excerpt.store.address import StoreAddress
 
 if TYPE_CHECKING:
@@ -248,9 +249,8 @@ class EngineWorker:
 
             def open_snapshot(name: str) -> Snapshot:
                 old = before.get(name)
-                snapshot = Snapshot.open(
-                    folders[name], self._settings, before=old if isinstance(old, Snapshot) else None
-                )
+                settings = self._settings_of(self._vaults.by_name[name])
+                snapshot = Snapshot.open(folders[name], settings, before=old if isinstance(old, Snapshot) else None)
                 opened.callback(snapshot.close)
                 return snapshot
 
@@ -262,6 +262,15 @@ class EngineWorker:
             union = UnionCorpus(snapshots.items())
             opened.pop_all()
             return union
+
+    def _settings_of(self, vault: Path) -> Settings:
+        """Return the settings of the first vault, with the embedding model of another one: that made its vectors."""
+        if vault == self._vaults.first:
+            return self._settings
+        try:
+            return replace(self._settings, embedding=load_vault_settings(vault, self._user_paths).embedding)
+        except SettingsError:  # its indexing process reports it
+            return self._settings
 
     def _refresh_engine(self, engine: Engine) -> None:
         """Read what was pushed to the store; post its status if it changed or the store is reachable again."""

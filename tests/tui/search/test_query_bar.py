@@ -252,7 +252,7 @@ async def test_control_characters_in_a_query_are_shown_and_not_sent(scripted: Sc
 async def test_what_does_not_do_what_it_looks_like_is_said_when_the_query_stands(
     scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(query_controller, "_WARNING_CHECK_SECONDS", 0.05)
+    monkeypatch.setattr(query_controller, "_WARNING_DELAY_SECONDS", 0.05)
     async with scripted.run_test(size=(80, 24)) as pilot:
         await type_text(pilot, 'sync "two')
         status = screen_of(scripted).query_one(QueryStatus)
