@@ -139,7 +139,7 @@ def ask_app(vaults: list[Path], _command: Excerpt) -> Iterator[Given]:
 
     def answer_to(question: AskSearch | AskPack) -> object:
         answers: list[object] = []
-        worker.ask(question, answers.append)  # type: ignore[misc]  # either kind
+        worker.ask(question, answers.append)
         while not answers:
             assert not isinstance(event := loop.step(), Failure), event
         return answers[0]
@@ -196,7 +196,7 @@ def ask_mcp(vaults: list[Path], _command: Excerpt) -> Iterator[Given]:
 
 def ask_line_server(vaults: list[Path], _command: Excerpt) -> Iterator[Given]:
     served = ServedVaults(vaults, watched=False)
-    server = LineServer(served, failed)
+    server = LineServer(served, str)
     names = [each.name for each in served.all]
 
     async def ask_all() -> list[Given]:
