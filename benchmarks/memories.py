@@ -25,7 +25,8 @@ from excerpt.index.embed import Embedder
 from excerpt.index.snapshot import Snapshot
 from excerpt.memory import recall
 from excerpt.memory.memory_file import format_current_time, render_memory
-from excerpt.memory.recall import RecalledMemory, Recaller
+from excerpt.memory.recall import Recaller
+from excerpt.memory.results import RecalledMemory
 from excerpt.model import Fragment, Memory, Source
 from excerpt.settings import Settings
 

@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     )
     from excerpt.gold.questions import GoldQuestion, GoldSet, GoldTarget, UnreadableLine
     from excerpt.gold.run import GoldChange, GoldComparison, GoldRank, GoldReport, GoldRun
-    from excerpt.insight.facet_map import Branch, VaultMap
     from excerpt.insight.notes import NoteLines, OutlineEntry, Peek
     from excerpt.insight.overview_parts import (
         DistinctiveLabel,
@@ -61,8 +60,11 @@ if TYPE_CHECKING:
         Theme,
         Timeline,
     )
-    from excerpt.insight.related import (
+    from excerpt.insight.results import (
+        Branch,
         CommonLink,
+        Completion,
+        Completions,
         LinkDirection,
         MatchedFragment,
         Mention,
@@ -70,12 +72,11 @@ if TYPE_CHECKING:
         RelatedNote,
         RelatedNotes,
         SharedWord,
+        VaultMap,
     )
-    from excerpt.insight.suggest import Completion, Completions
     from excerpt.kinds import Confidence, Fill, Format, LinkForm, Scope, StopReason, Strategy
     from excerpt.known_vaults import VaultFolders
-    from excerpt.memory.recall import RecalledMemory, SavedMemory, SimilarMemory
-    from excerpt.memory.stale import DiffRow, SourceCheck, SourceStatus
+    from excerpt.memory.results import DiffRow, RecalledMemory, SavedMemory, SimilarMemory, SourceCheck, SourceStatus
     from excerpt.memory.store import CopiedMemory, LoadedMemories
     from excerpt.model import (
         BuildReport,
@@ -103,9 +104,16 @@ if TYPE_CHECKING:
     )
     from excerpt.pack.formats.pack_format import PackFile, PackSource, UnreadablePackError
     from excerpt.pack.formats.template_format import TemplateStoppedError
-    from excerpt.search.explain import Explanation, FieldCount, SignalGap, TermLikeness, TermVariant, WordContribution
-    from excerpt.search.explain_note import Absence, AbsenceKind, NoteExplanation, StrategyRank
-    from excerpt.search.news import QueryNews
+    from excerpt.search.results import (
+        Explanation,
+        FieldCount,
+        QueryNews,
+        SignalGap,
+        TermLikeness,
+        TermVariant,
+        WordContribution,
+    )
+    from excerpt.search.verdict import Absence, AbsenceKind, NoteExplanation, StrategyRank
     from excerpt.settings import (
         AttachmentSettings,
         BoostSettings,
@@ -135,25 +143,21 @@ _NAMES_BY_MODULE = {
     "VaultEmptiedError VaultError",
     "gold.questions": "GoldQuestion GoldSet GoldTarget UnreadableLine",
     "gold.run": "GoldChange GoldComparison GoldRank GoldReport GoldRun",
-    "insight.facet_map": "Branch VaultMap",
     "insight.notes": "NoteLines OutlineEntry Peek",
     "insight.overview_parts": "DistinctiveLabel KeyPassage KeySection LabelKind LinkedName LinkedNote MainNote Month "
     "Overview SourceLocation Theme Timeline",
-    "insight.related": "CommonLink LinkDirection MatchedFragment Mention PassageMatch RelatedNote RelatedNotes "
-    "SharedWord",
-    "insight.suggest": "Completion Completions",
+    "insight.results": "Branch CommonLink Completion Completions LinkDirection MatchedFragment Mention PassageMatch "
+    "RelatedNote RelatedNotes SharedWord VaultMap",
     "kinds": "Confidence Fill Format LinkForm Scope StopReason Strategy",
     "known_vaults": "VaultFolders",
-    "memory.recall": "RecalledMemory SavedMemory SimilarMemory",
-    "memory.stale": "DiffRow SourceCheck SourceStatus",
+    "memory.results": "DiffRow RecalledMemory SavedMemory SimilarMemory SourceCheck SourceStatus",
     "memory.store": "CopiedMemory LoadedMemories",
     "model": "BuildReport EntryHit FileProblem Fragment Hit HitRerank Memory NoteInfo OmittedHit Pack PackResult "
     "PastUse Progress QueryHint QueryPeriod Result Signal Source Span Status UnreadFiles VaultHit",
     "pack.formats.pack_format": "PackFile PackSource UnreadablePackError",
     "pack.formats.template_format": "TemplateStoppedError",
-    "search.explain": "Explanation FieldCount SignalGap TermLikeness TermVariant WordContribution",
-    "search.explain_note": "Absence AbsenceKind NoteExplanation StrategyRank",
-    "search.news": "QueryNews",
+    "search.results": "Explanation FieldCount QueryNews SignalGap TermLikeness TermVariant WordContribution",
+    "search.verdict": "Absence AbsenceKind NoteExplanation StrategyRank",
     "settings": "AttachmentSettings BoostSettings EmbeddingSettings Fusion MemorySettings Ocr PackSettings "
     "RerankSettings ScreenSettings SearchSettings Settings VaultSettings",
 }

@@ -77,22 +77,18 @@ if TYPE_CHECKING:
     from excerpt.gold.questions import GoldQuestion, GoldSet
     from excerpt.gold.run import GoldReport
     from excerpt.index.snapshot import Snapshot
-    from excerpt.insight.facet_map import VaultMap
     from excerpt.insight.notes import NoteLines, Peek
     from excerpt.insight.overview_parts import Overview
-    from excerpt.insight.related import RelatedNotes
-    from excerpt.insight.suggest import Completions
-    from excerpt.memory.recall import RecalledMemory, SavedMemory
-    from excerpt.memory.stale import SourceCheck
+    from excerpt.insight.results import Completions, RelatedNotes, VaultMap
+    from excerpt.memory.results import RecalledMemory, SavedMemory, SourceCheck
     from excerpt.memory.store import LoadedMemories, MemoryStore
     from excerpt.pack.formats.pack_format import PackSource
     from excerpt.pack.selection import SavedMarks
     from excerpt.search.engine import Engine
-    from excerpt.search.explain import Explanation
-    from excerpt.search.explain_note import NoteExplanation
-    from excerpt.search.news import QueryNews
     from excerpt.search.query_vectors import QueryVectors
     from excerpt.search.rerank import ResultReranker
+    from excerpt.search.results import Explanation, QueryNews
+    from excerpt.search.verdict import NoteExplanation
     from excerpt.service.packer import Packer
 
 OnProgress = Callable[[Progress], None]
@@ -1247,7 +1243,7 @@ class Memories:
         `text`, the text of the source is saved. `why` says why it matters, `query` which search led to it. With `into`,
         no memory is added: the text is merged into the memory with this id.
         """
-        from excerpt.memory.recall import SavedMemory
+        from excerpt.memory.results import SavedMemory
         from excerpt.memory.stale import source_from_fragment, source_from_lines
 
         origin: Source | None = None

@@ -103,6 +103,28 @@ class StopReason(StrEnum):
     NO_ANSWER = "no_answer"
 
 
+class FilterKind(StrEnum):
+    """The kind of a filter: what it tests in a fragment or its note."""
+
+    TAG = "tag"
+    PATH = "path"
+    FOLDER = "folder"
+    FILE = "file"
+    TITLE = "title"
+    HEADING = "heading"
+    PROPERTY = "property"
+    MODIFIED = "modified"
+    CREATED = "created"
+    DATE = "date"
+    LINK = "link"
+    FROM = "from"
+    KIND = "kind"
+    PAGE = "page"
+    SORT = "sort"
+    SOURCE = "source"
+    IS = "is"
+
+
 Item = TypeVar("Item")
 
 

@@ -17,7 +17,7 @@ from excerpt.kinds import Confidence, Strategy
 from excerpt.model import Result, Signal
 from excerpt.search import rerank
 from excerpt.search.engine import Engine
-from excerpt.search.explain import Explanation
+from excerpt.search.results import Explanation
 from excerpt.settings import user_paths
 from excerpt.text.columns import count_columns
 from tests.cli.conftest import Excerpt, Piped

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from excerpt.index.snapshot import Snapshot
-from excerpt.insight.related import LinkDirection, RelatedNote, RelatedNotes, related
+from excerpt.insight.related import related
+from excerpt.insight.results import LinkDirection, RelatedNote, RelatedNotes
 from excerpt.insight.similarity import WEIGHTS
 from excerpt.search.engine import Engine
 from excerpt.settings import Settings

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from excerpt.insight.suggest import Direction, Suggestion, suggest_queries
+from excerpt.insight.results import Direction, Suggestion
+from excerpt.insight.suggest import suggest_queries
 from excerpt.search.engine import Engine
 from excerpt.settings import Settings
 from tests.search.conftest import NOTES

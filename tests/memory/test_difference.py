@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.memory.stale import side_by_side
+from excerpt.memory.results import side_by_side
 
 TEXTS = st.lists(st.sampled_from(["a b c", "a x c", "", "long line here", "z"]), max_size=6).map("\n".join)
 

@@ -9,7 +9,8 @@ import pytest
 from excerpt.errors import MemoryUnusableError
 from excerpt.memory import stale
 from excerpt.memory.recall import Recaller
-from excerpt.memory.stale import SourceStatus, check_source, source_from_fragment, source_from_lines
+from excerpt.memory.results import SourceStatus
+from excerpt.memory.stale import check_source, source_from_fragment, source_from_lines
 from excerpt.memory.store import MemoryStore
 from excerpt.model import Memory, Source
 from tests.memory.conftest import NOTES, Vault

@@ -9,7 +9,8 @@ import pytest
 from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Strategy
 from excerpt.search.engine import Engine
-from excerpt.search.explain import Explanation, FieldCount, TermLikeness, WordContribution, explain_hits
+from excerpt.search.explain import explain_hits
+from excerpt.search.results import Explanation, FieldCount, TermLikeness, WordContribution
 
 QUERIES = [
     "sync conflict",

@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from excerpt.index.snapshot import Snapshot
+from excerpt.kinds import FilterKind
 from excerpt.search.filters import Flags, sort_newest_first
-from excerpt.search.query import Filter, FilterKind, Query
+from excerpt.search.query import Query
+from excerpt.search.results import Filter
 from tests.search.library import MODIFIED, NOTES, open_vault, queries, rows_allowed
 
 VALUES = st.text(alphabet=st.characters(), max_size=40) | st.sampled_from(

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from excerpt.kinds import Strategy
+from excerpt.kinds import FilterKind, Strategy
 from excerpt.search.query import (
     FILTER_KINDS,
     MAX_ALTERNATIVES,
     MEMORY_FILTER_KINDS,
-    Filter,
-    FilterKind,
     KnownNames,
     Query,
     parse_alternatives,
     remove_unfinished_filter,
     suggest_filters,
 )
+from excerpt.search.results import Filter
 
 PROPERTIES = frozenset({"status", "ms.date", "date-created", "std"})
 TAGS = frozenset({"project", "project/active", "überblick", "uberblick"})

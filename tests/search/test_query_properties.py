@@ -8,12 +8,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from excerpt.kinds import FilterKind
 from excerpt.search.query import (
     FILTER_KINDS,
     MAX_ALTERNATIVES,
     MAX_KEYWORDS,
     MEMORY_FILTER_KINDS,
-    FilterKind,
     KnownNames,
     Query,
     format_filter,

@@ -16,13 +16,13 @@ from excerpt.search.explain import explain_hits
 from excerpt.search.explain_note import explain_fragment, explain_note
 from excerpt.search.rerank import (
     PASSAGE_TOKENS,
-    RerankScores,
     ResultReranker,
     apply_scores,
     build_passage,
     build_rerank_request,
     can_rerank,
 )
+from excerpt.search.results import RerankScores
 from excerpt.settings import RerankSettings, SearchSettings, Settings
 from tests.pack.vaults import Vault
 from tests.search.chosen import ScriptedReranker

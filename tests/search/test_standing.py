@@ -13,14 +13,8 @@ from excerpt.kinds import Strategy
 from excerpt.model import Hit
 from excerpt.search.engine import Engine
 from excerpt.search.evidence import POOL_SIZE
-from excerpt.search.explain_note import (
-    MAX_COMPARED_HITS,
-    AbsenceKind,
-    NoteExplanation,
-    StrategyRank,
-    explain_fragment,
-    explain_note,
-)
+from excerpt.search.explain_note import MAX_COMPARED_HITS, explain_fragment, explain_note
+from excerpt.search.verdict import AbsenceKind, NoteExplanation, StrategyRank
 from excerpt.settings import Settings
 
 

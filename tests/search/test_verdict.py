@@ -8,8 +8,8 @@ import pytest
 
 from excerpt.kinds import Strategy
 from excerpt.search.engine import Engine
-from excerpt.search.explain_note import NoteExplanation, explain_fragment, explain_note
-from excerpt.search.verdict import format_ordinal
+from excerpt.search.explain_note import explain_fragment, explain_note
+from excerpt.search.verdict import NoteExplanation, format_ordinal
 
 
 def of_rank(engine: Engine, query: str, rank: int, strategy: Strategy = Strategy.AUTO) -> str:

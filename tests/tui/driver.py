@@ -25,17 +25,15 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from excerpt.errors import ExcerptError
-from excerpt.insight.notes import DatedNote
 from excerpt.insight.overview_parts import Overview, SourceLocation
-from excerpt.insight.suggest import Completion, Direction, Suggestion
+from excerpt.insight.results import Completion, DatedNote, Direction, Suggestion
 from excerpt.kinds import Confidence, Strategy
 from excerpt.known_vaults import VaultFolders
 from excerpt.model import Hit, Result, Span, Status
 from excerpt.search.engine import Engine
-from excerpt.search.explain_note import Absence, AbsenceKind, NoteExplanation
-from excerpt.search.interpretation import QueryInterpretation, QueryWarning
-from excerpt.search.news import QueryNews
 from excerpt.search.query import blank_conditions, find_conditions, find_unpaired_quotation_mark
+from excerpt.search.results import QueryInterpretation, QueryNews, QueryWarning
+from excerpt.search.verdict import Absence, AbsenceKind, NoteExplanation
 from excerpt.service.engine_worker import EngineWorker
 from excerpt.service.event_loop import EventLoop, Failure, IndexOpened, ServiceEvent
 from excerpt.service.memory_worker import MemoryWorker

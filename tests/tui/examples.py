@@ -8,8 +8,6 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from excerpt.index.events import IndexingFailed, VaultEmptied, VaultWatched
-from excerpt.insight.facet_map import Branch, VaultMap
-from excerpt.insight.notes import DatedNote
 from excerpt.insight.overview_parts import (
     DistinctiveLabel,
     KeyPassage,
@@ -24,8 +22,10 @@ from excerpt.insight.overview_parts import (
     Theme,
     Timeline,
 )
-from excerpt.insight.related import (
+from excerpt.insight.results import (
+    Branch,
     CommonLink,
+    DatedNote,
     LinkDirection,
     MatchedFragment,
     Mention,
@@ -33,13 +33,14 @@ from excerpt.insight.related import (
     RelatedNote,
     RelatedNotes,
     SharedWord,
+    VaultMap,
 )
 from excerpt.kinds import Confidence, Strategy
 from excerpt.memory.recall import find_memories_at
-from excerpt.memory.stale import SourceCheck, SourceStatus
+from excerpt.memory.results import SourceCheck, SourceStatus
 from excerpt.model import FileProblem, Fragment, Hit, Memory, Progress, Result, Signal, Span, Status
-from excerpt.search.explain import Explanation, FieldCount, SignalGap, TermLikeness, TermVariant, WordContribution
-from excerpt.search.explain_note import NoteExplanation, StrategyRank
+from excerpt.search.results import Explanation, FieldCount, SignalGap, TermLikeness, TermVariant, WordContribution
+from excerpt.search.verdict import NoteExplanation, StrategyRank
 from tests.pack.vaults import Vault
 
 # --- the small real vault ---------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from textual.command import CommandPalette
 from textual.widgets import Input, OptionList, TextArea
 
 from excerpt.kinds import Strategy
-from excerpt.memory.recall import SimilarMemory
+from excerpt.memory.results import SimilarMemory
 from excerpt.memory.store import MemoryStore
 from excerpt.model import Memory
 from excerpt.service.engine_worker import EngineWorker

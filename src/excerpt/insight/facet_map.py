@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -16,11 +15,10 @@ import numpy.typing as npt
 
 from excerpt.corpus.facets import UNKNOWN_DAY, Facets, property_name
 from excerpt.corpus.interface import Corpus
-from excerpt.json_forms import dataclass_to_json
+from excerpt.insight.results import Branch, VaultMap
 from excerpt.search.engine import Engine
 from excerpt.search.filters import FIRST_DAY, LAST_DAY, midnight_ns
 from excerpt.search.query import FILTER_OPERATORS
-from excerpt.text.display import code_span, format_count, visible_line
 from excerpt.text.words import fold
 
 # --- branches ---------------------------------------------------------------------------------------------------------
@@ -335,80 +333,6 @@ MATCH_ALL_QUERY = "path:/"
 """The query that matches all notes; used in place of an empty query."""
 DEFAULT_VALUES_LIMIT = 50
 """The default for the most values that are listed per property."""
-
-
-@dataclass(frozen=True, slots=True)
-class Branch:
-    """A folder, tag, property, value, year or month, with the number of matching fragments and of their notes.
-
-    `label` is shown beside the count: a folder's own name, the last part of a tag, a property's name or value, `2025`
-    or `2025-03`, in the spelling of most notes. Spellings that filters treat as equal are one branch. `filter` narrows
-    a query to the branch (`Engine.narrowed`), such as `path:/Projects/`. `branches` are the child branches with
-    matches; `unlisted` is the number of child branches with matches that are left out.
-    """
-
-    label: str
-    filter: str
-    fragments: int
-    notes: int
-    branches: tuple[Branch, ...] = ()
-    unlisted: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class VaultMap:
-    """The matches of a query, per folder (any depth), tag (nested), property (with its values) and month (in years).
-
-    `fragments` and `notes` are the numbers of all matches; a note may have several tags and values or none, so branches
-    need not add up to them. `created` omits notes without a date of creation; months are in local time, oldest first.
-    All other branches are ordered by count, then by label. `generation` is a number that each commit to the index
-    raises.
-    """
-
-    query: str
-    fragments: int
-    notes: int
-    folders: tuple[Branch, ...]
-    tags: tuple[Branch, ...]
-    properties: tuple[Branch, ...]
-    modified: tuple[Branch, ...]
-    created: tuple[Branch, ...]
-    generation: int
-
-    @property
-    def text(self) -> str:
-        """The map as Markdown lists, two levels and eight branches each, with filters; "" if nothing matches."""
-        if not self.fragments:
-            return ""
-        lines = [f"# Where: {visible_line(self.query)}", "", _format_counts(self.fragments, self.notes)]
-        for name in ("folders", "tags", "properties", "modified", "created"):
-            branches: tuple[Branch, ...] = getattr(self, name)
-            if branches:
-                lines += ["", f"## {name.capitalize()}", "", *_list_branches(branches, 0)]
-        return "".join(f"{line}\n" for line in lines)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form of `excerpt map`."""
-        return dataclass_to_json(self)
-
-
-_TEXT_LEVELS, _TEXT_BRANCHES = 2, 8  # of `VaultMap.text`, as `excerpt map` prints
-
-
-def _list_branches(branches: Sequence[Branch], unlisted: int, level: int = 0) -> Iterator[str]:
-    """Yield the lines of `VaultMap.text` for some branches, and one that counts those left out."""
-    indent = "  " * level
-    for branch in branches[:_TEXT_BRANCHES]:
-        counts = _format_counts(branch.fragments, branch.notes)
-        yield f"{indent}- {visible_line(branch.label)} {code_span(branch.filter)}: {counts}"
-        if level + 1 < _TEXT_LEVELS:
-            yield from _list_branches(branch.branches, branch.unlisted, level + 1)
-    if left_out := len(branches[_TEXT_BRANCHES:]) + unlisted:
-        yield f"{indent}- and {left_out:,} more"
-
-
-def _format_counts(fragments: int, notes: int) -> str:
-    return f"{format_count(fragments, 'passage')} in {format_count(notes, 'note')}"
 
 
 def build_vault_map(engine: Engine, query: str, values: int | None = DEFAULT_VALUES_LIMIT) -> VaultMap:

@@ -18,6 +18,7 @@ from excerpt.corpus.facets import UNKNOWN_DAY
 from excerpt.corpus.interface import Corpus
 from excerpt.corpus.links import has_other_suffix
 from excerpt.errors import NotFoundError
+from excerpt.insight.results import DatedNote
 from excerpt.json_forms import dataclass_to_json
 from excerpt.locations import locations_overlap
 from excerpt.model import Section
@@ -354,15 +355,6 @@ def _split_lines(text: str) -> list[str]:
 
 _DAY_SECONDS = 86_400
 _EPOCH = date(1970, 1, 1)
-
-
-@dataclass(frozen=True, slots=True)
-class DatedNote:
-    """A note with its `day`: the date that it gives itself, else the day of its file's last change, in local time."""
-
-    path: str
-    title: str
-    day: date
 
 
 def list_newest_notes(snapshot: Corpus, limit: int, today: date) -> tuple[DatedNote, ...]:

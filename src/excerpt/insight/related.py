@@ -5,10 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +13,16 @@ import numpy.typing as npt
 from excerpt.corpus.interface import Corpus
 from excerpt.corpus.tables import FIELDS
 from excerpt.insight.neighbours import prefetch_neighbours
+from excerpt.insight.results import (
+    CommonLink,
+    LinkDirection,
+    MatchedFragment,
+    Mention,
+    PassageMatch,
+    RelatedNote,
+    RelatedNotes,
+    SharedWord,
+)
 from excerpt.insight.similarity import (
     MAX_PASSAGE_LETTERS,
     WEIGHTS,
@@ -31,13 +38,10 @@ from excerpt.insight.similarity import (
     sample_note_rows,
     score_related_notes,
 )
-from excerpt.json_forms import attributes_to_json
-from excerpt.model import Fragment, Signal, Span, signals_to_dict
+from excerpt.model import Fragment, Signal
 from excerpt.search.bm25 import Rows
 from excerpt.search.engine import Engine
 from excerpt.search.highlight import TermSpanFinder
-from excerpt.text.display import code_span, visible_line
-from excerpt.text.snippet import snippet
 from excerpt.text.words import WIDE_CHARACTERS, fold, terms_of
 
 # --- in common --------------------------------------------------------------------------------------------------------
@@ -277,191 +281,8 @@ MIN_SCORE = 0.05
 """The least score, 0 to 1, of a listed note: two unrelated notes of one vault have about this score."""
 MAX_CONNECTING_NOTES = 6
 """The most connecting notes (that two notes both link to, or that link to both) listed for a related note."""
-MAX_LISTED = 5
-"""The most titles, words or tags in a reason of `RelatedNote.text`."""
-MAX_QUOTED_CHARACTERS = 160
-"""The most characters of the quotation in `RelatedNote.text`."""
 MAX_MENTIONS = 3
 """The most mentions listed between two notes."""
-
-
-class LinkDirection(StrEnum):
-    """The direction of links between two notes: TO the related note, FROM the related note, BOTH, or NO link."""
-
-    TO = "to"
-    FROM = "from"
-    BOTH = "both"
-    NO = "no"
-
-    @property
-    def sentence(self) -> str:
-        """The direction as a phrase, such as "this links to it"; "" for notes without a link."""
-        return {"to": "this links to it", "from": "it links to this", "both": "they link to each other"}.get(self, "")
-
-
-@dataclass(frozen=True, slots=True)
-class MatchedFragment:
-    """One of two matching fragments; `spans` are the character ranges of the words that both fragments have."""
-
-    fragment: Fragment
-    spans: tuple[Span, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            **attributes_to_json(self.fragment, "path", "heading_path", "line_start", "line_end"),
-            "fragment_id": self.fragment.id,
-            "text": self.fragment.text,
-            "spans": [[span.start, span.end] for span in self.spans],
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class PassageMatch:
-    """Two matching passages: `passage` of the compared note, `related_passage` of the related note.
-
-    `similarity` is their cosine in meaning, 0 (unrelated) to 1. `words` are the words that both have, the rarest first,
-    as the compared note spells them.
-    """
-
-    passage: MatchedFragment
-    related_passage: MatchedFragment
-    similarity: float
-    words: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class SharedWord:
-    """A word that the compared note and a related note share, as the compared note spells it.
-
-    `notes` is the number of notes of the vault that have the word; `line` is its first line in the related note.
-    """
-
-    word: str
-    notes: int
-    line: int
-
-
-@dataclass(frozen=True, slots=True)
-class CommonLink:
-    """A note that connects two other notes: both link to this note, or, if `links_to_both`, this note links to both."""
-
-    path: str
-    title: str
-    links_to_both: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Mention:
-    """A line of the note `path` that names the note `of` (a path) by title, file name or alias, without a link.
-
-    `text` is the name as that line spells it.
-    """
-
-    path: str
-    line: int
-    text: str
-    of: str
-
-
-@dataclass(frozen=True, slots=True)
-class RelatedNote:
-    """A related note and the reasons for its score, 0 to 1; the weighted `signals` add up to `score`.
-
-    `common` are the notes that connect the two notes by links, and `tags` the tags that both notes have. `place` is the
-    smallest folder, or prefix of a name up to a dot, that both notes are in; "" if that is the whole vault.
-    """
-
-    path: str
-    title: str
-    score: float
-    signals: tuple[Signal, ...]
-    matches: tuple[PassageMatch, ...] = ()
-    words: tuple[SharedWord, ...] = ()
-    linked: LinkDirection = LinkDirection.NO
-    common: tuple[CommonLink, ...] = ()
-    tags: tuple[str, ...] = ()
-    mentions: tuple[Mention, ...] = ()
-    place: str = ""
-
-    @property
-    def missing_link(self) -> bool:
-        """Whether the compared note or the related note names the other one, without any link between them."""
-        return self.linked is LinkDirection.NO and bool(self.mentions)
-
-    @property
-    def line(self) -> int:
-        """The line at which to open the related note: where its best passage begins, or 1."""
-        return self.matches[0].related_passage.fragment.line_start if self.matches else 1
-
-    @property
-    def text(self) -> str:
-        """The note and the reasons as a list item of Markdown, with a quotation of its best passage."""
-        why = [self.linked.sentence] if self.linked.sentence else []
-        if self.missing_link:
-            why.append("one names the other without a link")
-        if self.common:
-            titles = list(dict.fromkeys(link.title for link in self.common))
-            why.append(f"linked with both: {', '.join(titles[:MAX_LISTED])}")
-        if self.words:
-            why.append(f"rare words in common: {', '.join(word.word for word in self.words[:MAX_LISTED])}")
-        if self.tags:
-            why.append(f"tags in common: {', '.join(self.tags[:MAX_LISTED])}")
-        reasons = f": {visible_line('; '.join(why))}" if why else ""
-        lines = [f"- {visible_line(self.title)} {code_span(f'{self.path}:{self.line}')}{reasons}"]
-        for match in self.matches[:1]:
-            passage = match.related_passage
-            lines.append(f"  > {snippet(passage.fragment.text, passage.spans, MAX_QUOTED_CHARACTERS)[0]}")
-        return "\n".join(lines)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            **attributes_to_json(self, "path", "title", "line", "score"),
-            "signals": signals_to_dict(self.signals),
-            **attributes_to_json(self, "linked", "missing_link", "mentions", "common", "words", "tags", "place"),
-            "matches": [
-                {
-                    "passage": match.passage.to_dict(),
-                    "related_passage": match.related_passage.to_dict(),
-                    **attributes_to_json(match, "similarity", "words"),
-                }
-                for match in self.matches
-            ],
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class RelatedNotes:
-    """The notes most similar to the note `path`, or to its `fragment` if a line was given, best first.
-
-    Ties are in the order of paths. `generation` is a number that each commit to the index raises. `hidden` is the
-    number of related notes that were left out because a link connects them with the compared note.
-    """
-
-    path: str
-    title: str
-    line: int | None
-    fragment: Fragment | None
-    notes: tuple[RelatedNote, ...]
-    elapsed_ms: float
-    generation: int
-    hidden: int = 0
-
-    @property
-    def text(self) -> str:
-        """The notes as Markdown, each with the reasons; "" if no note is related."""
-        place = self.path if self.line is None else f"{self.path}:{self.line}"
-        head = f"# Related to {visible_line(self.title)} {code_span(place)}\n\n"
-        return head + "".join(f"{note.text}\n" for note in self.notes) if self.notes else ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form of `excerpt related`."""
-        return {
-            **attributes_to_json(self, "path", "title", "line"),
-            "fragment_id": self.fragment.id if self.fragment else None,
-            "generation": self.generation,
-            "elapsed_ms": round(self.elapsed_ms, 3),
-            "notes": [note.to_dict() for note in self.notes],
-        }
 
 
 def related(

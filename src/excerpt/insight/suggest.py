@@ -8,9 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from enum import StrEnum
 from functools import partial
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -30,10 +28,11 @@ from excerpt.insight.facet_map import (
     format_tag_filter,
     load_branches,
 )
+from excerpt.insight.results import Completion, Completions, Direction, Suggestion
 from excerpt.insight.significant import log_likelihood
 from excerpt.insight.themes import Phrases, extract_phrases
 from excerpt.insight.topic import Topic, find_topic
-from excerpt.json_forms import dataclass_to_json
+from excerpt.kinds import FilterKind
 from excerpt.search.engine import Engine
 from excerpt.search.evidence import analyze_text
 from excerpt.search.filters import flag_allowed_notes, flag_allowed_rows
@@ -42,8 +41,6 @@ from excerpt.search.query import (
     FILTER_KINDS,
     FILTER_OPERATORS,
     SORT_VALUES,
-    Filter,
-    FilterKind,
     KnownNames,
     Query,
     find_conditions,
@@ -51,6 +48,7 @@ from excerpt.search.query import (
     suggest_filters,
 )
 from excerpt.search.query_word import token_at
+from excerpt.search.results import Filter
 from excerpt.text.dates import parse_date
 from excerpt.text.words import QueryWord, analyze, fold
 
@@ -80,42 +78,6 @@ PERIOD_NAMES = (
 )
 _ADDRESS_OR_FILE_NAME = re.compile(r"[/\\@]|\.\w+$")
 """Matches addresses and file names, which are not offered as words."""
-
-
-@dataclass(frozen=True, slots=True)
-class Completion:
-    """A completion: `text` goes into the query, `label` is shown beside `count`, the number of matches.
-
-    Matches are counted in `unit`: "note", or "fragment" for a word. `count` is 0 if unknown. A `text` that ends in a
-    colon needs a value after it.
-    """
-
-    text: str
-    label: str
-    count: int = 0
-    unit: str = "note"
-
-
-@dataclass(frozen=True, slots=True)
-class Completions:
-    """The completions of a word of a query, the likeliest first; `text` of each replaces characters `start` to `end`.
-
-    `end` is exclusive.
-    """
-
-    start: int
-    end: int
-    completions: tuple[Completion, ...]
-
-    def __iter__(self) -> Iterator[Completion]:
-        return iter(self.completions)
-
-    def __len__(self) -> int:
-        return len(self.completions)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON types."""
-        return dataclass_to_json(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -523,26 +485,6 @@ MAX_LABEL_CHARS = 40
 """The most characters of a value or word that is suggested."""
 
 Counts = npt.NDArray[np.int64]
-
-
-class Direction(StrEnum):
-    """Whether a suggested query has fewer matches (NARROWER) or more (WIDER)."""
-
-    NARROWER = "narrower"
-    WIDER = "wider"
-
-
-@dataclass(frozen=True, slots=True)
-class Suggestion:
-    """A suggested query with its number of matches, `hits`.
-
-    `way` is narrower or wider; `label` names the part that was added to the user's query or removed from it.
-    """
-
-    way: Direction
-    label: str
-    query: str
-    hits: int
 
 
 def suggest_queries(engine: Engine, query: str) -> tuple[Suggestion, ...]:

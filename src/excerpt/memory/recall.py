@@ -18,10 +18,10 @@ from excerpt.errors import ExcerptError, MemoryUnusableError
 from excerpt.index.build import Updater
 from excerpt.index.queries import CatalogQueries
 from excerpt.index.snapshot import Snapshot
-from excerpt.json_forms import attributes_to_json
 from excerpt.kinds import Confidence
 from excerpt.memory.memory_file import normalise_tags
-from excerpt.memory.stale import SourceCheck, check_source
+from excerpt.memory.results import RecalledMemory, SimilarMemory
+from excerpt.memory.stale import check_source
 from excerpt.memory.store import TRASH, FolderContents, MemoryStore
 from excerpt.model import Hit, Memory, QueryHint, Source, Span
 from excerpt.search.engine import Engine, Ranking
@@ -111,40 +111,6 @@ Among few memories each word is rare, and the first one far ahead (docs/design/m
 """
 _SHOWN_CONFIDENCES = (Confidence.STRONG, Confidence.LIKELY)  # of the memories that are shown with hits
 _MAX_NEAR_MISSES = 5  # the most memories with a word of the query that are listed if no memory answers it
-
-
-@dataclass(frozen=True, slots=True)
-class RecalledMemory:
-    """A memory found by a query.
-
-    `spans` are the character ranges of the matches in the memory's text. `confidence` is None for a query without
-    words, and if memories were searched by words only. `answers` is false if no memory answers the query and this one
-    only has a word of it. `source_check` is set if sources were checked. `vault` is the name of its vault, "" if only
-    one is open.
-    """
-
-    memory: Memory
-    score: float = 0.0
-    confidence: Confidence | None = None
-    spans: tuple[Span, ...] = ()
-    answers: bool = True
-    source_check: SourceCheck | None = None
-    vault: str = ""
-
-    @property
-    def text(self) -> str:
-        """Text of the memory."""
-        return self.memory.text
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form of `excerpt recall`: the fields of the memory and of the match."""
-        return {
-            **({"vault": self.vault} if self.vault else {}),
-            **self.memory.to_dict(),
-            "score": round(self.score, 6),
-            **attributes_to_json(self, "confidence", "answers"),
-            **({} if self.source_check is None else {"source_check": self.source_check.to_dict()}),
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -551,44 +517,6 @@ def _match_words(
 MIN_MERGE_COSINE = 0.85
 """The least cosine of two texts that may say the same (docs/design/memory.md)."""
 MAX_SIMILAR_MEMORIES = 3
-
-
-@dataclass(frozen=True, slots=True)
-class SimilarMemory:
-    """A memory that may say the same as a new memory, so that the two can be merged.
-
-    `is_same_source` is true if both are about the same lines of a note; otherwise they are near in meaning. `likeness`
-    is the cosine of the two texts, 0 if it is below MIN_MERGE_COSINE or unknown.
-    """
-
-    memory: Memory
-    is_same_source: bool
-    likeness: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form of `excerpt remember`, with only the id and text of the memory."""
-        return {
-            **attributes_to_json(self.memory, "id", "text"),
-            "same_source": self.is_same_source,
-            "likeness": round(self.likeness, 3),
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class SavedMemory:
-    """A memory that was just saved, and the similar memories with which it could be merged."""
-
-    memory: Memory
-    similar: tuple[SimilarMemory, ...] = ()
-
-    @property
-    def text(self) -> str:
-        """Text of the memory."""
-        return self.memory.text
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form of `excerpt remember`."""
-        return {**self.memory.to_dict(), "similar": [offer.to_dict() for offer in self.similar]}
 
 
 def find_similar_memories(

@@ -3,133 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from difflib import SequenceMatcher
-from enum import StrEnum
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from rapidfuzz import fuzz, process
 
 from excerpt.corpus.interface import Corpus
 from excerpt.errors import MemoryUnusableError
-from excerpt.json_forms import attributes_to_json
+from excerpt.memory.results import SourceCheck, SourceStatus
 from excerpt.memory.store import MemoryStore
-from excerpt.model import Memory, Source, Span
+from excerpt.model import Memory, Source
 from excerpt.text.display import format_count
 from excerpt.text.fragments import count_words, digest_of_text
 from excerpt.text.relocate import clamp_lines, find_replacement, locate_lines
-
-# --- difference -------------------------------------------------------------------------------------------------------
-# Two texts side by side, with the differences in each line: a changed source is shown like this.
-
-_WORDS = re.compile(r"\w+|\s+|[^\w\s]")
-_MAX_COMPARED_WORDS = 1_000
-"""The most words of a line that is compared word by word: the time grows with the product of the two numbers."""
-
-
-@dataclass(frozen=True, slots=True)
-class DiffRow:
-    """A row of two texts side by side: the line `before` and the line `after`, None if that text has no such line.
-
-    The spans are the character ranges of each line that the other line does not have.
-    """
-
-    before: str | None
-    after: str | None
-    before_spans: tuple[Span, ...] = ()
-    after_spans: tuple[Span, ...] = ()
-
-    @property
-    def is_same(self) -> bool:
-        return self.before == self.after
-
-
-def side_by_side(before: str, after: str) -> tuple[DiffRow, ...]:
-    """Return the lines of two texts as rows, with matching lines side by side."""
-    old, new = before.split("\n"), after.split("\n")
-    rows: list[DiffRow] = []
-    for kind, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if kind == "equal":
-            rows += [DiffRow(line, line) for line in old[i:j]]
-        else:
-            rows += _diff_rows(old[i:j], new[k:m])
-    return tuple(rows)
-
-
-def _diff_rows(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffRow]:
-    common = min(len(old), len(new))
-    for before, after in zip(old[:common], new[:common], strict=True):
-        yield DiffRow(before, after, *_changed_spans(before, after))
-    for line in old[common:]:
-        yield DiffRow(line, None, _whole_span(line), ())
-    for line in new[common:]:
-        yield DiffRow(None, line, (), _whole_span(line))
-
-
-def _changed_spans(before: str, after: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
-    old, new = list(_WORDS.finditer(before)), list(_WORDS.finditer(after))
-    if max(len(old), len(new)) > _MAX_COMPARED_WORDS:
-        return _whole_span(before), _whole_span(after)
-    matcher = SequenceMatcher(None, [word[0] for word in old], [word[0] for word in new], autojunk=False)
-    left, right = [], []
-    for kind, i, j, k, m in matcher.get_opcodes():
-        if kind != "equal":
-            left += [Span(old[i].start(), old[j - 1].end())] if j > i else []
-            right += [Span(new[k].start(), new[m - 1].end())] if m > k else []
-    return tuple(left), tuple(right)
-
-
-def _whole_span(line: str) -> tuple[Span, ...]:
-    return (Span(0, len(line)),) if line else ()
-
 
 # --- stale ------------------------------------------------------------------------------------------------------------
 # Whether the source of a memory is unchanged, moved, changed, or gone.
 #
 # The result is a value that a screen can show. The functions for the user's decisions (`update_source_location`,
 # `replace_text_with_source`, `confirm_text`) change only what was decided in the memory's current file.
-
-
-class SourceStatus(StrEnum):
-    """Whether a memory's source is unchanged (FRESH), moved, changed or gone; NONE for a memory without a source."""
-
-    FRESH = "fresh"
-    MOVED = "moved"
-    CHANGED = "changed"
-    GONE = "gone"
-    NONE = "none"
-
-
-@dataclass(frozen=True, slots=True)
-class SourceCheck:
-    """The state of the source of `memory`: the status `kind`, and where the source is now.
-
-    `source` is the present location of the source's text (status fresh or moved) or of the text that replaced it
-    (changed); None if the source is gone or the memory has none. `now` is the present text of these lines. `is_seen` is
-    true if the user has confirmed that the source is gone.
-    """
-
-    kind: SourceStatus
-    memory: Memory
-    source: Source | None = None
-    now: str = ""
-    is_seen: bool = False
-
-    @property
-    def is_stale(self) -> bool:
-        """Whether the user has to decide about the source."""
-        return self.kind in (SourceStatus.CHANGED, SourceStatus.GONE) and not self.is_seen
-
-    @property
-    def changed_lines(self) -> tuple[DiffRow, ...]:
-        """The lines in which the memory and the current source differ."""
-        return tuple(row for row in side_by_side(self.memory.text, self.now) if not row.is_same)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return this check of a source as JSON, as in `excerpt recall --sources`."""
-        return {"kind": self.kind, "stale": self.is_stale, **attributes_to_json(self, "source", "now")}
-
 
 _MIN_SEARCHED_WORDS = 3
 """The least number of words of a memory's text for which other notes are searched."""

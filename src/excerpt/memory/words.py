@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from excerpt.kinds import FilterKind
 from excerpt.model import Memory
-from excerpt.search.query import MEMORY_FILTER_KINDS, FilterKind, find_conditions
+from excerpt.search.query import MEMORY_FILTER_KINDS, find_conditions
 from excerpt.text.words import QueryWord, detect_language, query_terms, terms_of
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 from weakref import proxy
 
 from excerpt.model import Fragment, FragmentInfo, Memory, Section
 from excerpt.pack.memory_fragment import memory_id_of, memory_name, memory_to_fragment
-from excerpt.pack.selection import MarkedFragment, PackOverrides
+from excerpt.pack.selection import MarkedFragment, MovedFragments
 from excerpt.pack.source import FragmentRange, NoteSource
 from excerpt.text.fragments import fragment_id
 
@@ -27,41 +26,6 @@ class NoteSourceWithMoves(NoteSource, Protocol):
     def current_path(self, path: str, /) -> str | None:
         """Return the current path of the note that once had `path`, None if it is unknown."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class MovedFragments:
-    """The new ids of moved fragments and the new paths of their notes, by old id and old path.
-
-    The value is false if no fragment has moved.
-    """
-
-    ids: Mapping[str, str] = field(default_factory=dict)
-    paths: Mapping[str, str] = field(default_factory=dict)
-
-    def __bool__(self) -> bool:
-        return bool(self.ids)
-
-    def update_marks(self, marks: Sequence[MarkedFragment]) -> tuple[MarkedFragment, ...]:
-        """Return the marks with the current ids and paths of their fragments, without duplicates.
-
-        A mark whose fragment was not found stays unchanged.
-        """
-        now = [
-            replace(mark, fragment_id=self.ids[mark.fragment_id], path=self.paths[mark.path])
-            if mark.fragment_id in self.ids and mark.path in self.paths
-            else mark
-            for mark in marks
-        ]
-        return tuple({mark.fragment_id: mark for mark in reversed(now)}.values())[::-1]
-
-    def update_overrides(self, overrides: PackOverrides) -> PackOverrides:
-        """Return the overrides with the current ids of their fragments."""
-        return PackOverrides(
-            dropped_ids=frozenset(self.ids.get(each, each) for each in overrides.dropped_ids),
-            scopes=tuple(sorted({self.ids.get(each, each): scope for each, scope in overrides.scopes}.items())),
-            ordered_ids=tuple(dict.fromkeys(self.ids.get(each, each) for each in overrides.ordered_ids)),
-        )
 
 
 def find_moved_fragments(marks: Sequence[MarkedFragment], source: NoteSourceWithMoves) -> MovedFragments:

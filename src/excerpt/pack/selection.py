@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -130,3 +130,38 @@ def write_marks(file: Path, saved: SavedMarks) -> None:
         saved.query, marks, tuple(sorted(overrides.dropped_ids)), dict(overrides.scopes), overrides.ordered_ids
     )
     write_value(file, shape)
+
+
+@dataclass(frozen=True, slots=True)
+class MovedFragments:
+    """The new ids of moved fragments and the new paths of their notes, by old id and old path.
+
+    The value is false if no fragment has moved.
+    """
+
+    ids: Mapping[str, str] = field(default_factory=dict)
+    paths: Mapping[str, str] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.ids)
+
+    def update_marks(self, marks: Sequence[MarkedFragment]) -> tuple[MarkedFragment, ...]:
+        """Return the marks with the current ids and paths of their fragments, without duplicates.
+
+        A mark whose fragment was not found stays unchanged.
+        """
+        now = [
+            replace(mark, fragment_id=self.ids[mark.fragment_id], path=self.paths[mark.path])
+            if mark.fragment_id in self.ids and mark.path in self.paths
+            else mark
+            for mark in marks
+        ]
+        return tuple({mark.fragment_id: mark for mark in reversed(now)}.values())[::-1]
+
+    def update_overrides(self, overrides: PackOverrides) -> PackOverrides:
+        """Return the overrides with the current ids of their fragments."""
+        return PackOverrides(
+            dropped_ids=frozenset(self.ids.get(each, each) for each in overrides.dropped_ids),
+            scopes=tuple(sorted({self.ids.get(each, each): scope for each, scope in overrides.scopes}.items())),
+            ordered_ids=tuple(dict.fromkeys(self.ids.get(each, each) for each in overrides.ordered_ids)),
+        )

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from excerpt.corpus.interface import CandidateQuery, Corpus
-from excerpt.kinds import Confidence, Strategy
+from excerpt.kinds import Confidence, FilterKind, Strategy
 from excerpt.model import Hit, PastUse, QueryPeriod, Result, Signal, Span
 from excerpt.search.bm25 import Rows, WordIndex
 from excerpt.search.candidates import CandidateGenerator, Candidates, OtherNoteNames
@@ -30,7 +30,6 @@ from excerpt.search.query import (
     FILTER_KINDS,
     MAX_CONDITIONS,
     MAX_QUERY_WORDS,
-    FilterKind,
     KnownNames,
     Query,
     add_condition,

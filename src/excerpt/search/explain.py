@@ -7,148 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import reduce
 from itertools import groupby
-from typing import Any
 
 import numpy as np
 
 from excerpt.corpus.tables import TermPostings
-from excerpt.json_forms import attributes_to_json
 from excerpt.model import Hit, Result
 from excerpt.search.bm25 import FIELD_WEIGHTS, PREFIX_SHARE, ExpandedWord, Rows, TermTier, WordIndex, WordMatches
 from excerpt.search.engine import Engine
 from excerpt.search.evidence import POOL_SIZE, Evidence
 from excerpt.search.ranking import Floats
+from excerpt.search.results import Explanation, FieldCount, TermLikeness, TermVariant, WordContribution
 from excerpt.text.words import chunks_of
-
-MAX_COMMON_WEIGHT = 0.9
-"""The weight (`WordContribution.term_weight`, 0 to 1) below which a word is called common: "how" .35, "undo" .94."""
-
-
-class TermLikeness(StrEnum):
-    """How a term of the vault resembles a word of the query.
-
-    EXACT: it is a stem of the word. BEGINS: it begins with the word. SPELLED: it is spelled similarly.
-    """
-
-    EXACT = "exact"
-    BEGINS = "begins like"
-    SPELLED = "spelled like"
-
-
-@dataclass(frozen=True, slots=True)
-class TermVariant:
-    """Terms of the vault that match a query word equally well.
-
-    `share` is the factor for their score, 0 to 1.
-    """
-
-    likeness: TermLikeness
-    terms: tuple[str, ...]
-    share: float
-
-
-@dataclass(frozen=True, slots=True)
-class FieldCount:
-    """The number of occurrences of a word in one field of a fragment, such as "title"."""
-
-    field: str
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class WordContribution:
-    """What a word of the query contributes to the score of one fragment.
-
-    In a script without spaces, the word is a run of characters that the fragment has or lacks together.
-    `stands_for`: the terms of the vault that match the word. `fragments`: the number of fragments in the vault that
-    have one of these terms. `idf`: the rarity of the word. `term_weight`: the weight of the idf, 0 to 1, low for a word
-    such as "the". `terms`: the terms that this fragment has; empty if it lacks the word. `places`: where they occur.
-    `part`: what the word adds to the weighted signal `words` of the fragment.
-    """
-
-    word: str
-    stands_for: tuple[TermVariant, ...]
-    fragments: int
-    idf: float
-    term_weight: float
-    terms: tuple[str, ...]
-    places: tuple[FieldCount, ...]
-    part: float
-
-    @property
-    def is_missing(self) -> bool:
-        """Whether the fragment does not have the word."""
-        return not self.terms
-
-    @property
-    def where(self) -> tuple[str, ...]:
-        """The fields of the fragment that have the word, with its number of occurrences, as texts: "title 1"."""
-        if self.is_missing:
-            return ("not here" if self.fragments else "nowhere in the vault",)
-        return tuple(f"{place.field} {place.count}" for place in self.places)
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """Remarks to show beside the figures: which similar terms match, and whether the word is common everywhere."""
-        remarks: list[str] = []
-        for like in self.stands_for:
-            if like.likeness is not TermLikeness.EXACT:
-                terms = [term for term in like.terms if term in self.terms] or like.terms
-                how = "begins with it" if like.likeness is TermLikeness.BEGINS else "similar spelling"
-                remarks.append(f"{', '.join(terms)}: {how} (×{like.share:.2f})")
-        if self.fragments and self.term_weight < MAX_COMMON_WEIGHT:
-            remarks.append(f"common word (×{self.term_weight:.2f})")
-        return tuple(remarks)
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """The explanation of a hit.
-
-    `rank` counts from 1. `share` is the score of the hit divided by the highest score, 0 to 1. `words` has
-    what each word of the query contributes.
-    """
-
-    hit: Hit
-    rank: int
-    share: float
-    words: tuple[WordContribution, ...]
-
-    @property
-    def missing_words(self) -> tuple[WordContribution, ...]:
-        """The query words that the fragment does not have, those with the highest weighted idf first."""
-        missing = (word for word in self.words if word.is_missing)
-        return tuple(sorted(missing, key=lambda word: -word.idf * word.term_weight))
-
-    @property
-    def rerank_note(self) -> str:
-        """What a reranker did, "reranked: 4 → 1 (0.83)": the places before and after, its score; "" for nothing."""
-        rerank = self.hit.rerank
-        if rerank is None:
-            return ""
-        places = "same place" if rerank.moved_from == self.rank else f"{rerank.moved_from} → {self.rank}"
-        return f"reranked: {places} ({rerank.score:.2f})"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields that `excerpt search --explain --json` adds to the hit."""
-        return attributes_to_json(self, "rank", "share", "words")
-
-
-@dataclass(frozen=True, slots=True)
-class SignalGap:
-    """The difference between a fragment and the hits above it in one signal.
-
-    `value` is the value of the signal for the fragment, `above` its mean for the hits above. `cost` is how much lower
-    the score of the fragment is because of the difference.
-    """
-
-    signal: str
-    value: float
-    above: float
-    cost: float
 
 
 def explain_hits(engine: Engine, result: Result, first: int = 0, last: int | None = None) -> tuple[Explanation, ...]:

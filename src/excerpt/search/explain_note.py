@@ -8,114 +8,31 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from enum import StrEnum
 from functools import partial
 from pathlib import PurePosixPath
-from typing import Any
 
 import numpy as np
 from rapidfuzz import process
 
 from excerpt.corpus.interface import Corpus
-from excerpt.json_forms import attributes_to_json
-from excerpt.kinds import Strategy
+from excerpt.kinds import FilterKind, Strategy
 from excerpt.model import Fragment, Hit, Signal
 from excerpt.search.bm25 import Rows
 from excerpt.search.candidates import Candidates
 from excerpt.search.engine import Engine, Ranking, ScoredQuery
 from excerpt.search.evidence import POOL_SIZE, Evidence, analyze_text
-from excerpt.search.explain import Explanation, SignalGap, WordExplainer, explain_hit, join_query_words
+from excerpt.search.explain import WordExplainer, explain_hit, join_query_words
 from excerpt.search.filters import flag_allowed_rows
-from excerpt.search.query import Filter, FilterKind, Query
+from excerpt.search.query import Query
 from excerpt.search.ranking import add_name_signal, fuse_reciprocal_ranks
-from excerpt.search.verdict import describe_rank
+from excerpt.search.results import Filter, SignalGap
+from excerpt.search.verdict import Absence, AbsenceKind, NoteExplanation, StrategyRank
 
 MAX_COMPARED_HITS = 10
 """Maximum number of first hits above a note that are compared with the note."""
 RRF = "rrf"
 """The name of reciprocal rank fusion, which is listed with the strategies in `NoteExplanation.ranks`."""
 _NO_SIGNAL = Signal("", 0.0, 0.0, 0.0)
-
-
-@dataclass(frozen=True, slots=True)
-class StrategyRank:
-    """The rank of a note under one strategy: that of its best fragment, which begins at `line`.
-
-    `ranked_by` is the strategy that ranked the hits: another one under `auto`, and where `strategy` finds nothing.
-    `rank` counts from 1. `rank`, `score` and `line` are None if no fragment of the note is listed.
-    """
-
-    strategy: str
-    ranked_by: str
-    rank: int | None = None
-    score: float | None = None
-    line: int | None = None
-
-
-class AbsenceKind(StrEnum):
-    """Why a note is not listed.
-
-    UNKNOWN: the index has no such note. SKIPPED: its file could not be indexed. EMPTY: it has no text. EXCLUDED: a
-    filter or exclusion of the query excludes it. UNMATCHED: no passage matches the query.
-    """
-
-    UNKNOWN = "unknown"
-    SKIPPED = "skipped"
-    EMPTY = "empty"
-    EXCLUDED = "excluded"
-    UNMATCHED = "unmatched"
-
-
-@dataclass(frozen=True, slots=True)
-class Absence:
-    """The reason why a note is not listed.
-
-    `reason` is a sentence, which may contain text from the vault. If no note has the given name, `near` has the paths
-    of up to three notes with similar names, most similar first.
-    """
-
-    kind: AbsenceKind
-    reason: str
-    near: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class NoteExplanation:
-    """The explanation why a note has its rank under the requested strategy, or is not listed.
-
-    `note` is the name that was given, `path` the path of the note found. `explanation` explains the best fragment of
-    the note. `gaps` are its differences from the first `compared` hits above, largest first; their costs add up to the
-    difference in score. `from_limit` is the least limit with which a search lists the note.
-    """
-
-    query: str
-    requested_strategy: Strategy
-    note: str
-    path: str | None = None
-    absence: Absence | None = None
-    ranks: tuple[StrategyRank, ...] = ()
-    explanation: Explanation | None = None
-    gaps: tuple[SignalGap, ...] = ()
-    compared: int = 0
-    from_limit: int | None = None
-
-    @property
-    def reason(self) -> str:
-        """A sentence that says why the note has its rank or is not listed; empty if neither is known."""
-        if self.explanation is None:
-            return self.absence.reason if self.absence is not None else ""
-        return describe_rank(self.explanation, self.gaps, self.compared)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form, which `excerpt search --why --json` prints."""
-        explanation = self.explanation
-        return {
-            "query": self.query,
-            "strategy": self.requested_strategy,
-            **attributes_to_json(self, "note", "path", "absence", "from_limit", "ranks", "compared", "gaps"),
-            "missing": [] if explanation is None else [word.word for word in explanation.missing_words],
-            "hit": None if explanation is None else {**explanation.hit.to_dict(), "explanation": explanation.to_dict()},
-        }
 
 
 def explain_note(

@@ -22,10 +22,12 @@ import numpy.typing as npt
 
 from excerpt.corpus.facets import UNKNOWN_DAY, Facets, Ints
 from excerpt.corpus.interface import Corpus
+from excerpt.kinds import FilterKind
 from excerpt.locations import first_page_of
 from excerpt.search.bm25 import NO_ROWS, Rows
 from excerpt.search.proximity import AnalyzeWords, find_phrase_rows, find_word_sequence
-from excerpt.search.query import Filter, FilterKind, Query, page_range
+from excerpt.search.query import Query, page_range
+from excerpt.search.results import Filter
 from excerpt.text.dates import Period, parse_date, parse_period
 from excerpt.text.words import WIDE_CHARACTERS, QueryWord, fold
 

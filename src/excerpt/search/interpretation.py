@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import date
 
 from excerpt.corpus.interface import Corpus
+from excerpt.kinds import FilterKind
 from excerpt.search.evidence import analyze_text
 from excerpt.search.filters import flag_allowed_rows
 from excerpt.search.query import (
@@ -18,42 +18,17 @@ from excerpt.search.query import (
     FILTER_KINDS,
     MAX_ALTERNATIVES,
     STRATEGY_PREFIXES,
-    FilterKind,
     KnownNames,
     Query,
-    QueryCondition,
     blank_conditions,
     find_conditions,
     find_unpaired_quotation_mark,
     suggest_filters,
 )
+from excerpt.search.results import QueryCondition, QueryInterpretation, QueryWarning
 from excerpt.search.time_signal import find_notes_in_periods
-from excerpt.text.periods import NamedPeriod, find_periods
+from excerpt.text.periods import find_periods
 from excerpt.text.words import fold
-
-
-@dataclass(frozen=True, slots=True)
-class QueryWarning:
-    """A part of the query text, from `start` to `end` (exclusive), without the effect that it seems to have.
-
-    `message` gives the reason.
-    """
-
-    start: int
-    end: int
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class QueryInterpretation:
-    """The filters and exclusions of a query text, warnings about its parts without effect, and its periods, in order.
-
-    `periods` are those that the words name: "in May 2025".
-    """
-
-    conditions: tuple[QueryCondition, ...] = ()
-    warnings: tuple[QueryWarning, ...] = ()
-    periods: tuple[NamedPeriod, ...] = ()
 
 
 def interpret_query(snapshot: Corpus, text: str, today: date) -> QueryInterpretation:

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 
 from excerpt.corpus.interface import Corpus
 from excerpt.errors import SavedQueriesError
-from excerpt.json_forms import attributes_to_json
 from excerpt.kinds import Confidence
 from excerpt.model import Fragment, Hit
 from excerpt.search.engine import Engine
+from excerpt.search.results import QueryNews
 from excerpt.search.saved_queries import SavedQuery
 from excerpt.state_files import exclusive_lock, read_value, write_value
 
@@ -49,35 +48,6 @@ class SeenHits:
 @dataclass(frozen=True, slots=True)
 class _SeenFile:
     queries: tuple[SeenHits, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class QueryNews:
-    """What is new in the answer to a saved query, best hits first.
-
-    `since` is when the user looked last, ISO 8601, UTC; None if that is unknown, and then nothing is new. `new` are the
-    hits that were not there, `changed` those whose text was another one.
-    """
-
-    name: str
-    query: str
-    since: str | None = None
-    new: tuple[Hit, ...] = ()
-    changed: tuple[Hit, ...] = ()
-
-    @property
-    def count_text(self) -> str:
-        """The numbers in words, such as "2 new, 1 changed"; "" if there is no news."""
-        counts = ((len(self.new), "new"), (len(self.changed), "changed"))
-        return ", ".join(f"{number} {label}" for number, label in counts if number)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON object that `excerpt news` writes for a query."""
-        return {
-            **attributes_to_json(self, "name", "query", "since"),
-            "new": [hit.to_dict() for hit in self.new],
-            "changed": [hit.to_dict() for hit in self.changed],
-        }
 
 
 def find_news(engine: Engine, saved: SavedQuery, file: Path) -> QueryNews:

@@ -11,36 +11,15 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from excerpt.corpus.facets import property_name
-from excerpt.kinds import Strategy
+from excerpt.kinds import FilterKind, Strategy
 from excerpt.model import QueryHint
+from excerpt.search.results import Filter, QueryCondition
 from excerpt.text.dates import is_period
 from excerpt.text.words import WIDE_CHARACTERS, QueryWord, fold
 
 # --- query pieces -----------------------------------------------------------------------------------------------------
 # Division of a query text into pieces: words, phrases in quotation marks, filters, bars. The section `query` below
 # interprets them.
-
-
-class FilterKind(StrEnum):
-    """The kind of a filter: what it tests in a fragment or its note."""
-
-    TAG = "tag"
-    PATH = "path"
-    FOLDER = "folder"
-    FILE = "file"
-    TITLE = "title"
-    HEADING = "heading"
-    PROPERTY = "property"
-    MODIFIED = "modified"
-    CREATED = "created"
-    DATE = "date"
-    LINK = "link"
-    FROM = "from"
-    KIND = "kind"
-    PAGE = "page"
-    SORT = "sort"
-    SOURCE = "source"
-    IS = "is"
 
 
 DATE_KINDS = frozenset({FilterKind.MODIFIED, FilterKind.CREATED, FilterKind.DATE})
@@ -89,21 +68,6 @@ FILTER_OPERATORS = frozenset(FILTER_KINDS)
 
 In quotation marks they are names of properties.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """A filter of a query, such as `tag:work`.
-
-    `name` is the name of the property to test, as `property_name` returns it, if `kind` is PROPERTY. `open` is true for
-    the last filter of a text that is still being typed: its value may be unfinished, and then matches as a prefix.
-    """
-
-    kind: FilterKind
-    value: str
-    name: str = ""
-    negated: bool = False
-    open: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -492,20 +456,6 @@ def format_filter(name: str, value: str) -> str:
         return f'{sign}{bare}:"{quoted}"'
     doubled = bare.replace('"', '""')
     return f'{sign}"{doubled}":"{quoted}"'
-
-
-@dataclass(frozen=True, slots=True)
-class QueryCondition:
-    """A filter, an excluded word or an excluded phrase in a query text, from `start` to `end` (exclusive).
-
-    `filter` is None for an excluded word or phrase. `open` is true for a condition at the end of the text, which may be
-    unfinished.
-    """
-
-    start: int
-    end: int
-    filter: Filter | None = None
-    open: bool = False
 
 
 def find_conditions(

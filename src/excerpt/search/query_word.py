@@ -90,7 +90,8 @@ _NEXT_ORDERS = {
 
 def use_next_order(text: str) -> tuple[str, str]:
     """Return the query `text` with the filter of the next order of hits, and the name of that order."""
-    from excerpt.search.query import FilterKind, add_condition, find_conditions
+    from excerpt.kinds import FilterKind
+    from excerpt.search.query import add_condition, find_conditions
 
     order = ""
     for condition in reversed(find_conditions(text)):

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate
 from typing import TypeVar
@@ -24,6 +24,7 @@ from excerpt.model import Hit, HitRerank, Result, Signal, Span
 from excerpt.search.engine import TOP_HITS, Engine
 from excerpt.search.evidence import POOL_SIZE
 from excerpt.search.model_thread import ModelThread
+from excerpt.search.results import RerankRequest, RerankScores
 from excerpt.settings import Settings
 from excerpt.text.display import title_and_headings
 from excerpt.text.snippet import snippet
@@ -38,25 +39,6 @@ RETRY_SECONDS = 10.0
 """Seconds after a failure of the reranker in which it is not asked again."""
 SIGNAL = "rerank"
 """Name of the signal that a reranker adds to the score of a hit."""
-
-
-@dataclass(frozen=True, slots=True)
-class RerankRequest:
-    """What a reranker reads: the words of the query, and the passage of each hit that may move, by fragment id."""
-
-    query: str
-    passages: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class RerankScores:
-    """The scores of a reranker by fragment id, 0 (the lowest) to 1 (the highest).
-
-    Without scores, `warning` is a sentence on why there are none; it is empty if a newer request took the place.
-    """
-
-    scores: Mapping[str, float]
-    warning: str = ""
 
 
 def can_rerank(result: Result) -> bool:

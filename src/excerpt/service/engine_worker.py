@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from excerpt.model import Status
     from excerpt.search.engine import Engine
     from excerpt.search.query_vectors import QueryVectors
-    from excerpt.search.rerank import RerankRequest, RerankScores, ResultReranker
+    from excerpt.search.rerank import ResultReranker
+    from excerpt.search.results import RerankRequest, RerankScores
     from excerpt.search.usage import UseLog
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from excerpt.model import Memory, Source
 
 if TYPE_CHECKING:
-    from excerpt.memory.stale import SourceCheck
+    from excerpt.memory.results import SourceCheck
     from excerpt.memory.store import MemoryStore
 
 

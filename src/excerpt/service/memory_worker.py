@@ -19,7 +19,7 @@ from excerpt.service.request_queue import Answer, Priority, Request, RequestQueu
 from excerpt.settings import Paths, Settings
 
 if TYPE_CHECKING:
-    from excerpt.memory.recall import RecalledMemory, SimilarMemory
+    from excerpt.memory.results import RecalledMemory, SimilarMemory
     from excerpt.model import FileProblem, Hit, Memory, Source
     from excerpt.service.memory_decisions import Decision, DecisionResult
     from excerpt.text.tokens import Tokenizer
@@ -164,7 +164,7 @@ class MemoryWorker:
         tags = self._list_tags()
         total, unreadable = len(everything.memories), everything.unreadable
         if not query and not memories.is_searchable and not self._vaults.is_joined:
-            from excerpt.memory.recall import RecalledMemory
+            from excerpt.memory.results import RecalledMemory
 
             return MemoryListing(tuple(map(RecalledMemory, everything.memories)), total, unreadable, tags)
         recalled = memories.recall(query)

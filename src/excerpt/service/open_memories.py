@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from excerpt.memory.recall import RecalledMemory, Recaller, SimilarMemory
+    from excerpt.memory.recall import Recaller
+    from excerpt.memory.results import RecalledMemory, SimilarMemory
     from excerpt.memory.store import MemoryStore
     from excerpt.model import Source
     from excerpt.settings import Settings

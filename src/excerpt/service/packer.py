@@ -19,7 +19,8 @@ from excerpt.settings import PackSettings
 if TYPE_CHECKING:
     from excerpt.pack.build import PackCache
     from excerpt.pack.formats.source_label import PackLinks
-    from excerpt.pack.memories import MovedFragments, NoteSourceWithMoves, SourceWithMemories
+    from excerpt.pack.memories import NoteSourceWithMoves, SourceWithMemories
+    from excerpt.pack.selection import MovedFragments
     from excerpt.pack.source import NoteSource
     from excerpt.search.engine import Engine
     from excerpt.text.tokens import Tokenizer

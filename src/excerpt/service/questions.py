@@ -15,17 +15,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from excerpt.corpus.passage_links import LinkedPassage
-    from excerpt.insight.facet_map import VaultMap
     from excerpt.insight.overview_parts import Overview
-    from excerpt.insight.related import RelatedNotes
-    from excerpt.insight.suggest import Completion, Suggestion
+    from excerpt.insight.results import Completion, RelatedNotes, Suggestion, VaultMap
     from excerpt.known_vaults import VaultFolders
     from excerpt.model import PastUse, Result
     from excerpt.search.engine import Engine
     from excerpt.search.highlight import HighlightTerms
-    from excerpt.search.interpretation import QueryInterpretation
-    from excerpt.search.news import QueryNews
-    from excerpt.search.rerank import RerankRequest
+    from excerpt.search.results import QueryInterpretation, QueryNews, RerankRequest
     from excerpt.search.saved_queries import SavedQuery
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.insight.related import LinkDirection, RelatedNote, RelatedNotes
+from excerpt.insight.results import LinkDirection, RelatedNote, RelatedNotes
 from excerpt.service.questions import AskRelated
 from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.cells import cell_len
 
-from excerpt.insight.related import LinkDirection, RelatedNote
+from excerpt.insight.results import LinkDirection, RelatedNote
 from excerpt.model import Fragment, Signal
 from excerpt.tui.insight.related import (
     MIN_SIDE_BY_SIDE_CELLS,

@@ -14,7 +14,7 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Confidence, Strategy
 from excerpt.model import Hit, Result
 from excerpt.search import rerank
-from excerpt.search.rerank import RerankRequest, RerankScores
+from excerpt.search.results import RerankRequest, RerankScores
 from excerpt.settings import PackSettings, Paths, RerankSettings, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.search.order_controller import PAUSE_SECONDS, OrderController

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from excerpt.search.interpretation import QueryInterpretation, QueryWarning
+from excerpt.search.results import QueryInterpretation, QueryWarning
 from excerpt.tui.search.query_controller import QueryController
 from excerpt.tui.search.query_history import QueryHistory, QueryStore
 from tests.tui.driver import ManualClock, ManualEngine

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.insight.notes import DatedNote
-from excerpt.memory.stale import SourceCheck, SourceStatus
+from excerpt.insight.results import DatedNote
+from excerpt.memory.results import SourceCheck, SourceStatus
 from excerpt.memory.store import MemoryStore
 from excerpt.model import Memory, Source
 from excerpt.tui.main_screen import MainScreen

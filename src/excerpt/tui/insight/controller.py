@@ -17,8 +17,7 @@ from excerpt.tui.memory.controller import is_memory
 from excerpt.tui.messages import Location
 
 if TYPE_CHECKING:
-    from excerpt.insight.facet_map import VaultMap
-    from excerpt.insight.related import RelatedNotes
+    from excerpt.insight.results import RelatedNotes, VaultMap
     from excerpt.model import Hit
 
 _SETTLE_SECONDS = 0.15

@@ -18,7 +18,7 @@ from excerpt.tui.common.strips import StyledPart, fit, horizontal_bar, line, spa
 from excerpt.tui.insight.controller import InsightController, has_filter
 
 if TYPE_CHECKING:
-    from excerpt.insight.facet_map import Branch, VaultMap
+    from excerpt.insight.results import Branch, VaultMap
 
 _MIN_CELLS_FOR_NOTES = 58
 """Minimum width in cells to show the column with the number of notes."""

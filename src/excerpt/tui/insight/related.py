@@ -29,7 +29,7 @@ from excerpt.tui.keymap import key_sign
 from excerpt.tui.messages import Location
 
 if TYPE_CHECKING:
-    from excerpt.insight.related import MatchedFragment, PassageMatch, RelatedNote, RelatedNotes
+    from excerpt.insight.results import MatchedFragment, PassageMatch, RelatedNote, RelatedNotes
 
 _MIN_CELLS_FOR_FOLDER = 58
 """Minimum width in cells to show folders and badges."""

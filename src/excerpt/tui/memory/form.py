@@ -31,7 +31,7 @@ from excerpt.tui.common.strips import StyledPart, line
 from excerpt.tui.keymap import format_key, key_sign
 
 if TYPE_CHECKING:
-    from excerpt.memory.recall import SimilarMemory
+    from excerpt.memory.results import SimilarMemory
     from excerpt.service.memory_worker import MergeOffers
 
 _SETTLE_SECONDS = 0.3

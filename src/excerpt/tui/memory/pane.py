@@ -47,8 +47,7 @@ from excerpt.tui.messages import (
 )
 
 if TYPE_CHECKING:
-    from excerpt.memory.recall import RecalledMemory
-    from excerpt.memory.stale import SourceCheck
+    from excerpt.memory.results import RecalledMemory, SourceCheck
     from excerpt.search.engine import Engine
     from excerpt.service.memory_worker import MemoryListing
 

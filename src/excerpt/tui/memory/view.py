@@ -21,7 +21,7 @@ from excerpt.tui.common.strips import StyledPart, line
 from excerpt.tui.keymap import key_sign
 
 if TYPE_CHECKING:
-    from excerpt.memory.stale import DiffRow, SourceCheck
+    from excerpt.memory.results import DiffRow, SourceCheck
 
 _NAME_CELLS = 9
 """Width in cells of the column with the names of fields."""
@@ -140,7 +140,7 @@ class MemoryView(LineView, can_focus=False):
         yield from self._draw_field("kept", local_time(memory.created) + later, width)
 
     def _draw_differences(self, memory: Memory, check: SourceCheck, width: int) -> Iterator[Sequence[StyledPart]]:
-        from excerpt.memory.stale import side_by_side
+        from excerpt.memory.results import side_by_side
 
         rows = side_by_side(memory.text.strip("\n"), check.now.strip("\n"))
         if width < _MIN_SIDE_BY_SIDE_CELLS:

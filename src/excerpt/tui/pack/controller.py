@@ -21,7 +21,7 @@ from excerpt.tui.messages import CopyRequested, CopyTarget
 
 if TYPE_CHECKING:
     from excerpt.model import Hit, Memory, Pack, PackResult, Result
-    from excerpt.pack.memories import MovedFragments
+    from excerpt.pack.selection import MovedFragments
     from excerpt.search.usage import UsedHit
     from excerpt.service.packer import AskCost, BuiltPack, LeftOutRow, MarkCost, PackAnswer, Packer, PackRequest
 

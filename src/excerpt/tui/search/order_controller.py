@@ -13,7 +13,7 @@ from excerpt.tui.common.debouncer import Debouncer, StartTimer
 
 if TYPE_CHECKING:
     from excerpt.model import Result
-    from excerpt.search.rerank import RerankRequest, RerankScores
+    from excerpt.search.results import RerankRequest, RerankScores
 
 PAUSE_SECONDS = 0.25
 """Seconds without a key after which the reranker reads the hits."""

@@ -47,10 +47,9 @@ from excerpt.tui.search.notices import is_unanswered
 from excerpt.tui.search.query_controller import QueryController
 
 if TYPE_CHECKING:
-    from excerpt.insight.suggest import Completion, Suggestion
+    from excerpt.insight.results import Completion, Suggestion
     from excerpt.model import Result
-    from excerpt.search.interpretation import QueryInterpretation
-    from excerpt.search.news import QueryNews
+    from excerpt.search.results import QueryInterpretation, QueryNews
     from excerpt.search.saved_queries import SavedQueries, SavedQuery
 
 MAX_MENU_ROWS, MAX_MENU_ROWS_TALL = 8, 12

@@ -12,9 +12,8 @@ from excerpt.tui.common.debouncer import Debouncer, StartTimer
 from excerpt.tui.search.query_history import HistoryCursor, QueryHistory, QueryStore
 
 if TYPE_CHECKING:
-    from excerpt.insight.suggest import Completion, Suggestion
-    from excerpt.search.interpretation import QueryInterpretation
-    from excerpt.search.news import QueryNews
+    from excerpt.insight.results import Completion, Suggestion
+    from excerpt.search.results import QueryInterpretation, QueryNews
     from excerpt.search.saved_queries import SavedQuery
 
 Answer = TypeVar("Answer")

@@ -38,8 +38,7 @@ from excerpt.tui.search.preview import Preview, heading_path_at
 from excerpt.tui.search.why_view import WhyView
 
 if TYPE_CHECKING:
-    from excerpt.insight.facet_map import VaultMap
-    from excerpt.insight.related import RelatedNotes
+    from excerpt.insight.results import RelatedNotes, VaultMap
 
 _MAX_ADDRESS_CELLS = 80
 """Maximum width in cells of an address shown in a message."""

@@ -19,8 +19,8 @@ from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.strips import line
 
 if TYPE_CHECKING:
-    from excerpt.insight.notes import DatedNote
-    from excerpt.memory.stale import SourceCheck
+    from excerpt.insight.results import DatedNote
+    from excerpt.memory.results import SourceCheck
     from excerpt.model import Memory
     from excerpt.search.engine import Engine
 

@@ -39,8 +39,8 @@ from excerpt.tui.search.query_bar import CONFIDENCE_LABELS
 
 if TYPE_CHECKING:
     from excerpt.search.engine import Engine
-    from excerpt.search.explain import WordContribution
-    from excerpt.search.explain_note import NoteExplanation, StrategyRank
+    from excerpt.search.results import WordContribution
+    from excerpt.search.verdict import NoteExplanation, StrategyRank
 
 Colours = Mapping[str, str]
 """The colours of the theme, by the name of their variable."""

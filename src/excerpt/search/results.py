@@ -1,0 +1,245 @@
+"""Values that answers about a search are made of: its filters, explanations, news, and what a reranker reads.
+
+They import nothing of the engine, so that whoever shows them needs only them. Hits and results are in `excerpt.model`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from excerpt.json_forms import attributes_to_json
+from excerpt.kinds import FilterKind
+from excerpt.model import Hit
+from excerpt.text.periods import NamedPeriod
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A filter of a query, such as `tag:work`.
+
+    `name` is the name of the property to test, as `property_name` returns it, if `kind` is PROPERTY. `open` is true for
+    the last filter of a text that is still being typed: its value may be unfinished, and then matches as a prefix.
+    """
+
+    kind: FilterKind
+    value: str
+    name: str = ""
+    negated: bool = False
+    open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class QueryCondition:
+    """A filter, an excluded word or an excluded phrase in a query text, from `start` to `end` (exclusive).
+
+    `filter` is None for an excluded word or phrase. `open` is true for a condition at the end of the text, which may be
+    unfinished.
+    """
+
+    start: int
+    end: int
+    filter: Filter | None = None
+    open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class QueryWarning:
+    """A part of the query text, from `start` to `end` (exclusive), without the effect that it seems to have.
+
+    `message` gives the reason.
+    """
+
+    start: int
+    end: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueryInterpretation:
+    """The filters and exclusions of a query text, warnings about its parts without effect, and its periods, in order.
+
+    `periods` are those that the words name: "in May 2025".
+    """
+
+    conditions: tuple[QueryCondition, ...] = ()
+    warnings: tuple[QueryWarning, ...] = ()
+    periods: tuple[NamedPeriod, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class QueryNews:
+    """What is new in the answer to a saved query, best hits first.
+
+    `since` is when the user looked last, ISO 8601, UTC; None if that is unknown, and then nothing is new. `new` are the
+    hits that were not there, `changed` those whose text was another one.
+    """
+
+    name: str
+    query: str
+    since: str | None = None
+    new: tuple[Hit, ...] = ()
+    changed: tuple[Hit, ...] = ()
+
+    @property
+    def count_text(self) -> str:
+        """The numbers in words, such as "2 new, 1 changed"; "" if there is no news."""
+        counts = ((len(self.new), "new"), (len(self.changed), "changed"))
+        return ", ".join(f"{number} {label}" for number, label in counts if number)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON object that `excerpt news` writes for a query."""
+        return {
+            **attributes_to_json(self, "name", "query", "since"),
+            "new": [hit.to_dict() for hit in self.new],
+            "changed": [hit.to_dict() for hit in self.changed],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class RerankRequest:
+    """What a reranker reads: the words of the query, and the passage of each hit that may move, by fragment id."""
+
+    query: str
+    passages: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class RerankScores:
+    """The scores of a reranker by fragment id, 0 (the lowest) to 1 (the highest).
+
+    Without scores, `warning` is a sentence on why there are none; it is empty if a newer request took the place.
+    """
+
+    scores: Mapping[str, float]
+    warning: str = ""
+
+
+MAX_COMMON_WEIGHT = 0.9
+"""The weight (`WordContribution.term_weight`, 0 to 1) below which a word is called common: "how" .35, "undo" .94."""
+
+
+class TermLikeness(StrEnum):
+    """How a term of the vault resembles a word of the query.
+
+    EXACT: it is a stem of the word. BEGINS: it begins with the word. SPELLED: it is spelled similarly.
+    """
+
+    EXACT = "exact"
+    BEGINS = "begins like"
+    SPELLED = "spelled like"
+
+
+@dataclass(frozen=True, slots=True)
+class TermVariant:
+    """Terms of the vault that match a query word equally well.
+
+    `share` is the factor for their score, 0 to 1.
+    """
+
+    likeness: TermLikeness
+    terms: tuple[str, ...]
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class FieldCount:
+    """The number of occurrences of a word in one field of a fragment, such as "title"."""
+
+    field: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class WordContribution:
+    """What a word of the query contributes to the score of one fragment.
+
+    In a script without spaces, the word is a run of characters that the fragment has or lacks together.
+    `stands_for`: the terms of the vault that match the word. `fragments`: the number of fragments in the vault that
+    have one of these terms. `idf`: the rarity of the word. `term_weight`: the weight of the idf, 0 to 1, low for a word
+    such as "the". `terms`: the terms that this fragment has; empty if it lacks the word. `places`: where they occur.
+    `part`: what the word adds to the weighted signal `words` of the fragment.
+    """
+
+    word: str
+    stands_for: tuple[TermVariant, ...]
+    fragments: int
+    idf: float
+    term_weight: float
+    terms: tuple[str, ...]
+    places: tuple[FieldCount, ...]
+    part: float
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether the fragment does not have the word."""
+        return not self.terms
+
+    @property
+    def where(self) -> tuple[str, ...]:
+        """The fields of the fragment that have the word, with its number of occurrences, as texts: "title 1"."""
+        if self.is_missing:
+            return ("not here" if self.fragments else "nowhere in the vault",)
+        return tuple(f"{place.field} {place.count}" for place in self.places)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Remarks to show beside the figures: which similar terms match, and whether the word is common everywhere."""
+        remarks: list[str] = []
+        for like in self.stands_for:
+            if like.likeness is not TermLikeness.EXACT:
+                terms = [term for term in like.terms if term in self.terms] or like.terms
+                how = "begins with it" if like.likeness is TermLikeness.BEGINS else "similar spelling"
+                remarks.append(f"{', '.join(terms)}: {how} (×{like.share:.2f})")
+        if self.fragments and self.term_weight < MAX_COMMON_WEIGHT:
+            remarks.append(f"common word (×{self.term_weight:.2f})")
+        return tuple(remarks)
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The explanation of a hit.
+
+    `rank` counts from 1. `share` is the score of the hit divided by the highest score, 0 to 1. `words` has
+    what each word of the query contributes.
+    """
+
+    hit: Hit
+    rank: int
+    share: float
+    words: tuple[WordContribution, ...]
+
+    @property
+    def missing_words(self) -> tuple[WordContribution, ...]:
+        """The query words that the fragment does not have, those with the highest weighted idf first."""
+        missing = (word for word in self.words if word.is_missing)
+        return tuple(sorted(missing, key=lambda word: -word.idf * word.term_weight))
+
+    @property
+    def rerank_note(self) -> str:
+        """What a reranker did, "reranked: 4 → 1 (0.83)": the places before and after, its score; "" for nothing."""
+        rerank = self.hit.rerank
+        if rerank is None:
+            return ""
+        places = "same place" if rerank.moved_from == self.rank else f"{rerank.moved_from} → {self.rank}"
+        return f"reranked: {places} ({rerank.score:.2f})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields that `excerpt search --explain --json` adds to the hit."""
+        return attributes_to_json(self, "rank", "share", "words")
+
+
+@dataclass(frozen=True, slots=True)
+class SignalGap:
+    """The difference between a fragment and the hits above it in one signal.
+
+    `value` is the value of the signal for the fragment, `above` its mean for the hits above. `cost` is how much lower
+    the score of the fragment is because of the difference.
+    """
+
+    signal: str
+    value: float
+    above: float
+    cost: float
