@@ -36,6 +36,7 @@ from excerpt.search.results import QueryInterpretation, QueryNews, QueryWarning
 from excerpt.search.verdict import Absence, AbsenceKind, NoteExplanation
 from excerpt.service.engine_worker import EngineWorker
 from excerpt.service.event_loop import EventLoop, Failure, IndexOpened, ServiceEvent
+from excerpt.service.memory_questions import AskBadges, AskSourceChecks, AskStaleMemories
 from excerpt.service.memory_worker import MemoryWorker
 from excerpt.service.packer import AskCost, AskPack, AskPackResults, PackAnswer
 from excerpt.service.questions import (
@@ -48,19 +49,21 @@ from excerpt.service.questions import (
     AskMarkdown,
     AskMarkSeen,
     AskNarrowedQuery,
+    AskNewestNotes,
     AskNews,
     AskOverview,
     AskRelated,
     AskSearch,
+    AskStrategies,
     AskSuggestions,
+    AskWhy,
 )
 from excerpt.service.request_queue import Answer, Question, QueuedRequest, Request, RequestQueue
 from excerpt.settings import Paths, Settings
 from excerpt.text.periods import find_periods
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.main_screen import MainScreen
-from excerpt.tui.memory.controller import AskBadges
-from excerpt.tui.memory.pane import AskSourceChecks, MemoryPane
+from excerpt.tui.memory.pane import MemoryPane
 from excerpt.tui.messages import Location
 from excerpt.tui.note.requests import AskLink, AskPassage, AskWindow, ResolvedLink
 from excerpt.tui.note.window import NoteWindow, draw_window
@@ -68,9 +71,7 @@ from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.search.preview import Preview
 from excerpt.tui.search.side_panel import PanelView, SidePanel
-from excerpt.tui.search.start_list import AskNewestNotes, AskStaleMemories, StartList
-from excerpt.tui.search.strategies import AskStrategies
-from excerpt.tui.search.why_view import AskWhy
+from excerpt.tui.search.start_list import StartList
 from excerpt.tui.session import Session
 from tests.pack.vaults import Vault
 from tests.service.manual_loop import TIMEOUT_SECONDS

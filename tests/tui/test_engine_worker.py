@@ -22,13 +22,12 @@ from excerpt.search.engine import Engine
 from excerpt.service.engine_worker import EngineWorker
 from excerpt.service.event_loop import Failure, IndexOpened, ServiceEvent
 from excerpt.service.packer import LOW_SCORE_REASON, AskCost, AskPack, Packer, PackRequest
-from excerpt.service.questions import AskHighlights, AskSearch
+from excerpt.service.questions import AskHighlights, AskSearch, AskWhy
 from excerpt.service.request_queue import Answer, Priority, Question
 from excerpt.settings import PackSettings, Paths, RerankSettings, SearchSettings, Settings
 from excerpt.tui.messages import Location
 from excerpt.tui.note.requests import AskWindow
 from excerpt.tui.pack.controller import mark_hit
-from excerpt.tui.search.why_view import AskWhy
 from tests.search.chosen import ScriptedReranker
 from tests.service.manual_loop import TIMEOUT_SECONDS, ManualLoop
 from tests.tui.driver import places_under

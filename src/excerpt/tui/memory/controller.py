@@ -6,10 +6,8 @@ In the Search tab, memories are shown among the hits and in the pack. A badge ma
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, ClassVar, Protocol
-from weakref import ref
+from typing import TYPE_CHECKING, Protocol
 
 from excerpt.kinds import Confidence, next_in_cycle
 from excerpt.known_vaults import VaultFolders
@@ -17,8 +15,8 @@ from excerpt.pack.memory_fragment import memory_id_of, memory_to_fragment
 from excerpt.pack.selection import MarkedFragment
 from excerpt.service.engine_worker import QuestionQueue
 from excerpt.service.event_loop import EventLoop
+from excerpt.service.memory_questions import AskBadges, BadgeCache
 from excerpt.service.memory_worker import MemoryWorker
-from excerpt.service.request_queue import Priority
 from excerpt.settings import MemorySettings, Paths, Settings
 from excerpt.tui.messages import RememberRequested
 
@@ -29,10 +27,6 @@ if TYPE_CHECKING:
 
     OnAnswer = Callable[[MemoryDraft | None], None]
     """Callback of a form: it receives what the user wrote, or None if the form was cancelled."""
-    from excerpt.corpus.interface import Corpus
-    from excerpt.memory.recall import MemoriesByLocation
-    from excerpt.model import Fragment
-    from excerpt.search.engine import Engine
     from excerpt.service.memory_worker import FoundMemories
     from excerpt.tui.note.window import NoteWindow
 
@@ -125,44 +119,6 @@ class MemoryFinder(Protocol):
     def find(self, query: str, on_found: Callable[[FoundMemories], object]) -> None: ...
 
     def is_waiting(self, kind: str) -> bool: ...
-
-
-class BadgeCache:
-    """Cache of the badges (which memories are about which lines) for one index snapshot and one set of memories.
-
-    It is used in the engine thread only.
-    """
-
-    def __init__(self) -> None:
-        self._memories: tuple[Memory, ...] = ()
-        self._snapshot: ref[Corpus] | None = None
-        self._badges: MemoriesByLocation | None = None
-
-    def get_or_build(self, memories: tuple[Memory, ...], snapshot: Corpus) -> MemoriesByLocation:
-        """Return the badges for these memories and this snapshot; build them if others are cached."""
-        from excerpt.memory.recall import MemoriesByLocation
-
-        is_same = self._snapshot is not None and self._snapshot() is snapshot and self._memories is memories
-        if self._badges is None or not is_same:
-            self._badges = MemoriesByLocation(memories, snapshot)
-            self._memories, self._snapshot = memories, ref(snapshot)
-        return self._badges
-
-
-@dataclass(frozen=True, slots=True)
-class AskBadges:
-    """Question for the memories about each of `fragments`; the answer has them by fragment id."""
-
-    kind: ClassVar[str] = "badges"
-    priority: ClassVar[Priority] = Priority.BADGES
-    cache: BadgeCache
-    memories: tuple[Memory, ...]
-    fragments: Sequence[Fragment]
-
-    def answer(self, engine: Engine) -> dict[str, tuple[Memory, ...]]:
-        badges = self.cache.get_or_build(self.memories, engine.snapshot)
-        memories_by_id = ((one.id, badges.at(one.path, one.line_start, one.line_end)) for one in self.fragments)
-        return {fragment_id: memories for fragment_id, memories in memories_by_id if memories}
 
 
 class RecallController:

@@ -25,8 +25,8 @@ from excerpt.service.memory_decisions import (
     make_keep_decision,
     make_update_decision,
 )
+from excerpt.service.memory_questions import AskSourceChecks
 from excerpt.service.memory_worker import MemoryWorker
-from excerpt.service.request_queue import Priority
 from excerpt.text.display import local_day, visible_line
 from excerpt.text.snippet import snippet
 from excerpt.tui.active_keys import bindings
@@ -48,7 +48,6 @@ from excerpt.tui.messages import (
 
 if TYPE_CHECKING:
     from excerpt.memory.results import RecalledMemory, SourceCheck
-    from excerpt.search.engine import Engine
     from excerpt.service.memory_worker import MemoryListing
 
 _MIN_CELLS_FOR_TAGS = 60
@@ -195,20 +194,6 @@ def toggle_stale(text: str) -> str:
     if _STALE_FILTER in words:
         return " ".join(word for word in words if word != _STALE_FILTER)
     return " ".join((*words, _STALE_FILTER))
-
-
-@dataclass(frozen=True, slots=True)
-class AskSourceChecks:
-    """Question for the states of the sources of `memories` in the current index; the answer is by memory id."""
-
-    kind: ClassVar[str] = "source_checks"
-    priority: ClassVar[Priority] = Priority.BADGES
-    memories: Sequence[Memory]
-
-    def answer(self, engine: Engine) -> dict[str, SourceCheck]:
-        from excerpt.memory.stale import check_source
-
-        return {one.id: check_source(one, engine.snapshot) for one in self.memories}
 
 
 class MemoryPane(Vertical):

@@ -12,7 +12,8 @@ from textual.binding import BindingType
 from textual.strip import Strip
 
 from excerpt.service.engine_worker import QuestionQueue
-from excerpt.service.request_queue import Priority
+from excerpt.service.memory_questions import AskStaleMemories
+from excerpt.service.questions import AskNewestNotes
 from excerpt.text.display import visible_line
 from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.row_list import RowList
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from excerpt.insight.results import DatedNote
     from excerpt.memory.results import SourceCheck
     from excerpt.model import Memory
-    from excerpt.search.engine import Engine
 
 _QUERIES, _MEMORIES, _NOTES = "recent queries", "changed memories", "newest notes"
 """The names of the parts, in their order."""
@@ -46,37 +46,6 @@ class StartRow:
     query: str = ""
     memory_id: str = ""
     path: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class AskNewestNotes:
-    """Question for the newest notes, at most `limit`, in 0.2 s for 10,000 notes and so not before a search."""
-
-    kind: ClassVar[str] = "newest"
-    priority: ClassVar[Priority] = Priority.UPKEEP
-    limit: int
-
-    def answer(self, engine: Engine) -> tuple[DatedNote, ...]:
-        from datetime import date
-
-        from excerpt.insight.notes import list_newest_notes
-
-        return list_newest_notes(engine.snapshot, self.limit, date.today())
-
-
-@dataclass(frozen=True, slots=True)
-class AskStaleMemories:
-    """Question for those of `memories` whose source has changed or is gone."""
-
-    kind: ClassVar[str] = "stale_memories"
-    priority: ClassVar[Priority] = Priority.UPKEEP
-    memories: Sequence[Memory]
-
-    def answer(self, engine: Engine) -> tuple[SourceCheck, ...]:
-        from excerpt.memory.stale import check_source
-
-        checks = (check_source(memory, engine.snapshot) for memory in self.memories)
-        return tuple(check for check in checks if check.is_stale)
 
 
 class StartController:

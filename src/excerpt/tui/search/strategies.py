@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from rich.text import Text
 from textual import on
@@ -15,16 +15,13 @@ from textual.widgets import DataTable, Static
 
 from excerpt.kinds import Strategy
 from excerpt.model import Fragment, Result
-from excerpt.service.request_queue import Priority
+from excerpt.service.questions import AskStrategies
 from excerpt.text.display import visible_line
 from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.dialog import Dialog, DialogBox
 from excerpt.tui.common.row_list import NAME_SEPARATOR, join_headings
 from excerpt.tui.common.strips import fit
 from excerpt.tui.keymap import key_sign
-
-if TYPE_CHECKING:
-    from excerpt.search.engine import Engine
 
 MAX_COMPARED_RANK = 10
 """Number of first hits of each strategy that are compared."""
@@ -41,20 +38,6 @@ _CELL_PADDING = 2
 
 SendStrategiesRequest = Callable[["AskStrategies", Callable[[Sequence[Result]], object]], object]
 """Sends a request to the engine, and calls the function given second with the answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class AskStrategies:
-    """A request for the results of a query, one for each strategy."""
-
-    kind: ClassVar[str] = "strategies"
-    priority: ClassVar[Priority] = Priority.TAB
-    query: str
-
-    def answer(self, engine: Engine) -> tuple[Result, ...]:
-        from excerpt.search.engine import search_by_strategy
-
-        return search_by_strategy(engine, self.query, MAX_COMPARED_RANK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +153,7 @@ class StrategiesScreen(Dialog[StrategyChoice]):
             yield DataTable[Text](cursor_type="row")
 
     def on_mount(self) -> None:
-        self._send_request(AskStrategies(self._query), self.show_results)
+        self._send_request(AskStrategies(self._query, MAX_COMPARED_RANK), self.show_results)
 
     @property
     def is_opening(self) -> bool:

@@ -22,11 +22,10 @@ from textual.containers import VerticalScroll
 from textual.message import Message
 from textual.widgets import Input, Static
 
-from excerpt.kinds import Strategy
 from excerpt.locations import format_location
 from excerpt.model import Hit, Result, Signal
 from excerpt.search.verdict import format_ordinal
-from excerpt.service.request_queue import Priority
+from excerpt.service.questions import AskWhy
 from excerpt.text.columns import GAIN_CHARACTER, LOSS_CHARACTER
 from excerpt.text.display import format_count, format_percent, visible, visible_line
 from excerpt.tui.active_keys import bindings
@@ -38,7 +37,6 @@ from excerpt.tui.keymap import format_key, key_sign
 from excerpt.tui.search.query_bar import CONFIDENCE_LABELS
 
 if TYPE_CHECKING:
-    from excerpt.search.engine import Engine
     from excerpt.search.results import WordContribution
     from excerpt.search.verdict import NoteExplanation, StrategyRank
 
@@ -73,28 +71,6 @@ MAX_STRONGEST_SIGNALS = 6
 _SIGNAL_CELLS = max(map(len, SIGNAL_LEGEND))
 _MAX_BAR_CELLS = 40
 """Maximum width in cells of a bar in a table: a longer bar is no easier to read."""
-
-
-@dataclass(frozen=True, slots=True)
-class AskWhy:
-    """A request to explain a rank in the answer to a query: that of a hit, or of the note with a name.
-
-    `reranked` are the first hits in the order of a reranker, if one has read them.
-    """
-
-    kind: ClassVar[str] = "explain"
-    priority: ClassVar[Priority] = Priority.PASSAGE
-    query: str
-    strategy: Strategy
-    hit_or_name: Hit | str
-    reranked: tuple[Hit, ...] = ()
-
-    def answer(self, engine: Engine) -> NoteExplanation:
-        from excerpt.search.explain_note import explain_fragment, explain_note
-
-        if isinstance(self.hit_or_name, str):
-            return explain_note(engine, self.query, self.hit_or_name, self.strategy, self.reranked)
-        return explain_fragment(engine, self.query, self.hit_or_name.fragment, self.strategy, self.reranked)
 
 
 SendWhyRequest = Callable[[AskWhy, "Callable[[NoteExplanation], object]"], object]
