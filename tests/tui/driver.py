@@ -38,6 +38,7 @@ from excerpt.service.engine_worker import EngineWorker
 from excerpt.service.event_loop import EventLoop, Failure, IndexOpened, ServiceEvent
 from excerpt.service.memory_questions import AskBadges, AskSourceChecks, AskStaleMemories
 from excerpt.service.memory_worker import MemoryWorker
+from excerpt.service.note_questions import AskLink, AskPassage, AskWindow, Location, ResolvedLink
 from excerpt.service.packer import AskCost, AskPack, AskPackResults, PackAnswer
 from excerpt.service.questions import (
     AskCompletions,
@@ -64,8 +65,6 @@ from excerpt.text.periods import find_periods
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.memory.pane import MemoryPane
-from excerpt.tui.messages import Location
-from excerpt.tui.note.requests import AskLink, AskPassage, AskWindow, ResolvedLink
 from excerpt.tui.note.window import NoteWindow, draw_window
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
@@ -355,13 +354,13 @@ class ScriptedEngine(EngineWorker):
             case AskOverview(topic=topic):
                 self.topic = topic
                 made = OVERVIEW if "sync" in topic else Overview("", 800, "o200k", 7, None, 0, 0, 0, 1_204, 171)
-                return replace(made, topic=topic), None
+                return replace(made, topic=topic)
             case AskMarkdown(overview=overview):
                 return overview.text, 420
             case AskFilteredQuery(query=query, filters=filters):
                 return " ".join((*filters, query))
-            case AskLink(link=to):
-                return self._link_to(to.address)
+            case AskLink(address=address):
+                return self._link_to(address)
             case AskPassage(place=place):
                 return self._passage_at(place)
             case AskInterpretation(query=query):
@@ -415,7 +414,7 @@ class ScriptedEngine(EngineWorker):
         return draw_window(text, fragment, find_spans(lines.casefold(), self.topic.casefold().split()))
 
 
-def _window_of(question: AskWindow, notes: Vault) -> NoteWindow | None:
+def _window_of(question: AskWindow[NoteWindow], notes: Vault) -> NoteWindow | None:
     """Return the note with the query's words marked, and the first sentence as the nearest."""
     fragment = notes.fragment(question.location.fragment_id)
     if fragment is None:

@@ -21,12 +21,12 @@ from excerpt.search import rerank
 from excerpt.search.engine import Engine
 from excerpt.service.engine_worker import EngineWorker
 from excerpt.service.event_loop import Failure, IndexOpened, ServiceEvent
+from excerpt.service.note_questions import AskWindow, Location
 from excerpt.service.packer import LOW_SCORE_REASON, AskCost, AskPack, Packer, PackRequest
 from excerpt.service.questions import AskHighlights, AskSearch, AskWhy
 from excerpt.service.request_queue import Answer, Priority, Question
 from excerpt.settings import PackSettings, Paths, RerankSettings, SearchSettings, Settings
-from excerpt.tui.messages import Location
-from excerpt.tui.note.requests import AskWindow
+from excerpt.tui.note.window import draw_note
 from excerpt.tui.pack.controller import mark_hit
 from tests.search.chosen import ScriptedReranker
 from tests.service.manual_loop import TIMEOUT_SECONDS, ManualLoop
@@ -136,7 +136,7 @@ def test_a_search_goes_before_a_pack_that_waits(opened: Worker, packer: Packer) 
 
 def test_the_window_of_a_hit_is_of_its_note(opened: Worker) -> None:
     hit = opened.search("lentils").hits[0]
-    window = opened.answer_to(AskWindow(Location.from_hit(hit)))
+    window = opened.answer_to(AskWindow(draw_note, Location.from_hit(hit)))
     assert window is not None
     assert window.fragment.path == "Cooking/Lentil soup.md"
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from excerpt.known_vaults import VaultFolders
     from excerpt.model import Hit, PastUse, Result
     from excerpt.search.engine import Engine
-    from excerpt.search.highlight import HighlightTerms
     from excerpt.search.results import QueryInterpretation, QueryNews, RerankRequest
     from excerpt.search.saved_queries import SavedQuery
     from excerpt.search.verdict import NoteExplanation
@@ -266,16 +265,16 @@ class AskNarrowedQuery:
 
 @dataclass(frozen=True, slots=True)
 class AskOverview:
-    """Question for the overview of a topic, and for the marks (patterns) that highlight the topic in a note."""
+    """Question for the overview of a topic."""
 
     kind: ClassVar[str] = "overview"
     priority: ClassVar[Priority] = Priority.TAB
     topic: str
 
-    def answer(self, engine: Engine) -> tuple[Overview, HighlightTerms | None]:
+    def answer(self, engine: Engine) -> Overview:
         from excerpt.insight.overview import overview
 
-        return overview(engine, self.topic), engine.highlight_terms(self.topic)
+        return overview(engine, self.topic)
 
 
 @dataclass(frozen=True, slots=True)

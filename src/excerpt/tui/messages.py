@@ -14,32 +14,10 @@ from textual.message import Message
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from excerpt.model import Hit, Memory, PackResult, Source, Span
+    from excerpt.model import Hit, Memory, PackResult, Source
     from excerpt.pack.selection import SavedMarks
     from excerpt.search.usage import UsedHit
     from excerpt.service.event_loop import ServiceEvent
-
-
-@dataclass(frozen=True, slots=True)
-class Location:
-    """The location of a fragment that a view shows. If the id is gone after an edit, path and line locate it.
-
-    `line` is the first line of the fragment. `spans` are matches in it. `by_meaning`: the search found it by meaning
-    too. `top` is the first visible line of the view, None if it was not scrolled.
-    """
-
-    fragment_id: str
-    path: str
-    line: int
-    spans: tuple[Span, ...] = ()
-    by_meaning: bool = False
-    top: int | None = None
-
-    @staticmethod
-    def from_hit(hit: Hit) -> Location:
-        """Return the location of a hit."""
-        by_meaning = any(signal.name == "meaning" and signal.part > 0 for signal in hit.signals)
-        return Location(hit.fragment.id, hit.fragment.path, hit.fragment.line_start, hit.spans, by_meaning)
 
 
 @dataclass

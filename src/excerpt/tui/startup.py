@@ -36,7 +36,7 @@ def configure_interpreter() -> None:
 FIRST_QUERY_MODULES = (
     "excerpt.service.packer",
     "excerpt.service.questions",
-    "excerpt.tui.note.requests",
+    "excerpt.tui.note.window",
     "excerpt.tui.insight.map",
     "excerpt.text.snippet",
     "excerpt.tui.pack.panel",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from excerpt.service.note_questions import Location
 from excerpt.tui.insight.controller import InsightController
-from excerpt.tui.messages import Location
 from tests.tui.driver import ManualClock, ManualEngine
 from tests.tui.examples import make_hit
 

@@ -17,6 +17,7 @@ from excerpt.insight.overview import overview
 from excerpt.insight.overview_parts import DistinctiveLabel, Overview, SourceLocation
 from excerpt.search.engine import Engine
 from excerpt.service.event_loop import Failure
+from excerpt.service.note_questions import AskPassage
 from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import TabBar
@@ -25,7 +26,7 @@ from excerpt.tui.common.notice import Notice
 from excerpt.tui.insight.overview_list import OverviewList
 from excerpt.tui.insight.overview_pane import OverviewPane, TopicStatus, overview_disabled_reason
 from excerpt.tui.memory.form import RememberDialog
-from excerpt.tui.note.requests import AskPassage
+from excerpt.tui.note.window import draw_note
 from excerpt.tui.search.preview import Preview
 from tests.tui.driver import (
     AppPilot,
@@ -383,9 +384,7 @@ async def test_stop_words_of_a_topic_are_not_marked_in_its_passages(bees: tuple[
     snapshot = Snapshot.open(user_paths.index_folder(vault), Settings())
     engine = Engine(snapshot, Settings())
     topic = "the queen in the hive"
-    window = AskPassage(SourceLocation("Bees/Queen.md", "Queen", 7, 11), topic, engine.highlight_terms(topic)).answer(
-        engine
-    )
+    window = AskPassage(draw_note, SourceLocation("Bees/Queen.md", "Queen", 7, 11), topic).answer(engine)
     assert window is not None
     marked = {run.text.casefold() for line in window.lines for run in line.runs if TextStyle.MATCH in run.text_style}
     assert marked == {"queen", "hive"}
@@ -395,7 +394,7 @@ async def test_stop_words_of_a_topic_are_not_marked_in_its_passages(bees: tuple[
 async def test_a_place_whose_note_is_gone_has_no_passage(bees: tuple[Path, Paths]) -> None:
     vault, user_paths = bees
     snapshot = Snapshot.open(user_paths.index_folder(vault), Settings())
-    question = AskPassage(SourceLocation("Bees/Gone.md", "Gone", 1, 2), "bees", None)
+    question = AskPassage(draw_note, SourceLocation("Bees/Gone.md", "Gone", 1, 2), "bees")
     assert question.answer(Engine(snapshot, Settings())) is None
     snapshot.close()
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 
 from excerpt.kinds import LinkKind
 from excerpt.model import Hit
+from excerpt.service.note_questions import Location, ResolvedLink
 from excerpt.tui.common.line_drawing import WrittenLink
-from excerpt.tui.messages import Location
-from excerpt.tui.note.requests import ResolvedLink
 from excerpt.tui.note.window import draw_window
 from excerpt.tui.search.passage_controller import PassageController
 from tests.tui.driver import ManualEngine

@@ -9,9 +9,9 @@ from textual.app import App
 
 from excerpt.kinds import LinkKind
 from excerpt.model import Link, Section
+from excerpt.service.note_questions import target_line
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.memory.form import RememberDialog
-from excerpt.tui.note.requests import target_line
 from excerpt.tui.note.window import NoteWindow
 from tests.tui.driver import AppPilot, ScriptedApp, pane_of, preview_of, search, top_screen, until
 

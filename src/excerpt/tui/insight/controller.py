@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from excerpt.service.engine_worker import QuestionQueue
 from excerpt.service.event_loop import Failure
+from excerpt.service.note_questions import Location
 from excerpt.tui.common.debouncer import Debouncer, StartTimer
 from excerpt.tui.memory.controller import is_memory
-from excerpt.tui.messages import Location
 
 if TYPE_CHECKING:
     from excerpt.insight.results import RelatedNotes, VaultMap

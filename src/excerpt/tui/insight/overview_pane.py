@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from rich.text import Text
 from textual import on
@@ -18,6 +18,7 @@ from excerpt.insight.overview_parts import Overview, SourceLocation
 from excerpt.model import Fragment, Hit
 from excerpt.service.engine_worker import EngineWorker
 from excerpt.service.event_loop import Failure
+from excerpt.service.note_questions import AskPassage
 from excerpt.service.questions import AskFilteredQuery, AskMarkdown, AskOverview
 from excerpt.text.display import format_count
 from excerpt.tui.active_keys import bindings
@@ -28,13 +29,9 @@ from excerpt.tui.common.split import Split
 from excerpt.tui.insight.overview_list import OverviewList, build_search, format_headline
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.messages import CopyRequested, EditRequested, RememberRequested, SearchRequested
-from excerpt.tui.note.requests import AskPassage
+from excerpt.tui.note.window import NoteWindow, draw_note
 from excerpt.tui.search.preview import Preview
 from excerpt.tui.search.query_bar import QueryInput
-
-if TYPE_CHECKING:
-    from excerpt.search.highlight import HighlightTerms
-    from excerpt.tui.note.window import NoteWindow
 
 _BUSY_AFTER_SECONDS = 0.5
 """Seconds after which the status shows that an overview is still being computed."""
@@ -95,8 +92,6 @@ class OverviewPane(Vertical):
         super().__init__(id=id)
         self._engine = engine
         self._requested_location: SourceLocation | None = None
-        self._marks: HighlightTerms | None = None
-        self._marks_topic = ""
         self._is_topic_typed = False
         self._copied_query = ""
         self._is_outdated = False
@@ -177,10 +172,8 @@ class OverviewPane(Vertical):
         self._failure = None
         self._busy_debouncer.stop()
 
-    def _handle_overview(self, answer: tuple[Overview, HighlightTerms | None]) -> None:
+    def _handle_overview(self, overview: Overview) -> None:
         self._clear_busy_and_failure()
-        overview, self._marks = answer
-        self._marks_topic = overview.topic
         self.overview = overview
         self._refresh_view()
         if self._is_copy_pending:
@@ -240,13 +233,12 @@ class OverviewPane(Vertical):
 
     def _request_passage(self) -> None:
         place = self._requested_location = self._selected_location
-        if place is None:
+        if place is None or self.overview is None:
             self._engine.cancel("passage")
             self.query_one(Preview).window = None
         else:
-            self._engine.ask(
-                AskPassage(place, self._marks_topic, self._marks), self._handle_passage, self._handle_passage_failure
-            )
+            question = AskPassage(draw_note, place, self.overview.topic)
+            self._engine.ask(question, self._handle_passage, self._handle_passage_failure)
 
     def _handle_passage(self, window: NoteWindow | None) -> None:
         self.query_one(Preview).window = window

@@ -16,6 +16,7 @@ from textual.reactive import reactive, var
 from textual.strip import Strip
 
 from excerpt.model import Fragment, Span
+from excerpt.service.note_questions import Location
 from excerpt.text.display import visible_line
 from excerpt.text.snippet import snippet
 from excerpt.tui.active_keys import bindings
@@ -26,7 +27,6 @@ from excerpt.tui.common.row_list import RowList, format_place
 from excerpt.tui.common.strips import StyledPart, fit, horizontal_bar, line
 from excerpt.tui.insight.controller import InsightController
 from excerpt.tui.keymap import key_sign
-from excerpt.tui.messages import Location
 
 if TYPE_CHECKING:
     from excerpt.insight.results import MatchedFragment, PassageMatch, RelatedNote, RelatedNotes

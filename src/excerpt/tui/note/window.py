@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from excerpt.locations import first_page_of
 from excerpt.model import Fragment, Section, Span
+from excerpt.service.note_questions import DEFAULT_OPTIONS, ShownNote, WindowOptions, view_range
 from excerpt.text.line_context import PLAIN, TABLE_RULE, Context, LineContext, contexts_of
 from excerpt.tui.common.line_drawing import (
     MAX_LINE_CHARS,
@@ -28,33 +29,8 @@ from excerpt.tui.note.code import MAX_CODE_CHARS, StyledRange, highlight_code
 from excerpt.tui.note.properties import draw_properties
 from excerpt.tui.note.table import align_table
 
-LINES_AROUND = 80
-"""Number of lines shown before the fragment and after it: some four screens, drawn in a few ms."""
-LINES_AROUND_WHOLE = 2_500
-"""Number of lines shown before the fragment and after it if the whole note is asked for.
-
-5,000 lines take 0.1 s of the engine's thread and 8 ms of the screen's.
-"""
-
-
 _MARKDOWN_KINDS = ("", "canvas", "drawing", "notebook")
 """Values of `Fragment.kind` whose text is Markdown; "" is a note."""
-
-
-@dataclass(frozen=True, slots=True)
-class WindowOptions:
-    """Options of a window (the lines of a note that are shown).
-
-    `near` are spans of the fragment's text to mark as near in meaning to the query. `whole` asks for the whole note.
-    `line` asks for the lines around this line number instead of around the fragment.
-    """
-
-    near: tuple[Span, ...] = ()
-    whole: bool = False
-    line: int | None = None
-
-
-DEFAULT_OPTIONS = WindowOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,13 +109,17 @@ def draw_window(
     )
 
 
-def view_range(fragment: Fragment, line_count: int, view: WindowOptions) -> tuple[int, int]:
-    """Return the first and last line (from 1, inclusive) to show, for a note of `line_count` lines."""
-    reach = LINES_AROUND_WHOLE if view.whole else LINES_AROUND
-    middle = view.line
-    if middle is None or (fragment.line_start - reach <= middle <= fragment.line_end + reach and not view.whole):
-        return max(1, fragment.line_start - reach), min(line_count, fragment.line_end + reach)
-    return max(1, middle - reach), min(line_count, middle + reach)
+def draw_note(note: ShownNote) -> NoteWindow:
+    """Draw the window of a note that a question has found."""
+    outside_matches = (
+        (part.first + row, each)
+        for part in note.outside_matches
+        for row, columns in columns_by_row(part.text, part.spans).items()
+        for each in columns
+    )
+    return draw_window(
+        note.text, note.fragment, note.spans, note.view, headings=note.headings, outside_matches=outside_matches
+    )
 
 
 def spans_by_line(fragment: Fragment, spans: Iterable[Span]) -> dict[int, list[Columns]]:

@@ -20,6 +20,7 @@ from excerpt.kinds import Fill, Format, Scope, Strategy, next_in_cycle
 from excerpt.pack.selection import SavedMarks
 from excerpt.service.engine_worker import EngineWorker
 from excerpt.service.event_loop import Failure
+from excerpt.service.note_questions import Location
 from excerpt.settings import Settings
 from excerpt.tui.active_keys import HasDisabledReason, bindings
 from excerpt.tui.common.notice import EmptyState
@@ -31,7 +32,6 @@ from excerpt.tui.messages import (
     CopyRequested,
     EditRequested,
     GoldRequested,
-    Location,
     MarksChanged,
     PartClicked,
     RememberRequested,

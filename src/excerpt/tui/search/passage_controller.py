@@ -7,11 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from excerpt.service.engine_worker import QuestionQueue
-from excerpt.tui.messages import Location
+from excerpt.service.note_questions import AskLink, AskWindow, Location, ResolvedLink, WindowOptions
 
 if TYPE_CHECKING:
     from excerpt.tui.common.line_drawing import WrittenLink
-    from excerpt.tui.note.requests import ResolvedLink
     from excerpt.tui.note.window import NoteWindow
 
 
@@ -67,11 +66,10 @@ class PassageController:
         """Request the lines around the current location, with line `line` at the top, or the fragment if None."""
         if self.location is None:
             return
-        from excerpt.tui.note.requests import AskWindow
-        from excerpt.tui.note.window import WindowOptions
+        from excerpt.tui.note.window import draw_note
 
         view = WindowOptions(whole=bool(self._whole_note_path), line=line)
-        self._engine.ask(AskWindow(self.location, self._query, view), self._handle_window)
+        self._engine.ask(AskWindow(draw_note, self.location, self._query, view), self._handle_window)
 
     def toggle_whole(self) -> bool:
         """Switch between the whole note and the lines around the fragment; return False if no note is shown."""
@@ -97,9 +95,7 @@ class PassageController:
     def ask_link_target(self, link: WrittenLink, on_answer: Callable[[ResolvedLink], object]) -> None:
         """Request the target of a link in the note shown; `on_answer` is called with the target."""
         if self.window is not None:
-            from excerpt.tui.note.requests import AskLink
-
-            self._engine.ask(AskLink(self.window.fragment.path, link), on_answer)
+            self._engine.ask(AskLink(self.window.fragment.path, link.kind, link.address), on_answer)
 
     def go_to(self, location: Location) -> None:
         """Show `location`, the target of a link, and add the current location to the history of links."""

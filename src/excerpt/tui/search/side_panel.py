@@ -19,6 +19,7 @@ from textual.widget import Widget
 from excerpt.model import Fragment, Hit, Result
 from excerpt.service.engine_worker import QuestionQueue
 from excerpt.service.event_loop import Failure
+from excerpt.service.note_questions import Location, ResolvedLink
 from excerpt.text.display import visible_line
 from excerpt.text.fragments import digest_of_text
 from excerpt.tui.active_keys import working_keys
@@ -30,8 +31,7 @@ from excerpt.tui.insight.controller import InsightController
 from excerpt.tui.insight.map import MapPanel
 from excerpt.tui.insight.related import RelatedPanel
 from excerpt.tui.keymap import format_key
-from excerpt.tui.messages import CopyRequested, EditRequested, Location
-from excerpt.tui.note.requests import ResolvedLink
+from excerpt.tui.messages import CopyRequested, EditRequested
 from excerpt.tui.note.window import NoteWindow
 from excerpt.tui.search.passage_controller import PassageController
 from excerpt.tui.search.preview import Preview, heading_path_at

@@ -1,25 +1,72 @@
-"""Requests of the preview to the engine: for the lines around a fragment, a passage, and the target of a link."""
+"""Questions about a note that is shown: the lines around a fragment, a passage, and the target of a link.
+
+Each is answered in the engine's thread, which also draws the lines: `draw` makes what the view shows of them.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from excerpt.errors import ModelError
 from excerpt.kinds import LinkKind
-from excerpt.model import Fragment, Link, Section, Span
 from excerpt.service.request_queue import Priority
-from excerpt.tui.common.line_drawing import Columns, WrittenLink
-from excerpt.tui.messages import Location
-from excerpt.tui.note.window import DEFAULT_OPTIONS, NoteWindow, WindowOptions, columns_by_row, draw_window, view_range
 
 if TYPE_CHECKING:
     from excerpt.corpus.interface import Corpus
     from excerpt.insight.overview_parts import SourceLocation
+    from excerpt.model import Fragment, Hit, Link, Section, Span
     from excerpt.search.engine import Engine
-    from excerpt.search.highlight import HighlightTerms
+
+Drawn = TypeVar("Drawn")
+
+LINES_AROUND = 80
+"""Number of lines shown before the fragment and after it: some four screens, drawn in a few ms."""
+LINES_AROUND_WHOLE = 2_500
+"""Number of lines shown before the fragment and after it if the whole note is asked for.
+
+5,000 lines take 0.1 s of the engine's thread and 8 ms of the screen's.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """The location of a fragment that a view shows. If the id is gone after an edit, path and line locate it.
+
+    `line` is the first line of the fragment. `spans` are matches in it. `by_meaning`: the search found it by meaning
+    too. `top` is the first visible line of the view, None if it was not scrolled.
+    """
+
+    fragment_id: str
+    path: str
+    line: int
+    spans: tuple[Span, ...] = ()
+    by_meaning: bool = False
+    top: int | None = None
+
+    @staticmethod
+    def from_hit(hit: Hit) -> Location:
+        """Return the location of a hit."""
+        by_meaning = any(signal.name == "meaning" and signal.part > 0 for signal in hit.signals)
+        return Location(hit.fragment.id, hit.fragment.path, hit.fragment.line_start, hit.spans, by_meaning)
+
+
+@dataclass(frozen=True, slots=True)
+class WindowOptions:
+    """Options of a window (the lines of a note that are shown).
+
+    `near` are spans of the fragment's text to mark as near in meaning to the query. `whole` asks for the whole note.
+    `line` asks for the lines around this line number instead of around the fragment.
+    """
+
+    near: tuple[Span, ...] = ()
+    whole: bool = False
+    line: int | None = None
+
+
+DEFAULT_OPTIONS = WindowOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +83,33 @@ class ResolvedLink:
 
 
 @dataclass(frozen=True, slots=True)
-class AskWindow:
-    """A request for the lines around a location, or for its whole note.
+class MatchedLines:
+    """Lines of a note from number `first` on, their text, and the matches of the query in it."""
+
+    first: int
+    text: str
+    spans: Sequence[Span]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownNote:
+    """A note with the fragment to show in it, before it is drawn.
+
+    `spans` are the matches in the fragment. `view` says which lines are shown. `headings` are the sections of the note.
+    `outside_matches` are those in the lines shown before and after the fragment.
+    """
+
+    text: str
+    fragment: Fragment
+    spans: Sequence[Span]
+    view: WindowOptions = DEFAULT_OPTIONS
+    headings: Sequence[Section] = ()
+    outside_matches: Sequence[MatchedLines] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AskWindow(Generic[Drawn]):
+    """Question for the lines around a location, or for its whole note.
 
     The answer is None if the note is no longer in the index. `query` is the query that found the location: its words
     are highlighted in the surrounding lines too. If the fragment was found by its meaning, its sentences that are
@@ -46,11 +118,12 @@ class AskWindow:
 
     kind: ClassVar[str] = "window"
     priority: ClassVar[Priority] = Priority.PASSAGE
+    draw: Callable[[ShownNote], Drawn]
     location: Location
     query: str = ""
     view: WindowOptions = DEFAULT_OPTIONS
 
-    def answer(self, engine: Engine) -> NoteWindow | None:
+    def answer(self, engine: Engine) -> Drawn | None:
         snapshot = engine.snapshot
         fragment = snapshot.fragment(self.location.fragment_id)
         if fragment is None:
@@ -65,7 +138,7 @@ class AskWindow:
         spans = drop_stop_words(fragment.text, matches, self.query, language)
         outside_matches = _find_outside_matches(engine, self.query, text, fragment, view) if self.query else ()
         headings = snapshot.sections(fragment.path)
-        return draw_window(text, fragment, spans, view, headings=headings, outside_matches=outside_matches)
+        return self.draw(ShownNote(text, fragment, spans, view, headings, tuple(outside_matches)))
 
     def _find_nearest_spans(self, engine: Engine, fragment: Fragment) -> tuple[Span, ...]:
         from excerpt.search.nearest_sentences import find_nearest_sentences
@@ -102,64 +175,61 @@ def _fragment_at(snapshot: Corpus, path: str, line: int) -> Fragment | None:
 
 def _find_outside_matches(
     engine: Engine, query: str, text: str, fragment: Fragment, view: WindowOptions
-) -> Iterator[tuple[int, Columns]]:
-    """Yield the matches of the query in the lines shown outside of the fragment, as (line number, columns)."""
+) -> Iterator[MatchedLines]:
+    """Yield the lines shown before the fragment and after it, with the matches of the query."""
     lines = text.split("\n")
     first, last = view_range(fragment, len(lines), view)
-    marks = engine.highlight_terms(query)
-    if not marks.terms:
+    if not engine.highlight_terms(query).terms:
         return
     language = engine.snapshot.note_info(fragment.path).language
     for begin, end in ((first, fragment.line_start - 1), (fragment.line_end + 1, last)):
         part = "\n".join(lines[begin - 1 : end])
-        spans = drop_stop_words(part, engine.find_spans(part, query, language), query, language)
-        for row, columns in columns_by_row(part, spans).items():
-            for span in columns:
-                yield begin + row, span
+        yield MatchedLines(
+            begin, part, drop_stop_words(part, engine.find_spans(part, query, language), query, language)
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class AskPassage:
+class AskPassage(Generic[Drawn]):
     """Question for the passage at `place`, shown within its note; the answer is None if the note is gone.
 
-    Words of `topic` that `marks` matches are highlighted as in a search hit.
+    Words of `topic` are highlighted as in a search hit.
     """
 
     kind: ClassVar[str] = "passage"
     priority: ClassVar[Priority] = Priority.TAB
+    draw: Callable[[ShownNote], Drawn]
     place: SourceLocation
     topic: str
-    marks: HighlightTerms | None
 
-    def answer(self, engine: Engine) -> NoteWindow | None:
-        from excerpt.search.highlight import HighlightFinder
-
+    def answer(self, engine: Engine) -> Drawn | None:
         snapshot, place = engine.snapshot, self.place
         try:
             fragment = make_fragment_from_lines(snapshot, place)
             text, language = snapshot.note_text(place.path), snapshot.note_info(place.path).language
         except KeyError:
             return None
-        spans = HighlightFinder().find_in_text(fragment.text, self.marks, language) if self.marks is not None else ()
-        return draw_window(text, fragment, drop_stop_words(fragment.text, spans, self.topic, language))
+        spans = engine.find_spans(fragment.text, self.topic, language)
+        return self.draw(ShownNote(text, fragment, drop_stop_words(fragment.text, spans, self.topic, language)))
 
 
 @dataclass(frozen=True, slots=True)
 class AskLink:
-    """A request for the target of a link. `source` is the path of the note that contains the link."""
+    """Question for the target of a link to `address`. `source` is the path of the note that contains the link."""
 
     kind: ClassVar[str] = "link"
     priority: ClassVar[Priority] = Priority.PANEL
     source: str
-    link: WrittenLink
+    link_kind: LinkKind
+    address: str
 
     def answer(self, engine: Engine) -> ResolvedLink:
         from excerpt.text.links import parse_link_address
 
         snapshot = engine.snapshot
-        link = parse_link_address(self.link.kind, self.link.address)
+        link = parse_link_address(self.link_kind, self.address)
         if link is None:
-            return ResolvedLink(address=self.link.address)
+            return ResolvedLink(address=self.address)
         path = snapshot.facets.targets.resolve(link.target, self.source)
         if path is None:
             return ResolvedLink(message=_missing_target(link))
@@ -216,6 +286,7 @@ def make_fragment_from_lines(snapshot: Corpus, place: SourceLocation) -> Fragmen
 
     Raises KeyError for an unknown note.
     """
+    from excerpt.model import Fragment
     from excerpt.text.fragments import digest_of_text
     from excerpt.text.tokens import open_tokenizer
 
@@ -237,3 +308,12 @@ def make_fragment_from_lines(snapshot: Corpus, place: SourceLocation) -> Fragmen
         tokens=open_tokenizer(snapshot.tokenizer).count(text),
         digest=digest_of_text(text),
     )
+
+
+def view_range(fragment: Fragment, line_count: int, view: WindowOptions) -> tuple[int, int]:
+    """Return the first and last line (from 1, inclusive) to show, for a note of `line_count` lines."""
+    reach = LINES_AROUND_WHOLE if view.whole else LINES_AROUND
+    middle = view.line
+    if middle is None or (fragment.line_start - reach <= middle <= fragment.line_end + reach and not view.whole):
+        return max(1, fragment.line_start - reach), min(line_count, fragment.line_end + reach)
+    return max(1, middle - reach), min(line_count, middle + reach)
