@@ -19,13 +19,12 @@ from pathlib import Path
 from typing import TypeVar
 
 import excerpt
+from excerpt.cancellation import CancelToken, cancelled_by
 from excerpt.errors import (
     ExcerptError,
     IndexBusyError,
     IndexUnusableError,
     NotFoundError,
-    SettingsError,
-    StoreUnusableError,
     VaultError,
 )
 from excerpt.index.events import IndexingFailed, VaultEmptied, VaultWatched
@@ -219,12 +218,28 @@ class ServedVault:
 
         `report` gets the progress of indexing while there is no index yet. After a lost connection, the
         question is called again, unless it `writes`. Raises NotIndexedYetError if there is no index after
-        ANSWER_SECONDS, VaultBusyError if there is no answer by then, and any error of the question.
+        ANSWER_SECONDS, VaultBusyError if there is no answer by then, and any error of the question. A question that
+        nobody waits for any more is dropped, or ends at its next check, unless it `writes`.
         """
+        token = CancelToken()
+        try:
+            return await self._ask_until_answered(question, token, report, writes=writes)
+        finally:
+            if not writes:
+                token.cancel()
+
+    async def _ask_until_answered(
+        self,
+        question: Callable[[ServedSnapshot], Answer],
+        token: CancelToken,
+        report: ReportProgress | None,
+        *,
+        writes: bool,
+    ) -> Answer:
         deadline = time.monotonic() + ANSWER_SECONDS
         self.watch()
         while True:
-            turn = self._thread.submit(self._answer, question, writes=writes)
+            turn = self._thread.submit(self._answer, question, token, writes=writes)
             try:  # a timeout cancels a question that has not started
                 return await asyncio.wait_for(asyncio.wrap_future(turn), max(deadline - time.monotonic(), 0.05))
             except TimeoutError:
@@ -245,14 +260,15 @@ class ServedVault:
             return VaultBusyError(f"The vault {self.name} is still loading.", _RETRY_HINT)
         return VaultBusyError(f"The vault {self.name} is busy with another question.", _RETRY_HINT)
 
-    def _answer(self, question: Callable[[ServedSnapshot], Answer], *, writes: bool) -> Answer:
+    def _answer(self, question: Callable[[ServedSnapshot], Answer], token: CancelToken, *, writes: bool) -> Answer:
         state = self.indexing.state  # read before the index is opened: later reports are about later generations
         is_busy = self._is_building(state)
         self._renew(is_busy=is_busy)
         self._notices.clear()
         snapshot = self._snapshot(state)
         try:
-            return question(snapshot) if writes else self.vault.run_in_one_snapshot(lambda: question(snapshot))
+            with cancelled_by(token):
+                return question(snapshot) if writes else self.vault.run_in_one_snapshot(lambda: question(snapshot))
         except NotFoundError as error:
             if not snapshot.is_partial:
                 raise
@@ -341,7 +357,9 @@ class ServedVaults:
         """
         addresses = {parse_address(str(folder)).folder: folder for folder in folders if is_address(str(folder))}
         resolved = {folder.expanduser().resolve(): folder for folder in folders if not is_address(str(folder))}
-        names = unique_names([*resolved, *addresses])
+        self._unique_names = unique_names([*resolved, *addresses])
+        joined = VaultFolders.of([*resolved, *addresses])
+        names = {folder: name for name, folder in joined.named} if joined.is_joined else self._unique_names
         self.all = (
             *(ServedVault(folder, names[folder], watched=watched) for folder in resolved),
             *(ServedVault(address, names[at], watched=False) for at, address in addresses.items()),
@@ -383,12 +401,12 @@ class ServedVaults:
         ready: Mapping[ServedVault, ServedSnapshot],
         question: Callable[[ServedSnapshot], Answer],
     ) -> Answer | None:
-        """Call `question` with several vaults as one, and return its result; None if they cannot be joined.
+        """Call `question` with several vaults as one, and return its result; None if one is a store.
 
         `ready` are those of `served` that have an index; the freshness names the others. Raises NotIndexedYetError if
         the vaults are busy for ANSWER_SECONDS, and any error of the question.
         """
-        if any(vault.vault.address or "/" in vault.name for vault in ready):
+        if any(vault.vault.address for vault in ready):
             return None
         joined = ServedSnapshot(
             self._join(tuple(ready)),
@@ -396,11 +414,18 @@ class ServedVaults:
             describe_freshness(served, ready),
             len(ready) < len(served) or any(snapshot.is_partial for snapshot in ready.values()),
         )
-        answer = asyncio.wrap_future(self._union_thread.submit(_ask_joined, joined, question))
+        token = CancelToken()
+
+        def ask() -> Answer:
+            with cancelled_by(token):
+                return joined.vault.run_in_one_snapshot(lambda: question(joined))
+
         try:
-            return await asyncio.wait_for(answer, ANSWER_SECONDS)
+            return await asyncio.wait_for(asyncio.wrap_future(self._union_thread.submit(ask)), ANSWER_SECONDS)
         except TimeoutError:
             raise VaultBusyError("The vaults are busy.", _RETRY_HINT) from None
+        finally:
+            token.cancel()
 
     def _join(self, served: Sequence[ServedVault]) -> excerpt.VaultUnion:
         """Return the vaults as one, which is kept for the next question."""
@@ -417,28 +442,20 @@ class ServedVaults:
     def find_vaults(self, name: str) -> tuple[ServedVault, ...]:
         """Return the vault called `name` in a tuple; for "" the default vault, for "*" all vaults.
 
+        The end of its path that no other vault has is a name too.
         Raises VaultError, which lists the vaults, for an unknown name.
         """
         if name in ("", "*"):
             return self.all if name else self.all[:1]
-        matching = tuple(each for each in self.all if name in (each.name, str(each.vault.folder), each.vault.address))
+        matching = tuple(
+            each
+            for each in self.all
+            if name in (each.name, self._unique_names[each.vault.folder], str(each.vault.folder), each.vault.address)
+        )
         if not matching:
             names = ", ".join(each.name for each in self.all)
             raise VaultError(f"There is no vault {name}.", f'Name one of these vaults: {names}; "*" means all.')
         return matching
-
-
-def _ask_joined(joined: ServedSnapshot, question: Callable[[ServedSnapshot], Answer]) -> Answer | None:
-    """Call `question` with several vaults as one; return None if they cannot be joined."""
-
-    def compute() -> Answer | None:
-        try:
-            _ = joined.vault.generation  # joins the indexes
-        except (SettingsError, StoreUnusableError):
-            return None
-        return question(joined)
-
-    return joined.vault.run_in_one_snapshot(compute)
 
 
 async def ask_each(

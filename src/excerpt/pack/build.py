@@ -11,6 +11,7 @@ from functools import cached_property, partial
 from heapq import nlargest
 from typing import Concatenate, Generic, ParamSpec, Protocol
 
+from excerpt.cancellation import check_cancelled
 from excerpt.kinds import Confidence, Fill, Scope, StopReason, Strategy
 from excerpt.model import TOO_LARGE, Fragment, Hit, OmittedHit, Pack, PackResult, Result
 from excerpt.pack.budget import (
@@ -150,6 +151,7 @@ class HitCollector:
             for hit in hits[:limit]
         )
         for hit, value in zip(hits, values, strict=True):
+            check_cancelled()
             if not limit:
                 self.stopped = StopReason.LIMIT
                 break
@@ -326,6 +328,7 @@ def _choose_packs(
     They have the best hit's fragment, whole if it fits alone, and else the largest part of its best block that does. So
     a larger budget never has less of it.
     """
+    check_cancelled()
     if not offered:
         return _EMPTY_CHOICE
     room = budget - _count_shared_tokens(offered, costs)

@@ -16,6 +16,7 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
+from excerpt.cancellation import check_cancelled
 from excerpt.corpus.interface import CandidateQuery, Corpus
 from excerpt.kinds import Confidence, FilterKind, Strategy
 from excerpt.model import Hit, PastUse, QueryPeriod, Result, Signal, Span
@@ -429,6 +430,7 @@ class Engine:
 
         A strategy prefix in `query` is ignored, `strategy` is used.
         """
+        check_cancelled()
         return self.score_candidates(query, *self.find_candidates(query, pool), strategy, pool)
 
     def score_candidates(
@@ -563,6 +565,7 @@ class Engine:
 
         The first `highlight_count` of these hits have spans to highlight (None: all of them).
         """
+        check_cancelled()
         table = self.snapshot.table
         rows = ranking.rows[first:last]
         fragments = self.snapshot.fragments(table.keys[rows].tolist())

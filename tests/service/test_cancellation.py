@@ -1,0 +1,150 @@
+"""Tests of questions whose caller has left: they end at their next check, and others are answered."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import excerpt
+from excerpt import served_vaults
+from excerpt.cancellation import CancelToken, WorkCancelledError, cancelled_by, check_cancelled
+from excerpt.search.engine import Engine
+from excerpt.served_vaults import ServedSnapshot, ServedVaults
+from tests.mcp import conftest as mcp
+from tests.mcp.conftest import indexed
+from tests.service.manual_loop import TIMEOUT_SECONDS
+
+home, vault = mcp.home, mcp.vault  # fixtures
+
+
+@pytest.fixture
+def served(home: Path, vault: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ServedVaults]:
+    monkeypatch.setattr(served_vaults, "ANSWER_SECONDS", TIMEOUT_SECONDS)
+    vaults = indexed(vault)
+    yield vaults
+    vaults.end()
+
+
+class LongQuestion:
+    """A question that begins, waits until its caller may have left, and searches then."""
+
+    def __init__(self) -> None:
+        self.has_begun = threading.Event()
+        self.may_search = threading.Event()
+        self.has_ended = threading.Event()
+        self.outcome: object = None
+
+    def __call__(self, snapshot: ServedSnapshot) -> None:
+        self.has_begun.set()
+        self.may_search.wait(TIMEOUT_SECONDS)
+        try:
+            self.outcome = snapshot.vault.search("hive").hits[0].path
+        except WorkCancelledError:
+            self.outcome = "cancelled"
+            raise
+        finally:
+            self.has_ended.set()
+
+
+async def until(event: threading.Event) -> None:
+    assert await asyncio.to_thread(event.wait, TIMEOUT_SECONDS)
+
+
+def find_first(snapshot: ServedSnapshot) -> str:
+    return snapshot.vault.search("tea").hits[0].path
+
+
+def test_work_without_a_token_is_never_cancelled() -> None:
+    check_cancelled()
+    token = CancelToken()
+    with cancelled_by(token):
+        check_cancelled()
+    token.cancel()
+    check_cancelled()
+
+
+def test_work_that_is_cancelled_before_it_begins_does_nothing() -> None:
+    token = CancelToken()
+    token.cancel()
+    with pytest.raises(WorkCancelledError), cancelled_by(token):
+        pytest.fail("The work has begun.")
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda vault: vault.search("hive | swarm | tea"),
+        lambda vault: vault.pack("hive", "swarm", "tea"),
+        lambda vault: vault.overview("hive | swarm | tea"),
+    ],
+)
+def test_a_question_ends_between_two_alternatives(
+    home: Path, vault: Path, ask: Callable[[excerpt.Vault], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token, score_query, scored = CancelToken(), Engine.score_query, []
+
+    def score_and_leave(*args: object, **options: object) -> object:
+        found = score_query(*args, **options)  # type: ignore[arg-type]
+        scored.append(args)
+        token.cancel()
+        return found
+
+    with excerpt.open(vault) as opened:
+        opened.load()
+        monkeypatch.setattr(Engine, "score_query", score_and_leave)
+        with pytest.raises(WorkCancelledError), cancelled_by(token):
+            ask(opened)
+        assert len(scored) == 1
+        monkeypatch.setattr(Engine, "score_query", score_query)
+        assert opened.search("green tea").hits[0].path == "kitchen/Tea.md"
+
+
+@pytest.mark.parametrize("several", [False, True])
+async def test_a_question_whose_caller_has_left_ends_and_the_next_is_answered(
+    served: ServedVaults, *, several: bool
+) -> None:
+    (only,) = served.all
+    question = LongQuestion()
+    ready = {only: await only.ask(lambda snapshot: snapshot)}
+    asking = served.ask_union([only], ready, question) if several else only.ask(question)
+    task = asyncio.ensure_future(asking)
+    await until(question.has_begun)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    question.may_search.set()
+    await until(question.has_ended)
+    assert question.outcome == "cancelled"
+    assert await only.ask(find_first) == "kitchen/Tea.md"
+
+
+async def test_a_question_that_waits_for_another_is_dropped_with_its_caller(served: ServedVaults) -> None:
+    (only,) = served.all
+    first, second = LongQuestion(), LongQuestion()
+    asking = asyncio.ensure_future(only.ask(first))
+    await until(first.has_begun)
+    waiting = asyncio.ensure_future(only.ask(second))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    first.may_search.set()
+    await asking
+    assert first.outcome
+    assert await only.ask(find_first) == "kitchen/Tea.md"
+    assert not second.has_begun.is_set()
+
+
+async def test_what_writes_is_done_though_its_caller_has_left(served: ServedVaults) -> None:
+    (only,) = served.all
+    question = LongQuestion()
+    task = asyncio.ensure_future(only.ask(question, writes=True))
+    await until(question.has_begun)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    question.may_search.set()
+    await until(question.has_ended)
+    assert str(question.outcome).endswith(".md")
