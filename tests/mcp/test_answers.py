@@ -767,6 +767,18 @@ def test_no_answer_is_over_its_cap(tmp_path_factory: pytest.TempPathFactory) -> 
         vaults.end()
 
 
+async def test_hits_are_in_the_order_of_the_search_though_further_hits_of_a_note_have_higher_scores(
+    ask: Ask, vault: Path
+) -> None:
+    with excerpt.open(vault) as opened:
+        hits = opened.search("diary", limit=10).hits
+    assert [hit.score for hit in hits] != sorted((hit.score for hit in hits), reverse=True)
+    found = await ask("search", query="diary", limit=10)
+    assert re.findall(r"^\d+\. (\S+?):(\d+)", found.text, re.M) == [
+        (hit.path, str(hit.fragment.line_start)) for hit in hits
+    ]
+
+
 # --- several vaults ---------------------------------------------------------------------------------------------------
 
 

@@ -196,8 +196,11 @@ class Tools:
         is_partial = len(ready) < len(served) or any(each.is_partial for each in ready.values())
         results = {prefix: each.result for prefix, each in searched.items()}
         matched = sum(each.matched for each in searched.values())
-        fused = excerpt.fuse_results(results, hit_limit)
-        hits = (_best_hit_per_note(fused) if group == "notes" else fused)[offset : offset + limit]
+        if len(results) == 1:
+            ranked = tuple(excerpt.VaultHit(prefix, hit) for prefix, result in results.items() for hit in result.hits)
+        else:  # a store and others, which are not ranked together
+            ranked = excerpt.fuse_results(results, hit_limit)
+        hits = (_best_hit_per_note(ranked) if group == "notes" else ranked)[offset : offset + limit]
         parts = tuple(
             answers.format_hit(number, each.hit, snippet, each.vault) for number, each in enumerate(hits, offset + 1)
         )
