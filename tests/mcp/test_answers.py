@@ -824,6 +824,21 @@ async def test_several_vaults_give_the_list_and_the_pack_of_the_python_api(
     assert re.findall(r"From (\S+?):", told.text) == [pack.path for pack in packed.packs]
 
 
+async def test_vaults_of_one_name_are_searched_as_one_and_still_have_the_ends_of_their_paths_as_names(
+    home: Path, tmp_path: Path
+) -> None:
+    folders = [tmp_path / name / "notes" for name in ("bees", "wasps")]
+    for folder in folders:
+        written_vault(folder, {"Nests.md": f"The nest of {folder.parent.name}.\n"})
+    vaults = indexed(*folders)
+    async with Client(build_server(vaults, failed)) as client:
+        told = await asking(client)("search", query="nest", vault="*")
+        assert set(re.findall(r"\S+\.md", told.text)) >= {"bees-notes/Nests.md", "wasps-notes/Nests.md"}
+        for name in ("wasps-notes", "wasps/notes"):
+            assert "The nest of wasps." in (await asking(client)("search", query="nest", vault=name)).text
+    vaults.end()
+
+
 async def test_a_vault_whose_index_is_damaged_is_left_out_and_named(home: Path, vault: Path, tmp_path: Path) -> None:
     others = [
         written_vault(tmp_path / name, {"Nests.md": f"# Nests\n\nThe nest of {name} is grey.\n"})
