@@ -80,30 +80,6 @@ def ignore_period(text: str, start: int, end: int) -> tuple[str, int]:
     return f"{text[:start]}{PLAIN_MARK}{text[start:]}", end + len(PLAIN_MARK)
 
 
-_NEXT_ORDERS = {
-    "": ("sort:-date", "newest first"),
-    "-date": ("sort:date", "oldest first"),
-    "date": ("", "best first"),
-}
-"""The filter and the name of the order that follows each value of `sort:`."""
-
-
-def use_next_order(text: str) -> tuple[str, str]:
-    """Return the query `text` with the filter of the next order of hits, and the name of that order."""
-    from excerpt.kinds import FilterKind
-    from excerpt.search.query import add_condition, find_conditions
-
-    order = ""
-    for condition in reversed(find_conditions(text)):
-        if condition.filter is not None and condition.filter.kind is FilterKind.SORT:
-            order = order or condition.filter.value.casefold()
-            text, _ = remove_span(text, condition.start, condition.end)
-    condition_text, name = _NEXT_ORDERS[order]
-    if condition_text:
-        text = add_condition(text, condition_text) if text.strip() else f"{condition_text} "
-    return text, name
-
-
 def remove_span(text: str, start: int, end: int) -> tuple[str, int]:
     """Return the query `text` without the span `start` to `end` (exclusive), and the new cursor position."""
     head, tail = text[:start].rstrip(), text[end:].lstrip()

@@ -14,20 +14,13 @@ from excerpt.memory.store import MemoryStore
 from excerpt.model import Source
 from excerpt.service.memory_decisions import MemoryDraft, make_edit_decision
 from excerpt.service.memory_worker import MemoryWorker
+from excerpt.service.query_texts import MemoryFilter, parse_memory_filter
 from excerpt.settings import Paths, Settings
 from excerpt.text.fragments import digest_of_text
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.notice import Notice
 from excerpt.tui.memory.form import OfferList, RememberDialog, complete_tag, split_tags
-from excerpt.tui.memory.pane import (
-    MemoryActionState,
-    MemoryFilter,
-    MemoryList,
-    MemoryPane,
-    memory_disabled_reason,
-    parse_filter,
-    toggle_stale,
-)
+from excerpt.tui.memory.pane import MemoryActionState, MemoryList, MemoryPane, memory_disabled_reason, toggle_stale
 from excerpt.tui.memory.view import MemoryView
 from tests.service.manual_loop import ManualLoop
 from tests.tui.driver import AppPilot, drawn_lines, hit_list_of, post_keys, screen_of, search, until, until_index
@@ -260,20 +253,20 @@ async def test_a_filter_close_to_a_known_one_is_told_with_that_one(app: ExcerptA
 
 def test_a_filter_is_a_query() -> None:
     written = 'merge #sync source:"Guides/Sync.md" since:7d by "is:stale" hand '
-    assert parse_filter(written) == MemoryFilter(written)
+    assert parse_memory_filter(written) == MemoryFilter(written)
 
 
 @pytest.mark.parametrize("begun", ["#", "-#", "since:7", "is:sta", "folder:/"])
 def test_a_filter_that_says_nothing_yet_asks_for_nothing(begun: str) -> None:
-    assert parse_filter(begun) == MemoryFilter()
-    assert parse_filter(f"merge {begun}") == MemoryFilter("merge")
+    assert parse_memory_filter(begun) == MemoryFilter()
+    assert parse_memory_filter(f"merge {begun}") == MemoryFilter("merge")
 
 
 def test_the_filter_for_what_is_to_be_looked_at_is_put_in_and_taken_off() -> None:
     assert toggle_stale("soup") == "soup is:stale"
     assert toggle_stale("soup is:stale") == "soup"
-    assert parse_filter("is:stale") == MemoryFilter(stale=True)
-    assert parse_filter("merge -is:stale #sync") == MemoryFilter("merge #sync", stale=False)
+    assert parse_memory_filter("is:stale") == MemoryFilter(stale=True)
+    assert parse_memory_filter("merge -is:stale #sync") == MemoryFilter("merge #sync", stale=False)
 
 
 def test_tags_may_be_written_with_commas_spaces_or_hashes() -> None:

@@ -9,8 +9,8 @@ import pytest
 from textual import events
 
 from excerpt.kinds import Strategy
-from excerpt.search.query_word import use_next_order
 from excerpt.search.saved_queries import change_saved, read_saved
+from excerpt.service.query_texts import use_next_order
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.search import query_controller
 from excerpt.tui.search.query_bar import AnswerStatus, QueryBar, QueryMenu, QueryStatus

@@ -27,6 +27,7 @@ from excerpt.service.memory_decisions import (
 )
 from excerpt.service.memory_questions import AskSourceChecks
 from excerpt.service.memory_worker import MemoryWorker
+from excerpt.service.query_texts import MemoryFilter, parse_memory_filter
 from excerpt.text.display import local_day, visible_line
 from excerpt.text.snippet import snippet
 from excerpt.tui.active_keys import bindings
@@ -164,30 +165,6 @@ _MAX_CHECKED = 200
 """Maximum number of sources that are checked if the filter has no `is:stale`."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryFilter:
-    """The parsed filter of the Memory tab.
-
-    `query` is the part in the query language. `stale` selects memories whose source has changed, moved or gone (True),
-    the others (False), or all (None).
-    """
-
-    query: str = ""
-    stale: bool | None = None
-
-
-def parse_filter(text: str) -> MemoryFilter:
-    """Parse the text of a filter such as `words #tag in:Meetings since:7d is:stale`; leave out unfinished parts."""
-    if not text.strip():
-        return MemoryFilter()
-    from excerpt.memory.words import split_stale_filter  # slow to import, and this runs before the first paint
-    from excerpt.search.query import MEMORY_FILTER_KINDS, remove_unfinished_filter
-
-    # The dash stands for a word: an unfinished filter on its own would not be left out.
-    query, stale = split_stale_filter(remove_unfinished_filter(f"- {text}", MEMORY_FILTER_KINDS)[2:])
-    return MemoryFilter(query, stale)
-
-
 def toggle_stale(text: str) -> str:
     """Return the text of a filter with `is:stale` added, or removed if it is in the text."""
     words = text.split()
@@ -260,7 +237,7 @@ class MemoryPane(Vertical):
 
     @property
     def _parsed_filter(self) -> MemoryFilter:
-        return parse_filter(self.query_one("#filter", Field).value)
+        return parse_memory_filter(self.query_one("#filter", Field).value)
 
     @property
     def is_complete(self) -> bool:

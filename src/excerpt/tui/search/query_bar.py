@@ -26,15 +26,9 @@ from textual.widgets.input import Selection
 
 from excerpt.errors import ExcerptError
 from excerpt.kinds import Confidence, Strategy
-from excerpt.search.query_word import (
-    apply_completion,
-    filter_period,
-    ignore_period,
-    remove_span,
-    token_at,
-    use_next_order,
-)
+from excerpt.search.query_word import apply_completion, filter_period, ignore_period, remove_span, token_at
 from excerpt.service.engine_worker import QuestionQueue
+from excerpt.service.query_texts import use_next_order
 from excerpt.text.display import format_count, visible_line
 from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.debouncer import Debouncer

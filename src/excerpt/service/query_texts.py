@@ -1,0 +1,54 @@
+"""Changes to the text of a query, and the parts of a filter of memories, that need the query language."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from excerpt.search.query_word import remove_span
+
+_NEXT_ORDERS = {
+    "": ("sort:-date", "newest first"),
+    "-date": ("sort:date", "oldest first"),
+    "date": ("", "best first"),
+}
+"""The filter and the name of the order that follows each value of `sort:`."""
+
+
+def use_next_order(text: str) -> tuple[str, str]:
+    """Return the query `text` with the filter of the next order of hits, and the name of that order."""
+    from excerpt.kinds import FilterKind
+    from excerpt.search.query import add_condition, find_conditions
+
+    order = ""
+    for condition in reversed(find_conditions(text)):
+        if condition.filter is not None and condition.filter.kind is FilterKind.SORT:
+            order = order or condition.filter.value.casefold()
+            text, _ = remove_span(text, condition.start, condition.end)
+    condition_text, name = _NEXT_ORDERS[order]
+    if condition_text:
+        text = add_condition(text, condition_text) if text.strip() else f"{condition_text} "
+    return text, name
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryFilter:
+    """The parsed filter of the Memory tab.
+
+    `query` is the part in the query language. `stale` selects memories whose source has changed, moved or gone (True),
+    the others (False), or all (None).
+    """
+
+    query: str = ""
+    stale: bool | None = None
+
+
+def parse_memory_filter(text: str) -> MemoryFilter:
+    """Parse the text of a filter such as `words #tag in:Meetings since:7d is:stale`; leave out unfinished parts."""
+    if not text.strip():
+        return MemoryFilter()
+    from excerpt.memory.words import split_stale_filter  # slow to import, and this runs before the first paint
+    from excerpt.search.query import MEMORY_FILTER_KINDS, remove_unfinished_filter
+
+    # The dash stands for a word: an unfinished filter on its own would not be left out.
+    query, stale = split_stale_filter(remove_unfinished_filter(f"- {text}", MEMORY_FILTER_KINDS)[2:])
+    return MemoryFilter(query, stale)
