@@ -29,6 +29,7 @@ from excerpt.search.engine import Engine
 from excerpt.search.explain import explain_hits
 from excerpt.settings import PackSettings, Settings
 from excerpt.text.tokens import open_tokenizer
+from tests.search.chosen import FloatVectors, WordEmbedder
 from tests.search.conftest import NOTES as COOKING
 from tests.search.library import NOTES as LIBRARY
 from tests.search.library import open_vault
@@ -291,6 +292,28 @@ def test_vectors_are_those_of_the_vaults(vaults: Mapping[str, Snapshot]) -> None
     assert np.abs(rough - every).max() <= error
     assert np.allclose(union.vectors.mean, union.vectors.rows(np.arange(len(every))).mean(axis=0), atol=1e-5)
     assert union.vectors.mean_similarity(query) == pytest.approx(float(every.mean()), abs=1e-5)
+
+
+def test_vaults_of_different_chosen_embedders_are_each_asked_by_their_own(
+    vaults: Mapping[str, Snapshot], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cooking, home = vaults["cooking"], vaults["home"]
+    chosen = {cooking: WordEmbedder({"loaf": "bread"}), home: WordEmbedder({"loaf": "soup"})}
+    vectors = {
+        corpus: FloatVectors(
+            embedder.embed_passages([each.text for each in corpus.fragments(corpus.table.keys.tolist())])
+        )
+        for corpus, embedder in chosen.items()
+    }
+    monkeypatch.setattr(Snapshot, "search_vectors", property(vectors.__getitem__))
+    monkeypatch.setattr(Snapshot, "query_embedder", property(chosen.__getitem__))
+    first, again = join(vaults, "cooking", "home"), join(vaults, "cooking", "home")
+    found = Engine(first, Settings()).search("!s loaf", limit=2).hits
+    assert all(embedder.queries == ["loaf"] for embedder in chosen.values())
+    alone = [search(join(vaults, name), "!s loaf", 1)[0].path for name in ("cooking", "home")]
+    assert {hit.path for hit in found} == set(alone)
+    assert alone[1] == "home/2024/05/06.md"  # the note about soup, which only this model takes a loaf for
+    assert first.query_embedder == again.query_embedder  # so the vectors of queries stay cached
 
 
 def test_tokens_of_another_tokenizer_are_counted_by_that_of_the_first_vault(

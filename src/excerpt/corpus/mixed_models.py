@@ -8,41 +8,53 @@ first model, so that the best passage by each model is as good as the other.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from excerpt.corpus.interface import Floats, TextEmbedder, Vectors
+from excerpt.corpus.interface import Floats, QueryEmbedder, TextEmbedder, Vectors
 
 
-class MixedEmbedder:
-    """The embedding models of several vaults as one. Implements `TextEmbedder`."""
+@dataclass(unsafe_hash=True)
+class MixedQueryEmbedder:
+    """The embedding models of several vaults as one, for queries. Implements `QueryEmbedder`.
 
-    def __init__(self, embedders: Sequence[TextEmbedder], dimensions: Sequence[int]) -> None:
-        """Join models, given with the number of dimensions of each."""
-        self._embedders = embedders
-        self._other_dimensions = sum(dimensions[1:])
+    Two of the same models are equal, so that vectors of queries stay cached when a vault has a new generation.
+    """
+
+    embedders: tuple[QueryEmbedder, ...]
 
     @property
     def languages(self) -> tuple[str, ...]:
         """Codes of the languages in which the vectors of every model are trusted; ("*",) for every language."""
-        each = [embedder.languages for embedder in self._embedders if "*" not in embedder.languages]
+        each = [embedder.languages for embedder in self.embedders if "*" not in embedder.languages]
         if not each:
             return ("*",)
         return tuple(language for language in each[0] if all(language in languages for languages in each))
 
     def embed_query(self, text: str) -> Floats:
         """Return the vectors of a query by each model, one after the other; each has the length 1."""
-        return np.concatenate([embedder.embed_query(text) for embedder in self._embedders])
+        return np.concatenate([embedder.embed_query(text) for embedder in self.embedders])
+
+
+class MixedEmbedder(MixedQueryEmbedder):
+    """The static embedding models of several vaults as one. Implements `TextEmbedder`."""
+
+    def __init__(self, embedders: Sequence[TextEmbedder], dimensions: Sequence[int]) -> None:
+        """Join models, given with the number of dimensions of each."""
+        super().__init__(tuple(embedders))
+        self._first = embedders[0]
+        self._other_dimensions = sum(dimensions[1:])
 
     def embed(self, texts: Sequence[str]) -> Floats:
         """Return one vector of length 1 for each text, by the first model: texts are compared with each other."""
-        return np.pad(self._embedders[0].embed(texts), ((0, 0), (0, self._other_dimensions)))
+        return np.pad(self._first.embed(texts), ((0, 0), (0, self._other_dimensions)))
 
     def word_weights(self, words: Sequence[str]) -> Floats:
         """Return the weight of each word in general language, from 0 to 1, by the first model."""
-        return self._embedders[0].word_weights(words)
+        return self._first.word_weights(words)
 
 
 class MixedVectors:

@@ -31,7 +31,7 @@ from excerpt.corpus.interface import (
     Vectors,
 )
 from excerpt.corpus.links import LinkResolver
-from excerpt.corpus.mixed_models import MixedEmbedder, MixedVectors
+from excerpt.corpus.mixed_models import MixedEmbedder, MixedQueryEmbedder, MixedVectors
 from excerpt.corpus.names import NameTerms
 from excerpt.corpus.queries import FacetQueries
 from excerpt.corpus.tables import (
@@ -173,11 +173,16 @@ class UnionCorpus:
     @cached_property
     def vectors(self) -> UnionVectors | MixedVectors:
         """Vectors of all fragments."""
-        vectors = [part.corpus.vectors for part in self.vaults]
-        if len(self._model_ids) == 1:
+        corpora = [part.corpus for part in self.vaults]
+        return self._join_vectors([corpus.vectors for corpus in corpora], [corpus.model_id for corpus in corpora])
+
+    def _join_vectors(self, vectors: Sequence[Vectors], models: Sequence[object]) -> UnionVectors | MixedVectors:
+        """Join the vectors of the vaults; `models` has the model that made those of each."""
+        each_once = list(dict.fromkeys(models))
+        if len(each_once) == 1:
             return UnionVectors(self.vaults, vectors)
-        models = [self._model_ids.index(part.corpus.model_id) for part in self.vaults]
-        return MixedVectors(vectors, [part.corpus.lexical.doc_count for part in self.vaults], models)
+        sizes = [part.corpus.lexical.doc_count for part in self.vaults]
+        return MixedVectors(vectors, sizes, [each_once.index(model) for model in models])
 
     @cached_property
     def _model_ids(self) -> tuple[str, ...]:
@@ -208,24 +213,24 @@ class UnionCorpus:
 
     @cached_property
     def search_vectors(self) -> UnionVectors | MixedVectors:
-        """The vectors of the embedder that the user chose, if it has embedded all vaults; else `vectors`."""
+        """The vectors of the embedders that the user chose, if they have embedded all vaults; else `vectors`."""
         return self.vectors if self._chosen_vectors is None else self._chosen_vectors[1]
 
     @property
     def query_embedder(self) -> QueryEmbedder:
-        """The model that made `search_vectors`."""
+        """The models that made `search_vectors`."""
         return self.embedder if self._chosen_vectors is None else self._chosen_vectors[0]
 
     @cached_property
-    def _chosen_vectors(self) -> tuple[QueryEmbedder, UnionVectors] | None:
-        """The embedder that has embedded all vaults, with its vectors; None if there is none."""
+    def _chosen_vectors(self) -> tuple[QueryEmbedder, UnionVectors | MixedVectors] | None:
+        """The embedders that the user chose, with their vectors; None unless each vault is embedded by one."""
         corpora = [part.corpus for part in self.vaults]
         if any(corpus.search_vectors is corpus.vectors for corpus in corpora):
             return None
         embedders = [corpus.query_embedder for corpus in corpora]
-        if any(embedder is not embedders[0] for embedder in embedders):
-            return None
-        return embedders[0], UnionVectors(self.vaults, [corpus.search_vectors for corpus in corpora])
+        each_once = tuple(dict.fromkeys(embedders))
+        vectors = self._join_vectors([corpus.search_vectors for corpus in corpora], embedders)
+        return each_once[0] if len(each_once) == 1 else MixedQueryEmbedder(each_once), vectors
 
     @property
     def tokenizer(self) -> str:

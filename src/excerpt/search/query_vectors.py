@@ -67,7 +67,7 @@ class QueryVectors:
             return
         embedder = corpus.query_embedder
         with self._lock:
-            if embedder is not self._embedder:
+            if embedder != self._embedder:
                 self._embedder, self._failure = embedder, ""
                 self._vectors.clear()
             missing = [text for text in dict.fromkeys(map(str.strip, texts)) if text not in self._vectors]
@@ -82,7 +82,7 @@ class QueryVectors:
         if not has_chosen_embedder(corpus):
             return corpus.embedder.embed_query(text)
         with self._lock:
-            vector = self._vectors.get(text.strip()) if corpus.query_embedder is self._embedder else None
+            vector = self._vectors.get(text.strip()) if corpus.query_embedder == self._embedder else None
             if vector is not None:
                 self._vectors.move_to_end(text.strip())
             return vector
@@ -114,7 +114,7 @@ class QueryVectors:
         except Exception as error:
             failure = f"The embedding model failed: {type(error).__name__}."
         with self._lock:
-            if embedder is self._embedder:
+            if embedder == self._embedder:
                 self._failure, self._failure_time = failure, time.monotonic()
                 self._vectors.update(made)
                 while len(self._vectors) > MAX_CACHED:
