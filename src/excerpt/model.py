@@ -715,6 +715,10 @@ class PushReport:
         return dataclass_to_json(self)
 
 
+OCR_COMMAND = "excerpt index --ocr"
+"""The action of unread files that are read with OCR switched on."""
+
+
 @dataclass(frozen=True, slots=True)
 class UnreadFiles:
     """Files that were not read, or not completely, because something is not installed or enabled.

@@ -21,6 +21,7 @@ from excerpt.pack.selection import SavedMarks
 from excerpt.service.engine_worker import EngineWorker
 from excerpt.service.event_loop import Failure
 from excerpt.service.note_questions import Location
+from excerpt.service.offers import list_offers
 from excerpt.settings import Settings
 from excerpt.tui.active_keys import HasDisabledReason, bindings
 from excerpt.tui.common.notice import EmptyState
@@ -41,7 +42,6 @@ from excerpt.tui.pack.controller import PackController
 from excerpt.tui.picking import PickOptions
 from excerpt.tui.search.hit_list import HitList, arrange_hits
 from excerpt.tui.search.hit_pane import HitPane
-from excerpt.tui.search.notices import list_offers
 from excerpt.tui.search.order_controller import OrderController
 from excerpt.tui.search.query_bar import AnswerStatus, QueryBar
 from excerpt.tui.search.query_history import QueryStore

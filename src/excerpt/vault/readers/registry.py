@@ -16,13 +16,12 @@ from pathlib import PurePosixPath
 
 from excerpt.entry_points import find_entry_points, load_entry_point
 from excerpt.errors import ReadError, install_command
-from excerpt.model import UnreadFiles
+from excerpt.model import OCR_COMMAND, UnreadFiles
 from excerpt.settings import Ocr, VaultSettings
 from excerpt.text.display import format_count
 from excerpt.vault.readers import ATTACHMENTS_EXTRA, Reader
 
 ENTRY_POINT_GROUP = "excerpt.readers"
-OCR_COMMAND = "excerpt index --ocr"
 IMAGE = "image"
 
 

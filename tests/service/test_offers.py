@@ -8,7 +8,7 @@ import pytest
 
 from excerpt.kinds import Confidence
 from excerpt.model import Hit, Result, Signal
-from excerpt.tui.search.notices import list_offers
+from excerpt.service.offers import list_offers
 from tests.tui.examples import make_hit, make_result
 
 
