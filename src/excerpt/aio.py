@@ -13,6 +13,7 @@ from functools import partial
 from typing import Concatenate, ParamSpec, TypeVar
 
 from excerpt import api
+from excerpt.cancellation import CancelToken, cancelled_by
 
 OpenParams = ParamSpec("OpenParams")
 MethodParams = ParamSpec("MethodParams")
@@ -40,7 +41,8 @@ def _awaitable(
 class AsyncVault:
     """A vault whose methods are awaited, from `excerpt.aio.open`; arguments and answers are those of `Vault`.
 
-    Several tasks may use it: their calls run one after another. A cancelled task does not wait for its call to end.
+    Several tasks may use it: their calls run one after another. A cancelled task does not wait for its call; a search
+    or a pack that runs ends at its next check.
     """
 
     def __init__(self, vault: api.Vault, thread: ThreadPoolExecutor) -> None:
@@ -49,7 +51,16 @@ class AsyncVault:
 
     async def run(self, compute: Callable[[api.Vault], Answer]) -> Answer:
         """Call `compute` with the vault on its thread, as for memories: `run(lambda vault: vault.memories.all())`."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, compute, self._vault)
+        token = CancelToken()
+
+        def call() -> Answer:
+            with cancelled_by(token):
+                return compute(self._vault)
+
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, call)
+        finally:
+            token.cancel()
 
     load = _awaitable(api.Vault.load)
     reload = _awaitable(api.Vault.reload)

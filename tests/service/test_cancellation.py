@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import excerpt
+import excerpt.aio
 from excerpt import served_vaults
 from excerpt.cancellation import CancelToken, WorkCancelledError, cancelled_by, check_cancelled
 from excerpt.search.engine import Engine
@@ -135,6 +136,28 @@ async def test_a_question_that_waits_for_another_is_dropped_with_its_caller(serv
     assert first.outcome
     assert await only.ask(find_first) == "kitchen/Tea.md"
     assert not second.has_begun.is_set()
+
+
+async def test_a_search_of_a_cancelled_task_ends(home: Path, vault: Path) -> None:
+    has_begun, may_search, outcome = threading.Event(), threading.Event(), []
+
+    def search(opened: excerpt.Vault) -> None:
+        has_begun.set()
+        may_search.wait(TIMEOUT_SECONDS)
+        with pytest.raises(WorkCancelledError):
+            opened.search("hive")
+        outcome.append("cancelled")
+
+    async with excerpt.aio.open(vault) as opened:
+        await opened.load()
+        task = asyncio.ensure_future(opened.run(search))
+        await until(has_begun)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        may_search.set()
+        assert (await opened.search("tea")).hits[0].path == "kitchen/Tea.md"
+    assert outcome == ["cancelled"]
 
 
 async def test_what_writes_is_done_though_its_caller_has_left(served: ServedVaults) -> None:
