@@ -239,6 +239,7 @@ def test_what_is_in_place_of_state_files_hangs_no_command(
     for command, name in unusable.items():
         answer = excerpt(*command, "--vault", vault)
         assert (answer.code, str(files[name]) in answer.err) == (3, True), command
+        assert "permissions" not in answer.err
 
 
 @PIPES

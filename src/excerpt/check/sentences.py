@@ -78,7 +78,9 @@ def compare_sentence(sentence: Sentence, sources: Sequence[SourceWords], lookup:
     ]
     words = lookup.select_important_words(sentence.unquoted)
     missing = [word for word in words if not any(_has_word(source, word) for source in sources)]
-    surfaces = [word.surface for word in missing]
+    wholes = [*names, *(word.surface for word in missing if word.is_compound)]
+    # The parts of a compound are words too; only the whole is named.
+    surfaces = [word.surface for word in missing if not any(word.surface in whole != word.surface for whole in wholes)]
     return ComparedSentence(
         tuple(word.surface for word in words),
         tuple(dict.fromkeys((*names, *(surface for surface in surfaces if surface not in names)))),

@@ -241,6 +241,9 @@ def summarize_check(check: AnswerCheck) -> str:
 
 
 def _format_count_by_kind(count: int, noun: str, kinds: Counter[str]) -> str:
-    """Return a count with the counts by kind, such as `3 citations (2 same, 1 moved)`."""
-    listed = ", ".join(f"{number:,} {kind}" for kind, number in kinds.most_common())
+    """Return a count with the counts by kind, such as `3 citations (2 stand, 1 moved)`."""
+    plurals = {SourceState.STANDS.value: "stand"}
+    listed = ", ".join(
+        f"{number:,} {kind if number == 1 else plurals.get(kind, kind)}" for kind, number in kinds.most_common()
+    )
     return f"{format_count(count, noun)}{f' ({listed})' if listed else ''}"

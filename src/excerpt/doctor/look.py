@@ -89,7 +89,9 @@ def _intact_findings(health: IndexHealth, *, quick: bool) -> Iterator[Finding]:
         yield ok(f"{format_count(health.postings, 'posting')} and the lengths of all fragments match their text")
     if RepairPart.VECTORS not in faulty_parts and health.vectors:
         more = "" if quick or health.outdated else ", and the model computes the same"
-        yield ok(f"{format_count(health.vectors, 'vector')} are the same in the catalog and the matrix file{more}")
+        verb = "is" if health.vectors == 1 else "are"
+        vectors = format_count(health.vectors, "vector")
+        yield ok(f"{vectors} {verb} the same in the catalog and the matrix file{more}")
     if quick:
         yield ok("Words, vectors and unchanged files were not checked (--quick)")
 

@@ -220,9 +220,8 @@ def _read_lines(file: Path) -> list[_Line]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise GoldUnusableError(
-            f"{file} cannot be read: {error.strerror or error}.", "Check its permissions."
-        ) from error
+        hint = "Check its permissions." if isinstance(error, PermissionError) else "Move it away: it is no gold set."
+        raise GoldUnusableError(f"{file} cannot be read: {error.strerror or error}.", hint) from error
     lines = data.removesuffix(b"\n").split(b"\n") if data else []
     return [_parse_line(line) for line in lines]
 
