@@ -258,7 +258,8 @@ def test_a_sentence_that_has_none_of_its_words_in_its_source_is_not_found() -> N
         "The backend is Django and MongoDB.",
         "Quantum unicorns prevail.",
     ]
-    assert found.not_found[0].missing == ("Django", "MongoDB", "backend")
+    first = found.not_found[0]
+    assert (first.missing, first.found) == (("Django", "MongoDB", "backend"), 0)
     assert not found.holds
     assert found.describe_not_found() == "2 of 3 sentences: words not found in the sources they cite"
     assert found.to_dict()["not_found"] == 2

@@ -80,9 +80,10 @@ def compare_sentence(sentence: Sentence, sources: Sequence[SourceWords], lookup:
     missing = [word for word in words if not any(_has_word(source, word) for source in sources)]
     wholes = [*names, *(word.surface for word in missing if word.is_compound)]
     # The parts of a compound are words too; only the whole is named.
-    surfaces = [word.surface for word in missing if not any(word.surface in whole != word.surface for whole in wholes)]
+    parts = {word.surface for word in missing if any(word.surface in whole != word.surface for whole in wholes)}
+    surfaces = [word.surface for word in missing if word.surface not in parts]
     return ComparedSentence(
-        tuple(word.surface for word in words),
+        tuple(word.surface for word in words if word.surface not in parts),
         tuple(dict.fromkeys((*names, *(surface for surface in surfaces if surface not in names)))),
         not names
         and (
