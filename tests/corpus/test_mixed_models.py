@@ -77,6 +77,12 @@ def test_the_best_and_the_mean_of_each_model_are_those_of_the_first(
     assert np.array_equal(np.argsort(kitchen), np.argsort(own_cosines(vaults, "kitchen", text)))
 
 
+def test_products_with_what_is_no_query_are_not_mapped(union: UnionCorpus) -> None:
+    shifted = union.vectors.rows(np.array([0]))[0] - union.vectors.mean
+    expected = union.vectors.rows(np.arange(6)) @ shifted
+    assert np.allclose(union.vectors.similarities(shifted), expected, atol=1e-3)
+
+
 def test_a_query_without_a_word_known_to_any_model_is_near_nothing(union: UnionCorpus) -> None:
     assert not union.vectors.similarities(union.embedder.embed_query("zzz")).any()
 
@@ -181,7 +187,8 @@ def test_the_order_within_a_model_is_that_of_its_own_cosines(parts: list[tuple[i
     shapes = [(size, 3 + model) for size, model in zip(sizes, numbers, strict=True)]
     matrices = [random.normal(size=shape).astype(np.float32) for shape in shapes]
     vectors = MixedVectors([_Matrix(each) for each in matrices], sizes, numbers)
-    query = random.normal(size=sum(vectors.dimensions)).astype(np.float32)
+    blocks = [random.normal(size=dimensions).astype(np.float32) for dimensions in vectors.dimensions]
+    query = np.concatenate([block / np.linalg.norm(block) for block in blocks])
     cosines, starts = vectors.similarities(query), np.cumsum([0, *vectors.dimensions])
     row = 0
     for matrix, model in zip(matrices, numbers, strict=True):

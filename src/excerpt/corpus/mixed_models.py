@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 
 from excerpt.corpus.interface import Floats, QueryEmbedder, TextEmbedder, Vectors
 
+_MAX_LENGTH_ERROR = 1e-2
+"""How far the length of a query's vector may be from 1: that of a passage in float16 is off by up to 1e-3."""
+
 
 @dataclass(unsafe_hash=True)
 class MixedQueryEmbedder:
@@ -95,7 +98,8 @@ class MixedVectors:
     def similarities(self, query: Floats) -> Floats:
         """Return the cosine of each row's vector with `query`, mapped to the cosines of the first model; shape (rows,).
 
-        Rows of a model that has no vector for the query get the mean.
+        Rows of a model that has no vector for the query get the mean. Products with a vector that is no query, such as
+        a difference from the mean, are not mapped.
         """
         key = query.tobytes()
         if self._last[0] != key:
@@ -119,7 +123,11 @@ class MixedVectors:
         cosines = np.zeros(self._size, np.float32)
         for part, rows, place in self._parts:
             cosines[rows] = part.similarities(query[place])
-        scales = [_measure_scale(cosines[rows]) if query[place].any() else None for place, rows in self._models]
+        lengths = [float(np.linalg.norm(query[place])) for place, _ in self._models]
+        if any(length and abs(length - 1) > _MAX_LENGTH_ERROR for length in lengths):
+            return cosines
+        models = zip(self._models, lengths, strict=True)
+        scales = [_measure_scale(cosines[rows]) if length else None for (_, rows), length in models]
         first = next((scale for scale in scales if scale is not None), (0.0, 1.0))
         for (_, numbers), scale in zip(self._models, scales, strict=True):
             if scale is None:
