@@ -542,6 +542,16 @@ def test_a_memory_is_kept_found_changed_and_forgotten(opened: excerpt.Vault) -> 
     assert opened.memories.restore(kept.id).id == kept.id
 
 
+def test_the_notes_nearest_to_several_notes_are_found_at_once(opened: excerpt.Vault) -> None:
+    found = opened.related_many(["Sync"], limit=2)
+    ((path, similar),) = found.items()
+    assert path.endswith("Sync.md")
+    assert len(similar) <= 2
+    assert opened.related_many(limit=2)[path] == similar
+    with pytest.raises(excerpt.NotFoundError):
+        opened.related_many(["Nowhere"])
+
+
 def test_hits_of_several_vaults_are_fused_by_score(opened: excerpt.Vault, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()

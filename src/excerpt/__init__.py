@@ -72,6 +72,7 @@ if TYPE_CHECKING:
         RelatedNote,
         RelatedNotes,
         SharedWord,
+        SimilarNote,
         VaultMap,
     )
     from excerpt.kinds import Confidence, Fill, Format, LinkForm, Scope, StopReason, Strategy
@@ -147,7 +148,7 @@ _NAMES_BY_MODULE = {
     "insight.overview_parts": "DistinctiveLabel KeyPassage KeySection LabelKind LinkedName LinkedNote MainNote Month "
     "Overview SourceLocation Theme Timeline",
     "insight.results": "Branch CommonLink Completion Completions LinkDirection MatchedFragment Mention PassageMatch "
-    "RelatedNote RelatedNotes SharedWord VaultMap",
+    "RelatedNote RelatedNotes SharedWord SimilarNote VaultMap",
     "kinds": "Confidence Fill Format LinkForm Scope StopReason Strategy",
     "known_vaults": "VaultFolders",
     "memory.results": "DiffRow RecalledMemory SavedMemory SimilarMemory SourceCheck SourceStatus",
@@ -267,6 +268,7 @@ __all__ = [
     "Signal",
     "SignalGap",
     "SimilarMemory",
+    "SimilarNote",
     "Source",
     "SourceCheck",
     "SourceComparison",

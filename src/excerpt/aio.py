@@ -84,6 +84,7 @@ class AsyncVault:
     read = _awaitable(api.Vault.read)
     peek = _awaitable(api.Vault.peek)
     related = _awaitable(api.Vault.related)
+    related_many = _awaitable(api.Vault.related_many)
     overview = _awaitable(api.Vault.overview)
     map = _awaitable(api.Vault.map)
 

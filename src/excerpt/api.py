@@ -79,7 +79,7 @@ if TYPE_CHECKING:
     from excerpt.index.snapshot import Snapshot
     from excerpt.insight.notes import NoteLines, Peek
     from excerpt.insight.overview_parts import Overview
-    from excerpt.insight.results import Completions, RelatedNotes, VaultMap
+    from excerpt.insight.results import Completions, RelatedNotes, SimilarNote, VaultMap
     from excerpt.memory.results import RecalledMemory, SavedMemory, SourceCheck
     from excerpt.memory.store import LoadedMemories, MemoryStore
     from excerpt.pack.formats.pack_format import PackSource
@@ -952,6 +952,27 @@ class Vault:
         return related(self._load_engine(), place.path, line, max_notes, unlinked=unlinked)
 
     @_one_at_a_time
+    def related_many(
+        self, notes: Iterable[str] | None = None, *, limit: int | None = None
+    ) -> dict[str, tuple[SimilarNote, ...]]:
+        """Find for each of `notes`, by default all, the notes nearest in meaning: near duplicates, for example.
+
+        One product of matrices compares all notes; `related` compares one by words, links and names too, with reasons.
+        Returns at most `limit` notes for each, by default ten, by its path. Raises StoreUnusableError for a store.
+        """
+        from excerpt.insight.notes import find_note
+        from excerpt.insight.related import DEFAULT_LIMIT
+        from excerpt.insight.similarity import find_similar_notes
+
+        snapshot = self._snapshot
+        if not snapshot.is_complete:
+            raise StoreUnusableError("A store does not send all vectors.", "Ask it for the related notes of one note.")
+        paths = snapshot.table.paths if notes is None else [find_note(snapshot, note) for note in notes]
+        numbers = [snapshot.facets.numbers[path] for path in paths]
+        similar = find_similar_notes(snapshot, numbers, DEFAULT_LIMIT if limit is None else limit)
+        return dict(zip(paths, similar, strict=True))
+
+    @_one_at_a_time
     def overview(self, topic: str, *, budget: int | None = None) -> Overview:
         """Return an overview of the notes about `topic`, which is parsed as a query.
 
@@ -1066,6 +1087,7 @@ class StoredVault(Vault):
     read = _in_read_transaction(Vault.read)
     peek = _in_read_transaction(Vault.peek)
     related = _in_read_transaction(Vault.related)
+    related_many = _in_read_transaction(Vault.related_many)
     overview = _in_read_transaction(Vault.overview)
     map = _in_read_transaction(Vault.map)
 

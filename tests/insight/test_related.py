@@ -6,12 +6,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from excerpt.index.snapshot import Snapshot
 from excerpt.insight.related import related
 from excerpt.insight.results import LinkDirection, RelatedNote, RelatedNotes
-from excerpt.insight.similarity import WEIGHTS
+from excerpt.insight.similarity import WEIGHTS, find_similar_notes
 from excerpt.search.engine import Engine
 from excerpt.settings import Settings
 from tests.insight.gardens import NOTES
@@ -249,6 +250,35 @@ def test_the_same_index_gives_the_same_answer(snapshot: Snapshot, engine: Engine
     again = Engine(snapshot, Settings())
     for path in NOTES:
         assert related(engine, path).notes == related(again, path).notes
+
+
+def test_every_note_is_compared_in_meaning_at_once_as_by_pairs(snapshot: Snapshot) -> None:
+    count = len(snapshot.table.paths)
+    found = find_similar_notes(snapshot, range(count), 3)
+    rows = [np.flatnonzero(snapshot.table.notes == note) for note in range(count)]
+    sums = [(snapshot.vectors.rows(each) - snapshot.vectors.mean).sum(axis=0) for each in rows]
+    for note, similar in enumerate(found):
+        if not len(rows[note]):
+            assert similar == ()
+            continue
+        cosines = {
+            snapshot.table.paths[other]: float(
+                sums[note] @ sums[other] / np.linalg.norm(sums[note]) / np.linalg.norm(sums[other])
+            )
+            for other in range(count)
+            if other != note and len(rows[other])
+        }
+        best = sorted((path for path in cosines if cosines[path] > 0), key=lambda path: -cosines[path])[:3]
+        assert [each.path for each in similar] == best
+        assert [each.similarity for each in similar] == pytest.approx([cosines[path] for path in best], abs=1e-4)
+
+
+def test_the_nearest_note_of_a_copy_is_the_note(tmp_path: Path) -> None:
+    text = "# Tea\n\nGreen tea is steeped at eighty degrees.\n"
+    opened = open_vault(tmp_path, {"Tea.md": text, "Copy.md": text, "Hives.md": "# Hives\n\nA hive stands dry.\n"})
+    (copy,) = find_similar_notes(opened, [opened.facets.numbers["Copy.md"]], 1)[0]
+    assert copy.path == "Tea.md"
+    opened.close()
 
 
 @pytest.mark.parametrize("count", [0, 1])

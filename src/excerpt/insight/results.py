@@ -1,4 +1,4 @@
-"""Values that insights are made of: related notes, maps of matches, completions, suggestions, dated notes.
+"""Values that insights are made of: related and similar notes, maps of matches, completions, suggestions, dated notes.
 
 They import nothing that computes them. Those of overviews are in `overview_parts.py`.
 """
@@ -201,6 +201,18 @@ class RelatedNotes:
             "elapsed_ms": round(self.elapsed_ms, 3),
             "notes": [note.to_dict() for note in self.notes],
         }
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarNote:
+    """A note and its similarity in meaning to another: the cosine of their mean vectors, less the vault's mean.
+
+    1 is the same text, 0 unrelated.
+    """
+
+    path: str
+    title: str
+    similarity: float
 
 
 @dataclass(frozen=True, slots=True)
