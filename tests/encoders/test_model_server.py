@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from excerpt.encoders import model_server
-from excerpt.encoders.choice import is_static_model, open_embedder, open_reranker, remote_address
+from excerpt.encoders.choice import open_embedder, open_reranker
 from excerpt.encoders.interface import PassageEmbedder, Reranker
+from excerpt.encoders.model_names import is_static_model, remote_address
 from excerpt.errors import ModelError, ModelUnreachableError
 from excerpt.settings import EmbeddingSettings, Paths, RerankSettings, Settings
 from tests.encoders import server as replies

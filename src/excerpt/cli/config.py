@@ -15,7 +15,7 @@ import msgspec
 
 from excerpt.cli.printing import escape_for_stdout, print_line, print_message
 from excerpt.cli.vaults import VaultParameter, resolve_vault
-from excerpt.encoders.choice import hide_secrets
+from excerpt.encoders.model_names import hide_secrets
 from excerpt.errors import ExcerptError, SettingsError
 from excerpt.processes import find_program, program_command
 from excerpt.settings import Settings, load_settings, user_paths

@@ -16,7 +16,7 @@ import click
 
 from excerpt.cli.printing import ProgressLine, print_json, print_line, print_message
 from excerpt.cli.vaults import build_index, resolve_vault, vault_option
-from excerpt.encoders.choice import is_server, is_static_model, model_label, remote_notice
+from excerpt.encoders.model_names import is_server, is_static_model, model_label, remote_notice
 from excerpt.errors import ModelError
 from excerpt.json_forms import attributes_to_json, to_json_value
 from excerpt.settings import Paths, Settings, load_vault_settings, user_paths

@@ -11,7 +11,7 @@ import click
 
 from excerpt.cli.printing import print_json, print_line, print_message
 from excerpt.cli.vaults import build_index, load_vault, refresh_option, resolve_vault, vault_option
-from excerpt.encoders.choice import model_label, remote_notice
+from excerpt.encoders.model_names import model_label, remote_notice
 from excerpt.errors import ExcerptError
 from excerpt.json_forms import attributes_to_json, to_json_value
 from excerpt.known_vaults import refuse_broad_folder

@@ -204,7 +204,8 @@ def check_embedder(settings: Settings, paths: Paths, index: Path | None) -> Iter
     A server that is named there is asked for one vector. `index` is the folder of the vault's index, None if no vault
     is known.
     """
-    from excerpt.encoders.choice import is_static_model, model_label, open_embedder, open_reranker
+    from excerpt.encoders.choice import open_embedder, open_reranker
+    from excerpt.encoders.model_names import is_static_model, model_label
 
     try:
         if not is_static_model(settings.embedding.model):

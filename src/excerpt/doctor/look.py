@@ -15,7 +15,7 @@ from filelock import Timeout
 from excerpt.doctor import checks
 from excerpt.doctor.checks import Finding, FindingGroup, check_versions, format_names, megabytes, ok, problem, warning
 from excerpt.doctor.stores import check_store
-from excerpt.encoders.choice import static_model
+from excerpt.encoders.model_names import static_model
 from excerpt.errors import StoreUnusableError
 from excerpt.index.verify import Fault, IndexHealth, RepairPart, StaleReason
 from excerpt.index.writer import LOCK_FILE

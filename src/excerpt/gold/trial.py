@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from excerpt.encoders.choice import hide_secrets
+from excerpt.encoders.model_names import hide_secrets
 from excerpt.gold.questions import GoldQuestion
 from excerpt.gold.run import GoldReport, compare_runs, run_questions
 from excerpt.kinds import Strategy

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from excerpt.encoders.choice import static_model
+from excerpt.encoders.model_names import static_model
 from excerpt.index import renames
 from excerpt.index.catalog import Catalog, KnownNote
 from excerpt.index.embed import model_source

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from filelock import Timeout
 
-from excerpt.encoders.choice import embedder_source, hide_secrets, is_server, model_label, open_embedder
+from excerpt.encoders.choice import open_embedder
+from excerpt.encoders.model_names import embedder_source, hide_secrets, is_server, model_label
 from excerpt.errors import IndexBusyError, IndexUnusableError
 from excerpt.index.catalog import MAX_SQL_VALUES, Catalog, heading_path_from_row
 from excerpt.index.files import EMBEDDINGS_FOLDER, mark_suspect

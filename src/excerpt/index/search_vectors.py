@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from excerpt.encoders.choice import embedder_source, has_hidden_secret, hide_secrets, is_static_model, open_embedder
+from excerpt.encoders.choice import open_embedder
 from excerpt.encoders.interface import MAX_DIMENSIONS
+from excerpt.encoders.model_names import embedder_source, has_hidden_secret, hide_secrets, is_static_model
 from excerpt.errors import ModelError
 from excerpt.index.catalog import Catalog
 from excerpt.index.files import EMBEDDINGS_FOLDER, RandomAccessFile

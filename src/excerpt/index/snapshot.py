@@ -24,7 +24,7 @@ from excerpt.corpus.interface import CandidateQuery, Corpus, QueryEmbedder
 from excerpt.corpus.notes import NoteReader
 from excerpt.corpus.queries import NoteRow
 from excerpt.corpus.tables import FragmentTable
-from excerpt.encoders.choice import hide_secrets, is_static_model, model_label, static_model
+from excerpt.encoders.model_names import hide_secrets, is_static_model, model_label, static_model
 from excerpt.errors import IndexUnusableError, ModelError
 from excerpt.index import renames
 from excerpt.index.catalog import CATALOG_FILE, Catalog, DamagedRowError, check_rows, is_damage, read_checked_notes

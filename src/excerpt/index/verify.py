@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from excerpt.corpus.names import NO_NAMES, NameTerms
 from excerpt.corpus.tables import FIELDS
-from excerpt.encoders.choice import static_model
+from excerpt.encoders.model_names import static_model
 from excerpt.errors import ExcerptError, ModelError, SettingsError
 from excerpt.index.catalog import (
     CATALOG_FILE,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import assert_never
 
-from excerpt.encoders.choice import is_static_model
+from excerpt.encoders.model_names import is_static_model
 from excerpt.errors import ExcerptError, IndexBusyError, VaultEmptiedError, VaultError
 from excerpt.index.build import BuildCancelled, BuildControl, Updater
 from excerpt.index.embedding_schedule import EmbeddingThread

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excerpt.corpus.tables import FIELDS
-from excerpt.encoders.choice import static_model
+from excerpt.encoders.model_names import static_model
 from excerpt.index import renames
 from excerpt.index.catalog import (
     CATALOG_FILE,

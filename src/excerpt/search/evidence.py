@@ -122,7 +122,7 @@ def trusted_languages(corpus: Corpus, settings: EmbeddingSettings) -> tuple[str,
         return settings.languages or corpus.query_embedder.languages
     if not settings.languages:
         return SHIPPED_LANGUAGES
-    from excerpt.encoders.choice import is_static_model
+    from excerpt.encoders.model_names import is_static_model
 
     return settings.languages if is_static_model(settings.model) else SHIPPED_LANGUAGES
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excerpt.corpus.tables import FIELDS
-from excerpt.encoders.choice import require_static_model
+from excerpt.encoders.model_names import require_static_model
 from excerpt.errors import StoreUnusableError
 from excerpt.index.catalog import MAX_SQL_VALUES, DamagedRowError, decompress_text
 from excerpt.index.changes import OCR_KEY_SUFFIX

@@ -20,7 +20,7 @@ from excerpt.corpus.facets import Facets, NumberedNotes
 from excerpt.corpus.interface import CandidateQuery
 from excerpt.corpus.notes import NoteReader
 from excerpt.corpus.tables import FIELDS, FragmentTable
-from excerpt.encoders.choice import require_static_model
+from excerpt.encoders.model_names import require_static_model
 from excerpt.errors import ModelError, StoreUnusableError
 from excerpt.index.embed import Embedder, open_embedder
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION

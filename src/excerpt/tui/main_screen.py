@@ -15,7 +15,7 @@ from textual.screen import Screen
 from textual.widgets import ContentSwitcher, Input
 from textual.widgets.input import Selection
 
-from excerpt.encoders.choice import remote_notice
+from excerpt.encoders.model_names import remote_notice
 from excerpt.errors import ExcerptError
 from excerpt.index.events import VaultEmptied
 from excerpt.known_vaults import DEMO, VaultFolders
