@@ -265,6 +265,11 @@ def test_a_sentence_that_has_none_of_its_words_in_its_source_is_not_found() -> N
     assert found.to_dict()["not_found"] == 2
 
 
+def test_a_missing_word_that_a_longer_name_contains_is_named_too() -> None:
+    (found,) = check("Unicorns prevail, say Quantum and the QuantumComputer [1].").sentences
+    assert {"QuantumComputer", "Quantum"} <= set(found.missing)
+
+
 def test_a_sentence_with_all_its_words_holds_and_so_does_one_that_says_little() -> None:
     found = check("A sync conflict arises when devices change one note [1]. So it is [1].")
     assert (found.not_found, found.holds, found.describe_not_found()) == ((), True, "")

@@ -39,7 +39,7 @@ from excerpt.service.event_loop import EventLoop, Failure, IndexOpened, ServiceE
 from excerpt.service.memory_questions import AskBadges, AskSourceChecks, AskStaleMemories
 from excerpt.service.memory_worker import MemoryWorker
 from excerpt.service.note_questions import AskLink, AskPassage, AskWindow, Location, ResolvedLink
-from excerpt.service.packer import AskCost, AskPack, AskPackResults, PackAnswer
+from excerpt.service.packer import AskCost, AskPack, AskPackResults, PackUpdate
 from excerpt.service.questions import (
     AskCompletions,
     AskCorrection,
@@ -333,7 +333,7 @@ class ScriptedEngine(EngineWorker):
                 return result
             case AskPack(packer=packer, request=request, cost=cost, result=result):
                 pack = packer.build_pack(self.notes, request)
-                return PackAnswer(pack, None if cost is None else self._answer_to(cost), result)
+                return PackUpdate(pack, None if cost is None else self._answer_to(cost), result)
             case AskPackResults(packer=packer, requests=requests):
                 return tuple(packer.build_result(self.notes, each) for each in requests)
             case AskCost():

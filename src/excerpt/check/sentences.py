@@ -78,9 +78,12 @@ def compare_sentence(sentence: Sentence, sources: Sequence[SourceWords], lookup:
     ]
     words = lookup.select_important_words(sentence.unquoted)
     missing = [word for word in words if not any(_has_word(source, word) for source in sources)]
-    wholes = [*names, *(word.surface for word in missing if word.is_compound)]
+    wholes = [
+        (match.start(), match.end()) for name in names for match in re.finditer(re.escape(name), sentence.unquoted)
+    ]
+    wholes += [(word.start, word.end) for word in missing if word.is_compound]
     # The parts of a compound are words too; only the whole is named.
-    parts = {word.surface for word in missing if any(word.surface in whole != word.surface for whole in wholes)}
+    parts = {word.surface for word in missing if any(_is_part(word, *whole) for whole in wholes)}
     surfaces = [word.surface for word in missing if word.surface not in parts]
     return ComparedSentence(
         tuple(word.surface for word in words if word.surface not in parts),
@@ -92,6 +95,11 @@ def compare_sentence(sentence: Sentence, sources: Sequence[SourceWords], lookup:
             or _has_enough(sentence.text, words, missing, sources, lookup)
         ),
     )
+
+
+def _is_part(word: QueryWord, start: int, end: int) -> bool:
+    """Return whether a word is a part of what stands at the characters `start` to `end` (exclusive)."""
+    return start <= word.start and word.end <= end and (word.start, word.end) != (start, end)
 
 
 def _has_enough(

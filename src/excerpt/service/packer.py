@@ -264,7 +264,7 @@ class AskCost:
 
 
 @dataclass(frozen=True, slots=True)
-class PackAnswer:
+class PackUpdate:
     """A pack, the cost of one more mark, and the result whose hits are packed, with highlights in all of its hits."""
 
     pack: BuiltPack
@@ -287,13 +287,13 @@ class AskPack:
     cost: AskCost | None = None
     result: Result | None = None
 
-    def answer(self, engine: Engine) -> PackAnswer:
+    def answer(self, engine: Engine) -> PackUpdate:
         request, result = self.request, self.result
         if result is not None:
             result = engine.highlight_all(result)
             request = with_highlights(request, result)
         pack = self.packer.build_pack(engine.snapshot, with_fill(request, engine))
-        return PackAnswer(pack, self.cost.answer(engine) if self.cost is not None else None, result)
+        return PackUpdate(pack, self.cost.answer(engine) if self.cost is not None else None, result)
 
 
 def with_highlights(request: PackRequest, result: Result) -> PackRequest:

@@ -12,7 +12,7 @@ from excerpt.known_vaults import VaultFolders
 from excerpt.model import EntryHit, Hit, Memory, Pack, PackResult, Result
 from excerpt.pack.selection import MarkedFragment, SavedMarks
 from excerpt.service.event_loop import Failure
-from excerpt.service.packer import AskCost, BuiltPack, MarkCost, PackAnswer, Packer
+from excerpt.service.packer import AskCost, BuiltPack, MarkCost, Packer, PackUpdate
 from excerpt.service.questions import AskHighlights
 from excerpt.settings import PackSettings
 from excerpt.tui.messages import CopyTarget
@@ -66,7 +66,7 @@ class Bench:
         packed_hits = tuple(pack_of_one(each) for each in packs)
         pack = PackResult("q", Strategy.AUTO, 500, "o200k", packed_hits, (), text, 7, 0.0, 7)
         packed = BuiltPack(pack, text, 7, (), missing)
-        self.engine.answer("pack", PackAnswer(packed, cost, result))
+        self.engine.answer("pack", PackUpdate(packed, cost, result))
         return packed
 
 

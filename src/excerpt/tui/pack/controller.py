@@ -23,7 +23,16 @@ if TYPE_CHECKING:
     from excerpt.model import Hit, Memory, Pack, PackResult, Result
     from excerpt.pack.selection import MovedFragments
     from excerpt.search.usage import UsedHit
-    from excerpt.service.packer import AskCost, BuiltPack, LeftOutRow, MarkCost, PackAnswer, Packer, PackRequest
+    from excerpt.service.packer import (
+        AskCost,
+        AskPack,
+        BuiltPack,
+        LeftOutRow,
+        MarkCost,
+        Packer,
+        PackRequest,
+        PackUpdate,
+    )
 
 BUDGETS = (250, 500, 1_000, 1_500, 2_000, 3_000, 4_000, 6_000, 8_000, 12_000, 16_000, 24_000, 32_000, 64_000, 128_000)
 """Token budgets through which keys step, from a short remark to the maximum of large models."""
@@ -250,10 +259,8 @@ class PackController:
         self._on_save = on_save
         self._history = ChoiceHistory()
         self._request: PackRequest | None = None
-        self._unhighlighted: Result | None = None
-        """The result of the newest request, if not all of its hits had highlights."""
-        self._costed_id = ""
-        """Id of the fragment whose cost is answered with the newest pack; "" for none."""
+        self._question: AskPack | None = None
+        """The newest question for a pack."""
         self._awaits_memories = False
         self._cost_timer = Debouncer(start_timer)
         self._reported_missing: frozenset[str] = frozenset()
@@ -483,7 +490,6 @@ class PackController:
             return
         from excerpt.service.packer import AskPack, PackRequest
 
-        self._unhighlighted = unhighlighted
         self._request = PackRequest(
             queries=(self.query,) if self.query else (),
             strategy=strategy if marks or result is None else result.strategy,
@@ -495,10 +501,8 @@ class PackController:
             memories=memories,
             confidence=result.confidence if result is not None else None,
         )
-        cost = self._cost_question()
-        self._costed_id = cost.mark.fragment_id if cost is not None else ""
-        question = AskPack(self._packer, self._request, cost, unhighlighted)
-        self._engine.ask(question, self._handle_pack, self._handle_pack_failure)
+        self._question = AskPack(self._packer, self._request, self._cost_question(), unhighlighted)
+        self._engine.ask(self._question, self._handle_pack, self._handle_pack_failure)
 
     def preview_budget(self, budget: int, on_answer: Callable[[PackResult], object]) -> None:
         """Call `on_answer` with the pack of another budget, unless there is nothing to pack."""
@@ -539,13 +543,13 @@ class PackController:
 
     def _handle_pack_failure(self, _failure: Failure) -> None:
         self._replace_pack(None)
-        if self._unhighlighted is not None:
+        if self._question is not None and self._question.result is not None:
             from excerpt.service.questions import AskHighlights
 
-            self._engine.ask(AskHighlights(self._unhighlighted), self._on_highlights)
+            self._engine.ask(AskHighlights(self._question.result), self._on_highlights)
         self._on_failure()
 
-    def _handle_pack(self, answer: PackAnswer) -> None:
+    def _handle_pack(self, answer: PackUpdate) -> None:
         if answer.result is not None and self._request is not None:
             from excerpt.service.packer import with_highlights
 
@@ -597,7 +601,8 @@ class PackController:
         is_alone = not self.choices.marks
         is_packed = not is_alone and any(hit.fragment.id in pack.fragment_ids for pack in packed.result.passages)
         self.cost = MarkCost(hit.fragment.id, 0 if is_packed else hit.fragment.tokens, is_alone)
-        if not (self._engine.is_waiting("pack") and self._costed_id == hit.fragment.id):
+        asked = self._question.cost if self._question is not None and self._engine.is_waiting("pack") else None
+        if asked is None or asked.mark.fragment_id != hit.fragment.id:  # else its cost comes with the pack
             self._cost_timer.schedule(_COST_DELAY_SECONDS, self._ask_cost)
 
     def _cost_question(self) -> AskCost | None:
