@@ -45,7 +45,7 @@ properties: $(READY) ## every property, at random, with at least twenty times as
 	EXCERPT_PROPERTIES=thorough $(BIN)/pytest -n auto --dist worksteal -m hypothesis
 
 fuzz: $(READY) ## 20,000 keys at random, in bursts, on every screen and dialog, with three seeds; is every cell drawn as it should be?
-	EXCERPT_FUZZ=20000 $(BIN)/pytest -n auto tests/tui/test_burst_fuzz.py
+	EXCERPT_FUZZ=20000 $(BIN)/pytest -n auto tests/tui/test_bursts.py
 
 programs: $(READY) ## the tests that take longer: servers and their kills, every benchmark, stories in a terminal, bursts of keys, the plugin for Neovim
 	$(BIN)/pytest -n auto --dist worksteal -m 'large or programs'
@@ -104,7 +104,7 @@ limits: $(READY) ## ask every tool, method and the hook with up to 10 MB of host
 	$(BIN)/python -m benchmarks.limits --write $(if $(DATA),--data $(DATA))
 
 serve-soak: $(READY) ## 10,000 lines at random for the line server and as many messages for the MCP server, and 20 kills
-	EXCERPT_FUZZED_LINES=10000 EXCERPT_FUZZED_MESSAGES=10000 EXCERPT_KILLS=20 $(BIN)/pytest -n auto -m programs tests/serve/test_process.py tests/mcp/test_messages.py
+	EXCERPT_FUZZED_LINES=10000 EXCERPT_FUZZED_MESSAGES=10000 EXCERPT_KILLS=20 $(BIN)/pytest -n auto -m programs tests/serve/test_server.py tests/mcp/test_messages.py
 
 messy: $(READY) ## what becomes of 200 hostile and damaged files (DATA=../shared)
 	$(BIN)/python -m benchmarks.messy --write $(if $(DATA),--data $(DATA))

@@ -1,4 +1,4 @@
-"""Tests that the selection is optimal, compared with exhaustive search."""
+"""Tests of the value of hits, and of what is chosen within a budget."""
 
 from __future__ import annotations
 
@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.pack.budget import ChainSelections, ChainUnit, ChosenUnits, UnitChain, iterate_selections
+from excerpt.model import Hit, Span
+from excerpt.pack.budget import (
+    ChainSelections,
+    ChainUnit,
+    ChosenUnits,
+    UnitChain,
+    compute_hit_values,
+    iterate_selections,
+)
+from tests.pack.vaults import Vault, sentence
 
 _costs = st.integers(1, 9)
 _units = st.builds(
@@ -97,3 +106,41 @@ def test_without_a_budget_nothing_is_taken(budget: int) -> None:
     chain = UnitChain((ChainUnit(3, 3, 1.0, has_hit=True),))
     assert list(iterate_selections([chain], budget)) == [(ChosenUnits(),)]
     assert list(iterate_selections([UnitChain(chain.units, 0)], budget)) == []
+
+
+VAULT = Vault({"a.md": "\n\n".join(sentence(word, 200) for word in ("alpha", "beta", "gamma")), "b.md": "delta0 here"})
+
+
+def hits(*words: str, score: float = 1.0) -> list[Hit]:
+    return [VAULT.hit(word, score) for word in words]
+
+
+def matching(hit: Hit, *words: str) -> Hit:
+    text = hit.fragment.text
+    return Hit(hit.fragment, hit.score, spans=tuple(Span(text.index(w), text.index(w) + len(w)) for w in words))
+
+
+def test_a_hit_is_worth_less_than_the_better_ones() -> None:
+    first, second = compute_hit_values([VAULT.hit("alpha0", 0.9), VAULT.hit("delta0", 0.8)])
+    assert first > second
+
+
+def test_another_hit_of_the_same_note_is_worth_less_than_one_of_another_note() -> None:
+    same, other = (compute_hit_values([VAULT.hit("alpha0"), VAULT.hit(word)])[1] for word in ("beta0", "delta0"))
+    assert same < other
+
+
+def test_a_hit_with_words_of_the_query_that_no_better_one_has_is_worth_more() -> None:
+    alpha, beta = hits("alpha0", "beta0")
+    first = matching(alpha, "alpha1", "alpha2")
+    again, new = (compute_hit_values([first, matching(beta, word)])[1] for word in ("beta1", "beta2"))
+    assert again == new
+    told = compute_hit_values([matching(alpha, "alpha1"), matching(beta, "beta1")])[1]
+    untold = compute_hit_values([matching(alpha, "alpha1"), Hit(beta.fragment, 1.0)])[1]
+    assert told > untold
+
+
+def test_a_hit_without_a_score_is_worth_a_little() -> None:
+    for found in (hits("alpha0", "delta0", score=0.0), hits("alpha0", "delta0", score=-1.0)):
+        assert all(0 < value < 0.001 for value in compute_hit_values(found))
+    assert compute_hit_values([]) == []

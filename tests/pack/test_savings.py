@@ -12,7 +12,7 @@ import pytest
 from excerpt.kinds import Strategy
 from excerpt.model import PackResult
 from excerpt.pack.savings import SavingsFile, TokenSavings
-from tests.pack.test_render import PACK
+from tests.pack.formats.test_pack_format import PACK
 
 DAY = date(2025, 3, 1)
 RESULT = PackResult(

@@ -1,14 +1,24 @@
-"""Tests of which notes pass a filter."""
+"""Tests of filters in a real index: what each lets through, what a condition more does to a query, and properties."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from excerpt.index.snapshot import Snapshot
-from excerpt.search.filters import sort_newest_first
-from tests.search.library import MODIFIED, NOTES, notes_allowed, open_vault, queries, rows_allowed
+from excerpt.kinds import FilterKind
+from excerpt.search.engine import Engine
+from excerpt.search.evidence import POOL_SIZE
+from excerpt.search.filters import Flags, sort_newest_first
+from excerpt.search.query import Query, add_condition, parse_alternatives
+from excerpt.search.results import Filter
+from excerpt.settings import Settings
+from tests.search.library import MODIFIED, NOTES, TODAY, notes_allowed, open_vault, queries, rows_allowed
 
 ALPHA, BETA, PROJECTION, DIARY, NEW_YEAR, SYNC = (
     *("Alpha", "Beta", "Projection", "2025-02-28", "20240101 New year", "同步"),
@@ -273,3 +283,231 @@ def test_no_row_is_listed_where_none_is_allowed(library: Snapshot) -> None:
     flags = rows_allowed(library, queries(library, "tag:nowhere ")[0])
     assert flags is not None
     assert list(sort_newest_first(flags, library)) == []
+
+
+VALUES = st.text(alphabet=st.characters(), max_size=40) | st.sampled_from(
+    [
+        "project",
+        "proj",
+        "alpha",
+        "beta",
+        "*",
+        "a*b",
+        "[[Beta]]",
+        "2025",
+        ">2024",
+        "7d",
+        "<=4",
+        "..",
+        "1..5",
+        "=done",
+        "日",
+        ".",
+        "/",
+    ]
+)
+FILTERS = st.builds(
+    Filter,
+    kind=st.sampled_from(FilterKind),
+    value=VALUES,
+    name=st.sampled_from(["status", "rating", "due", "nowhere"]),
+    negated=st.booleans(),
+    open=st.booleans(),
+)
+WORDS = st.sampled_from(["beta", "questions", "C++", "同步", "R&D", "nobody", "..", "_", "\ud800", "a b"])
+QUERIES = st.builds(
+    Query,
+    words=st.just("alpha"),
+    phrases=st.lists(WORDS | VALUES.filter(str.strip), max_size=2).map(tuple),
+    excluded=st.lists(WORDS, max_size=2).map(tuple),
+    excluded_phrases=st.lists(WORDS | VALUES.filter(str.strip), max_size=2).map(tuple),
+    filters=st.lists(FILTERS, max_size=3).map(tuple),
+)
+TYPED = st.lists(
+    st.sampled_from(
+        ["alpha", "beta", "-map", '"beta is"', '-"a map"', "tag:project", "#projection", "path:diary", "|"]
+    ),
+    max_size=6,
+).map(" ".join)
+MORE = [
+    "tag:project",
+    "-tag:project",
+    "path:projects",
+    "status:done",
+    "modified:7d",
+    "link:beta",
+    "-title:alpha",
+    "heading:q",
+]
+
+
+def allowed_rows(library: Snapshot, query: Query) -> Flags:
+    flags = rows_allowed(library, query)
+    return np.ones(library.lexical.doc_count, np.bool_) if flags is None else flags
+
+
+@given(QUERIES, FILTERS)
+def test_one_more_filter_never_adds_a_row(library: Snapshot, query: Query, one: Filter) -> None:
+    more = Query(
+        **{name: getattr(query, name) for name in ("words", "phrases", "excluded", "excluded_phrases")},
+        filters=(*query.filters, one),
+    )
+    assert not (allowed_rows(library, more) & ~allowed_rows(library, query)).any()
+
+
+@given(TYPED, st.sampled_from(MORE))
+def test_one_more_filter_typed_never_adds_a_row(library: Snapshot, typed: str, one: str) -> None:
+    """Add the filter before each alternative of a query."""
+    before = queries(library, typed)
+    after = queries(library, " | ".join(f"{one} {part}" for part in typed.split("|") if part.strip()) or one)
+    rows = np.any([allowed_rows(library, query) for query in before], axis=0)
+    assert not (np.any([allowed_rows(library, query) for query in after], axis=0) & ~rows).any()
+
+
+@given(FILTERS)
+def test_a_filter_and_its_negation_are_everything(library: Snapshot, one: Filter) -> None:
+    closed = Filter(one.kind, one.value, one.name)
+    negated = Filter(one.kind, one.value, one.name, negated=True)
+    first, second = (allowed_rows(library, Query("", filters=(part,))) for part in (closed, negated))
+    assert (first ^ second).all()
+
+
+@given(QUERIES)
+def test_the_listing_is_of_the_rows_allowed_each_once(library: Snapshot, query: Query) -> None:
+    flags = allowed_rows(library, query)
+    assert sorted(sort_newest_first(flags, library).tolist()) == np.flatnonzero(flags).tolist()
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        'tag:project/active rating:>=4 path:projects "alpha links" ',
+        "#projection ",
+        "modified:yesterday -tag:笔记 ",
+        "created:2024-06-01 heading:questions ",
+        "alpha -map | beta -questions ",
+        "link:[[Beta]] -path:diary ",
+    ],
+)
+def test_a_query_typed_letter_by_letter_never_lists_nothing(library: Snapshot, typed: str) -> None:
+    for length in range(1, len(typed) + 1):
+        assert any(allowed_rows(library, query).any() for query in queries(library, typed[:length])), typed[:length]
+
+
+PROPERTIES = frozenset({"status"})
+TAGS = frozenset({"project", "a b"})
+CONDITIONS = ["tag:project", 'tag:"a b"', "-path:a", 'status:"=in ""progress"""', "modified:2025-03", '"status":x']
+QUERY_TEXTS = st.lists(
+    st.sampled_from(
+        [
+            *'"|-: \t\xa0\u2028\u200d\ufeff同',
+            '"',
+            "|",
+            " | ",
+            '"a b"',
+            "sync",
+            "-word",
+            '-"not this"',
+            "tag:project",
+            '"status":"x"',
+            '5"',
+            "!a ",
+            "#project",
+        ]
+    ),
+    max_size=8,
+).map("".join)
+
+
+@pytest.fixture(scope="module")
+def engine(library: Snapshot) -> Engine:
+    return Engine(library, Settings(), today=lambda: TODAY)
+
+
+@pytest.mark.parametrize(
+    ("typed", "after"),
+    [
+        ("sync", "tag:x sync"),
+        ("!s sync conflict ", "!s tag:x sync conflict "),
+        ("a b | c", "tag:x a b | tag:x c"),
+        ('sync "half open', "tag:x sync  half open"),
+        ("path:dia", "tag:x path:dia"),
+        ("| a", "| tag:x a"),
+        ("", ""),
+    ],
+)
+def test_the_condition_stands_before_each_alternative(typed: str, after: str) -> None:
+    assert add_condition(typed, "tag:x") == after
+
+
+@given(QUERY_TEXTS, st.sampled_from(CONDITIONS))
+@example('" a | b', 'tag:"a b"')
+@example('"" | sync', "tag:project")
+@example('|"sync', "tag:project")
+@example('-word|"', "tag:project")
+@example('"|-word', "tag:project")
+@example('-word""|', "tag:project")
+@example('-word |"| a', 'tag:"a b"')
+@example('tag:"project""| a', 'tag:"a b"')
+@example('#project" | \u200d', 'tag:"a b"')
+@example("a | " * 8 + '" | b', 'tag:"a b"')
+def test_each_alternative_has_one_condition_more_and_nothing_else(typed: str, condition: str) -> None:
+    before = parse_alternatives(typed, PROPERTIES, TAGS)
+    if not any(c.isalnum() for one in before for c in one.words) and not before[0].is_filter_only:
+        return
+    (added,) = parse_alternatives(f"{condition} ", PROPERTIES, TAGS)[0].filters
+    after = parse_alternatives(add_condition(typed, condition, PROPERTIES, TAGS), PROPERTIES, TAGS)
+    assert [_without_words(one) for one in after] == [
+        (*_without_words(one)[:-1], frozenset({*one.filters, added})) for one in before
+    ]
+    assert [_words(one) for one in after] == [_words(one) for one in before]
+
+
+def _words(query: Query) -> list[str]:
+    return query.words.split()
+
+
+def _without_words(query: Query) -> tuple[object, ...]:
+    parts = (query.strategy, query.open_word, query.phrases, query.excluded, query.excluded_phrases)
+    return (*parts, frozenset(query.filters))
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        *("alpha", "questions", "what does the beta need", "同步", "nobody knows quantum chromodynamics", "path:/"),
+        *('"a map"', '"." alpha', "beta | map", "!s beta", "proj", "-alpha", "done:true | nobody"),
+    ],
+)
+@pytest.mark.parametrize("condition", ["tag:project", "path:/Diary/", "status:*", "modified:2025-03", "-path:/*/"])
+def test_a_condition_divides_what_matches(engine: Engine, library: Snapshot, typed: str, condition: str) -> None:
+    held = engine.find_matching_rows(f"{condition} ")
+    inside, outside = (engine.add_condition(typed, sign + condition) for sign in ("", "-"))
+    if condition.startswith("-"):
+        outside = engine.add_condition(typed, condition[1:])
+    everything = engine.find_matching_rows(typed)
+    np.testing.assert_array_equal(engine.find_matching_rows(inside), everything & held)
+    np.testing.assert_array_equal(engine.find_matching_rows(outside), everything & ~held)
+    assert engine.search(inside).matched == np.count_nonzero(everything & held)
+
+
+def test_what_matches_does_not_depend_on_the_limit_or_the_strategy(engine: Engine) -> None:
+    counts = {engine.search(f"{sign} beta", limit=limit).matched for sign in ("!a", "!s", "!h") for limit in (1, 500)}
+    assert len(counts) == 1
+
+
+def test_what_any_alternative_matches_counts_once(engine: Engine) -> None:
+    notes = {hit.fragment.path for hit in engine.search('"quite" | "map"', limit=50).hits}
+    assert len(notes) == 2
+    assert engine.search('"quite" | "map" | "quite"').matched == 2
+
+
+def test_a_search_under_a_filter_lists_the_nearest_of_what_is_left_though_nothing_there_matches(tmp_path: Path) -> None:
+    zebras = "\n\n".join(f"## {n}\n\nThe zebra has its stripes, and grazes in herd {n}." for n in range(POOL_SIZE + 1))
+    invoices = "\n\n".join(f"## {n}\n\nInvoice {n} was paid by bank transfer in euros." for n in range(4 * POOL_SIZE))
+    horse = "Wild horses, giraffes and antelopes graze in herds on the savanna.\n"
+    snapshot = open_vault(tmp_path, {"Zebras.md": zebras, "Invoices.md": invoices, "Horse.md": horse})
+    found = Engine(snapshot, Settings()).search("path:/Horse.md zebra")
+    assert [hit.fragment.path for hit in found.hits] == ["Horse.md"]
+    assert found.matched == 0
+    snapshot.close()

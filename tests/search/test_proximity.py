@@ -1,10 +1,26 @@
+"""Tests of words that stand close together, of words in order, and of quoted phrases in a real index."""
+
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from excerpt.search.proximity import FIELD_STARTS, ROW_STRIDE, flatten_positions, score_closeness
-from tests.search.tiny import TinyReader, rows_of
+from excerpt.index.snapshot import Snapshot
+from excerpt.search.evidence import analyze_text
+from excerpt.search.proximity import (
+    FIELD_STARTS,
+    ROW_STRIDE,
+    find_phrase_rows,
+    find_word_sequence,
+    flatten_positions,
+    score_closeness,
+)
+from tests.search.library import open_vault, queries, rows_allowed
+from tests.search.tiny import TinyReader, asked, rows_of
 
 
 def close(query: str, *texts: str) -> list[float]:
@@ -83,3 +99,122 @@ def test_a_line_holds_only_the_rows_asked_for() -> None:
 def test_words_that_stand_nowhere_have_no_line() -> None:
     assert flatten_positions(TinyReader("fox"), FIELD_STARTS, ["hen"], rows_of(0)).tolist() == []
     assert flatten_positions(TinyReader("fox"), FIELD_STARTS, [], rows_of(0)).tolist() == []
+
+
+def sequence_rows(reader: TinyReader, phrase: str) -> list[int]:
+    return [int(row) for row in find_word_sequence(reader, asked(phrase))]
+
+
+def test_words_in_order_without_a_gap() -> None:
+    reader = TinyReader("two devices", "devices two", "two old devices", "on two devices again", "two")
+    assert sequence_rows(reader, "two devices") == [0, 3]
+
+
+def test_one_word() -> None:
+    assert sequence_rows(TinyReader("two devices", "one"), "devices") == [0]
+
+
+def test_a_phrase_may_stand_in_any_one_field() -> None:
+    reader = TinyReader({"heading": "two devices"}, {"title": "two", "text": "devices"}, {"alias": "two devices"})
+    assert sequence_rows(reader, "two devices") == [0, 2]
+
+
+def test_a_compound_is_found_however_it_is_joined() -> None:
+    reader = TinyReader("end-to-end encryption", "end to end encryption", "encryption from end to end")
+    assert sequence_rows(reader, "end-to-end encryption") == [0, 1]
+
+
+def test_a_phrase_without_spaces() -> None:
+    reader = TinyReader("新しい保管庫を作成", "保管庫は新しい")
+    assert sequence_rows(reader, "新しい保管庫") == [0]
+
+
+def test_a_phrase_that_stands_nowhere() -> None:
+    assert sequence_rows(TinyReader("two devices"), "three devices") == []
+
+
+def test_forms_of_a_word_are_that_word() -> None:
+    assert sequence_rows(TinyReader("settled conflicts"), "settling conflict") == [0]
+
+
+NOTES = {
+    "Forms.md": "# Forms\n\nA settled conflict.\n\n## Other\n\nSettling conflicts takes time.\n",
+    "Marks.md": "# Marks\n\nIt is a **very _long_** word;\nbroken here -> and `std::vector<int>` there (a, b).\n",
+    "Names.md": "---\naliases: [Third name]\n---\n"
+    "# Release notes\n\n## Known problems\n\nNone, says the release note.\n",
+    "Signs.md": "# Signs\n\nFrom a → b, 50 % of the time … and a\u00a0hard space. Straße, CAFÉ, ﬁne, naïve.\n\n"
+    "> quoted | barred\n",
+    "Table.md": "# Table\n\n| one | two |\n|---|---|\n| 1.0.21 | C++ & R&D |\n\n"
+    "```sh\ngit commit -m 'x' --amend\n```\n",
+    "言語.md": "# 言語\n\n新しい保管庫を作成して、ノートを同期します。ファイルはすべて暗号化されます。\n",
+    "Разное.md": "# Разное\n\nСинхронизация заметок между устройствами — дело непростое.\n",
+    "مزامنة.md": "# مزامنة\n\nتتم مزامنة الملاحظات بين الأجهزة، والملفات مشفرة.\n",
+    "ไทย.md": "# ไทย\n\nซิงค์โน้ตระหว่างอุปกรณ์ทั้งหมดของคุณ\n",
+}
+
+
+@pytest.fixture(scope="module")
+def notes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
+    snapshot = open_vault(tmp_path_factory.mktemp("phrases"), NOTES)
+    yield snapshot
+    snapshot.close()
+
+
+def headings_of_matches(notes: Snapshot, phrase: str) -> list[str]:
+    rows = find_phrase_rows(notes, phrase, lambda text: analyze_text(text, notes))
+    return [" › ".join(f.heading_path) for f in notes.fragments(notes.table.keys[rows].tolist())]
+
+
+@pytest.mark.parametrize(
+    ("phrase", "where"),
+    [
+        # Literal matches first, else by word forms.
+        ("settled conflict", ["Forms"]),
+        ("SETTLED  conflict", ["Forms"]),
+        ("settling conflicts", ["Forms › Other"]),
+        ("settles conflict", ["Forms", "Forms › Other"]),
+        # Markup and line ends are ignored.
+        ("very long word", ["Marks"]),
+        ("word; broken", ["Marks"]),
+        ("word broken", ["Marks"]),
+        ("cafe, fine", ["Signs"]),
+        # Partial words, symbols.
+        ("ery lon", ["Marks"]),
+        ("ettled confl", ["Forms"]),
+        ("->", ["Marks"]),
+        ("→", ["Signs"]),
+        ("… and a", ["Signs"]),
+        ("% of", ["Signs"]),
+        (">(", []),
+        # In names.
+        ("release notes", ["Release notes › Known problems"]),
+        ("known problems", ["Release notes › Known problems"]),
+        ("third name", ["Release notes › Known problems"]),
+        # Other scripts.
+        ("保管庫を作", ["言語"]),
+        ("заметок между", ["Разное"]),
+        ("инхронизац", ["Разное"]),
+        ("nowhere at all", []),
+    ],
+)
+def test_where_a_phrase_is_found(notes: Snapshot, phrase: str, where: list[str]) -> None:
+    assert headings_of_matches(notes, phrase) == where
+
+
+def test_a_phrase_with_more_words_finds_no_more(notes: Snapshot) -> None:
+    assert set(headings_of_matches(notes, "settled conflict")) <= set(headings_of_matches(notes, "settled"))
+
+
+@given(st.data())
+def test_what_is_copied_from_a_note_and_quoted_is_found(notes: Snapshot, data: st.DataObject) -> None:
+    every = notes.fragments(notes.table.keys.tolist())
+    text = data.draw(st.sampled_from([fragment.text for fragment in every]))
+    line = data.draw(st.sampled_from([line for line in text.split("\n") if line.strip()]))
+    start = data.draw(st.integers(0, len(line) - 1))
+    phrase = line[start : data.draw(st.integers(start + 1, len(line)))]
+    if not phrase.strip() or '"' in phrase:
+        return
+    (query,) = queries(notes, f'"{phrase}"')
+    flags = rows_allowed(notes, query)
+    assert flags is not None
+    assert flags.any()

@@ -1,21 +1,41 @@
-"""Tests of parsing a query."""
+"""Tests of parsing queries: any text is a query, operators of the guide are operators, and long queries are limited."""
 
 from __future__ import annotations
 
+import re
+import string
+from collections.abc import Callable, Mapping
+from functools import partialmethod
+from importlib.resources import files
+from itertools import product
+from typing import Any
+
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from excerpt.kinds import FilterKind, Strategy
+from excerpt.search.bm25 import MAX_FUZZY_WORDS, WordIndex
+from excerpt.search.engine import Engine
+from excerpt.search.proximity import flatten_positions
 from excerpt.search.query import (
     FILTER_KINDS,
     MAX_ALTERNATIVES,
+    MAX_CONDITIONS,
+    MAX_KEYWORDS,
+    MAX_QUERY_WORDS,
     MEMORY_FILTER_KINDS,
     KnownNames,
     Query,
+    format_filter,
+    literal_query,
     parse_alternatives,
     remove_unfinished_filter,
     suggest_filters,
 )
 from excerpt.search.results import Filter
+from excerpt.text.dates import is_period
+from tests.growth import grows_about_linearly
 
 PROPERTIES = frozenset({"status", "ms.date", "date-created", "std"})
 TAGS = frozenset({"project", "project/active", "überblick", "uberblick"})
@@ -396,3 +416,275 @@ def test_a_filter_that_says_nothing_yet_is_left_out_at_the_end_of_what_is_typed(
 )
 def test_what_says_something_or_is_no_filter_stays_in_what_is_typed(typed: str) -> None:
     assert remove_unfinished_filter(typed) == typed
+
+
+ONE_PROPERTY = frozenset({"status"})
+ONE_TAG = frozenset({"project"})
+
+ANY_TEXT = st.text(alphabet=st.characters(), max_size=200) | st.lists(
+    st.sampled_from(
+        [
+            *'"-|#:<>=*.! \t\n\x00\ud800',
+            "tag:",
+            "tga:",
+            "befroe:",
+            "in:",
+            "after:",
+            "modified:",
+            "2025-",
+            "7d",
+            "path:",
+            "status:",
+            "#project",
+            " | ",
+            "ab",
+            "猫",
+        ]
+    )
+).map("".join)
+
+
+@given(ANY_TEXT)
+@example("\ud800:\udfff")
+@example('tag:"\x00')
+def test_every_string_is_a_query(typed: str) -> None:
+    queries = parse_alternatives(typed, ONE_PROPERTY, ONE_TAG)
+    assert 1 <= len(queries) <= MAX_ALTERNATIVES
+    for query in queries:
+        assert '"' not in query.words
+        assert all(phrase.strip() for phrase in (*query.phrases, *query.excluded_phrases))
+        assert all(query.excluded)
+        assert all(one.value.strip() for one in query.filters)
+        assert not (query.open_word and not query.words[-1].isalnum())
+
+
+@given(ANY_TEXT)
+def test_no_letter_is_lost(typed: str) -> None:
+    """Check that every letter of the input, except an operator's own, is somewhere in some query."""
+    if typed.lstrip()[:2].lower() in ("!a", "!p", "!s", "!h"):
+        return
+    kept = "".join(
+        part
+        for query in parse_alternatives(typed, ONE_PROPERTY, ONE_TAG)
+        for part in (
+            query.words,
+            *query.excluded,
+            *query.excluded_phrases,
+            *(f"{f.kind}{f.name}{f.value}" for f in query.filters),
+        )
+    )
+    assert {c for c in typed if c.isalnum()} <= set(kept) | set("tagsaliasinafter")
+
+
+@given(ANY_TEXT, st.sampled_from([FILTER_KINDS, MEMORY_FILTER_KINDS]))
+@example("tga:x", FILTER_KINDS)
+@example("-statsu:*", FILTER_KINDS)
+def test_what_a_hint_is_of_stays_a_word_and_would_be_a_filter(typed: str, kinds: Mapping[str, FilterKind]) -> None:
+    queries = parse_alternatives(typed, ONE_PROPERTY, ONE_TAG, kinds)
+    for hint in suggest_filters(typed, KnownNames(ONE_PROPERTY, ONE_TAG, kinds)):
+        assert typed[hint.start : hint.end] == hint.written
+        assert any(hint.written in word for query in queries for word in (query.words, *query.excluded))
+        offered = parse_alternatives(f"{hint.instead}{typed[hint.end :]}", ONE_PROPERTY, ONE_TAG, kinds)
+        assert offered[0].filters
+
+
+@given(ANY_TEXT, st.sampled_from(["tag:project", "-path:a", "modified:7d", "status:x", "-#project", "file:a"]))
+def test_a_filter_in_front_changes_nothing_else(typed: str, one: str) -> None:
+    if typed.lstrip().startswith("!") or any(c in typed for c in '|"'):
+        return
+    before, after = (
+        parse_alternatives(typed, ONE_PROPERTY, ONE_TAG),
+        parse_alternatives(f"{one} {typed}", ONE_PROPERTY, ONE_TAG),
+    )
+    assert len(before) == len(after) == 1
+    if one == "-#project" and len(before[0].words.split()) > MAX_KEYWORDS:
+        return  # in prose, a sign before a word is part of the text
+    assert after[0].words.split() == before[0].words.split()
+    assert after[0].excluded == before[0].excluded
+    assert set(after[0].filters) >= set(before[0].filters)
+    assert after[0].filters
+
+
+@pytest.mark.programs
+@pytest.mark.parametrize(
+    "unit",
+    [
+        *("a", " ", "a ", '"', '" ', '"a" ', "-", "-a ", "-ab ", "#", "#project ", "tag:", "tag:x ", 'tag:"', "path:*"),
+        *(
+            "modified:",
+            "modified:7d ",
+            "| ",
+            "a | ",
+            ":",
+            "::",
+            "a:",
+            "\x00",
+            "\ud800",
+            "猫",
+            '猫"',
+            "e\u0301",
+            "\\",
+            "<>=",
+        ),
+        *("tga:x ", 'tga:"x" ', 'tga:"', "tga:x;", "in:* "),
+        *("status:>", "2025-", "\u200b", "\U0001f600 ", "!a ", "\n"),
+    ],
+)
+def test_the_work_of_reading_a_query_grows_with_its_length(unit: str) -> None:
+    assert parse_alternatives((unit * 10_000)[:10_000], ONE_PROPERTY, ONE_TAG)
+    assert grows_about_linearly(lambda size: _read((unit * size)[:size]), 10_000)
+
+
+def _read(typed: str) -> None:
+    parse_alternatives(typed, ONE_PROPERTY, ONE_TAG)
+    suggest_filters(typed, KnownNames(ONE_PROPERTY, ONE_TAG, FILTER_KINDS))
+
+
+@given(st.text(alphabet='ab -#:!|"\\\\/12.p', max_size=14))
+def test_a_literal_query_has_words_alone(text: str) -> None:
+    (query,) = parse_alternatives(literal_query(text), {"a", "b", "p", "ab"})
+    assert query == Query(query.words, open_word=query.open_word)
+
+
+@given(st.sampled_from(["tag", "-path", "status", "-my key"]), st.text(alphabet='ab "<>=/', min_size=1, max_size=8))
+def test_a_filter_as_text_is_read_as_that_filter(name: str, value: str) -> None:
+    conditions = parse_alternatives(format_filter(name, value), {"status", "my key"})[0].filters
+    for condition in conditions:
+        assert condition.value == value.strip()
+        assert condition.negated == name.startswith("-")
+
+
+PAGE, MEMORIES = (
+    files("excerpt").joinpath("demo", name).read_text(encoding="utf-8") for name in ("Query language.md", "Memories.md")
+)
+GUIDE_PROPERTIES = frozenset({"status", "rating", "due", "date-created", "people.lead", "level"})
+
+
+def code(heading: str, page: str = PAGE) -> list[str]:
+    """Return the code spans at the start of each item of the list under a heading."""
+    under = page.split(f"## {heading}\n")[1].split("\n## ", maxsplit=1)[0]
+    items = re.findall(r"^- ((?:`[^`]+`(?:, | )?)+)(?: …)?:", under, re.MULTILINE)
+    return [found for item in items for found in re.findall("`([^`]+)`", item)]
+
+
+def code_in(sentence: str) -> list[str]:
+    """Return the code spans after the bold start of a sentence, up to the end of its line."""
+    return re.findall("`([^`]+)`", PAGE.split(f"**{sentence}**")[1].split("\n")[0])
+
+
+def is_operator(query: Query) -> bool:
+    asked = (query.filters, query.phrases, query.excluded, query.excluded_phrases, query.strategy, query.sort)
+    return any(asked)
+
+
+@pytest.mark.parametrize("typed", code("All of it on one page")[1:])
+def test_an_operator_of_the_guide_is_one(typed: str) -> None:
+    queries = parse_alternatives(typed, GUIDE_PROPERTIES)
+    assert len(queries) == 2 if "|" in typed else is_operator(queries[0])
+
+
+@pytest.mark.parametrize("typed", code("Recall", MEMORIES))
+def test_a_filter_of_the_memories_is_one(typed: str) -> None:
+    assert parse_alternatives(typed, kinds=MEMORY_FILTER_KINDS)[0].is_filter_only
+
+
+def test_what_the_guide_tells_of_is_told_with_what_it_offers() -> None:
+    wrong, right, words = (
+        code_in("A filter with a typing error is a word, and excerpt suggests the filter")[at : at + 3]
+        for at in (0, 3, 6)
+    )
+    told = [
+        suggest_filters(typed, KnownNames(GUIDE_PROPERTIES, frozenset(), FILTER_KINDS)) for typed in (*wrong, *words)
+    ]
+    assert [tuple(hint.instead for hint in one) for one in told] == [*((name,) for name in right), (), (), ()]
+
+
+@pytest.mark.parametrize("value", code("Times"))
+def test_a_time_of_the_guide_is_one(value: str) -> None:
+    assert is_period(value)
+
+
+@pytest.mark.parametrize(
+    "typed", [*code_in("Words with signs find themselves"), "-split operator", "git commit -m", "-5"]
+)
+def test_a_word_of_the_guide_is_one(typed: str) -> None:
+    assert f"`{typed}`" in PAGE
+    assert parse_alternatives(typed, GUIDE_PROPERTIES, frozenset())[0].words == typed
+
+
+UNKNOWN = ["q" + "".join(letters) for letters in product(string.ascii_lowercase, repeat=3)][:1_000]
+
+
+class Counter:
+    """Counts the calls of a function."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.calls = 0
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        self.calls += 1
+        return self.function(*args, **options)
+
+
+@pytest.fixture
+def positions_read(monkeypatch: pytest.MonkeyPatch) -> Counter:
+    """Count how often the positions of a word are read."""
+    counter = Counter(flatten_positions)
+    monkeypatch.setattr("excerpt.search.candidates.flatten_positions", counter)
+    return counter
+
+
+def test_the_positions_of_a_repeated_word_are_read_once(engine: Engine, positions_read: Counter) -> None:
+    engine.search("lighthouse keeper " * 50)
+    assert positions_read.calls == 2
+
+
+@pytest.mark.parametrize(
+    ("query", "words"), [("wiki-link lighthouse wiki", 4), ("wiki-link wiki-link", 2), ("wiki wiki-link wiki", 3)]
+)
+def test_a_part_of_a_compound_is_no_repeated_word_and_a_repeated_compound_is(
+    engine: Engine, positions_read: Counter, query: str, words: int
+) -> None:
+    engine.search(query)
+    assert positions_read.calls == words
+
+
+def test_a_repeated_word_is_near_the_word_after_its_first_place(engine: Engine) -> None:
+    hits = [engine.search(query).hits[0] for query in ("!p flour water salt", "!p flour water salt flour water")]
+    once, repeated = ({signal.name: signal.value for signal in hit.signals}["proximity"] for hit in hits)
+    assert repeated == once > 0
+
+
+def test_the_first_words_of_a_page_are_searched_and_a_warning_says_so(engine: Engine) -> None:
+    padding = " ".join(UNKNOWN[:MAX_QUERY_WORDS])
+    found = engine.search(f"lighthouse keeper {padding}")
+    assert found.hits[0].fragment.path == "Long.md"
+    assert f"first {MAX_QUERY_WORDS} words" in found.warnings[0]
+    assert sum(len(query.words.split()) for query in engine.parse(f"{padding} lighthouse keeper")) == MAX_QUERY_WORDS
+
+
+def test_a_question_of_two_hundred_words_is_searched_whole(engine: Engine) -> None:
+    assert engine.search(" ".join(UNKNOWN[:MAX_QUERY_WORDS])).warnings == ()
+
+
+def test_alternatives_share_the_number_of_words(engine: Engine) -> None:
+    half = " ".join(UNKNOWN[: MAX_QUERY_WORDS // 2 + 1])
+    parsed = engine.parse(f"{half} | {half} | bread")
+    assert [len(query.words.split()) for query in parsed] == [MAX_QUERY_WORDS // 2 + 1, MAX_QUERY_WORDS // 2 - 1]
+
+
+def test_filters_phrases_and_exclusions_are_applied_up_to_a_number(engine: Engine) -> None:
+    found = engine.search(" ".join(f'-path:{word} "{word}" -{word}' for word in UNKNOWN[:100]))
+    assert f"{MAX_CONDITIONS} filters" in found.warnings[0]
+    (query,) = engine.parse(" ".join(f"-path:{word}" for word in UNKNOWN[:100]))
+    assert len(query.filters) == MAX_CONDITIONS
+
+
+def test_a_few_unknown_words_are_compared_with_all_words_of_the_vault(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counter = Counter(WordIndex._similar_terms)
+    monkeypatch.setattr(WordIndex, "_similar_terms", partialmethod(counter))
+    engine.search(" ".join(UNKNOWN[:100]))
+    assert counter.calls == MAX_FUZZY_WORDS

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
 import pytest
+from textual.command import CommandPalette
 from textual.widgets import OptionList
 
+from excerpt.kinds import Format
 from excerpt.tui.key_table import CONTEXTS
+from excerpt.tui.pack.dialogs import BudgetDialog, ScopeDialog
 from excerpt.tui.palette import list_commands
-from tests.tui.driver import ScriptedApp, drawn_lines, screen_of, until, until_tabs
+from excerpt.tui.programs import ProgramLauncher
+from excerpt.tui.search.hit_list import HitList
+from excerpt.tui.search.pane import SearchPane
+from excerpt.tui.search.query_bar import QueryMenu
+from excerpt.tui.search.side_panel import PanelView
+from tests.tui.driver import AppPilot, ScriptedApp, drawn_lines, pane_of, screen_of, until, until_tabs
 
 pytestmark = pytest.mark.programs
 
@@ -59,3 +71,112 @@ async def test_a_dialogs_own_keys_are_in_its_palette(scripted: ScriptedApp) -> N
         assert "Keep the memory" in [command.what for command in list_commands(scripted.screen)]
         await pilot.press("ctrl+g")
         await until(pilot, lambda: any(each.option_count for each in scripted.screen.query(OptionList)), "its list")
+
+
+@dataclass(frozen=True)
+class Reached:
+    """Letters of the list and names for the palette that lead to one action.
+
+    `is_there` gets the pane and the files that were opened in Obsidian or written as a copy.
+    """
+
+    letters: str
+    names: Sequence[str]
+    is_there: Callable[[SearchPane, Sequence[Path]], bool]
+
+
+def is_view(view: PanelView) -> Callable[[SearchPane, object], bool]:
+    """Return a check that the side panel is visible with that view."""
+    return lambda pane, _: bool(pane.side.region) and pane.side.view is view
+
+
+REACHED = {
+    "next view": Reached("v", ("next view",), is_view(PanelView.WHY)),
+    "scope": Reached("s", ("scope",), lambda pane, _: isinstance(pane.app.screen, ScopeDialog)),
+    "budget": Reached("b", ("token budget",), lambda pane, _: isinstance(pane.app.screen, BudgetDialog)),
+    "format": Reached("f", ("format",), lambda pane, _: pane.pack_format is not Format.MARKDOWN),
+    "Obsidian": Reached("O", ("obsidian",), lambda pane, files: [file.name for file in files] == [first_note(pane)]),
+    "copy one": Reached("y", ("copy only the passage",), lambda _, files: [file.suffix for file in files] == [".md"]),
+}
+
+
+def first_note(pane: SearchPane) -> str:
+    return Path(pane.query_one(HitList).hits[0].fragment.path).name
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quiet_clipboard: None) -> Callable[[], Sequence[Path]]:
+    """Return a function that gives the files opened in Obsidian or written as a copy."""
+    opened: list[Path] = []
+
+    async def open_in_obsidian(_: ProgramLauncher, file: Path, *__: object) -> bool:
+        opened.append(file)
+        return False
+
+    monkeypatch.setattr(ProgramLauncher, "find_note_file", lambda _, path: Path(path))
+    monkeypatch.setattr(ProgramLauncher, "open_in_obsidian", open_in_obsidian)
+    return lambda: (*opened, *(tmp_path / "state").rglob("copies/*"))
+
+
+async def test_the_preview_is_in_sight_without_a_key_and_comes_back_behind_the_other_views(
+    scripted: ScriptedApp,
+) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        pane = await list_many_hits(pilot)
+        assert is_view(PanelView.PASSAGE)(pane, ())
+        await pilot.press("escape")
+        for view in (PanelView.WHY, PanelView.RELATED, PanelView.MAP, PanelView.PASSAGE):
+            await pilot.press("v")
+            assert is_view(view)(pane, ())
+
+
+@pytest.mark.parametrize("what", REACHED)
+async def test_it_is_reached_from_the_list(
+    what: str, scripted: ScriptedApp, files: Callable[[], Sequence[Path]]
+) -> None:
+    reached = REACHED[what]
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        pane = await list_many_hits(pilot)
+        await pilot.press("escape")
+        assert not reached.is_there(pane, files())
+        await pilot.press(*reached.letters)
+        await until(pilot, lambda: reached.is_there(pane, files()), what)
+
+
+@pytest.mark.parametrize("what", REACHED)
+async def test_it_is_reached_from_the_palette(
+    what: str, scripted: ScriptedApp, files: Callable[[], Sequence[Path]]
+) -> None:
+    reached = REACHED[what]
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        pane = await list_many_hits(pilot)
+        assert not reached.is_there(pane, files())
+        for name in reached.names:
+            await run_by_name(pilot, name)
+        await until(pilot, lambda: reached.is_there(pane, files()), what)
+
+
+async def test_queries_asked_before_are_reached_from_the_palette(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        pane = await list_many_hits(pilot)
+        await pilot.press("escape", "slash", "ctrl+u")
+        await run_by_name(pilot, "history")
+        await until(pilot, lambda: [one.label for one in pane.query_one(QueryMenu).choices] == ["e"], "the query")
+
+
+async def list_many_hits(pilot: AppPilot) -> SearchPane:
+    """Show more hits than fit beside a preview."""
+    pane = pane_of(pilot.app)
+    await pilot.press("e")
+    await until(pilot, lambda: pane.query_one(HitList).row_count > 12 and pane.is_up_to_date, "the hits")
+    return pane
+
+
+async def run_by_name(pilot: AppPilot, name: str) -> None:
+    """Run the first command that the palette finds."""
+    await pilot.press("ctrl+g", *("space" if letter == " " else letter for letter in name))
+    await until(pilot, lambda: isinstance(pilot.app.screen, CommandPalette), "the palette")
+    await pilot.pause(0.5)
+    assert pilot.app.screen.query_one(OptionList).option_count
+    await pilot.press("enter")
+    await until(pilot, lambda: not isinstance(pilot.app.screen, CommandPalette), "its end")

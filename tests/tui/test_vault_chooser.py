@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 import threading
 from pathlib import Path
 
 import pytest
 from textual.widgets import Input, OptionList, Static
 
-from excerpt.known_vaults import DEMO, add_recent_vault, recent_vaults, save_fingerprint
+from excerpt.known_vaults import DEMO, RecentVault, add_recent_vault, recent_vaults, save_fingerprint
 from excerpt.memory.store import MemoryStore
 from excerpt.pack.selection import read_marks
 from excerpt.settings import PackSettings, Paths, Settings
@@ -18,10 +20,17 @@ from excerpt.tui.common.bars import TabBar
 from excerpt.tui.common.dialog import ConfirmDialog
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.session import read_session
-from excerpt.tui.vault_chooser import VaultChooser
+from excerpt.tui.vault_chooser import (
+    VaultChooser,
+    VaultKind,
+    abbreviate_home,
+    complete_path,
+    filter_rows,
+    find_missing,
+    is_path,
+    list_known_vaults,
+)
 from tests.tui.driver import AppPilot, notices_of, pane_of, screen_of, search, until, until_screen
-
-pytestmark = pytest.mark.programs
 
 
 @pytest.fixture
@@ -59,6 +68,7 @@ async def until_vault(pilot: AppPilot, vault: Path) -> None:
     await until(pilot, lambda: len(pilot.app._screen_stacks) == 1, "the mode of before to go")
 
 
+@pytest.mark.programs
 async def test_without_a_vault_one_is_asked_for_and_a_path_that_is_completed_opens(
     user: Path, vault: Path, user_paths: Paths
 ) -> None:
@@ -75,6 +85,7 @@ async def test_without_a_vault_one_is_asked_for_and_a_path_that_is_completed_ope
     assert [each.path for each in recent_vaults(user_paths)] == [str(vault)]
 
 
+@pytest.mark.programs
 async def test_query_and_marks_of_each_vault_are_there_again_when_one_goes_back_to_it(
     user: Path, vault: Path, user_paths: Paths
 ) -> None:
@@ -99,6 +110,7 @@ async def test_query_and_marks_of_each_vault_are_there_again_when_one_goes_back_
         await until(pilot, lambda: len(pane_of(app).pack.earlier_or_unlisted_marks) == 1, "the line about the mark")
 
 
+@pytest.mark.programs
 async def test_what_came_along_with_a_vault_that_was_moved_is_told(user: Path, vault: Path, user_paths: Paths) -> None:
     MemoryStore(user_paths.memory_folder(user / "before")).remember("one")
     save_fingerprint(user_paths, vault)
@@ -117,6 +129,7 @@ async def test_what_came_along_with_a_vault_that_was_moved_is_told(user: Path, v
     assert [memory.text for memory in MemoryStore(user_paths.memory_folder(vault)).all().memories] == ["one"]
 
 
+@pytest.mark.programs
 async def test_of_the_vault_before_no_screen_and_no_thread_is_left(user: Path, vault: Path, user_paths: Paths) -> None:
     add_recent_vault(user_paths, user / "garden")
     app = app_of_user(vault, user, user_paths)
@@ -133,6 +146,7 @@ async def test_of_the_vault_before_no_screen_and_no_thread_is_left(user: Path, v
         assert len(app.screen_stack) == 1
 
 
+@pytest.mark.programs
 async def test_a_vault_whose_settings_are_not_valid_is_not_opened(user: Path, vault: Path, user_paths: Paths) -> None:
     file = user_paths.vault_settings_file(vault)
     file.parent.mkdir(parents=True)
@@ -146,6 +160,7 @@ async def test_a_vault_whose_settings_are_not_valid_is_not_opened(user: Path, va
         assert app.screen is chooser
 
 
+@pytest.mark.programs
 async def test_words_filter_what_is_known_and_what_is_not_wanted_is_taken_out(user: Path, user_paths: Paths) -> None:
     for name in ("Wiki", "Work notes"):
         add_recent_vault(user_paths, user / name)
@@ -161,6 +176,7 @@ async def test_words_filter_what_is_known_and_what_is_not_wanted_is_taken_out(us
         await until(pilot, lambda: [row.name for row in chooser.rows][:1] == ["Work notes"], "the whole list")
 
 
+@pytest.mark.programs
 async def test_delete_in_the_field_takes_out_a_letter_and_no_vault(user: Path, user_paths: Paths) -> None:
     add_recent_vault(user_paths, user / "Wiki")
     app = app_of_user(None, user, user_paths)
@@ -173,6 +189,7 @@ async def test_delete_in_the_field_takes_out_a_letter_and_no_vault(user: Path, u
         assert [each.path for each in recent_vaults(user_paths)] == [str(user / "Wiki")]
 
 
+@pytest.mark.programs
 async def test_escape_keeps_what_is_typed_and_leaves_only_from_the_list(user: Path, user_paths: Paths) -> None:
     app = app_of_user(None, user, user_paths)
     async with app.run_test() as pilot:
@@ -184,6 +201,7 @@ async def test_escape_keeps_what_is_typed_and_leaves_only_from_the_list(user: Pa
         await until(pilot, lambda: not app.is_running, "the app to end")
 
 
+@pytest.mark.programs
 async def test_a_click_on_a_vault_opens_it(user: Path, user_paths: Paths) -> None:
     add_recent_vault(user_paths, user / "garden")
     app = app_of_user(None, user, user_paths)
@@ -193,6 +211,7 @@ async def test_a_click_on_a_vault_opens_it(user: Path, user_paths: Paths) -> Non
         await until_vault(pilot, user / "garden")
 
 
+@pytest.mark.programs
 async def test_a_home_folder_is_opened_only_after_a_yes(user: Path, user_paths: Paths) -> None:
     app = app_of_user(None, user, user_paths)
     async with app.run_test() as pilot:
@@ -207,6 +226,7 @@ async def test_a_home_folder_is_opened_only_after_a_yes(user: Path, user_paths: 
         await until_vault(pilot, user)
 
 
+@pytest.mark.programs
 async def test_why_a_vault_is_asked_for_is_said(user: Path, user_paths: Paths) -> None:
     app = ExcerptApp(None, Settings(), user_paths, {"HOME": str(user)}, message="There is no folder at [/red].")
     async with app.run_test() as pilot:
@@ -214,6 +234,7 @@ async def test_why_a_vault_is_asked_for_is_said(user: Path, user_paths: Paths) -
         assert str(chooser.query_one("#message", Static).content) == "There is no folder at [/red]."
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("width", [40, 60, 100])
 async def test_whatever_a_folder_is_called_its_row_is_one_line_that_shows_every_character(
     user: Path, user_paths: Paths, width: int
@@ -232,6 +253,7 @@ async def test_whatever_a_folder_is_called_its_row_is_one_line_that_shows_every_
         assert any("[red]x" in line for line in lines)
 
 
+@pytest.mark.programs
 async def test_the_first_line_tells_vaults_of_one_name_apart(user: Path, user_paths: Paths) -> None:
     (user / "old" / "garden").mkdir(parents=True)
     add_recent_vault(user_paths, user / "garden")
@@ -239,3 +261,108 @@ async def test_the_first_line_tells_vaults_of_one_name_apart(user: Path, user_pa
     app = app_of_user(user / "old" / "garden", user, user_paths)
     async with app.run_test() as pilot:
         await until(pilot, lambda: screen_of(app).query_one(TabBar).vault == "old/garden", "the name")
+
+
+NOW = 1_800_000_000.0
+PATH_MAX = 4096 if sys.platform == "linux" else 1024  # bytes, with the last one 0
+
+
+def listed(*recent: str, obsidian: tuple[str, ...] = (), current: str | None = None) -> list[tuple[str, str, str]]:
+    opened = [RecentVault(path, NOW - hours * 3600) for hours, path in enumerate(recent, start=2)]
+    now = Path(current) if current is not None else None
+    rows = list_known_vaults(opened, [Path(path) for path in obsidian], NOW, now)
+    return [(row.kind, row.path.as_posix(), row.detail) for row in rows if row.path != DEMO]
+
+
+def test_each_vault_is_listed_once_those_opened_lately_before_obsidians() -> None:
+    assert listed("/a", "/b", obsidian=("/b", "/c")) == [
+        ("recent", "/a", "2h"),
+        ("recent", "/b", "3h"),
+        ("Obsidian", "/c", ""),
+    ]
+
+
+def test_the_demo_stands_last_and_always() -> None:
+    assert list_known_vaults((), (), NOW, None)[-1].path == DEMO
+    assert list_known_vaults([RecentVault("/a", NOW)], [Path("/b")], NOW, None)[-1].kind is VaultKind.GUIDE
+
+
+def test_the_vault_that_is_open_says_so_whether_it_was_kept_or_not() -> None:
+    assert listed("/a", "/b", obsidian=("/b",), current="/b") == [("recent", "/a", "2h"), ("recent", "/b", "open now")]
+    assert listed("/a", current="/new") == [("recent", "/new", "open now"), ("recent", "/a", "2h")]
+
+
+def test_vaults_of_one_name_are_told_apart_and_no_folder_is_said_twice() -> None:
+    rows = list_known_vaults(
+        [RecentVault("/home/ada/office/notes", NOW)], [Path("/home/ada/own/notes")], NOW, Path("/srv/wiki")
+    )
+    assert [(row.name, row.shortened_location(Path("/home/ada"))) for row in rows[:3]] == [
+        ("wiki", "/srv"),
+        ("office/notes", "~"),
+        ("own/notes", "~"),
+    ]
+
+
+def test_words_are_looked_for_in_names_and_paths() -> None:
+    rows = list_known_vaults([RecentVault("/home/ada/Work notes", NOW), RecentVault("/srv/wiki", NOW)], (), NOW, None)
+    assert [row.name for row in filter_rows(rows, "WORK ada")] == ["Work notes"]
+    assert [row.name for row in filter_rows(rows, "guide")] == ["The guide"]
+
+
+@pytest.mark.parametrize(("typed", "path"), [("~", True), ("./a", True), ("a/b", True), ("notes", False), ("", False)])
+def test_a_path_is_told_from_a_word(typed: str, path: bool) -> None:
+    assert is_path(typed) is path
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    for folder in ("notes/.obsidian", "notes-old", "My notes", ".notes", "work/wiki"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "notes.md").write_text("a file")
+    return tmp_path
+
+
+def names(typed: str, here: Path) -> list[str]:
+    return [row.name for row in complete_path(typed, here, here)]
+
+
+def test_a_path_as_it_is_typed_lists_the_folders_it_may_become(home: Path) -> None:
+    assert names(f"{home}/no", home) == ["notes", "notes-old", "My notes"]
+    assert names("./WO", home) == ["work"]
+    assert names("work/", home) == ["work", "wiki"]
+    assert names("./.n", home) == [".notes"]
+
+
+def test_the_folder_that_is_typed_stands_first_and_a_vault_of_obsidian_is_said_to_be_one(home: Path) -> None:
+    first, second, *_ = complete_path("~/notes", home, home)
+    assert (first.kind, first.path, first.detail) == (VaultKind.TYPED, home / "notes", "Obsidian vault")
+    assert (second.kind, second.name, second.detail) == (VaultKind.FOLDER, "notes-old", "")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="its paths may be longer")
+def test_a_folder_that_cannot_be_looked_into_is_listed_too(tmp_path: Path) -> None:
+    # A path so long that no file in the folder can be asked for, as in a folder of another user.
+    folder = tmp_path
+    while (left := PATH_MAX - 5 - len(os.fsencode(folder))) > 1:
+        folder = folder / ("a" * min(left - 1, 200))
+    folder.mkdir(parents=True)
+    assert [row.path for row in complete_path(str(folder), tmp_path, tmp_path)] == [folder]
+    assert [row.path for row in complete_path(f"{folder.parent}/", tmp_path, tmp_path)] == [folder.parent, folder]
+
+
+@pytest.mark.parametrize("typed", ["/nowhere/at/all", "~nobody-of-that-name/x", "a/\x00", "notes.md/x"])
+def test_a_path_that_leads_nowhere_lists_nothing(home: Path, typed: str) -> None:
+    assert complete_path(typed, home, home) == ()
+
+
+def test_a_vault_that_was_removed_is_known_to_be_missing(home: Path) -> None:
+    rows = list_known_vaults(
+        [RecentVault(str(home / "notes"), NOW), RecentVault(str(home / "gone"), NOW)], (), NOW, None
+    )
+    assert find_missing(rows) == {home / "gone"}
+
+
+def test_paths_below_the_home_folder_are_short(home: Path) -> None:
+    assert abbreviate_home(home / "texts" / "wiki", home) == "~/texts/wiki"
+    assert abbreviate_home(home, home) == "~"
+    assert abbreviate_home(Path("/srv/wiki"), home) == "/srv/wiki"

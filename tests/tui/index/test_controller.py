@@ -1,4 +1,4 @@
-"""Tests of the index controller without a screen: its calls to engine and indexing process, and its notices."""
+"""Tests of the index on the screen: its process, its state after each event, the speed of a build."""
 
 from __future__ import annotations
 
@@ -7,21 +7,49 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.errors import IndexUnusableError
-from excerpt.index.events import Command, IndexingPaused, VaultWatched
+from excerpt.errors import IndexBusyError, IndexUnusableError
+from excerpt.index.events import (
+    Command,
+    EmbeddingCompleted,
+    EmbeddingFailed,
+    IndexingCancelled,
+    IndexingFailed,
+    IndexingPaused,
+    VaultEmptied,
+    VaultWatched,
+)
 from excerpt.kinds import Strategy
 from excerpt.known_vaults import VaultFolders
-from excerpt.model import Status
+from excerpt.model import BuildReport, EmbeddingProgress, FileProblem, Progress, Status
 from excerpt.service.engine_worker import EngineWorker
 from excerpt.service.event_loop import Failure, IndexOpened
-from excerpt.service.indexing_process import IndexingEnded, IndexingProcess
+from excerpt.service.indexing_process import IndexingEnded, IndexingProcess, ProcessEvent
 from excerpt.settings import Paths, SearchSettings, Settings, VaultSettings
-from excerpt.tui.index.controller import ChangeDetection, IndexController
+from excerpt.text.display import format_duration
+from excerpt.tui.index.controller import (
+    BuildRate,
+    BuildSamples,
+    ChangeDetection,
+    IndexController,
+    IndexState,
+    done_share,
+    format_bar_state,
+    format_build_result,
+    format_rate,
+)
+from excerpt.tui.index.dialog import list_build_facts, list_status_facts
+from excerpt.tui.messages import EventReported
+from excerpt.tui.search.notices import search_notice
 from tests.service.manual_loop import ManualLoop
-from tests.tui.index.test_state import PROGRESS, STATUS
 
 pytestmark = pytest.mark.usefixtures("living")
 
+STATUS = Status("/vault", 7, 171, 900, (), (), "model", "o200k", "2026-03-01T12:00:00+00:00")
+PROGRESS = Progress("reading", 30, 171, 3_000_000, 40_000_000, "Big.md", 7, 0, 2.0)
+REPORT = BuildReport(8, 2, 1, 0, 168, 900, 3, (), (), 0.2)
+WATCHED = VaultWatched(polling=False)
+BUSY = IndexingFailed(IndexBusyError.title, "Another excerpt is indexing.", "")
+ENDED = IndexingEnded(9, "out of memory")
 DAMAGED_INDEX_MESSAGE = Failure("search", IndexUnusableError.title, "A segment is damaged.", "It is mended.")
 
 
@@ -185,3 +213,198 @@ def test_the_state_has_no_generation_before_an_index_is_open(case: Case) -> None
     assert case.index.state.generation == 0
     case.index.handle_opened(IndexOpened(Status("/v", 3, 1, 1, (), (), "model", "o200k", "")))
     assert case.index.state.generation == 3
+
+
+def state_after(*events: ProcessEvent, status: Status | None = STATUS) -> IndexState:
+    """Return the state after the opening of a generation with this status, and after the events."""
+    state = IndexState() if status is None else IndexState().with_status(status)
+    for event in events:
+        state = state.with_event(event)
+    return state
+
+
+def test_the_tab_bar_says_in_few_words_how_the_index_stands() -> None:
+    assert format_bar_state(state_after(status=None)) == "opening"
+    assert format_bar_state(state_after()) == "171 notes · checking"
+    assert format_bar_state(state_after(WATCHED)) == "171 notes · up to date"
+    assert format_bar_state(state_after(VaultWatched(polling=True))) == "171 notes · polled"
+    assert format_bar_state(state_after(WATCHED, IndexingPaused())) == "171 notes · paused"
+    assert format_bar_state(state_after(WATCHED, PROGRESS)) == "reading 30 of 171"
+    assert format_bar_state(state_after(PROGRESS, IndexingPaused())) == "paused 30 of 171"
+    assert format_bar_state(state_after(WATCHED, ENDED)) == "171 notes · not watched"
+    assert format_bar_state(state_after(WATCHED, VaultEmptied(171, "None left.", ""))) == "no notes found"
+    skipped = replace(STATUS, skipped=(FileProblem("Zeros.md", "not text"),) * 3)
+    assert format_bar_state(state_after(WATCHED, status=skipped)) == "171 notes · 3 skipped · up to date"
+    assert format_bar_state(state_after(BUSY)) == "indexed by another excerpt"
+
+
+EMBEDDING = EmbeddingProgress("~/minilm", 1_200, 5_000, 180.0)
+
+
+def test_the_share_of_embedded_passages_stands_where_the_index_is_up_to_date_otherwise() -> None:
+    embedding = state_after(WATCHED, EMBEDDING)
+    assert format_bar_state(embedding) == "171 notes · embedding 24 %"
+    paused = embedding.with_event(IndexingPaused())
+    assert format_bar_state(paused) == "171 notes · embedding 24 %, paused"
+    complete = replace(EMBEDDING, done=5_000)
+    assert format_bar_state(state_after(WATCHED, complete)) == "171 notes · up to date"
+
+
+def test_the_dialog_says_how_long_embedding_takes_and_why_it_does_not_go_on() -> None:
+    embedding = state_after(WATCHED, EMBEDDING)
+    assert ("embedding", "1,200 of 5,000 passages · about 3 min left") in list_status_facts(embedding)
+    failed = embedding.with_event(EmbeddingFailed("The server is gone.", "Start it."))
+    assert ("embedding", "1,200 of 5,000 passages · The server is gone. Start it.") in list_status_facts(failed)
+    again = failed.with_event(replace(EMBEDDING, seconds_left=None))
+    assert ("embedding", "1,200 of 5,000 passages") in list_status_facts(again)
+    completed = failed.with_event(EmbeddingCompleted(8, is_first=True))
+    assert "embedding" not in dict(list_status_facts(completed))
+
+
+def test_a_build_of_a_moment_is_not_shown_so_that_nothing_flickers() -> None:
+    state = state_after(WATCHED, replace(PROGRESS, seconds=0.2))
+    assert state == state_after(WATCHED)
+
+
+def test_the_first_build_is_shown_at_once() -> None:
+    state = state_after(replace(PROGRESS, seconds=0.1), status=None)
+    assert format_bar_state(state) == "reading 30 of 171"
+    assert search_notice(state, VaultFolders.of([Path("/vault")])).title == "Reading the vault"
+
+
+def test_trouble_stays_until_a_build_succeeds() -> None:
+    failed = state_after(WATCHED, IndexingFailed("Title", "No space left.", "Make room."))
+    assert failed.with_event(PROGRESS).failure == failed.failure
+    assert failed.with_event(REPORT).failure is None
+
+
+def test_another_excerpt_that_indexes_is_forgotten_when_this_one_has_its_turn() -> None:
+    state = state_after(BUSY, PROGRESS)
+    assert not state.is_locked
+    assert state.failure is None
+
+
+def test_a_cancelled_build_is_remembered_until_the_rest_was_asked_for_and_read() -> None:
+    cancelled = state_after(WATCHED, PROGRESS, IndexingCancelled())
+    assert cancelled.progress is None
+    assert "“Update” reads the rest" in dict(list_status_facts(cancelled))["unfinished"]
+    assert cancelled.with_event(REPORT).is_unfinished
+    assert not replace(cancelled, is_update_requested=True).with_event(REPORT).is_unfinished
+
+
+def test_an_emptied_vault_is_trouble_until_notes_are_back_or_agreed_to_be_gone() -> None:
+    emptied = state_after(WATCHED, VaultEmptied(171, "No note is left.", ""))
+    assert emptied.failure is not None
+    assert emptied.failure.sentence == "No note is left."
+    assert not emptied.with_event(REPORT).emptied
+    assert emptied.with_event(REPORT).failure is None
+
+
+def test_the_file_in_work_is_told_with_its_time_only_when_it_takes_long() -> None:
+    quick, slow = (replace(PROGRESS, current_seconds=seconds) for seconds in (0.4, 12.3))
+    assert dict(list_build_facts(state_after(status=None), quick))["file"] == "Big.md"
+    assert dict(list_build_facts(state_after(status=None), slow))["file"] == "for 12 s: Big.md"
+
+
+def test_what_is_done_is_counted_in_files_and_megabytes() -> None:
+    facts = dict(list_build_facts(state_after(status=None), PROGRESS))
+    assert facts["reading"] == "30 of 171 files · 3.0 of 40.0 MB"
+
+
+def test_a_process_that_is_gone_is_neither_watching_nor_at_work() -> None:
+    state = state_after(PROGRESS, ENDED)
+    assert state.change_detection is ChangeDetection.ENDED
+    assert not state.is_working
+
+
+def test_what_a_build_did_is_told_in_one_sentence() -> None:
+    assert format_build_result(REPORT) == "Notes: 1 changed, 2 added."
+    assert format_build_result(replace(REPORT, added=0, changed=0)) == "No note has changed."
+
+
+def test_who_opens_their_first_vault_is_told_in_three_lines_how_to_begin() -> None:
+    first = search_notice(state_after(), VaultFolders.of([Path("/vault")]), first=True)
+    assert first.title == "Search 171 notes"
+    assert [line.split()[:3] for line in first.sentence.splitlines()] == [
+        ["Type", "a", "few"],
+        ["⇥", "marks", "one"],
+        ["F1", "lists", "the"],
+    ]
+    assert "marks" not in search_notice(state_after(), VaultFolders.of([Path("/vault")])).sentence
+
+
+def test_waiting_progress_is_replaced_by_newer_progress_only() -> None:
+    progress, report = EventReported(PROGRESS), EventReported(REPORT)
+    assert progress.can_replace(progress)
+    assert not progress.can_replace(report)
+    assert not report.can_replace(report)
+    assert not progress.can_replace(EventReported(EmbeddingProgress("~/minilm", 3, 9, None)))
+
+
+MB = 1_000_000
+
+
+def at(seconds: float, notes: int, size: int, total: int = 100 * MB) -> Progress:
+    return Progress("reading", notes, 1_000, size, total, "a.md", 1, 0, seconds)
+
+
+def samples_of(*steps: Progress) -> BuildSamples:
+    pace = BuildSamples()
+    for step in steps:
+        pace = pace.with_progress(step)
+    return pace
+
+
+def steadily(seconds: int, notes: int = 10, size: int = MB) -> list[Progress]:
+    """Return the progress of a build that does that many notes and bytes in each second."""
+    return [at(float(second), second * notes, second * size) for second in range(seconds + 1)]
+
+
+def test_in_the_first_second_there_is_no_rate() -> None:
+    assert samples_of(at(0.0, 0, 0), at(0.9, 50, MB)).rate is None
+
+
+def test_the_rate_is_that_of_the_last_seconds_not_of_the_whole_build() -> None:
+    fast = steadily(60)
+    slow = [at(60.0 + second, 600 + second, 60 * MB + second * 1000) for second in range(1, 12)]
+    assert samples_of(*fast, *slow).rate == BuildRate(1.0, 1000.0)
+
+
+def test_a_time_left_is_told_once_the_rate_is_steady() -> None:
+    steps = steadily(8)
+    assert samples_of(*steps[:4]).seconds_left(steps[3]) is None
+    assert samples_of(*steps).seconds_left(steps[8]) == pytest.approx(92)
+
+
+def test_no_time_left_is_told_while_the_rate_leaps() -> None:
+    steps = [*steadily(4), at(6.0, 41, 4 * MB + 1), at(8.0, 42, 4 * MB + 2)]
+    assert samples_of(*steps).seconds_left(steps[-1]) is None
+
+
+def test_another_build_begins_anew() -> None:
+    assert samples_of(*steadily(8), at(0.2, 0, 0)).rate is None
+
+
+def test_a_pause_is_no_part_of_the_rate() -> None:
+    """Leave pauses out, since the seconds of a build are its working time."""
+    steps = steadily(8)
+    assert samples_of(*steps, steps[-1], *[at(9.0, 90, 9 * MB)]).rate == BuildRate(10.0, MB)
+
+
+def test_what_is_done_is_told_by_bytes_and_else_by_notes() -> None:
+    assert done_share(at(1.0, 10, 50 * MB)) == 0.5
+    assert done_share(at(1.0, 10, 0, 0)) == 0.01
+
+
+def test_rates_are_told_as_a_person_reads_them() -> None:
+    steps = steadily(8, notes=400)
+    assert format_rate(samples_of(*steps), steps[-1]) == "400 notes/s · 1.0 MB/s · about 2 min left"
+    assert format_rate(samples_of(*steps[:3]), steps[2]) == "400 notes/s · 1.0 MB/s"
+    assert format_rate(BuildSamples(), steps[0]) == ""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(3, "a few seconds"), (12, "about 10 s"), (48, "about 50 s"), (80, "about 1 min")]
+)
+def test_a_time_is_told_as_exactly_as_a_guess_may_be(seconds: float, words: str) -> None:
+    assert format_duration(seconds) == words

@@ -43,7 +43,7 @@ from tests.tui.driver import (
     until_screen,
 )
 from tests.tui.examples import write_notes
-from tests.tui.index.test_state import PROGRESS
+from tests.tui.index.test_controller import PROGRESS
 
 pytestmark = pytest.mark.usefixtures("living")
 

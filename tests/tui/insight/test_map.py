@@ -7,7 +7,8 @@ from textual.app import App
 
 from excerpt.service.questions import AskMap
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.insight.map import MapPanel
+from excerpt.tui.insight.controller import has_filter, remove_filter
+from excerpt.tui.insight.map import INITIALLY_OPEN, MapPanel, MapRow, make_map_rows
 from excerpt.tui.search.query_bar import QueryInput
 from tests.tui.driver import (
     AppPilot,
@@ -22,8 +23,7 @@ from tests.tui.driver import (
     until_answered,
     until_index,
 )
-
-pytestmark = pytest.mark.programs
+from tests.tui.examples import make_map
 
 
 def panel_of(app: App[None]) -> MapPanel:
@@ -48,6 +48,7 @@ async def put(pilot: AppPilot, label: str) -> None:
     await until_answered(pilot)
 
 
+@pytest.mark.programs
 async def test_it_counts_what_the_list_counts(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
         await search(pilot, "conflict", "unbound-map")
@@ -58,6 +59,7 @@ async def test_it_counts_what_the_list_counts(app: ExcerptApp) -> None:
         assert f"map of conflict · {result.matched} fragments in {shown.notes} notes" in str(panel_of(app).border_title)
 
 
+@pytest.mark.programs
 async def test_a_row_has_its_bar_counts_and_filter_where_there_is_room(app: ExcerptApp) -> None:
     async with app.run_test(size=(200, 45)) as pilot:
         await search(pilot, "lentils", "unbound-map")
@@ -66,6 +68,7 @@ async def test_a_row_has_its_bar_counts_and_filter_where_there_is_room(app: Exce
             assert shown.replace('"', "") in drawn.replace('"', "")
 
 
+@pytest.mark.programs
 async def test_branches_are_opened_and_shut_by_arrows_and_by_enter(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "conflict", "unbound-map")
@@ -82,6 +85,7 @@ async def test_branches_are_opened_and_shut_by_arrows_and_by_enter(app: ExcerptA
         assert "  howto" in labels(app)
 
 
+@pytest.mark.programs
 async def test_one_key_puts_a_branch_into_the_query_and_the_list_follows(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "soft until conflict", "unbound-map")
@@ -96,6 +100,7 @@ async def test_one_key_puts_a_branch_into_the_query_and_the_list_follows(app: Ex
         assert panel_of(app).has_focus
 
 
+@pytest.mark.programs
 async def test_the_same_key_takes_it_off_again(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "lentils", "unbound-map")
@@ -104,6 +109,7 @@ async def test_the_same_key_takes_it_off_again(app: ExcerptApp) -> None:
         assert field_of(app).value == "lentils"
 
 
+@pytest.mark.programs
 async def test_filters_are_taken_off_one_by_one_the_last_one_first(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "conflict", "unbound-map")
@@ -121,6 +127,7 @@ async def test_filters_are_taken_off_one_by_one_the_last_one_first(app: ExcerptA
         assert notices_of(app) == ["The query has no filter from the map."]
 
 
+@pytest.mark.programs
 async def test_a_filter_that_was_taken_out_by_hand_is_not_looked_for(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "lentils", "unbound-map")
@@ -131,6 +138,7 @@ async def test_a_filter_that_was_taken_out_by_hand_is_not_looked_for(app: Excerp
         assert field_of(app).value == "soup"
 
 
+@pytest.mark.programs
 async def test_the_heading_of_a_tree_is_no_filter(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "conflict", "unbound-map")
@@ -139,6 +147,7 @@ async def test_the_heading_of_a_tree_is_no_filter(app: ExcerptApp) -> None:
         assert notices_of(app) == ["This line has no filter. Select a branch."]
 
 
+@pytest.mark.programs
 async def test_it_follows_the_query_and_keeps_its_branches_open(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "conflict", "unbound-map")
@@ -149,6 +158,7 @@ async def test_it_follows_the_query_and_keeps_its_branches_open(app: ExcerptApp)
         assert "  howto" in labels(app)
 
 
+@pytest.mark.programs
 async def test_without_a_query_it_is_that_of_the_whole_vault_and_a_filter_alone_lists(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await until_index(pilot)
@@ -161,6 +171,7 @@ async def test_without_a_query_it_is_that_of_the_whole_vault_and_a_filter_alone_
         assert {hit.fragment.path for hit in result.hits} == {"Cooking/Lentil soup.md"}
 
 
+@pytest.mark.programs
 async def test_it_breaks_nothing_in_a_window_of_sixty_by_fifteen(app: ExcerptApp) -> None:
     async with app.run_test(size=(60, 15)) as pilot:
         await search(pilot, "conflict", "unbound-map")
@@ -168,6 +179,7 @@ async def test_it_breaks_nothing_in_a_window_of_sixty_by_fifteen(app: ExcerptApp
         assert panel_of(app).render_line(0).cell_length == panel_of(app).size.width - 1
 
 
+@pytest.mark.programs
 async def test_what_went_wrong_is_said_in_its_place(app: ExcerptApp, monkeypatch: pytest.MonkeyPatch) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "conflict", "unbound-map")
@@ -176,3 +188,75 @@ async def test_what_went_wrong_is_said_in_its_place(app: ExcerptApp, monkeypatch
         await until(pilot, lambda: panel_of(app).row_count == 0, "the trouble")
         assert "It cannot be counted." in panel_of(app).render_line(0).text
         assert pane_of(app).side.is_answered
+
+
+MAP = make_map("sync")
+
+
+def named(rows: tuple[MapRow, ...]) -> list[str]:
+    return ["  " * row.depth + row.label for row in rows]
+
+
+def row_of(opened: set[str], label: str) -> MapRow:
+    return next(row for row in make_map_rows(MAP, opened) if row.label == label)
+
+
+def test_at_first_the_folders_are_open_and_a_kind_that_nothing_matches_in_is_not_there() -> None:
+    rows = make_map_rows(MAP, INITIALLY_OPEN)
+    assert named(rows) == ["folders", "  Sync", "  Kitchen", "  同步", "tags", "properties", "modified"]
+
+
+def test_a_branch_that_is_opened_shows_what_is_below_it() -> None:
+    kitchen = row_of({"folders"}, "Kitchen")
+    rows = make_map_rows(MAP, {"folders", kitchen.key})
+    assert named(rows)[2:5] == ["  Kitchen", "    Recipes [x]", "    Soup"]
+    assert rows[3].parent == kitchen.key
+
+
+def test_only_what_has_something_below_it_can_be_opened() -> None:
+    assert row_of({"folders"}, "Kitchen").is_open is False
+    assert row_of({"folders"}, "Sync").is_open is None
+
+
+def test_a_share_is_that_of_the_largest_branch_of_its_kind() -> None:
+    assert row_of({"tags"}, "sync").share == 1.0
+    assert row_of({"tags"}, "howto").share == 30 / 512
+
+
+def test_values_that_are_not_listed_are_counted_below_the_others() -> None:
+    status = row_of({"properties"}, "status")
+    rows = make_map_rows(MAP, {"properties", status.key})
+    assert [(row.label, row.unlisted) for row in rows if row.parent == status.key] == [("done", 0), ("", 7)]
+
+
+def test_a_closed_row_names_what_is_below_it() -> None:
+    assert row_of(set(), "folders").summary == "Sync, Kitchen, 同步"
+
+
+def test_closed_years_show_each_year_between_and_a_year_its_twelve_months() -> None:
+    assert row_of(set(), "modified").summary == "▁ █"
+    assert row_of({"modified"}, "2024").summary == " ▁▃ █▂      "
+
+
+@pytest.mark.parametrize(
+    ("query", "condition", "rest"),
+    [
+        ('path:"/a b/" sync', 'path:"/a b/"', "sync"),
+        ("tag:x this | tag:x that", "tag:x", "this | that"),
+        ("sync tag:x", "tag:x", "sync "),
+        ("tag:x ", "tag:x", ""),
+    ],
+)
+def test_a_filter_is_taken_off_wherever_it_stands(query: str, condition: str, rest: str) -> None:
+    assert has_filter(query, condition)
+    assert remove_filter(query, condition) == rest
+
+
+@pytest.mark.parametrize("query", ["-tag:x sync", "tag:xy sync", "mytag:x", ""])
+def test_another_word_that_holds_the_filter_is_not_the_filter(query: str) -> None:
+    assert not has_filter(query, "tag:x")
+    assert remove_filter(query, "tag:x") == query
+
+
+def test_a_branch_that_no_filter_leads_to_stands_in_no_query() -> None:
+    assert not has_filter("sync", "")

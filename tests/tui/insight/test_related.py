@@ -6,13 +6,24 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
 from excerpt.insight.results import LinkDirection, RelatedNote, RelatedNotes
+from excerpt.model import Fragment, Signal
 from excerpt.service.questions import AskRelated
 from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.notice import EmptyState, Notice
-from excerpt.tui.insight.related import RelatedList, RelatedPanel
+from excerpt.tui.insight.related import (
+    MIN_SIDE_BY_SIDE_CELLS,
+    RelatedList,
+    RelatedPanel,
+    WhyLine,
+    draw_why_lines,
+    initial_reason_number,
+    list_reasons,
+)
+from tests.pack.vaults import Vault
 from tests.tui.driver import (
     drawn_lines,
     failing_answer,
@@ -27,8 +38,7 @@ from tests.tui.driver import (
     until,
     until_index,
 )
-
-pytestmark = pytest.mark.programs
+from tests.tui.examples import make_related_note
 
 
 def panel_of(app: ExcerptApp) -> RelatedPanel:
@@ -47,6 +57,7 @@ def selected(app: ExcerptApp) -> RelatedNote:
     return note
 
 
+@pytest.mark.programs
 async def test_it_lists_the_notes_near_to_the_selected_fragment_with_links_and_score(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
         await search(pilot, "devices change conflict", "unbound-related")
@@ -60,6 +71,7 @@ async def test_it_lists_the_notes_near_to_the_selected_fragment_with_links_and_s
             assert shown in drawn
 
 
+@pytest.mark.programs
 async def test_below_stand_the_sum_and_the_passages_side_by_side_where_it_is_wide(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
         await search(pilot, "devices change conflict", "unbound-related")
@@ -68,6 +80,7 @@ async def test_below_stand_the_sum_and_the_passages_side_by_side_where_it_is_wid
         assert any("here" in line and "│ there" in line for line in shown)
 
 
+@pytest.mark.programs
 async def test_enter_opens_the_note_at_the_passage(editor_arguments: Path, vault: Path, app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "devices change conflict", "unbound-related")
@@ -77,6 +90,7 @@ async def test_enter_opens_the_note_at_the_passage(editor_arguments: Path, vault
         assert f"{vault / note.path}:{note.line}" in editor_arguments.read_text()
 
 
+@pytest.mark.programs
 async def test_another_reason_is_looked_at_by_the_arrows_round_and_round(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
         await search(pilot, "devices change conflict", "unbound-related")
@@ -89,6 +103,7 @@ async def test_another_reason_is_looked_at_by_the_arrows_round_and_round(app: Ex
         assert why.reason == seen[-2]
 
 
+@pytest.mark.programs
 async def test_the_reason_is_of_the_selected_note_before_that_is_drawn(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "devices change conflict", "unbound-related")
@@ -103,6 +118,7 @@ async def test_the_reason_is_of_the_selected_note_before_that_is_drawn(app: Exce
         assert panel.why.note is panel.rows.notes[1]
 
 
+@pytest.mark.programs
 async def test_following_takes_the_passage_view_along_and_one_can_return(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
         await search(pilot, "devices change conflict", "unbound-related")
@@ -118,6 +134,7 @@ async def test_following_takes_the_passage_view_along_and_one_can_return(app: Ex
         assert notices_of(app) == ["There is no way back: this is the passage that you started from."]
 
 
+@pytest.mark.programs
 async def test_it_is_asked_of_the_whole_note_or_of_the_fragment(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "devices change conflict", "unbound-related")
@@ -128,6 +145,7 @@ async def test_it_is_asked_of_the_whole_note_or_of_the_fragment(app: ExcerptApp)
         assert related_of(app).line is not None
 
 
+@pytest.mark.programs
 async def test_linked_notes_are_hidden_by_a_key_and_the_title_says_how_many(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "devices change conflict", "unbound-related")
@@ -140,6 +158,7 @@ async def test_linked_notes_are_hidden_by_a_key_and_the_title_says_how_many(app:
         assert related_of(app).notes == every
 
 
+@pytest.mark.programs
 async def test_where_all_are_linked_the_panel_says_so_and_how_to_see_them(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "devices change conflict", "unbound-related", "x")
@@ -149,6 +168,7 @@ async def test_where_all_are_linked_the_panel_says_so_and_how_to_see_them(app: E
         )
 
 
+@pytest.mark.programs
 async def test_the_switch_is_remembered(app: ExcerptApp, vault: Path, user_paths: Paths) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "devices change conflict", "unbound-related", "x")
@@ -159,6 +179,7 @@ async def test_the_switch_is_remembered(app: ExcerptApp, vault: Path, user_paths
         assert pane_of(again).side.insight.hides_linked
 
 
+@pytest.mark.programs
 async def test_tab_and_space_mark_the_passage_that_is_looked_at(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
         await search(pilot, "devices change conflict", "unbound-related")
@@ -170,6 +191,7 @@ async def test_tab_and_space_mark_the_passage_that_is_looked_at(app: ExcerptApp)
         assert not pane_of(app).pack.choices.marked_ids
 
 
+@pytest.mark.programs
 async def test_it_follows_the_selection_of_the_list(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
         await search(pilot, "conflict", "unbound-related")
@@ -186,6 +208,7 @@ async def test_it_follows_the_selection_of_the_list(app: ExcerptApp) -> None:
         )
 
 
+@pytest.mark.programs
 async def test_without_a_fragment_it_says_what_it_is_for(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await until_index(pilot)
@@ -195,6 +218,7 @@ async def test_without_a_fragment_it_says_what_it_is_for(app: ExcerptApp) -> Non
         assert panel_of(app).related is None
 
 
+@pytest.mark.programs
 async def test_a_note_that_is_gone_and_what_goes_wrong_are_told(
     app: ExcerptApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -209,6 +233,7 @@ async def test_a_note_that_is_gone_and_what_goes_wrong_are_told(
         assert notice.display
 
 
+@pytest.mark.programs
 async def test_hostile_titles_are_drawn_as_they_are_written(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
         await search(pilot, "markup hostile", "unbound-related")
@@ -216,9 +241,96 @@ async def test_hostile_titles_are_drawn_as_they_are_written(app: ExcerptApp) -> 
         assert r"\[bold]x" in str(panel_of(app).border_title) or "[/red]" in str(panel_of(app).border_title)
 
 
+@pytest.mark.programs
 async def test_it_breaks_nothing_in_a_window_of_sixty_by_fifteen(app: ExcerptApp) -> None:
     async with app.run_test(size=(60, 15)) as pilot:
         await search(pilot, "conflict", "unbound-related")
         assert panel_of(app).size.height > 4
         rows = panel_of(app).rows
         assert rows.render_line(0).cell_length == rows.size.width - 1
+
+
+FRAGMENTS = Vault(
+    {
+        "Here.md": "# Here\n\nWhere merging ends, a **sync conflict** begins, and both are kept.\n",
+        "There.md": "# There\n\nOf a conflict " + "much can be said, and more is said of sync. " * 30 + "\n",
+        "中.md": "# 中\n\n" + "两台设备在同步之前修改了同一篇笔记" * 20 + " conflict\n",
+    },
+    "o200k",
+).fragments
+HERE, THERE, WIDE = (next(each for each in FRAGMENTS if each.path == path) for path in ("Here.md", "There.md", "中.md"))
+MISSING = make_related_note(HERE, THERE, 0.6)
+
+
+def texts(note: RelatedNote, width: int = 80) -> list[str]:
+    return ["".join(text for text, _ in line.pieces) for line in draw_why_lines(note, width)]
+
+
+def of_style(line: WhyLine, style: str) -> list[str]:
+    return [text for text, name in line.pieces if name == style]
+
+
+def test_the_score_is_shown_as_the_sum_of_its_parts_the_largest_first() -> None:
+    assert texts(MISSING)[0] == "0.60 = 0.30 words + 0.18 meaning + 0.11 common links + 0.01 tags"
+
+
+def test_a_part_that_would_read_as_nothing_is_left_out() -> None:
+    note = RelatedNote("x.md", "x", 0.302, (Signal("words", 1, 0.3, 0.3), Signal("tags", 0.1, 0.02, 0.002)))
+    assert texts(note) == ["0.30 = 0.30 words"]
+
+
+def test_a_missing_link_is_marked_at_the_line_that_names_the_note() -> None:
+    line = next(line for line in draw_why_lines(MISSING, 80) if of_style(line, "badge"))
+    assert "".join(text for text, _ in line.pieces) == "names  “merging” in Here.md:3 · no link yet"
+    assert list_reasons(MISSING)[0].path == "Here.md"
+    assert list_reasons(MISSING)[0].line == 3
+
+
+def test_notes_that_link_to_each_other_say_so_and_lack_nothing() -> None:
+    shown = texts(make_related_note(HERE, THERE, 0.6, LinkDirection.BOTH))
+    assert "links  They link to each other." in shown
+    assert not any("no link yet" in line for line in shown)
+
+
+def test_common_links_and_shared_words_stand_with_what_they_are() -> None:
+    shown = texts(MISSING)
+    assert "common both link to Kitchen" in shown
+    assert "common link to both: Index [x]" in shown
+    assert "words  conflict (3 notes) [/red] (5)" in shown
+    assert "tags   #sync #howto" in shown
+
+
+def test_the_reason_looked_at_first_is_the_best_passage() -> None:
+    reason = list_reasons(MISSING)[initial_reason_number(MISSING)]
+    assert (reason.path, reason.line, reason.fragment) == ("There.md", THERE.line_start, THERE)
+
+
+def test_a_note_without_reasons_still_leads_to_itself() -> None:
+    bare = RelatedNote("x.md", "x", 0.1, ())
+    assert [(reason.path, reason.line) for reason in list_reasons(bare)] == [("x.md", 1)]
+
+
+def test_each_reason_has_its_lines() -> None:
+    numbers = {line.reason for line in draw_why_lines(MISSING, 80)} - {None}
+    assert numbers == set(range(len(list_reasons(MISSING))))
+
+
+def test_passages_stand_side_by_side_where_there_is_room_and_below_each_other_else() -> None:
+    beside = [line for line in texts(MISSING, MIN_SIDE_BY_SIDE_CELLS) if line.startswith("here ")]
+    below = [line for line in texts(MISSING, MIN_SIDE_BY_SIDE_CELLS - 1) if line.startswith(("here ", "there "))]
+    assert ["│ there" in line for line in beside] == [True]
+    assert [line.split()[0] for line in below] == ["here", "there"]
+
+
+def test_what_two_passages_share_is_marked_in_both() -> None:
+    marked = {text.casefold() for line in draw_why_lines(MISSING, 100)[2:] for text in of_style(line, "match")}
+    assert marked == {"conflict", "sync"}
+
+
+@pytest.mark.parametrize("width", [20, 40, MIN_SIDE_BY_SIDE_CELLS, 75, 106])
+@pytest.mark.parametrize("there", [THERE, WIDE], ids=["latin", "wide"])
+def test_passages_keep_within_the_width(width: int, there: Fragment) -> None:
+    note = make_related_note(HERE, there, 0.6, LinkDirection.BOTH)
+    passages = [line for line in draw_why_lines(note, width) if line.reason is not None]
+    assert passages
+    assert max(sum(cell_len(text) for text, _ in line.pieces) for line in passages) <= width

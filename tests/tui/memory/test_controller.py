@@ -1,21 +1,51 @@
-"""Tests of the forms for memories and their results, without a screen."""
+"""Tests of memories in the Search tab: among the hits, as badges of fragments, in the pack."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
+from excerpt.kinds import Confidence
 from excerpt.known_vaults import VaultFolders
 from excerpt.memory.store import MemoryStore
-from excerpt.model import Memory
+from excerpt.model import Fragment, Hit, Memory, Source
+from excerpt.pack.memory_fragment import memory_id_of, memory_name, memory_to_fragment
+from excerpt.pack.selection import MarkedFragment
 from excerpt.service.event_loop import MemoryChanged, ServiceEvent
 from excerpt.service.memory_decisions import MemoryDraft
-from excerpt.settings import Paths, Settings
-from excerpt.tui.memory.controller import MemoryController, make_source
+from excerpt.service.memory_worker import FoundMemories
+from excerpt.settings import MemorySettings, PackSettings, Paths, Settings
+from excerpt.text.fragments import digest_of_text
+from excerpt.tui.app import ExcerptApp
+from excerpt.tui.memory.controller import (
+    MemoryController,
+    MemoryPlacement,
+    RecallController,
+    initial_placement,
+    is_memory,
+    make_source,
+    merge_memories,
+)
+from excerpt.tui.memory.form import RememberDialog
 from excerpt.tui.messages import RememberRequested
+from excerpt.tui.pack.panel import PackPanel
+from excerpt.tui.search.hit_list import HitList
 from tests.service.manual_loop import TIMEOUT_SECONDS, ManualLoop
+from tests.tui.driver import (
+    AppPilot,
+    ManualEngine,
+    pane_of,
+    preview_of,
+    screen_of,
+    search_and_wait,
+    until,
+    until_answered,
+    until_index,
+)
 from tests.tui.examples import make_hit
 
 
@@ -70,3 +100,374 @@ def test_a_change_leaves_what_the_form_did_not_change_and_can_be_taken_back(case
 
 def test_a_memory_among_the_hits_has_no_source_of_its_own() -> None:
     assert make_source(make_hit("memory:20260301-aaaa", 1, "Memory")) is None
+
+
+SOUP = "Simmer red lentils with cumin until they are soft."
+SOURCE = Source("Cooking/Lentil soup.md", 3, 3, digest_of_text(SOUP))
+THOUGHT = "Red lentils with cumin: add lemon at the end, says grandmother."
+
+
+@pytest.fixture
+def store(vault: Path, user_paths: Paths) -> MemoryStore:
+    store = MemoryStore(user_paths.memory_folder(vault))
+    store.remember(THOUGHT, why="better", source=SOURCE)
+    store.remember("The bicycle needs oil before winter.")
+    return store
+
+
+def app_with(memory: MemorySettings, vault: Path, user_paths: Paths) -> ExcerptApp:
+    return ExcerptApp(vault, Settings(pack=PackSettings(budget=2000), memory=memory), user_paths)
+
+
+def memories_in(rows: HitList) -> list[str]:
+    return [hit.fragment.text for hit in rows.hits if is_memory(hit)]
+
+
+@pytest.mark.programs
+async def test_a_memory_that_answers_the_query_stands_among_the_hits(app: ExcerptApp, store: MemoryStore) -> None:
+    async with app.run_test() as pilot:
+        rows = await search_and_wait(pilot, "red lentils with cumin")
+        assert memories_in(rows) == [THOUGHT]
+        result = pane_of(app).result
+        assert result is not None
+        assert not any(map(is_memory, result.hits))
+
+
+@pytest.mark.programs
+async def test_a_query_that_no_memory_answers_has_hits_alone(app: ExcerptApp, store: MemoryStore) -> None:
+    async with app.run_test() as pilot:
+        assert memories_in(await search_and_wait(pilot, "sync conflict")) == []
+
+
+@pytest.mark.programs
+async def test_a_fragment_that_a_memory_is_about_has_a_badge_where_it_is_not_in_the_pack(
+    app: ExcerptApp, store: MemoryStore
+) -> None:
+    async with app.run_test() as pilot:
+        rows = await search_and_wait(pilot, "red lentils with cumin")
+        await until(pilot, lambda: bool(rows.remembered_ids), "the badge")
+        about = [hit.fragment for hit in rows.hits if hit.fragment.id in rows.remembered_ids]
+        assert [fragment.path for fragment in about] == ["Cooking/Lentil soup.md"]
+        row = next(at for at, hit in enumerate(rows.hits) if hit.fragment is about[0])
+        await until(pilot, lambda: "○" in rows.render_line(row * 2).text, "the sign of the pack")
+        await go_to_memory(pilot, rows)
+        await pilot.press("tab")
+        await until(pilot, lambda: "◆" in rows.render_line(row * 2).text, "the badge in its place")
+
+
+@pytest.mark.programs
+async def test_memories_are_not_among_the_hits_where_the_settings_say_so(
+    vault: Path, user_paths: Paths, store: MemoryStore
+) -> None:
+    app = app_with(MemorySettings(in_search=False), vault, user_paths)
+    async with app.run_test() as pilot:
+        rows = await search_and_wait(pilot, "red lentils with cumin")
+        assert memories_in(rows) == []
+        assert not rows.remembered_ids
+        await pilot.press("unbound-memories")
+        await until(pilot, lambda: memories_in(rows) == [THOUGHT], "the memory, after the key")
+
+
+@pytest.mark.programs
+async def test_what_was_found_before_stands_first_where_the_settings_say_so(
+    vault: Path, user_paths: Paths, store: MemoryStore
+) -> None:
+    app = app_with(MemorySettings(recall_first=True), vault, user_paths)
+    async with app.run_test() as pilot:
+        rows = await search_and_wait(pilot, "red lentils with cumin")
+        assert [is_memory(hit) for hit in rows.hits[:2]] == [True, False]
+        assert rows.selected is not None
+        assert not is_memory(rows.selected), "the cursor stays on the best hit"
+
+
+@pytest.mark.programs
+async def test_memories_are_not_indexed_before_a_search_is_answered(
+    app: ExcerptApp, vault: Path, user_paths: Paths, store: MemoryStore
+) -> None:
+    async with app.run_test() as pilot:
+        await until_index(pilot)
+        await until_answered(pilot)
+        assert not user_paths.memory_index_folder(vault).exists()
+        await search_and_wait(pilot, "red lentils with cumin")
+        assert user_paths.memory_index_folder(vault).exists()
+    assert "excerpt.memory.recall" in sys.modules
+
+
+@pytest.mark.programs
+async def test_a_memory_that_is_selected_is_read_in_the_context_and_changed_in_the_form(
+    app: ExcerptApp, store: MemoryStore
+) -> None:
+    async with app.run_test() as pilot:
+        rows = await search_and_wait(pilot, "red lentils with cumin")
+        await go_to_memory(pilot, rows)
+        preview = preview_of(app)
+        assert preview.window is not None
+        assert preview.window.fragment.text == THOUGHT
+        assert str(preview.border_title) == "Memory › Cooking/Lentil soup.md, line 3 › better"
+        await pilot.press("ctrl+r")
+        assert isinstance(app.screen, RememberDialog)
+        await pilot.press(*"lemon", "enter")
+        await until(pilot, lambda: "lemon" in store.all().memories[1].tags, "the changed memory")
+
+
+@pytest.mark.programs
+async def test_a_memory_opens_its_source(
+    editor_arguments: Path, app: ExcerptApp, vault: Path, store: MemoryStore
+) -> None:
+    async with app.run_test() as pilot:
+        rows = await search_and_wait(pilot, "red lentils with cumin")
+        await go_to_memory(pilot, rows)
+        await pilot.press("enter")
+        await until(pilot, editor_arguments.exists, "the editor")
+        assert editor_arguments.read_text().splitlines()[-1] == f"{vault / SOURCE.path}:3"
+
+
+@pytest.mark.programs
+async def test_a_marked_memory_is_in_the_pack_with_a_source_line_of_its_own(
+    app: ExcerptApp, store: MemoryStore
+) -> None:
+    memory = store.all().memories[1]
+    async with app.run_test() as pilot:
+        rows = await search_and_wait(pilot, "red lentils with cumin")
+        await go_to_memory(pilot, rows)
+        await pilot.press("tab")
+        pane = pane_of(app)
+        await until(pilot, lambda: pane.is_up_to_date and pane.pack.newest_pack is not None, "the pack")
+        assert pane.pack.newest_pack is not None
+        (pack,) = pane.pack.newest_pack.result.passages
+        assert (pack.path, pack.text) == (memory_name(memory.id), THOUGHT)
+        assert "## [1] Memory › Cooking/Lentil soup.md, line 3 › better" in pane.pack.newest_pack.text
+        assert f"From memory:{memory.id}:1" in pane.pack.newest_pack.text
+        await pilot.press("ctrl+o", "enter")
+        assert screen_of(app).query_one(PackPanel).row_count == 1
+
+
+@pytest.mark.programs
+async def test_a_marked_memory_is_in_the_pack_again_when_the_marks_of_before_are_shown(
+    vault: Path, user_paths: Paths, store: MemoryStore
+) -> None:
+    first = app_with(MemorySettings(), vault, user_paths)
+    async with first.run_test() as pilot:
+        await go_to_memory(pilot, await search_and_wait(pilot, "red lentils with cumin"))
+        await pilot.press("tab")
+        await until_answered(pilot)
+    again = app_with(MemorySettings(), vault, user_paths)
+    async with again.run_test() as pilot:
+        await until(pilot, lambda: bool(pane_of(again).pack.earlier_or_unlisted_marks), "the line of the mark")
+        await pilot.press("unbound-show-earlier")
+        await until(
+            pilot, lambda: len(pane_of(again).pack.choices.marks) == 1 and pane_of(again).is_up_to_date, "the pack"
+        )
+        packed = pane_of(again).pack.newest_pack
+        assert packed is not None
+        assert [pack.text for pack in packed.result.passages] == [THOUGHT]
+        assert not packed.missing
+
+
+@pytest.mark.programs
+async def test_a_marked_memory_that_is_changed_is_changed_in_the_pack(app: ExcerptApp, store: MemoryStore) -> None:
+    async with app.run_test() as pilot:
+        await go_to_memory(pilot, await search_and_wait(pilot, "red lentils with cumin"))
+        await pilot.press("tab", "up", "ctrl+r")
+        await until(pilot, lambda: isinstance(app.screen, RememberDialog), "the form")
+        await pilot.press("tab", "tab", "end", *" And mint.", "ctrl+s")
+        wanted = f"{THOUGHT} And mint."
+        pane = pane_of(app)
+        await until(
+            pilot,
+            lambda: (
+                pane.pack.newest_pack is not None
+                and [pack.text for pack in pane.pack.newest_pack.result.passages] == [wanted]
+            ),
+            "the pack with the new text",
+        )
+
+
+@pytest.mark.programs
+async def test_a_passage_of_the_pack_is_remembered_as_it_was_grown(
+    app: ExcerptApp, vault: Path, user_paths: Paths
+) -> None:
+    async with app.run_test() as pilot:
+        await search_and_wait(pilot, "sync conflict")
+        pane = pane_of(app)
+        assert pane.pack.newest_pack is not None
+        passage = pane.pack.newest_pack.result.passages[0]
+        await pilot.press("ctrl+o", "m")
+        await until(pilot, lambda: isinstance(app.screen, RememberDialog), "the form")
+        await pilot.press("enter")
+        kept = MemoryStore(user_paths.memory_folder(vault))
+        await until(pilot, lambda: bool(kept.all().memories), "the memory")
+    (memory,) = kept.all().memories
+    assert memory.text == passage.text
+    assert memory.source is not None
+    assert (memory.source.path, memory.source.line_start) == (passage.path, passage.line_start)
+    assert (memory.source.line_end, memory.query) == (passage.line_end, "sync conflict")
+    assert memory.source.digest == digest_of_text(memory.text)
+
+
+@pytest.mark.programs
+async def test_the_whole_pack_is_remembered_with_its_sources_named(
+    app: ExcerptApp, vault: Path, user_paths: Paths
+) -> None:
+    async with app.run_test() as pilot:
+        await search_and_wait(pilot, "sync conflict")
+        packed = pane_of(app).pack.newest_pack
+        assert packed is not None
+        await pilot.press("ctrl+o", "unbound-remember-pack")
+        await until(pilot, lambda: isinstance(app.screen, RememberDialog), "the form")
+        await pilot.press("enter")
+        kept = MemoryStore(user_paths.memory_folder(vault))
+        await until(pilot, lambda: bool(kept.all().memories), "the memory")
+    (memory,) = kept.all().memories
+    assert memory.text.strip() == packed.text.strip()
+    assert memory.source is None
+
+
+async def go_to_memory(pilot: AppPilot, rows: HitList) -> None:
+    row = next(at for at, hit in enumerate(rows.hits) if is_memory(hit))
+    while rows.cursor != row:
+        await pilot.press("down" if rows.cursor < row else "up")
+
+
+# --- position in the list ---------------------------------------------------------------------------------------------
+
+
+def hit(name: str, sure: Confidence | None) -> Hit:
+    return Hit(Fragment(name, f"{name}.md", name, (), 0, 0, 1, 1, name, 1, ""), 1.0, confidence=sure)
+
+
+HITS = [
+    hit(name, sure) for name, sure in zip("abcd", (*2 * (Confidence.STRONG,), *2 * (Confidence.WEAK,)), strict=True)
+]
+
+
+def placed(memory: Confidence, hits: list[Hit], showing: MemoryPlacement = MemoryPlacement.AMONG) -> str:
+    return "".join(each.fragment.id for each in merge_memories(hits, [hit("M", memory)], showing))
+
+
+@pytest.mark.programs
+def test_memories_stand_before_hits_that_are_less_sure() -> None:
+    assert placed(Confidence.LIKELY, HITS) == "abMcd"
+    assert placed(Confidence.LIKELY, HITS[1:]) == "bMcd"
+    assert placed(Confidence.STRONG, HITS[2:]) == "Mcd"
+
+
+@pytest.mark.programs
+def test_memories_stand_behind_the_second_hit_at_the_latest() -> None:
+    assert placed(Confidence.LIKELY, HITS[:2] * 2) == "abMab"
+
+
+@pytest.mark.programs
+def test_memories_stand_first_or_not_at_all_where_that_is_wanted() -> None:
+    assert placed(Confidence.LIKELY, HITS, MemoryPlacement.FIRST) == "Mabcd"
+    assert placed(Confidence.LIKELY, HITS, MemoryPlacement.OFF) == "abcd"
+
+
+@pytest.mark.programs
+def test_the_settings_say_where_memories_stand() -> None:
+    assert initial_placement(MemorySettings()) is MemoryPlacement.AMONG
+    assert initial_placement(MemorySettings(in_search=False)) is MemoryPlacement.OFF
+    assert initial_placement(MemorySettings(recall_first=True)) is MemoryPlacement.FIRST
+
+
+@pytest.mark.programs
+def test_a_memory_is_a_fragment_that_says_where_it_is_from(store: MemoryStore) -> None:
+    memory = store.all().memories[1]
+    fragment = memory_to_fragment(memory, 7)
+    assert (fragment.title, fragment.heading_path) == ("Memory", ("Cooking/Lentil soup.md, line 3", "better"))
+    assert memory_id_of(fragment.id) == memory_id_of(fragment.path) == memory.id
+    assert memory_to_fragment(replace(memory, source=None, why=""), 7).heading_path == ()
+
+
+OWN_THOUGHT = Memory("20260301-120000-abcd", "thought", (), "", "", "")
+OF_NOTE = Memory("20260301-120001-abcd", "from a note", (), "", "", "", Source("a.md", 1, 1, "x", ()))
+FOUND = Hit(memory_to_fragment(OWN_THOUGHT, 2), 1.0)
+MARK = MarkedFragment(FOUND.fragment.id, FOUND.fragment.path)
+A = make_hit("a")
+
+
+class HeldMemories:
+    """A memory source that records queries without answering them."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.is_answered = True
+
+    def find(self, query: str, on_found: Callable[[FoundMemories], object]) -> None:
+        self.asked.append(query)
+        self.is_answered = False
+
+    def is_waiting(self, kind: str) -> bool:
+        return not self.is_answered
+
+
+@dataclass
+class Bench:
+    engine: ManualEngine = field(default_factory=ManualEngine)
+    thread: HeldMemories = field(default_factory=HeldMemories)
+    changes: int = 0
+
+    def __post_init__(self) -> None:
+        def changed() -> None:
+            self.changes += 1
+
+        self.memories = RecallController(
+            self.engine,
+            self.thread,
+            MemorySettings(),
+            on_found=self.take,
+            on_change=changed,
+        )
+
+    def take(self, found: FoundMemories) -> None:
+        self.thread.is_answered = True
+        self.memories.store_answer(found, has_hit_list=True)
+
+
+def test_memories_are_asked_for_when_a_query_is_answered_and_never_before() -> None:
+    bench = Bench()
+    bench.memories.request_memories("", ())
+    assert (bench.thread.asked, bench.memories.is_answered) == ([], True)
+    bench.memories.request_memories("sync", ())
+    assert (bench.thread.asked, bench.memories.is_answered) == (["sync"], False)
+
+
+def test_they_stand_among_the_hits_until_the_query_is_cleared() -> None:
+    bench = Bench()
+    bench.memories.request_memories("sync", ())
+    bench.take(FoundMemories((FOUND,), (OWN_THOUGHT,)))
+    assert bench.memories.merge_rows((A,)) == (A, FOUND)
+    bench.memories.clear_hits()
+    assert bench.memories.merge_rows((A,)) == (A,)
+
+
+def test_not_shown_they_are_read_only_for_marks() -> None:
+    bench = Bench()
+    while bench.memories.placement is not MemoryPlacement.OFF:
+        bench.memories.select_next_placement()
+    bench.memories.request_memories("sync", ())
+    bench.memories.request_memories("sync", (MARK,))
+    assert bench.thread.asked == [""]
+
+
+def test_a_marked_memory_is_asked_for_once_and_known_when_it_is_read() -> None:
+    bench = Bench()
+    assert bench.memories.marked_memories((MARK,)) is None
+    assert bench.memories.marked_memories((MARK,)) is None
+    assert bench.thread.asked == [""]
+    bench.take(FoundMemories((), (OWN_THOUGHT,)))
+    assert bench.memories.marked_memories((MARK, MarkedFragment("a", "a.md"))) == (OWN_THOUGHT,)
+    window = bench.memories.memory_window(MARK.fragment_id)
+    assert window is not None
+    assert window.fragment.text == "thought"
+
+
+def test_fragments_have_badges_where_a_memory_has_a_source() -> None:
+    bench = Bench()
+    bench.take(FoundMemories((), (OWN_THOUGHT,)))
+    bench.memories.ask_badges((A,))
+    assert bench.engine.questions == {}
+    bench.take(FoundMemories((), (OF_NOTE,)))
+    bench.memories.ask_badges((A,))
+    bench.engine.answer("badges", {"a": (OF_NOTE,)})
+    assert bench.memories.badges == {"a"}

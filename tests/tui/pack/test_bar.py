@@ -1,18 +1,27 @@
-"""Tests of the pack bar: one count, what has room, what a mark would do, and clicks on its options."""
+"""Tests of the pack bar, and that what is copied or written has the bytes of the command line."""
 
 from __future__ import annotations
+
+import os
+from pathlib import Path
 
 import pytest
 from textual.geometry import Offset
 from textual.widgets import Input
 
 from excerpt.kinds import Confidence, Fill, Format, Scope, StopReason, Strategy
+from excerpt.memory.store import MemoryStore
 from excerpt.model import PackResult
+from excerpt.pack.savings import SavingsFile
 from excerpt.service.packer import MarkCost
-from excerpt.settings import PackSettings
+from excerpt.settings import PackSettings, Paths, Settings
+from excerpt.tui.app import ExcerptApp
+from excerpt.tui.memory.controller import is_memory
 from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.pack.dialogs import BudgetDialog, ScopeDialog
 from excerpt.tui.pack.labels import pack_summary, scope_label
+from excerpt.tui.search.hit_list import HitList
+from tests import commands
 from tests.tui.driver import (
     AppPilot,
     ScriptedApp,
@@ -22,6 +31,7 @@ from tests.tui.driver import (
     open_index,
     pane_of,
     screen_of,
+    search,
     settle,
     show_results,
     type_query,
@@ -30,13 +40,12 @@ from tests.tui.driver import (
     until_screen,
 )
 
-pytestmark = pytest.mark.programs
-
 
 def make_pack(stopped: StopReason, *, needs: tuple[int, ...] = ()) -> PackResult:
     return PackResult("q", Strategy.AUTO, 4_000, "o200k", (), (), "", 240, 0.0, 7, stopped=stopped, needs=needs)
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize(
     ("result", "mark_count", "end"),
     [
@@ -52,6 +61,7 @@ def test_a_pack_ends_with_the_reason_why_it_stopped(result: PackResult, mark_cou
     assert pack_summary(result, PackSettings(), mark_count).endswith(end)
 
 
+@pytest.mark.programs
 def test_scopes_are_named_from_narrow_to_wide() -> None:
     assert [scope_label(scope) for scope in Scope] == ["hit only", "paragraphs around", "section", "whole note"]
 
@@ -70,6 +80,7 @@ async def click(pilot: AppPilot, text: str) -> None:
     await pilot.click(bar, offset=Offset(text_of(bar).index(text) + 1, 0))
 
 
+@pytest.mark.programs
 async def test_a_wide_bar_shows_all_and_a_narrow_one_the_size_of_the_pack(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(140, 45)) as pilot:
         await show_results(pilot)
@@ -81,6 +92,7 @@ async def test_a_wide_bar_shows_all_and_a_narrow_one_the_size_of_the_pack(script
         assert text_of(bar) == "2 passages · 280/4,000 toke…"
 
 
+@pytest.mark.programs
 async def test_the_bar_shows_the_same_options_whichever_row_is_selected(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await show_results(pilot)
@@ -91,6 +103,7 @@ async def test_the_bar_shows_the_same_options_whichever_row_is_selected(scripted
             assert " · paragraphs around" not in text_of(bar)
 
 
+@pytest.mark.programs
 async def test_a_click_on_the_budget_opens_its_dialog(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(140, 45)) as pilot:
         await show_results(pilot)
@@ -98,6 +111,7 @@ async def test_a_click_on_the_budget_opens_its_dialog(scripted: ScriptedApp) -> 
         await until_screen(pilot, BudgetDialog)
 
 
+@pytest.mark.programs
 async def test_a_click_on_the_scope_opens_its_dialog(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(140, 45)) as pilot:
         await show_results(pilot)
@@ -105,6 +119,7 @@ async def test_a_click_on_the_scope_opens_its_dialog(scripted: ScriptedApp) -> N
         await until_screen(pilot, ScopeDialog)
 
 
+@pytest.mark.programs
 async def test_a_click_on_the_format_takes_the_next_one(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(140, 45)) as pilot:
         await show_results(pilot)
@@ -114,6 +129,7 @@ async def test_a_click_on_the_format_takes_the_next_one(scripted: ScriptedApp) -
         assert " · xml" in text_of(bar_of(pilot))
 
 
+@pytest.mark.programs
 async def test_an_option_under_the_mouse_has_another_background(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(140, 45)) as pilot:
         await show_results(pilot)
@@ -126,6 +142,7 @@ async def test_an_option_under_the_mouse_has_another_background(scripted: Script
         assert backgrounds["markdown"] != backgrounds["paragraphs around"]
 
 
+@pytest.mark.programs
 async def test_a_hit_that_is_in_the_pack_beside_a_mark_is_said_to_be_there(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(140, 45)) as pilot:
         await show_results(pilot)
@@ -153,6 +170,7 @@ async def show_unanswered(pilot: AppPilot) -> None:
     assert (result.confidence, len(result.hits) > 1) == (Confidence.NOTHING, True)
 
 
+@pytest.mark.programs
 async def test_what_nothing_answers_is_not_packed_until_a_key_packs_the_nearest_hits(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await show_unanswered(pilot)
@@ -171,6 +189,7 @@ async def test_what_nothing_answers_is_not_packed_until_a_key_packs_the_nearest_
         assert bar.mark_count == 0
 
 
+@pytest.mark.programs
 async def test_the_key_that_packs_the_nearest_hits_is_offered_only_if_nothing_answers(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(140, 45)) as pilot:
         await show_results(pilot)
@@ -185,6 +204,7 @@ async def test_the_key_that_packs_the_nearest_hits_is_offered_only_if_nothing_an
         assert "p pack 3 nearest" in drawn_lines(screen_of(scripted).query_one("KeyBar"))[0]
 
 
+@pytest.mark.programs
 async def test_the_pack_stops_when_it_has_enough_or_fills_the_budget(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(140, 45)) as pilot:
         await show_results(pilot)
@@ -197,3 +217,139 @@ async def test_the_pack_stops_when_it_has_enough_or_fills_the_budget(scripted: S
         await settle(pilot)
         assert pane.fill is Fill.BUDGET
         assert " · all hits · " in text_of(bar)
+
+
+TEMPLATE = "{{ question }}\n{% for s in sources %}({{ s.number }}) {{ s.place }}\n{{ s.text }}\n{% endfor %}"
+
+
+@pytest.fixture
+def clipboard(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Install a fake clipboard tool, and return the file that it writes."""
+    taken, tools = tmp_path / "clipboard", tmp_path / "tools"
+    tools.mkdir()
+    tool = tools / "wl-copy"
+    tool.write_text(f'#!/bin/sh\ncat > "{taken}.part" && mv "{taken}.part" "{taken}"\n')
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-0")
+    return taken
+
+
+@pytest.fixture
+def template(tmp_path: Path) -> Path:
+    file = tmp_path / "own.j2"
+    file.write_text(TEMPLATE)
+    return file
+
+
+def app_with(form: Format, vault: Path, user_paths: Paths, template: Path) -> ExcerptApp:
+    pack = PackSettings(budget=900, scope=Scope.SECTION, format=form, question=True, template=str(template))
+    return ExcerptApp(vault, Settings(pack=pack), user_paths)
+
+
+def printed(form: Format, vault: Path, template: Path, *words: str) -> bytes:
+    """Return what `excerpt pack` prints to a pipe."""
+    given = ["--template", str(template)] if form is Format.TEMPLATE else ["--format", form]
+    options = ["--vault", str(vault), "--budget", "900", "--expand", "section", "--question", *given]
+    return commands.printed("pack", *options, *words).encode()
+
+
+async def copy_pack(pilot: AppPilot, clipboard: Path) -> bytes:
+    await until_answered(pilot)
+    await pilot.press("ctrl+y")
+    await until(pilot, clipboard.exists, "the copy")
+    return clipboard.read_bytes()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the stand-in for a clipboard is a shell script")
+@pytest.mark.programs
+@pytest.mark.parametrize("form", list(Format))
+async def test_marks_shaped_by_hand(
+    form: Format, vault: Path, user_paths: Paths, template: Path, clipboard: Path
+) -> None:
+    app = app_with(form, vault, user_paths, template)
+    async with app.run_test() as pilot:
+        await search(pilot, "lentil")
+        await pilot.press("tab", "ctrl+u")
+        await search(pilot, "sync conflict")
+        await pilot.press("tab", "tab", "tab", "ctrl+o")
+        for key in ("shift+down", "s", "s", "enter", "G", "x"):
+            await until_answered(pilot)
+            await pilot.press(key)
+        text = await copy_pack(pilot, clipboard)
+    assert text
+    assert text == printed(form, vault, template, "--from-marks")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the stand-in for a clipboard is a shell script")
+@pytest.mark.programs
+@pytest.mark.parametrize("form", [Format.MARKDOWN, Format.JSON, Format.TEMPLATE])
+async def test_marked_memories(form: Format, vault: Path, user_paths: Paths, template: Path, clipboard: Path) -> None:
+    MemoryStore(user_paths.memory_folder(vault)).remember("A sync conflict: keep both versions.", why="nothing is lost")
+    app = app_with(form, vault, user_paths, template)
+    async with app.run_test() as pilot:
+        await search(pilot, "sync conflict")
+        rows = pane_of(app).query_one(HitList)
+        await until(pilot, lambda: pane_of(app).memories.is_answered and any(map(is_memory, rows.hits)), "the memory")
+        rows.select_fragment(next(hit.fragment.id for hit in rows.hits if is_memory(hit)))
+        await pilot.press("up", "tab", "tab")
+        text = await copy_pack(pilot, clipboard)
+    assert b"memory:m" in text or form is Format.TEMPLATE
+    assert b"keep both versions" in text
+    assert text == printed(form, vault, template, "--from-marks")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the stand-in for a clipboard is a shell script")
+@pytest.mark.programs
+@pytest.mark.parametrize("form", [Format.MARKDOWN, Format.TEMPLATE])
+async def test_top_hits(form: Format, vault: Path, user_paths: Paths, template: Path, clipboard: Path) -> None:
+    before = printed(form, vault, template, "sync conflict")  # before a copied pack raises its notes in the ranking
+    app = app_with(form, vault, user_paths, template)
+    async with app.run_test() as pilot:
+        await search(pilot, "sync conflict")
+        text = await copy_pack(pilot, clipboard)
+    assert text == before
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the stand-in for a clipboard is a shell script")
+@pytest.mark.programs
+async def test_the_order_of_the_vault(vault: Path, user_paths: Paths, template: Path, clipboard: Path) -> None:
+    app = app_with(Format.JSON, vault, user_paths, template)
+    async with app.run_test() as pilot:
+        await search(pilot, "sync conflict")
+        await pilot.press("tab", "tab", "tab", "unbound-order")
+        text = await copy_pack(pilot, clipboard)
+    assert text == printed(Format.JSON, vault, template, "--from-marks", "--rank", "none")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the stand-in for a clipboard is a shell script")
+@pytest.mark.programs
+@pytest.mark.parametrize(("form", "suffix"), [(Format.MARKDOWN, ".md"), (Format.XML, ".xml"), (Format.JSON, ".json")])
+async def test_a_file_has_the_bytes_of_a_copy(  # noqa: PLR0917 - fixtures
+    form: Format, suffix: str, vault: Path, user_paths: Paths, template: Path, clipboard: Path
+) -> None:
+    app = app_with(form, vault, user_paths, template)
+    async with app.run_test() as pilot:
+        await search(pilot, "sync conflict")
+        text = await copy_pack(pilot, clipboard)
+        await pilot.press("unbound-save-pack")
+        await until(pilot, lambda: any("written to" in notice for notice in notices_of(app)), "the notice")
+    (file,) = user_paths.copies_folder().glob("pack-*")
+    assert file.suffix == suffix
+    assert file.read_bytes() == text
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the stand-in for a clipboard is a shell script")
+async def test_a_copied_pack_counts_among_the_savings(
+    vault: Path, user_paths: Paths, template: Path, clipboard: Path
+) -> None:
+    app = app_with(Format.MARKDOWN, vault, user_paths, template)
+    async with app.run_test() as pilot:
+        await search(pilot, "sync conflict")
+        await copy_pack(pilot, clipboard)
+        await until(pilot, lambda: SavingsFile(user_paths.token_savings_file(vault)).read() is not None, "the count")
+        packed = pane_of(app).pack.newest_pack
+    saved = SavingsFile(user_paths.token_savings_file(vault)).read()
+    assert saved is not None
+    assert packed is not None
+    assert (saved.packs, saved.tokens) == (1, packed.result.tokens)

@@ -1,7 +1,9 @@
-"""Tests of the pack controller without a screen: marks, queries, counts, copying."""
+"""Tests of the pack and its marks: choices and undo, marks kept between sessions."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -9,15 +11,38 @@ import pytest
 
 from excerpt.kinds import Format, Scope, Strategy
 from excerpt.known_vaults import VaultFolders
-from excerpt.model import EntryHit, Hit, Memory, Pack, PackResult, Result
-from excerpt.pack.selection import MarkedFragment, SavedMarks
+from excerpt.model import EntryHit, Hit, Memory, Pack, PackResult, Result, Span
+from excerpt.pack.selection import (
+    NO_MARKS,
+    NO_OVERRIDES,
+    MarkedFragment,
+    PackOverrides,
+    SavedMarks,
+    read_marks,
+    write_marks,
+)
 from excerpt.service.event_loop import Failure
 from excerpt.service.packer import AskCost, BuiltPack, MarkCost, Packer, PackUpdate
 from excerpt.service.questions import AskHighlights
-from excerpt.settings import PackSettings
+from excerpt.settings import PackSettings, Paths, Settings
+from excerpt.tui.app import ExcerptApp
 from excerpt.tui.messages import CopyTarget
-from excerpt.tui.pack.controller import PackController, mark_hit, parse_budget
-from tests.tui.driver import ManualClock, ManualEngine
+from excerpt.tui.pack.bar import PackBar
+from excerpt.tui.pack.controller import ChoiceHistory, PackChoices, PackController, mark_hit, parse_budget
+from excerpt.tui.search.hit_list import HitList
+from excerpt.tui.session import StateFile
+from tests.tui.driver import (
+    AppPilot,
+    ManualClock,
+    ManualEngine,
+    hit_list_of,
+    pane_of,
+    screen_of,
+    search,
+    until,
+    until_answered,
+    until_index,
+)
 from tests.tui.examples import make_hit, make_result
 
 A, B = make_hit("a"), make_hit("b")
@@ -273,3 +298,265 @@ def test_what_is_no_budget_is_told_in_a_sentence(text: str) -> None:
     told = parse_budget(text)
     assert isinstance(told, str)
     assert told.startswith(("A budget is ", "A budget has "))
+
+
+FIRST, SECOND = MarkedFragment("a", "A.md"), MarkedFragment("b", "B.md")
+MARKED = PackChoices().with_toggled(FIRST).with_toggled(SECOND)
+
+
+def test_marking_again_takes_the_mark_away() -> None:
+    assert MARKED.marked_ids == {"a", "b"}
+    assert MARKED.with_toggled(FIRST).marks == (SECOND,)
+
+
+def test_what_is_wished_for_marks_stays_while_the_query_changes() -> None:
+    dropped = MARKED.with_dropped("one", ["a"])
+    assert dropped.overrides("two") == PackOverrides(dropped_ids=frozenset({"a"}))
+
+
+def test_what_is_wished_for_top_hits_is_the_querys_alone() -> None:
+    dropped = PackChoices().with_dropped("one", ["x"])
+    assert dropped.overrides("one").dropped_ids == {"x"}
+    assert dropped.overrides("two") == NO_OVERRIDES
+
+
+def test_with_the_last_mark_goes_what_was_wished_for_marks() -> None:
+    assert MARKED.with_dropped("", ["a"]).with_toggled(FIRST).with_toggled(SECOND).overrides("") == NO_OVERRIDES
+    assert MARKED.with_dropped("", ["a"]).without_marks() == PackChoices()
+
+
+def test_marking_a_dropped_fragment_brings_it_back() -> None:
+    assert MARKED.with_dropped("", ["c", "d"]).with_toggled(MarkedFragment("c", "C.md")).overrides("").dropped_ids == {
+        "d"
+    }
+
+
+def test_what_was_dropped_can_be_brought_back() -> None:
+    assert MARKED.with_dropped("", ["a", "x"]).with_restored("", ["a"]).overrides("").dropped_ids == {"x"}
+
+
+def test_an_order_puts_its_packs_first_and_forgets_no_other() -> None:
+    first = MARKED.with_order("", ["a", "b", "c"])
+    assert first.with_order("", ["c", "a"]).overrides("").ordered_ids == ("c", "a", "b")
+
+
+def test_moving_a_pack_ends_the_order_of_the_vault() -> None:
+    in_vault_order = MARKED.with_next_order("")
+    assert in_vault_order.order_name("") == "vault order"
+    assert in_vault_order.with_order("", ["b", "a"]).order_name("") == "own order"
+
+
+def test_orders_go_round() -> None:
+    own = MARKED.with_order("", ["b", "a"])
+    assert [own.order_name(""), own.with_next_order("").order_name("")] == ["own order", ""]
+    assert MARKED.with_next_order("").with_next_order("") == MARKED
+
+
+def test_only_marks_and_what_belongs_to_them_are_kept() -> None:
+    assert MARKED.with_scope("q", ["a"], Scope.NOTE).to_saved_marks("q") == SavedMarks(
+        "q", (FIRST, SECOND), PackOverrides(scopes=(("a", Scope.NOTE),))
+    )
+    assert PackChoices().with_dropped("q", ["x"]).to_saved_marks("q") == NO_MARKS
+
+
+def test_each_decision_is_taken_back_in_turn() -> None:
+    history = ChoiceHistory()
+    for choices in (PackChoices().with_toggled(FIRST), MARKED, MARKED.without_marks()):
+        history.replace_choices(choices)
+    assert [history.undo() and history.current.marks for _ in range(3)] == [(FIRST, SECOND), (FIRST,), ()]
+    assert not history.undo()
+
+
+def test_a_decision_that_changes_nothing_is_none() -> None:
+    history = ChoiceHistory()
+    assert not history.replace_choices(PackChoices())
+    assert not history.undo()
+
+
+def test_what_was_taken_back_is_decided_again_until_something_else_is() -> None:
+    history = ChoiceHistory()
+    for choices in (PackChoices().with_toggled(FIRST), MARKED):
+        history.replace_choices(choices)
+    history.undo()
+    history.undo()
+    assert [history.redo() and history.current.marks for _ in range(3)] == [(FIRST,), (FIRST, SECOND), False]
+    history.undo()
+    history.replace_choices(MARKED.without_marks())
+    assert not history.redo()
+
+
+SAVED = SavedMarks("q", (FIRST,), PackOverrides(ordered_ids=("a",)))
+
+
+def test_marks_of_an_earlier_session_are_no_marks_until_they_are_taken_up() -> None:
+    history = ChoiceHistory()
+    history.replace_choices(PackChoices().with_toggled(SECOND))
+    history.load_saved_marks(SAVED)
+    assert list(history.current.marks) == [SECOND]
+    history.replace_choices(history.current.with_earlier_marks())
+    assert list(history.current.marks) == [FIRST, SECOND]
+    history.undo()
+    assert list(history.current.marks) == [SECOND]
+    assert history.current.earlier_marks == SAVED
+
+
+def test_marks_of_an_earlier_session_come_with_what_was_wished_for_them() -> None:
+    assert PackChoices(earlier_marks=SAVED).with_earlier_marks() == PackChoices(
+        (FIRST,), PackOverrides(ordered_ids=("a",))
+    )
+
+
+def test_marks_of_an_earlier_session_are_kept_until_they_are_dropped() -> None:
+    before = PackChoices(earlier_marks=SAVED)
+    assert before.to_saved_marks("") == SAVED
+    assert before.with_toggled(SECOND).to_saved_marks("s").marks == (FIRST, SECOND)
+    assert before.without(()).to_saved_marks("") == NO_MARKS
+
+
+KEPT = SavedMarks(
+    "sync", (MarkedFragment("a" * 12, "A.md", (Span(1, 3),)),), PackOverrides(scopes=(("a" * 12, Scope.NOTE),))
+)
+
+
+def keeper_of(file: Path, failed: Callable[[str], None]) -> StateFile[SavedMarks]:
+    return StateFile(file, read_marks, write_marks, failed)
+
+
+def unused(reason: str) -> None:
+    raise AssertionError(reason)
+
+
+async def test_what_was_kept_last_is_in_the_file_at_the_end(tmp_path: Path) -> None:
+    file = tmp_path / "marks.json"
+    keeper = keeper_of(file, unused)
+    await keeper.read()
+    keeper.save_soon(SavedMarks("s", KEPT.marks))
+    keeper.save_soon(KEPT)
+    await keeper.write_pending()
+    assert read_marks(file) == KEPT
+
+
+async def test_with_the_last_mark_the_file_goes(tmp_path: Path) -> None:
+    file = tmp_path / "marks.json"
+    write_marks(file, KEPT)
+    keeper = keeper_of(file, unused)
+    assert await keeper.read() == KEPT
+    keeper.save_soon(NO_MARKS)
+    await keeper.write_pending()
+    assert not file.exists()
+
+
+async def test_nothing_is_written_before_the_file_was_read(tmp_path: Path) -> None:
+    file = tmp_path / "marks.json"
+    write_marks(file, KEPT)
+    keeper = keeper_of(file, unused)
+    keeper.save_soon(NO_MARKS)
+    await keeper.write_pending()
+    assert read_marks(file) == KEPT
+
+
+async def test_a_file_that_cannot_be_written_is_told_once(tmp_path: Path) -> None:
+    told: list[str] = []
+    (tmp_path / "folder").write_text("")
+    keeper = keeper_of(tmp_path / "folder" / "marks.json", told.append)
+    await keeper.read()
+    keeper.save_soon(KEPT)
+    await keeper.write_pending()
+    keeper.save_soon(SavedMarks("other", KEPT.marks))
+    await keeper.write_pending()
+    assert told == [os.strerror(20)] or told == [os.strerror(17)]
+
+
+@pytest.mark.programs
+async def test_marks_and_what_is_wished_for_them_are_one_line_at_the_next_start_until_they_are_taken_up(
+    app: ExcerptApp, vault: Path, user_paths: Paths
+) -> None:
+    async with app.run_test() as pilot:
+        await search(pilot, "conflict")
+        await pilot.press("tab", "ctrl+o", "s", "s", "enter")
+        await until(pilot, lambda: bool(pane_of(app).pack.choices.mark_overrides.scopes), "the scope")
+        await until_answered(pilot)
+        marks, overrides = pane_of(app).pack.choices.marks, pane_of(app).pack.choices.mark_overrides
+    assert read_marks(user_paths.marks_file(vault)) == SavedMarks("conflict", marks, overrides)
+    again = ExcerptApp(vault, Settings(), user_paths)
+    async with again.run_test() as pilot:
+        await until_index(pilot)
+        bar = screen_of(again).query_one(PackBar)
+        assert bar.mark_count == 0
+        await search(pilot, "conflict")
+        line = screen_of(again).query_one("#before")
+        assert (line.display, "● 1 mark from last time: o add, x clear" in str(line.render())) == (True, True)
+        await pilot.press("escape", "o")
+        await until(pilot, lambda: bar.mark_count == 1 and pane_of(again).is_up_to_date, "the pack of the marks")
+        assert bar.pack is not None
+        assert bar.pack.query == "conflict"
+        assert {mark.fragment_id for mark in marks} <= {each for one in bar.pack.passages for each in one.fragment_ids}
+        await search(pilot, "conflict")
+        assert hit_list_of(again).marked_ids == {mark.fragment_id for mark in marks}
+
+
+@pytest.mark.programs
+@pytest.mark.parametrize("damage", ["", "{", '{"marks": 7}'])
+async def test_a_damaged_file_of_marks_is_none(app: ExcerptApp, vault: Path, user_paths: Paths, damage: str) -> None:
+    file = user_paths.marks_file(vault)
+    file.parent.mkdir(parents=True)
+    file.write_text(damage)
+    async with app.run_test() as pilot:
+        await search(pilot, "conflict")
+        assert screen_of(app).query_one(PackBar).mark_count == 0
+
+
+@pytest.mark.programs
+async def test_the_question_of_a_pack_of_marks_is_the_last_one_asked(app: ExcerptApp) -> None:
+    async with app.run_test() as pilot:
+        await search(pilot, "conflict")
+        await pilot.press("tab", "ctrl+u")
+        bar = screen_of(app).query_one(PackBar)
+        await until(pilot, lambda: pane_of(app).result is None and pane_of(app).is_up_to_date, "the pack")
+        assert bar.pack is not None
+        assert bar.pack.query == "conflict"
+
+
+async def mark_conflict(pilot: AppPilot) -> None:
+    """Mark the best fragment on conflicts, and wait for its pack."""
+    await search(pilot, "conflict")
+    await pilot.press("tab")
+    await until(
+        pilot, lambda: pane_of(pilot.app).is_up_to_date and bool(pane_of(pilot.app).pack.choices.marks), "the pack"
+    )
+
+
+def packed_paths(app: ExcerptApp) -> list[str]:
+    pack = screen_of(app).query_one(PackBar).pack
+    return [one.path for one in pack.passages] if pack is not None else []
+
+
+@pytest.mark.programs
+@pytest.mark.usefixtures("living")
+async def test_marks_of_a_note_that_was_renamed_since_are_on_it_at_the_next_start(
+    app: ExcerptApp, vault: Path, user_paths: Paths
+) -> None:
+    async with app.run_test() as pilot:
+        await mark_conflict(pilot)
+        (path,) = packed_paths(app)
+    (vault / "renamed").mkdir()
+    (vault / path).rename(vault / "renamed" / "Other.md")
+    again = ExcerptApp(vault, Settings(), user_paths)
+    async with again.run_test() as pilot:
+        await until_index(pilot)
+        await pilot.press("unbound-show-earlier")
+        await until(pilot, lambda: packed_paths(again) == ["renamed/Other.md"], "the pack of the marks")
+    assert [mark.path for mark in read_marks(user_paths.marks_file(vault)).marks] == ["renamed/Other.md"]
+
+
+@pytest.mark.programs
+@pytest.mark.usefixtures("living")
+async def test_marks_go_with_a_note_that_is_renamed_while_the_app_runs(app: ExcerptApp, vault: Path) -> None:
+    async with app.run_test() as pilot:
+        await mark_conflict(pilot)
+        (path,) = packed_paths(app)
+        (vault / path).rename(vault / "Other.md")
+        await pilot.press("unbound-update")
+        await until(pilot, lambda: packed_paths(app) == ["Other.md"], "the pack of the marks")
+        assert [mark.path for mark in pane_of(app).pack.choices.marks] == ["Other.md"]
+        assert pane_of(app).query_one(HitList).marked_ids == pane_of(app).pack.choices.marked_ids

@@ -1,4 +1,4 @@
-"""Pictures of six stories: what a user sees at their ends, in a small, a large and a very large terminal."""
+"""Pictures of stories at three sizes, and of one state in other themes, without colours, and plain."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ import pytest
 from textual.geometry import Offset
 from textual.pilot import Pilot
 
+from excerpt.settings import ScreenSettings, Settings
 from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.pack.dialogs import BudgetDialog, ScopeDialog
 from tests.pack.vaults import Vault
 from tests.tui.driver import (
+    ScriptedApp,
     ScriptedEngine,
     drawn_lines,
     open_index,
@@ -25,7 +27,7 @@ from tests.tui.driver import (
     until_screen,
 )
 from tests.tui.examples import SYNC_NOTES
-from tests.tui.pictures.conftest import BOTH, Pictures, Steps, themed_app
+from tests.tui.pictures.conftest import BOTH, SMALL, Pictures, Steps, themed_app
 
 SIZES = (*BOTH, (200, 60))
 PREVIEWED = 0.3
@@ -95,3 +97,25 @@ STORIES: list[Steps] = [attachment, unanswered, marks, budget, scope_and_format,
 @pytest.mark.parametrize("steps", STORIES, ids=lambda steps: steps.__name__)
 async def test_story(pictures: Pictures, returning_user: Path, steps: Steps) -> None:
     await pictures(themed_app(returning_user), steps, SIZES)
+
+
+async def marked(pilot: Pilot[None]) -> None:
+    await show_results(pilot)
+    await pilot.press("tab", "ctrl+o")
+    await settle(pilot)
+
+
+@pytest.mark.parametrize("theme", ["excerpt-light", "clear-light", "contrast-dark", "letterpress"])
+async def test_theme(pictures: Pictures, returning_user: Path, theme: str) -> None:
+    await pictures(themed_app(returning_user, theme), marked, SMALL)
+
+
+async def test_without_colours(pictures: Pictures, returning_user: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    await pictures(themed_app(returning_user), marked, SMALL)
+
+
+async def test_plain(pictures: Pictures, returning_user: Path) -> None:
+    await pictures(
+        ScriptedApp(returning_user, Settings(screen=ScreenSettings(theme="excerpt-dark", plain=True))), marked, SMALL
+    )

@@ -1,0 +1,177 @@
+"""Tests of completions, corrections, and of narrower and wider queries, from the vault's terms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+
+import pytest
+
+from excerpt.index.snapshot import Snapshot
+from excerpt.insight.results import Direction, Suggestion
+from excerpt.insight.suggest import complete, correct, suggest_queries
+from excerpt.search.engine import Engine
+from excerpt.settings import Settings
+from tests.search.conftest import NOTES as SYNC_NOTES
+from tests.search.library import MODIFIED, NOTES, TODAY, notes_allowed, open_vault
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
+    notes = {
+        **NOTES,
+        "Twice.md": "---\nstatus: seen twice\nStatus: seen twice\n---\nIt has one property in two spellings.\n",
+    }
+    snapshot = open_vault(tmp_path_factory.mktemp("completions"), notes, {**MODIFIED, "Twice.md": date(2024, 1, 2)})
+    yield snapshot
+    snapshot.close()
+
+
+def offered(library: Snapshot, operator: str, begun: str) -> list[tuple[str, int]]:
+    return [(one.text, one.count) for one in complete(library, operator, begun, TODAY)]
+
+
+@pytest.mark.parametrize(
+    ("operator", "begun", "expected"),
+    [
+        (
+            "tag",
+            "proj",
+            [("tag:project", 2), ("tag:project/active", 1), ("tag:project/closed", 1), ("tag:projection", 1)],
+        ),
+        ("#", "PROJECT/", [("#project/active", 1), ("#project/closed", 1)]),
+        ("tag", "clos", [("tag:project/closed", 1)]),
+        ("tag", "uber", [("tag:Überblick", 1)]),
+        ("path", "", [("path:/Projects/", 3), ("path:/Diary/", 2), ("path:/日记/", 1)]),
+        ("path", "/di", [("path:/Diary/", 2)]),
+        ("folder", "", [("folder:/Projects/", 3), ("folder:/Diary/", 2), ("folder:/日记/", 1)]),
+        ("in", "/di", [("in:/Diary/", 2)]),
+        ("sort", "", [("sort:-date", 0), ("sort:date", 0)]),
+        ("before", "2025", [("before:2025", 4)]),
+        ("file", "2024", [('file:"20240101 New year"', 0)]),
+        ("title", "résu", [('title:"Résumé of Alpha"', 0)]),
+        ("heading", "questions", [('heading:"Open questions"', 0), ('heading:"Settled questions"', 0)]),
+        (
+            "status",
+            "",
+            [("status:=done", 1), ('status:"=in progress"', 1), ('status:"=not done"', 1), ('status:"=seen twice"', 1)],
+        ),
+        ("Status", "pro", [('status:"=in progress"', 1)]),
+        ("modified", "this", [("modified:this-week", 4), ("modified:this-month", 4), ("modified:this-year", 5)]),
+        ("http", "", []),
+        ("nothing", "x", []),
+    ],
+)
+def test_what_begins_so_is_offered_with_how_many_notes_have_it(
+    library: Snapshot, operator: str, begun: str, expected: list[tuple[str, int]]
+) -> None:
+    assert offered(library, operator, begun) == expected
+
+
+@pytest.mark.parametrize(
+    "operator", ["tag", "#", "path", "in", "status", "rating", "people.lead", "created", "date", "after"]
+)
+def test_every_filter_offered_finds_as_many_notes_as_it_says(library: Snapshot, operator: str) -> None:
+    found = complete(library, operator, "", TODAY)
+    assert found
+    for one in found:
+        assert len(notes_allowed(library, f"{one.text} ")) == one.count
+
+
+def test_words_are_those_of_the_vault_as_they_are_written_then_filters_and_properties(library: Snapshot) -> None:
+    assert offered(library, "", "quest") == [("questions", 2)]
+    assert ("status:", 4) in offered(library, "", "sta")
+    assert ("tag:", 0) in offered(library, "", "ta")
+    assert {("folder:", 0), ("in:", 0), ("date:", 0), ("after:", 0), ("before:", 0)} <= set(offered(library, "", ""))
+    assert ("people.lead:", 1) in offered(library, "", "")
+
+
+@pytest.fixture(scope="module")
+def library_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    snapshot = open_vault(tmp_path_factory.mktemp("corrections"), NOTES)
+    yield Engine(snapshot, Settings())
+    snapshot.close()
+
+
+@pytest.mark.parametrize(
+    ("query", "meant"),
+    [
+        ("fireworsk", "fireworks"),
+        ('"firewrks over the harbour"', '"fireworks over the harbour"'),
+        ("tag:projct", "tag:project"),
+        ("-tag:projct harbour", ""),
+        ("folder:Dairy harbour", "folder:/Diary/ harbour"),
+        ("status:domne", "status:=done"),
+        ("tga:project", "tag:project"),
+        ("harbour", ""),
+        ("fire", ""),
+        ("xyzzyqwv", ""),
+        ("同部", ""),
+        ("", ""),
+    ],
+)
+def test_what_the_vault_does_not_have_is_spelled_as_what_it_has(library_engine: Engine, query: str, meant: str) -> None:
+    assert correct(library_engine, query) == meant
+
+
+def test_what_would_match_nothing_either_is_not_offered(library_engine: Engine) -> None:
+    assert correct(library_engine, '"fireworks over the meetng"') == ""
+
+
+MORE = {
+    f"Sync/Case {number}.md": f"---\ntags: [case]\n---\nA sync conflict of phone {number}: {cause}.\n"
+    for number, cause in enumerate(["clock", "clock", "rename", "rename", "network", "network"])
+}
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    snapshot = open_vault(tmp_path_factory.mktemp("suggestions"), {**SYNC_NOTES, **MORE})
+    yield Engine(snapshot, Settings())
+    snapshot.close()
+
+
+QUERIES = [
+    "conflict",
+    "sync conflict",
+    '"sync conflict" device',
+    "water tag:sync/help",
+    "device path:/Sync/ -encryption",
+    "conflict | bread",
+    "!p sync conflict",
+    "what is it that a device does when it has a conflict",
+    "xyzzy nothing",
+    "",
+]
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_each_one_finds_as_many_as_it_says_and_fewer_or_more_than_the_query(engine: Engine, query: str) -> None:
+    hits = engine.search(query or "path:/").matched
+    found = suggest_queries(engine, query)
+    for one in found:
+        assert engine.search(one.query).matched == one.hits, one
+        assert one.hits < hits if one.way is Direction.NARROWER else one.hits > hits
+    assert len({one.query for one in found}) == len(found)
+
+
+def by_label(engine: Engine, query: str) -> dict[str, Suggestion]:
+    return {one.label: one for one in suggest_queries(engine, query)}
+
+
+def test_a_filter_a_word_and_the_phrase_itself_narrow_a_query(engine: Engine) -> None:
+    found = by_label(engine, "sync conflict")
+    assert found['"sync conflict"'].query == '"sync conflict"'
+    assert [one for one in found if one.startswith(("path:", "tag:"))]
+
+
+def test_without_a_filter_or_an_exclusion_or_with_a_phrase_as_words_a_query_is_wider(engine: Engine) -> None:
+    found = by_label(engine, "lighthouse path:/Long.md")
+    assert found["without path:/Long.md"].query == "lighthouse"
+    assert by_label(engine, 'tag:sync/help "sync conflict"')["its phrase as words"].query == (
+        "tag:sync/help sync conflict"
+    )
+
+
+def test_an_empty_query_is_narrowed_to_parts_of_the_vault(engine: Engine) -> None:
+    assert all(one.query == f"{one.label} " for one in suggest_queries(engine, ""))

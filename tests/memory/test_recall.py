@@ -1,0 +1,415 @@
+"""Tests of recall, of badges of fragments, and of existing memories that are offered when a similar one is made."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from excerpt.errors import MemoryUnusableError
+from excerpt.kinds import Confidence
+from excerpt.memory.recall import (
+    MAX_RECALL_WORDS,
+    MAX_SHOWN_ANSWERS,
+    MemoriesByLocation,
+    Recaller,
+    find_memories_at,
+    find_similar_memories,
+    merge_memory,
+    select_answers,
+)
+from excerpt.memory.stale import source_from_lines
+from excerpt.model import Memory, Source
+from tests.memory.conftest import NOTES, Vault
+
+Others = Callable[[], Recaller]
+
+
+def texts(recaller: Recaller, query: str = "", **asked: object) -> list[str]:
+    return [found.memory.text for found in recaller.recall(query, **asked)]  # type: ignore[arg-type]
+
+
+def write(recaller: Recaller, name: str, text: str) -> Path:
+    file = recaller.store.folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+@pytest.fixture
+def three(recaller: Recaller) -> Recaller:
+    write(recaller, "1.md", "---\ncreated: 2024-01-01\ntags: [sync, work]\n---\nConflicts are resolved by hand\n")
+    write(
+        recaller,
+        "2.md",
+        "---\ncreated: 2024-01-03\ntags: [sync]\nwhy: the ticket of Ada\nquery: cipher\n---\nEnd-to-end encryption\n",
+    )
+    write(recaller, "3.md", "---\ncreated: 2024-01-02\nsource: {path: Recipes/Brot.md, lines: 3}\n---\nBake it hot\n")
+    return recaller
+
+
+def test_without_words_all_are_listed_newest_first(three: Recaller) -> None:
+    assert texts(three) == ["End-to-end encryption", "Bake it hot", "Conflicts are resolved by hand"]
+    assert texts(three, limit=2) == ["End-to-end encryption", "Bake it hot"]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("conflict", ["Conflicts are resolved by hand"]),
+        ("HAND conflicting", ["Conflicts are resolved by hand"]),
+        ("encr", ["End-to-end encryption"]),
+        ("end-to-end", ["End-to-end encryption"]),
+        ("ada", ["End-to-end encryption"]),
+        ("cipher", ["End-to-end encryption"]),
+        ("brot", ["Bake it hot"]),
+        ("#work", ["Conflicts are resolved by hand"]),
+        ("tag:sync -hand", ["End-to-end encryption"]),
+        ("created:2024-01-02..", ["End-to-end encryption", "Bake it hot"]),
+        ('"resolved by"', ["Conflicts are resolved by hand"]),
+        ("xyzzy plugh", []),
+    ],
+)
+def test_words_forms_names_and_the_query_language_find_memories(three: Recaller, query: str, found: list[str]) -> None:
+    assert texts(three, query) == found
+
+
+def test_a_memory_near_in_meaning_is_found_without_its_words(recaller: Recaller) -> None:
+    recaller.store.remember("The cat sleeps on the sofa all day")
+    recaller.store.remember("Interest rates rose again")
+    (found,) = recaller.recall("kitten couch")
+    assert found.memory.text == "The cat sleeps on the sofa all day"
+    assert found.answers
+
+
+def test_a_memory_that_shares_only_stop_words_with_a_question_does_not_answer_it(recaller: Recaller) -> None:
+    recaller.store.remember("The printer on the second floor needs the old driver")
+    recaller.store.remember("The bread rises best in the cellar")
+    assert recaller.recall("what is the capital of the moon") == []
+    assert texts(recaller, "what does the bread need") == ["The bread rises best in the cellar"]
+    assert len(recaller.recall("the")) == 2  # all of it that was asked
+
+
+QUESTIONS = json.loads((Path(__file__).parent / "answered_questions.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.programs
+def test_of_forty_questions_and_twenty_memories_those_that_answer_are_shown_and_one_other_at_most(
+    recaller: Recaller,
+) -> None:
+    memories: list[str] = QUESTIONS["memories"]
+    for text in memories:
+        recaller.store.remember(text)
+    shown = {
+        (each["question"], found.text)
+        for each in QUESTIONS["questions"]
+        for found in select_answers(recaller.recall(each["question"], limit=MAX_SHOWN_ANSWERS))
+    }
+    answers = {
+        (each["question"], memories[each["memory"]]) for each in QUESTIONS["questions"] if each["memory"] is not None
+    }
+    assert (len(memories), len(QUESTIONS["questions"]), len(answers)) == (20, 40, 15)
+    assert answers <= shown
+    assert len(shown - answers) <= 1
+
+
+def test_what_answers_best_comes_first_with_how_sure_that_is(recaller: Recaller) -> None:
+    recaller.store.remember("Backups of the database run at night, and the database is copied to a second disk")
+    recaller.store.remember("The database has a backup")
+    found = recaller.recall("when do backups of the database run")
+    assert found[0].memory.text.startswith("Backups")
+    assert found[0].score > found[-1].score
+    assert found[0].confidence is not Confidence.NOTHING
+
+
+def test_where_none_answers_those_with_a_word_of_the_query_are_told_of_as_such(recaller: Recaller) -> None:
+    # Fixed names: a name made of the current time would affect the similarity.
+    for name, text in (
+        ("2026-03-01-0930-a1.md", "Sync keeps versions for 12 months"),
+        ("2026-03-01-0930-b2.md", "The history shows versions of a note"),
+        ("2026-03-01-0930-c3.md", "Bake it hot"),
+    ):
+        write(recaller, name, text)
+    found = recaller.recall("how long are versions kept")
+    assert {one.memory.text for one in found} == {
+        "Sync keeps versions for 12 months",
+        "The history shows versions of a note",
+    }
+    assert not any(one.answers for one in found)
+
+
+def test_spans_mark_the_words_in_the_memorys_text(recaller: Recaller) -> None:
+    recaller.store.remember("First line\n\n## Heading\n\nthe conflict is here")
+    (found,) = recaller.recall("conflict")
+    assert [found.memory.text[span.start : span.end] for span in found.spans] == ["conflict"]
+
+
+def test_tags_source_and_date_go_with_words_or_without(three: Recaller) -> None:
+    assert texts(three, tags=["#Sync"]) == ["End-to-end encryption", "Conflicts are resolved by hand"]
+    assert texts(three, "resolved", tags=["sync"]) == ["Conflicts are resolved by hand"]
+    assert texts(three, "resolved", tags=["other"]) == []
+    for place in ("Recipes/Brot.md", "recipes", "./Recipes/", "Brot", "brot.md", "Recipes/Brot"):
+        assert texts(three, source=place) == ["Bake it hot"], place
+    assert texts(three, source="Rec") == []
+    assert texts(three, since="2024-01-03") == ["End-to-end encryption"]
+    assert texts(three, "bake", since="2024-01-02") == ["Bake it hot"]
+    assert texts(three, "bake", since="2024-01-03") == []
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        # Path filters use the path of the source; date filters use the days of creation and change.
+        ("path:recipes/", ["Bake it hot"]),
+        ("folder:recipes ", ["Bake it hot"]),
+        ("-in:Recipes ", ["End-to-end encryption", "Conflicts are resolved by hand"]),
+        ("file:brot ", ["Bake it hot"]),
+        ("source:Brot ", ["Bake it hot"]),
+        ("source:recipes bake", ["Bake it hot"]),
+        ("source:Rec ", []),
+        ("source:Rec", ["Bake it hot"]),
+        ("date:2024-01-02 ", ["Bake it hot"]),
+        ("since:2024-01-02 ", ["End-to-end encryption", "Bake it hot"]),
+        ("after:2024-01-02 ", ["End-to-end encryption"]),
+        ("before:2024-01-02 ", ["Conflicts are resolved by hand"]),
+        ("modified:2024-01-03 ", ["End-to-end encryption"]),
+        ("before:2024-01-02 | folder:Recipes ", ["Bake it hot", "Conflicts are resolved by hand"]),
+        ("tag:sync -before:2024-01-02 ", ["End-to-end encryption"]),
+        ("#wor", ["Conflicts are resolved by hand"]),
+    ],
+)
+@pytest.mark.parametrize("has_index", [True, False])
+def test_filters_ask_of_a_memory_what_they_ask_of_a_note(
+    three: Recaller, tmp_path: Path, query: str, found: list[str], has_index: bool
+) -> None:
+    if not has_index:
+        (tmp_path / "memory-index").write_text("a file where the folder should be")
+    assert texts(three, query) == found
+    assert bool(three.unranked) is not has_index
+
+
+def test_filters_alone_find_all_memories_that_there_are(recaller: Recaller) -> None:
+    for number in range(150):
+        write(recaller, f"{number}.md", f"---\ntags: [many]\n---\nThe thought of number {number}\n")
+    assert len(texts(recaller, "#many")) == 150
+    assert len(texts(recaller, "thought #many")) < 150
+
+
+def test_the_day_of_a_memory_is_the_readers_own(recaller: Recaller, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not hasattr(time, "tzset"):
+        pytest.skip("the time zone of this system cannot be set for a process")
+    monkeypatch.setenv("TZ", "America/Los_Angeles")
+    time.tzset()
+    write(recaller, "1.md", "---\ncreated: 2025-03-02T01:30:00Z\n---\nIn the evening\n")
+    write(recaller, "2.md", "---\ncreated: 2025-03-02\n---\nBy hand\n")
+    try:
+        assert texts(recaller, "created:2025-03-01 ") == ["In the evening"]
+        assert texts(recaller, "date:2025-03-02 ") == ["By hand"]
+        assert texts(recaller, since="2025-03-02") == ["By hand"]
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+@pytest.mark.parametrize("day", ["0001-01-01", "9999-12-31T23:59:59Z"])
+def test_a_day_that_no_clock_knows_is_a_day(recaller: Recaller, day: str) -> None:
+    write(recaller, "1.md", f"---\ncreated: {day}\nupdated: {day}\n---\nLong ago, or far ahead\n")
+    assert texts(recaller, f"created:{day[:4]} ") == ["Long ago, or far ahead"]
+    assert texts(recaller, "-modified:7d ") == ["Long ago, or far ahead"]
+
+
+@pytest.mark.parametrize(("query", "instead"), [("hand soruce:Recipes", ["source:"]), ("hand outcome:Recipes", [])])
+def test_a_misspelt_filter_is_told_and_changes_nothing(three: Recaller, query: str, instead: list[str]) -> None:
+    assert set(texts(three, query)) == {"Conflicts are resolved by hand", "Bake it hot"}
+    assert [hint.instead for hint in three.hints] == instead
+
+
+def test_a_date_that_is_none_is_told(three: Recaller) -> None:
+    with pytest.raises(MemoryUnusableError, match="'soonish' is not a date"):
+        three.recall(since="soonish")
+
+
+def test_what_is_remembered_changed_or_forgotten_shows_at_the_next_recall(recaller: Recaller) -> None:
+    memory = recaller.store.remember("the conflict of versions")
+    assert texts(recaller, "conflict") == ["the conflict of versions"]
+    second = recaller.store.remember("another conflict")
+    assert set(texts(recaller, "conflict")) == {"the conflict of versions", "another conflict"}
+    recaller.store.forget(memory.id)
+    assert texts(recaller, "conflict") == ["another conflict"]
+    recaller.store.forget(second.id)
+    assert texts(recaller, "conflict") == []
+    recaller.store.restore(memory.id)
+    assert texts(recaller, "conflict") == ["the conflict of versions"]
+
+
+def test_an_edit_in_place_of_the_same_size_shows_at_the_next_recall(recaller: Recaller) -> None:
+    file = write(recaller, "a.md", "the conflict\n")
+    assert texts(recaller, "conflict") == ["the conflict"]
+    before = file.stat()
+    with file.open("r+b") as opened:
+        opened.write(b"the sandwich")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert texts(recaller, "sandwich") == ["the sandwich"]
+    assert texts(recaller, "conflict") == []
+
+
+def test_two_recallers_of_one_folder_see_what_the_other_wrote(recaller_in: Others) -> None:
+    first, second = recaller_in(), recaller_in()
+    first.store.remember("the conflict of versions")
+    assert texts(second, "conflict") == texts(first, "conflict") == ["the conflict of versions"]
+    second.store.remember("a second conflict")
+    assert texts(second, "second") == texts(first, "second") == ["a second conflict"]
+
+
+def test_an_index_that_was_deleted_is_made_anew(recaller_in: Others, tmp_path: Path) -> None:
+    first = recaller_in()
+    first.store.remember("the conflict of versions")
+    assert first.recall("conflict")
+    first.close()
+    for file in sorted((tmp_path / "memory-index").rglob("*"), reverse=True):
+        file.rmdir() if file.is_dir() else file.unlink()
+    assert texts(recaller_in(), "conflict") == ["the conflict of versions"]
+
+
+def test_where_no_index_can_be_made_words_are_looked_for_and_it_is_told(recaller_in: Others, tmp_path: Path) -> None:
+    (tmp_path / "memory-index").write_text("a file where the folder should be")
+    recaller = recaller_in()
+    recaller.store.remember("the conflict of versions")
+    assert texts(recaller, "conflicts") == ["the conflict of versions"]
+    assert "memory-index" in recaller.unranked
+
+
+def test_what_the_index_would_leave_out_is_found_all_the_same(recaller: Recaller) -> None:
+    write(recaller, ".gitignore", "ignored.md\n")
+    write(recaller, "ignored.md", "the conflict\n")
+    assert texts(recaller, "conflict") == ["the conflict"]
+
+
+def test_a_memory_of_properties_alone_is_found_by_them(recaller: Recaller) -> None:
+    write(recaller, "a.md", "---\nwhy: the conflict\n---\n")
+    assert [found.memory.why for found in recaller.recall("conflict")] == ["the conflict"]
+
+
+def test_forgotten_memories_and_broken_files_are_not_recalled(recaller: Recaller) -> None:
+    memory = recaller.store.remember("the conflict of versions")
+    recaller.store.forget(memory.id)
+    write(recaller, "broken.md", "---\nwhy: [\n---\nthe conflict\n")
+    recaller.store.remember("something else")
+    assert texts(recaller, "conflict") == []
+
+
+def test_memories_as_near_as_asked_for_are_given_the_nearest_first(recaller: Recaller) -> None:
+    recaller.store.remember("Soup on Friday", source=Source("a.md", 1, 1, ""))
+    recaller.store.remember("We ship the release on the 12th of March")
+    recaller.store.remember("The release ships on the 12th of March, as agreed")
+    found = recaller.near("We ship the release on the 12th of March", 0.8)
+    assert [memory.text[:6] for memory, _ in found] == ["We shi", "The re"]
+    assert found[0][1] == pytest.approx(1, abs=0.001)
+
+
+def test_the_first_words_of_a_long_question_are_compared_with_memories(recaller: Recaller) -> None:
+    recaller.store.remember("The keeper of the lighthouse writes a log.")
+    words = " ".join(f"w{number}" for number in range(MAX_RECALL_WORDS))
+    assert recaller.recall(f"lighthouse keeper {words}")
+    assert recaller.is_query_cut
+    assert recaller.recall(f"{words} lighthouse keeper") == []
+    recaller.recall("lighthouse keeper")
+    assert not recaller.is_query_cut
+
+
+SYNC = "Guides/Sync.md"
+
+
+def memory_of(source: Source | None, text: str = "text") -> Memory:
+    return Memory("m1", text, (), "", "", "", source)
+
+
+def test_a_memory_is_about_lines_that_it_has_in_common() -> None:
+    one = memory_of(Source("a.md", 5, 8, ""))
+    assert find_memories_at([one, memory_of(None)], "a.md", 8, 9) == (one,)
+    assert find_memories_at([one], "a.md", 5, 5) == (one,)
+    assert find_memories_at([one], "a.md", 9, 12) == ()
+    assert find_memories_at([one], "a.md", 1, 4) == ()
+    assert find_memories_at([one], "b.md", 5, 8) == ()
+
+
+def test_a_source_without_lines_is_the_whole_note() -> None:
+    one = memory_of(Source("a.md", 0, 0, ""))
+    assert find_memories_at([one], "a.md", 8, 9) == (one,)
+
+
+def test_the_badge_moves_with_the_lines_and_the_note(vault: Vault) -> None:
+    source, text = source_from_lines(vault.snapshot(), f"{SYNC}:13")
+    one = memory_of(source, text)
+    assert MemoriesByLocation([one], vault.snapshot()).at(SYNC, 11, 13) == (one,)
+    vault.write(SYNC, NOTES[SYNC].replace("# Sync\n", "# Sync\n\nOne.\n\nTwo.\n\nThree.\n"))
+    badges = MemoriesByLocation([one], vault.snapshot())
+    assert badges.at(SYNC, 13, 13) == ()
+    assert badges.at(SYNC, 19, 19) == (one,)
+    (vault.folder / SYNC).rename(vault.folder / "Renamed.md")
+    badges = MemoriesByLocation([one], vault.snapshot())
+    assert badges.at("Renamed.md", 19, 19) == (one,)
+    assert badges.at(SYNC, 19, 19) == ()
+
+
+def test_what_is_gone_has_no_badge(vault: Vault) -> None:
+    source, text = source_from_lines(vault.snapshot(), f"{SYNC}:13")
+    (vault.folder / SYNC).unlink()
+    assert MemoriesByLocation([memory_of(source, text)], vault.snapshot()).at(SYNC, 13, 13) == ()
+
+
+HERE = Source("Guides/Sync.md", 7, 9, "d")
+
+
+def memory(text: str, source: Source | None = None, why: str = "", tags: tuple[str, ...] = ()) -> Memory:
+    return Memory("m1", text, tags, why, "c", "u", source)
+
+
+def test_the_same_lines_are_offered_before_what_says_the_same(recaller: Recaller) -> None:
+    alike = recaller.store.remember("The release ships on the 12th of March, we agreed")
+    same = recaller.store.remember("something else entirely", source=HERE)
+    recaller.store.remember("Soup on Friday", source=Source("Guides/Sync.md", 11, 12, "e"))
+    found = find_similar_memories(
+        "We agreed: the release ships on the 12th of March", Source("Guides/Sync.md", 9, 10, "f"), recaller
+    )
+    assert [(offer.memory, offer.is_same_source) for offer in found] == [(same, True), (alike, False)]
+    assert found[0].likeness == 0
+    assert found[1].likeness > 0.85
+
+
+def test_what_says_something_else_is_not_offered(recaller: Recaller) -> None:
+    recaller.store.remember("The release ships on the 12th of March")
+    assert find_similar_memories("Simmer red lentils with cumin", None, recaller) == []
+
+
+def test_lines_that_have_moved_are_the_same(recaller: Recaller, vault: Vault) -> None:
+    source, _ = source_from_lines(vault.snapshot(), "Sync:13")
+    kept = recaller.store.remember("Each device keeps its own history of changes.", source=source)
+    vault.write("Guides/Sync.md", NOTES["Guides/Sync.md"].replace("# Sync\n", "# Sync\n\nOne.\n\nTwo.\n"))
+    badges = MemoriesByLocation([kept], vault.snapshot())
+    now, _ = source_from_lines(vault.snapshot(), "Sync:17")
+    assert [offer.memory for offer in find_similar_memories("histories", now, recaller, badges)] == [kept]
+
+
+def test_merging_joins_texts_tags_and_reasons() -> None:
+    one = merge_memory(memory("One.", HERE, "first", ("a",)), "Two.", ("b", "#A"), "second", HERE)
+    assert one == memory("One.\n\nTwo.", HERE, "first; second", ("a", "b"))
+
+
+def test_a_text_within_the_other_is_not_said_twice() -> None:
+    assert merge_memory(memory("One. Two."), "Two.").text == "One. Two."
+    there = Source("a.md", 1, 2, "d")
+    assert merge_memory(memory("Two.", HERE), "One. Two.", source=there) == memory("One. Two.", there)
+
+
+def test_a_second_source_is_named_below_its_text() -> None:
+    one = merge_memory(memory("One.", HERE), "Two.", source=Source("a.md", 3, 4, "d"))
+    assert one == memory("One.\n\nTwo.\n\n(a.md, lines 3-4)", HERE)
+
+
+def test_a_thought_takes_the_source_of_what_is_merged_into_it() -> None:
+    assert merge_memory(memory("One."), "Two.", source=HERE).source == HERE

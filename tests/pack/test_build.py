@@ -1,0 +1,755 @@
+"""Tests of packs, of cached packs, and of a search for several queries at once."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import pytest
+
+from excerpt.index.build import build
+from excerpt.index.snapshot import Snapshot
+from excerpt.kinds import Confidence, Fill, Format, Scope, StopReason, Strategy
+from excerpt.model import Hit, HitRerank, PackResult, Result, Span
+from excerpt.pack.build import ENOUGH_SHARE, MARK_SCORE, PackCache, build_pack, search_queries
+from excerpt.pack.formats.markdown_format import MarkdownRenderer
+from excerpt.pack.formats.xml_format import XmlRenderer
+from excerpt.pack.selection import NO_OVERRIDES, PackOverrides
+from excerpt.pack.source import NoteSource
+from excerpt.search.engine import Engine
+from excerpt.settings import PackSettings, Settings
+from excerpt.text.fragments import note_id
+from excerpt.text.tokens import open_tokenizer
+from tests.pack.vaults import Vault, sentence
+
+PLENTY = 1_000_000
+
+GUIDE = f"""---
+title: Guide
+---
+{sentence("open", 200)}
+
+# Sync
+
+{sentence("sync", 200)}
+
+## Conflicts
+
+{sentence("conflict", 200)}
+
+{sentence("merge", 200)}
+
+# Export
+
+{sentence("export", 200)}
+"""
+PLAIN = "\n\n".join(sentence(word, 200) for word in ("alpha", "beta", "gamma", "delta"))
+
+
+@pytest.fixture
+def vault() -> Vault:
+    return Vault({"guide.md": GUIDE, "plain.md": PLAIN})
+
+
+def packed(
+    vault: Vault,
+    *hits: Hit,
+    marked: tuple[str, ...] = (),
+    overrides: PackOverrides = NO_OVERRIDES,
+    ranked: bool = True,
+    **options: object,
+) -> PackResult:
+    settings = replace(PackSettings(budget=PLENTY), **options)  # type: ignore[arg-type]  # fields by name
+    return build_pack(
+        vault,
+        hits,
+        query="q",
+        strategy=Strategy.AUTO,
+        settings=settings,
+        tokenizer=open_tokenizer("o200k"),
+        marked=marked,
+        overrides=overrides,
+        ranked=ranked,
+    )
+
+
+def words(result: PackResult) -> list[list[str]]:
+    """Return the kinds of words in each pack."""
+    kinds = ("open", "sync", "conflict", "merge", "export", "alpha", "beta", "gamma", "delta")
+    return [[kind for kind in kinds if f"{kind}0 " in pack.text] for pack in result.passages]
+
+
+# --- scope ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_neighbour_on_each_side_comes_along_over_section_borders(vault: Vault) -> None:
+    result = packed(vault, vault.hit("conflict0"), scope=Scope.NEIGHBORS, neighbors=1)
+    assert words(result) == [["sync", "conflict", "merge"]]
+    (pack,) = result.passages
+    assert pack.id == f"{note_id('guide.md')}:o:1-3"
+    assert "\n## Conflicts\n" in pack.text
+    assert pack.entry.fragment_id == vault.holding("conflict0").id
+    assert pack.entry.order == 2
+    assert pack.heading_path == ("Sync", "Conflicts")
+
+
+def test_a_section_comes_whole_with_heading_and_subsections(vault: Vault) -> None:
+    (pack,) = packed(vault, vault.hit("sync0"), scope=Scope.SECTION).passages
+    assert pack.text.startswith("# Sync\n")
+    assert pack.text.endswith("merge199.")
+    assert pack.id == f"{note_id('guide.md')}:s:1"
+    assert pack.scope is Scope.SECTION
+
+
+def test_the_innermost_section_is_the_one_that_comes(vault: Vault) -> None:
+    (pack,) = packed(vault, vault.hit("merge0"), scope=Scope.SECTION).passages
+    assert pack.text.startswith("## Conflicts\n")
+    assert pack.id == f"{note_id('guide.md')}:s:2"
+    assert pack.heading_path == ("Sync", "Conflicts")
+
+
+def test_the_opening_section_ends_before_the_first_heading(vault: Vault) -> None:
+    result = packed(vault, vault.hit("open0"), scope=Scope.SECTION)
+    assert words(result) == [["open"]]
+    assert result.passages[0].id == f"{note_id('guide.md')}:s:0"
+
+
+def test_a_note_without_headings_gives_neighbours_for_a_section(vault: Vault) -> None:
+    result = packed(vault, vault.hit("beta0"), scope=Scope.SECTION, neighbors=1)
+    assert words(result) == [["alpha", "beta", "gamma"]]
+    assert result.passages[0].scope is Scope.NEIGHBORS
+
+
+def test_a_note_of_headings_alone_is_in_no_section_and_comes_as_it_is() -> None:
+    vault = Vault({"a.md": "# One\n\n# Two"})
+    (pack,) = packed(vault, vault.hit("Two"), scope=Scope.SECTION).passages
+    assert (pack.text, pack.scope) == ("# One\n\n# Two", Scope.NEIGHBORS)
+
+
+def test_a_note_comes_whole(vault: Vault) -> None:
+    (pack,) = packed(vault, vault.hit("merge0"), scope=Scope.NOTE).passages
+    assert words(packed(vault, vault.hit("merge0"), scope=Scope.NOTE)) == [
+        ["open", "sync", "conflict", "merge", "export"]
+    ]
+    assert pack.id == f"{note_id('guide.md')}:o:0-4"
+    assert pack.heading_path == ()
+
+
+# --- merging ----------------------------------------------------------------------------------------------------------
+
+
+def test_hits_whose_neighbours_overlap_become_one_pack_of_the_best(vault: Vault) -> None:
+    result = packed(vault, vault.hit("merge0", 0.9), vault.hit("sync0", 0.5), scope=Scope.NEIGHBORS, neighbors=1)
+    assert words(result) == [["open", "sync", "conflict", "merge", "export"]]
+    assert result.passages[0].entry.score == 0.9
+
+
+def test_hits_side_by_side_become_one_pack(vault: Vault) -> None:
+    result = packed(vault, vault.hit("gamma0", 0.9), vault.hit("beta0", 0.5), scope=Scope.NONE)
+    assert words(result) == [["beta", "gamma"]]
+    assert result.passages[0].id == f"{note_id('plain.md')}:o:1-2"
+
+
+def test_a_section_takes_in_its_subsection_and_stays_a_section(vault: Vault) -> None:
+    result = packed(vault, vault.hit("merge0", 0.9), vault.hit("sync0", 0.5), scope=Scope.SECTION)
+    assert [pack.id for pack in result.passages] == [f"{note_id('guide.md')}:s:1"]
+
+
+def test_two_sections_side_by_side_become_one_range_of_fragments(vault: Vault) -> None:
+    result = packed(vault, vault.hit("sync0", 0.9), vault.hit("export0", 0.5), scope=Scope.SECTION)
+    assert [pack.id for pack in result.passages] == [f"{note_id('guide.md')}:o:1-4"]
+
+
+def test_a_copy_is_left_out_and_the_next_hit_takes_its_place() -> None:
+    text = sentence("same", 100)
+    vault = Vault({"a.md": text, "b.md": f"# Copy\n\n{text}", "c.md": sentence("other", 100)})
+    first, copy = (vault.fragments_by_path[path][0] for path in ("a.md", "b.md"))
+    result = packed(vault, Hit(first, 0.9), Hit(copy, 0.8), vault.hit("other0", 0.7), scope=Scope.NONE, limit=2)
+    assert [pack.path for pack in result.passages] == ["a.md", "c.md"]
+    assert [(left.path, left.reason) for left in result.left_out] == [("b.md", "same text as a.md:1")]
+
+
+def test_a_hit_stays_where_it_is_and_a_neighbour_that_says_the_same_is_not_worth_its_place() -> None:
+    shared = sentence("same", 200)
+    vault = Vault({"a.md": f"{sentence('first', 200)}\n\n{shared}", "b.md": f"{shared}\n\n{sentence('last', 200)}"})
+    hits = vault.hit("first0", 0.9), Hit(vault.fragments_by_path["b.md"][0], 0.8)
+    whole = packed(vault, *hits, scope=Scope.NEIGHBORS, neighbors=1).tokens
+    result = packed(vault, *hits, scope=Scope.NEIGHBORS, neighbors=1, budget=whole - 20)
+    assert [pack.text for pack in result.passages] == [sentence("first", 200), vault.note_text("b.md")]
+
+
+# --- marks ------------------------------------------------------------------------------------------------------------
+
+
+def test_marked_fragments_come_in_the_order_of_marking_and_alone(vault: Vault) -> None:
+    marks = tuple(vault.holding(word).id for word in ("delta0", "open0", "alpha0"))
+    result = packed(vault, vault.hit("merge0", 0.9), vault.hit("alpha0", 0.3), scope=Scope.NONE, marked=marks)
+    assert words(result) == [["delta"], ["open"], ["alpha"]]
+    assert [pack.entry.score for pack in result.passages] == [MARK_SCORE] * 3
+
+
+def test_marks_are_not_limited(vault: Vault) -> None:
+    marks = tuple(vault.holding(word).id for word in ("delta0", "open0", "alpha0"))
+    assert len(packed(vault, scope=Scope.NONE, marked=marks, limit=1).passages) == 3
+
+
+def test_a_mark_that_the_index_no_longer_has_is_said_so(vault: Vault) -> None:
+    result = packed(vault, marked=("gone", vault.holding("open0").id), scope=Scope.NONE)
+    assert words(result) == [["open"]]
+    assert [(left.path, left.reason) for left in result.left_out] == [("gone", "no longer in the index")]
+
+
+def test_a_fragment_marked_or_found_twice_is_there_once(vault: Vault) -> None:
+    hit = vault.hit("open0")
+    for result in (
+        packed(vault, hit, hit, scope=Scope.NONE),
+        packed(vault, marked=(hit.fragment.id,) * 2, scope=Scope.NONE),
+    ):
+        assert words(result) == [["open"]]
+        assert result.left_out == ()
+
+
+def test_a_pack_whose_fragments_are_dropped_makes_room_for_the_next_hit(vault: Vault) -> None:
+    hits = vault.hit("open0", 0.9), vault.hit("alpha0", 0.8), vault.hit("gamma0", 0.7)
+    first = packed(vault, *hits, scope=Scope.NONE, limit=2)
+    assert words(first) == [["open"], ["alpha"]]
+    dropped = NO_OVERRIDES.with_dropped(first.passages[1].fragment_ids)
+    result = packed(vault, *hits, scope=Scope.NONE, limit=2, overrides=dropped)
+    assert words(result) == [["open"], ["gamma"]]
+    assert [(left.path, left.reason) for left in result.left_out] == [("plain.md", "dropped by hand")]
+
+
+def test_no_neighbour_beyond_a_dropped_one_comes_along(vault: Vault) -> None:
+    dropped = NO_OVERRIDES.with_dropped([vault.holding("beta0").id])
+    result = packed(vault, vault.hit("gamma0"), scope=Scope.NEIGHBORS, neighbors=2, overrides=dropped)
+    assert words(result) == [["gamma", "delta"]]
+
+
+def test_one_pack_can_have_a_scope_of_its_own(vault: Vault) -> None:
+    hits = vault.hit("merge0", 0.9), vault.hit("beta0", 0.8)
+    alone = packed(vault, *hits, scope=Scope.NONE)
+    grown = NO_OVERRIDES.with_scope(alone.passages[0].fragment_ids, Scope.SECTION)
+    result = packed(vault, *hits, scope=Scope.NONE, overrides=grown)
+    assert words(result) == [["conflict", "merge"], ["beta"]]
+    assert [pack.scope for pack in result.passages] == [Scope.SECTION, Scope.NONE]
+
+
+def test_an_order_by_hand_goes_before_the_ranking(vault: Vault) -> None:
+    hits = vault.hit("open0", 0.9), vault.hit("alpha0", 0.8), vault.hit("gamma0", 0.7)
+    order = NO_OVERRIDES.with_order([vault.holding("gamma0").id, vault.holding("alpha0").id])
+    assert words(packed(vault, *hits, scope=Scope.NONE, overrides=order)) == [["gamma"], ["alpha"], ["open"]]
+
+
+def test_decisions_are_values_and_undo_is_the_one_before() -> None:
+    before = NO_OVERRIDES.with_dropped(["a"])
+    after = before.with_dropped(["b"]).with_scope(["c"], Scope.NOTE).with_scope(["c"], Scope.NONE)
+    assert before == PackOverrides(frozenset({"a"}))
+    assert after == PackOverrides(frozenset({"a", "b"}), (("c", Scope.NONE),))
+
+
+def test_without_a_rank_the_same_packs_stand_in_the_order_of_the_vault(vault: Vault) -> None:
+    hits = vault.hit("delta0", 0.9), vault.hit("export0", 0.8), vault.hit("open0", 0.7)
+    ranked = packed(vault, *hits, scope=Scope.NONE)
+    result = packed(vault, *hits, scope=Scope.NONE, ranked=False)
+    assert words(result) == [["open"], ["export"], ["delta"]]
+    assert [pack.entry.score for pack in result.passages] == [0.0] * 3
+    assert {pack.id for pack in result.passages} == {pack.id for pack in ranked.passages}
+
+
+# --- a note changed since the search ----------------------------------------------------------------------------------
+
+
+def test_a_hit_whose_lines_moved_is_taken_from_where_it_is_now(vault: Vault) -> None:
+    hit = vault.hit("export0")
+    longer = Vault({"guide.md": GUIDE.replace("# Sync", f"# New\n\n{sentence('new', 200)}\n\n# Sync")})
+    result = packed(longer, hit, scope=Scope.NONE)
+    assert words(result) == [["export"]]
+    assert result.passages[0].line_start > hit.fragment.line_start
+
+
+@pytest.mark.parametrize("notes", [{"plain.md": PLAIN}, {"guide.md": "# Sync\n\nAll new."}, {"guide.md": ""}])
+def test_a_hit_whose_text_is_gone_is_left_out(vault: Vault, notes: dict[str, str]) -> None:
+    result = packed(Vault(notes), vault.hit("export0"))
+    assert result.passages == ()
+    assert [(left.path, left.reason) for left in result.left_out] == [("guide.md", "no longer in the index")]
+
+
+# --- budget -----------------------------------------------------------------------------------------------------------
+
+
+def test_no_hit_gives_an_empty_pack(vault: Vault) -> None:
+    result = packed(vault)
+    assert (result.passages, result.left_out, result.text, result.tokens, result.value) == ((), (), "", 0, 0)
+    assert result.source_tokens == 0
+
+
+@pytest.mark.parametrize("budget", [0, 1])
+def test_a_budget_too_small_for_anything_gives_nothing_and_says_why(vault: Vault, budget: int) -> None:
+    result = packed(vault, vault.hit("open0"), vault.hit("alpha0", 0.5), budget=budget, scope=Scope.NONE)
+    assert (result.passages, result.text, result.tokens) == ((), "", 0)
+    assert [left.reason for left in result.left_out] == ["too large", "too large"]
+
+
+def test_a_smaller_hit_behind_one_that_does_not_fit_still_gets_in() -> None:
+    vault = Vault({"a.md": sentence("large", 240), "b.md": sentence("vast", 240), "c.md": "small0 thing"})
+    hits = vault.hit("large0", 0.9), vault.hit("vast0", 0.8), vault.hit("small0", 0.1)
+    alone = packed(vault, hits[0], scope=Scope.NONE).tokens
+    result = packed(vault, *hits, budget=alone + 60, scope=Scope.NONE)
+    assert [pack.path for pack in result.passages] == ["a.md", "c.md"]
+    assert [(left.path, left.reason) for left in result.left_out] == [("b.md", "out of budget")]
+
+
+def test_an_oversized_top_hit_is_cut_to_the_blocks_around_its_match() -> None:
+    vault = Vault({"a.md": "\n\n".join(sentence(word, 22) for word in ("one", "two", "three", "four", "five"))})
+    (fragment,) = vault.fragments
+    result = packed(vault, vault.hit("three7"), budget=150, scope=Scope.NONE)
+    (pack,) = result.passages
+    assert pack.line_start > fragment.line_start
+    assert "three7" in pack.text
+    assert pack.text.startswith(("one0", "two0", "three0"))
+    assert pack.cut_above
+    assert pack.cut_below
+    assert result.text.count("[…]") == 2
+
+
+@pytest.mark.parametrize("scope", Scope)
+def test_the_first_hit_that_fits_alone_is_never_cut_for_another(scope: Scope) -> None:
+    vault = Vault({"a.md": f"{sentence('one', 30)}\n\n{sentence('two', 30)}", "b.md": sentence("other", 30)})
+    hits = vault.hit("one0", 0.9), vault.hit("other0", 0.8)
+    alone = packed(vault, hits[0], scope=Scope.NONE).tokens
+    for budget in range(alone, alone + 80, 10):
+        result = packed(vault, *hits, budget=budget, scope=scope)
+        assert "two29" in result.passages[0].text
+        assert not result.passages[0].cut_below
+
+
+def test_the_first_marked_fragment_that_fits_alone_is_never_cut_for_another() -> None:
+    vault = Vault({"a.md": f"{sentence('one', 30)}\n\n{sentence('two', 30)}", "b.md": sentence("other", 30)})
+    marked = (vault.holding("one0").id, vault.holding("other0").id)
+    alone = packed(vault, scope=Scope.NONE, marked=marked[:1]).tokens
+    result = packed(vault, budget=alone + 20, scope=Scope.NONE, marked=marked)
+    assert [pack.text for pack in result.passages] == [vault.note_text("a.md")]
+
+
+def test_a_weaker_hit_that_is_larger_than_the_budget_is_in_by_a_part_where_there_is_room() -> None:
+    vault = Vault({"a.md": "A thing30 stands here.", "b.md": LONG, "c.md": LONG.replace("thing", "that")})
+    hits = vault.hit("thing30 stands", 0.9), vault.hit("thing30 and", 0.8), vault.hit("that30", 0.7)
+    result = packed(vault, *hits, budget=300, scope=Scope.NONE)
+    assert [pack.path for pack in result.passages] == ["a.md", "b.md"]
+    assert "thing30" in result.passages[1].text
+    assert [(left.path, left.reason) for left in result.left_out] == [("c.md", "too large")]
+
+
+LONG = " ".join(f"Sentence {number} tells of thing{number} and of nothing else." for number in range(60))
+CODE = "```python\n" + "\n".join(f"call{number}(argument{number})  # one" for number in range(60)) + "\n```"
+CHINESE = "".join(f"第{number}句话说的是东西{number}，没有别的。" for number in range(60))
+WITHOUT_END = " ".join(f"word{number}" for number in range(300))
+
+
+@pytest.mark.parametrize("scope", Scope)
+def test_a_best_hit_of_one_long_paragraph_is_shrunk_to_the_sentences_around_its_match(scope: Scope) -> None:
+    vault = Vault({"a.md": f"# Long\n\n{LONG}\n", "b.md": "A weaker thing30 stands here.\n"})
+    hits = vault.hit("thing30 and", 0.9), vault.hit("thing30 stands", 0.8)
+    result = packed(vault, *hits, budget=300, scope=scope)
+    long = result.passages[0]
+    assert (long.path, long.line_start, long.line_end) == ("a.md", 3, 3)
+    assert long.text in LONG
+    assert "Sentence 30 tells" in long.text
+    assert long.text.startswith("Sentence ")
+    assert long.text.endswith("else.")
+    assert (long.cut_above, long.cut_below) == (True, True)
+    assert result.text.count("[…]") == 2
+    assert 200 < result.tokens <= 300
+
+
+@pytest.mark.parametrize(
+    ("text", "match", "begins", "ends"),
+    [
+        (LONG, "thing0", ("Sentence 0",), ("else.",)),
+        (CHINESE, "东西30", ("第",), ("。",)),
+        (CODE, "call30", ("call",), ("# one",)),
+        (WITHOUT_END, "word150", ("word",), ("0", "1", "2", "3", "4", "5", "6", "7", "8", "9")),
+        (CHINESE.replace("。", "，"), "东西30", ("",), ("",)),
+        ("\n".join(f"- item{number} is one of many" for number in range(40)), "item20", ("- item",), ("many",)),
+    ],
+)
+def test_a_block_is_cut_at_sentences_and_items_then_lines_then_words(
+    text: str, match: str, begins: tuple[str, ...], ends: tuple[str, ...]
+) -> None:
+    vault = Vault({"a.md": text})
+    (pack,) = packed(vault, vault.hit(match), budget=160, scope=Scope.NONE).passages
+    assert match in pack.text
+    assert len(pack.text) < len(text)
+    assert pack.text.startswith(begins)
+    assert pack.text.endswith(ends)
+
+
+def test_a_cut_never_parts_a_character_from_its_marks() -> None:
+    thai = "ที่นี่" * 200
+    vault = Vault({"a.md": thai})
+    (pack,) = packed(
+        vault, Hit(vault.fragments[0], 1.0, spans=(Span(600, 603),)), budget=120, scope=Scope.NONE
+    ).passages
+    assert not unicodedata.category(pack.text[0]).startswith("M")
+    after = thai[thai.index(pack.text) + len(pack.text) :]
+    assert not unicodedata.category(after[0]).startswith("M")
+
+
+def test_more_budget_gives_more_of_a_long_paragraph_and_then_all_of_it() -> None:
+    vault = Vault({"a.md": LONG})
+    sizes = [len(packed(vault, vault.hit("thing30"), budget=each).passages[0].text) for each in range(100, 1300, 100)]
+    assert sizes == sorted(sizes)
+    assert sizes[0] < sizes[3] < sizes[6]
+    assert sizes[-1] == len(LONG)
+
+
+def test_neighbours_are_given_up_before_hits() -> None:
+    vault = Vault({"a.md": PLAIN, "b.md": PLAIN.replace("a", "o")})
+    hits = vault.hit("beta0", 0.9), vault.hit("beto0", 0.8)
+    both = packed(vault, *hits, scope=Scope.NONE).tokens
+    result = packed(vault, *hits, scope=Scope.NEIGHBORS, neighbors=1, budget=both + 20)
+    assert {pack.entry.fragment_id for pack in result.passages} == {hit.fragment.id for hit in hits}
+    assert result.left_out == ()
+
+
+def test_a_weak_hit_is_worth_more_than_the_neighbours_of_a_strong_one() -> None:
+    vault = Vault({"a.md": PLAIN, "b.md": PLAIN.replace("a", "o")})
+    hits = vault.hit("alpha0", 0.9), vault.hit("olpho0", 0.25)
+    both = packed(vault, *hits, scope=Scope.NONE).tokens
+    result = packed(vault, *hits, scope=Scope.NEIGHBORS, neighbors=1, budget=both + 20)
+    assert {pack.entry.fragment_id for pack in result.passages} == {hit.fragment.id for hit in hits}
+
+
+@pytest.mark.parametrize("scope", [Scope.NEIGHBORS, Scope.SECTION, Scope.NOTE])
+def test_no_context_takes_the_place_of_one_of_the_first_hits(scope: Scope) -> None:
+    notes = {f"{number}.md": f"{sentence(f'hit{number}x', 120)}\n\n{sentence('beside', 200)}" for number in range(6)}
+    vault = Vault({**notes, "last.md": sentence("last", 60)})
+    hits = [Hit(vault.fragments_by_path[f"{number}.md"][0], 1 - number / 10) for number in range(6)]
+    hits.append(vault.hit("last0", 0.05))
+    alone = packed(vault, *hits, scope=Scope.NONE)
+    result = packed(vault, *hits, scope=scope, budget=alone.tokens + 150)
+    found = {hit.fragment.id for hit in hits}
+    assert found <= {fragment_id for pack in result.passages for fragment_id in pack.fragment_ids}
+
+
+def test_context_of_a_good_hit_goes_before_weak_hits_behind_the_first_fifteen() -> None:
+    notes = {f"{number:02}.md": sentence(f"hit{number}x", 100) for number in range(1, 30)}
+    vault = Vault({"00.md": f"{sentence('best', 150)}\n\n{sentence('beside', 150)}", **notes})
+    hits = [vault.hit("best0")]
+    hits += [Hit(vault.fragments_by_path[path][0], 0.1) for path in notes]
+    alone = packed(vault, *hits, scope=Scope.NONE, limit=30)
+    result = packed(vault, *hits, scope=Scope.NEIGHBORS, budget=alone.tokens * 2 // 3, limit=30)
+    assert "beside149" in result.passages[0].text
+    assert 15 <= len(result.passages) < 30
+
+
+def test_the_top_hit_is_not_cut_for_the_neighbours_of_another() -> None:
+    top = f"{sentence('one', 90)}\n\n{sentence('two', 12)}"
+    vault = Vault({"a.md": top, "b.md": f"{sentence('left', 130)}\n\n{sentence('right', 130)}"})
+    hits = vault.hit("one0", 0.9), vault.hit("left0", 0.8)
+    everything = packed(vault, *hits, scope=Scope.NEIGHBORS, neighbors=1).tokens
+    result = packed(vault, *hits, scope=Scope.NEIGHBORS, neighbors=1, budget=everything - 15)
+    assert [pack.text for pack in result.passages] == [top, sentence("left", 130)]
+
+
+def test_hits_without_a_score_go_in_where_there_is_room(vault: Vault) -> None:
+    hits = vault.hit("open0", 0.0), vault.hit("alpha0", -1.0)
+    assert words(packed(vault, *hits, scope=Scope.NONE)) == [["open"], ["alpha"]]
+    alone = packed(vault, hits[0], scope=Scope.NONE).tokens
+    assert words(packed(vault, *hits, scope=Scope.NONE, budget=alone + 20)) == [["open"]]
+
+
+def test_a_section_too_large_is_cut_at_fragments_around_the_hit(vault: Vault) -> None:
+    alone = packed(vault, vault.hit("conflict0"), scope=Scope.NONE).tokens
+    result = packed(vault, vault.hit("conflict0"), scope=Scope.SECTION, budget=alone + 20)
+    (pack,) = result.passages
+    assert words(result) == [["conflict"]]
+    assert pack.scope is Scope.NONE
+    assert pack.id == f"{note_id('guide.md')}:o:2-2"
+    assert (pack.cut_above, pack.cut_below) == (False, True)
+
+
+def test_neighbours_without_room_are_no_cut(vault: Vault) -> None:
+    alone = packed(vault, vault.hit("conflict0"), scope=Scope.NONE).tokens
+    result = packed(vault, vault.hit("conflict0"), scope=Scope.NEIGHBORS, budget=alone + 20)
+    assert words(result) == [["conflict"]]
+    assert "[…]" not in result.text
+
+
+def test_a_hit_that_its_pack_had_to_give_up_is_left_out_with_its_lines(vault: Vault) -> None:
+    hits = vault.hit("alpha0", 0.9), vault.hit("beta0", 0.5)
+    alone = packed(vault, hits[0], scope=Scope.NONE).tokens
+    result = packed(vault, *hits, scope=Scope.NONE, budget=alone + 20)
+    assert words(result) == [["alpha"]]
+    beta = vault.holding("beta0")
+    assert [(left.line_start, left.reason) for left in result.left_out] == [(beta.line_start, "out of budget")]
+
+
+def test_it_says_what_stopped_it_and_what_the_next_hit_needs(vault: Vault) -> None:
+    hits = vault.hit("alpha0", 0.9), vault.hit("gamma0", 0.5), vault.hit("open0", 0.4)
+    alone = packed(vault, hits[0], scope=Scope.NONE)
+    both = packed(vault, *hits[:2], scope=Scope.NONE)
+    full = packed(vault, *hits[:2], scope=Scope.NONE, budget=alone.tokens + 20)
+    assert full.stopped is StopReason.BUDGET
+    (needs,) = full.needs
+    assert needs == pytest.approx(both.tokens - alone.tokens, abs=2)
+    assert packed(vault, *hits, scope=Scope.NONE, limit=2).stopped is StopReason.LIMIT
+    assert (both.stopped, both.needs) == (StopReason.END, ())
+
+
+def rated(hit: Hit, confidence: Confidence) -> Hit:
+    return replace(hit, confidence=confidence)
+
+
+def test_a_pack_ends_before_the_first_hit_far_below_the_best(vault: Vault) -> None:
+    scores = {"alpha0": 1.0, "gamma0": ENOUGH_SHARE, "open0": ENOUGH_SHARE - 0.01, "conflict0": 0.1}
+    hits = [rated(vault.hit(word, score), Confidence.LIKELY) for word, score in scores.items()]
+    result = packed(vault, *hits, scope=Scope.NONE)
+    assert words(result) == [["alpha"], ["gamma"]]
+    assert (result.stopped, result.left_out) == (StopReason.ENOUGH, ())
+    filled = packed(vault, *hits, scope=Scope.NONE, fill=Fill.BUDGET)
+    assert len(filled.passages) == 4
+    assert filled.stopped is StopReason.END
+
+
+def test_a_pack_has_two_hits_even_if_the_second_is_far_below_the_best(vault: Vault) -> None:
+    hits = [
+        rated(vault.hit(word, score), Confidence.STRONG)
+        for word, score in (("alpha0", 1.0), ("gamma0", 0.2), ("open0", 0.1))
+    ]
+    assert words(packed(vault, *hits, scope=Scope.NONE)) == [["alpha"], ["gamma"]]
+
+
+def test_a_dropped_hit_is_not_one_of_the_two(vault: Vault) -> None:
+    hits = [
+        rated(vault.hit(word, score), Confidence.STRONG)
+        for word, score in (("alpha0", 1.0), ("gamma0", 0.2), ("open0", 0.1))
+    ]
+    overrides = PackOverrides(dropped_ids=frozenset({hits[1].fragment.id}))
+    assert words(packed(vault, *hits, scope=Scope.NONE, overrides=overrides)) == [["alpha"], ["open"]]
+
+
+def test_a_pack_is_empty_and_names_three_places_if_nothing_answers(vault: Vault) -> None:
+    hits = [
+        rated(vault.hit(word, 0.2), Confidence.NOTHING)
+        for word in ("alpha0", "gamma0", "open0", "conflict0", "export0")
+    ]
+    result = packed(vault, *hits)
+    assert (result.passages, result.text, result.stopped) == ((), "", StopReason.NO_ANSWER)
+    assert [(left.line_start, left.reason) for left in result.left_out] == [
+        (hit.fragment.line_start, "unlikely to answer") for hit in hits[:3]
+    ]
+    assert packed(vault, *hits, fill=Fill.BUDGET).passages
+    assert packed(vault, rated(hits[0], Confidence.WEAK), *hits[1:]).passages
+
+
+def test_whether_nothing_answers_is_judged_by_the_hits_that_came_first_before_a_reranker_moved_them(
+    vault: Vault,
+) -> None:
+    words_of_hits = ("alpha0", "gamma0", "open0", "conflict0", "export0", "sync0")
+    nothing = [rated(vault.hit(word, 0.2), Confidence.NOTHING) for word in words_of_hits]
+
+    def moved(ranks: Sequence[int], weak: int) -> list[Hit]:
+        """Return the hits in the order of their former ranks; that of rank `weak` may answer."""
+        hits = [replace(nothing[rank - 1], rerank=HitRerank(1.0, moved_from=rank)) for rank in ranks]
+        return [rated(hit, Confidence.WEAK) if rank == weak else hit for rank, hit in zip(ranks, hits, strict=True)]
+
+    assert packed(vault, *moved([6, 1, 2, 3, 4, 5], weak=6)).stopped is StopReason.NO_ANSWER
+    assert packed(vault, *moved([2, 3, 4, 5, 6, 1], weak=1)).passages
+
+
+def test_marks_are_packed_even_if_nothing_answers(vault: Vault) -> None:
+    hit = rated(vault.hit("alpha0", 0.2), Confidence.NOTHING)
+    assert packed(vault, hit, marked=(hit.fragment.id,)).passages
+
+
+def test_hits_of_filters_alone_are_all_packed(vault: Vault) -> None:
+    hits = [vault.hit(word, score) for word, score in (("alpha0", 1.0), ("gamma0", 0.5), ("open0", 0.3))]
+    assert len(packed(vault, *hits, scope=Scope.NONE).passages) == 3
+
+
+@pytest.mark.parametrize("form", [Format.MARKDOWN, Format.XML, Format.PLAIN])
+def test_what_its_packs_cost_with_their_sources_adds_up_to_the_whole(vault: Vault, form: Format) -> None:
+    hits = vault.hit("alpha0", 0.9), vault.hit("open0", 0.5), vault.hit("export0", 0.4)
+    for most in range(len(hits) + 1):
+        result = packed(vault, *hits[:most], scope=Scope.NONE, format=form)
+        assert sum(result.costs) == result.tokens
+        assert all(cost > pack.tokens for cost, pack in zip(result.costs, result.passages, strict=True))
+
+
+def test_savings_are_counted_against_the_whole_notes_once_each(vault: Vault) -> None:
+    result = packed(vault, vault.hit("open0"), vault.hit("export0", 0.5), scope=Scope.NONE)
+    assert result.source_tokens == vault.note_tokens("guide.md")
+    assert result.saved == 1 - result.tokens / result.source_tokens
+
+
+def test_a_result_has_the_confidence_of_the_search_but_for_marks(vault: Vault) -> None:
+    hit = vault.hit("conflict0")
+
+    def confidence(marked: tuple[str, ...]) -> Confidence | None:
+        return build_pack(
+            vault,
+            [hit],
+            query="q",
+            strategy=Strategy.AUTO,
+            settings=PackSettings(),
+            tokenizer=open_tokenizer("o200k"),
+            marked=marked,
+            confidence=Confidence.LIKELY,
+        ).confidence
+
+    assert confidence(()) is Confidence.LIKELY
+    assert confidence((hit.fragment.id,)) is None
+
+
+def test_the_passages_have_their_former_name_too(vault: Vault) -> None:
+    result = packed(vault, vault.hit("conflict0"))
+    assert result.packs == result.passages != ()
+
+
+NOTES = {f"{name}.md": f"# {name}\n\n{sentence(name, 60)}\n" for name in ("sync", "merge")}
+SETTINGS = PackSettings()
+TOKENIZER = open_tokenizer("chars/4")
+
+
+class Built:
+    """A pack cache that counts the packs built."""
+
+    def __init__(self, most: int = 32) -> None:
+        self.count = 0
+        self.cache = PackCache(self.build, most)
+
+    def build(
+        self,
+        source: NoteSource,
+        hits: Sequence[Hit],
+        *,
+        settings: PackSettings,
+        renderer: MarkdownRenderer | XmlRenderer,
+        marked: Sequence[str],
+    ) -> PackResult:
+        self.count += 1
+        return build_pack(
+            source,
+            hits,
+            query="q",
+            strategy=Strategy.AUTO,
+            settings=settings,
+            tokenizer=TOKENIZER,
+            renderer=renderer,
+            marked=marked,
+        )
+
+    def pack(
+        self,
+        vault: Vault,
+        hits: Sequence[Hit],
+        settings: PackSettings = SETTINGS,
+        renderer: MarkdownRenderer | XmlRenderer = MarkdownRenderer(),  # noqa: B008 (a value)
+        marked: Sequence[str] = (),
+    ) -> PackResult:
+        return self.cache(vault, hits, settings=settings, renderer=renderer, marked=marked)
+
+
+def hits_of(vault: Vault) -> list[Hit]:
+    return [Hit(fragment, 1 / rank) for rank, fragment in enumerate(vault.fragments, start=1)]
+
+
+def test_the_same_pack_is_built_once() -> None:
+    vault, built = Vault(NOTES), Built()
+    first = built.pack(vault, hits_of(vault), marked=[])
+    assert built.pack(vault, hits_of(vault), marked=[]) is first
+    assert built.count == 1
+
+
+def test_whatever_differs_is_built() -> None:
+    vault, built = Vault(NOTES), Built()
+    hits = hits_of(vault)
+    built.pack(vault, hits)
+    built.pack(vault, hits, replace(SETTINGS, budget=50))
+    built.pack(vault, hits, renderer=XmlRenderer())
+    built.pack(vault, hits, renderer=XmlRenderer(("why?",)))
+    built.pack(vault, hits, marked=[hits[0].fragment.id])
+    built.pack(vault, hits[:1])
+    built.pack(vault, [replace(hits[0], score=0.1), *hits[1:]])
+    built.pack(vault, [vault.hit("sync1 "), *hits[1:]])
+    assert built.count == len(built.cache) == 8
+
+
+def test_another_generation_forgets_all_even_with_the_same_hits() -> None:
+    before, built = Vault(NOTES), Built()
+    hits = hits_of(before)
+    old = built.pack(before, hits)
+    after = Vault({**NOTES, "sync.md": NOTES["sync.md"].replace("sync1 ", "other ")})
+    new = built.pack(after, hits)
+    assert new.text != old.text
+    assert len(built.cache) == 1
+    assert built.pack(before, hits) == old
+    assert built.count == 3
+
+
+def test_the_longest_unasked_goes_first() -> None:
+    vault, built = Vault(NOTES), Built(most=2)
+    hits = hits_of(vault)
+    for budget in (100, 200, 100, 300, 100):
+        built.pack(vault, hits, replace(SETTINGS, budget=budget))
+    assert built.count == 3
+    built.pack(vault, hits, replace(SETTINGS, budget=200))
+    assert built.count == 4
+    assert len(built.cache) == 2
+
+
+SEARCHED_NOTES = {
+    "Sync.md": "# Sync\n\nA sync conflict arises when two devices change one note before they meet.\n",
+    "Soup.md": "# Soup\n\nSimmer red lentils with cumin until they are soft.\n",
+    "Garden.md": "# Garden\n\nWater tomatoes in the morning, and tie the plants to a pole.\n",
+}
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    root = tmp_path_factory.mktemp("fused")
+    for path, text in SEARCHED_NOTES.items():
+        (root / path).write_text(text)
+    build(root, root / ".index", Settings())
+    snapshot = Snapshot.open(root / ".index", Settings())
+    yield Engine(snapshot, Settings())
+    snapshot.close()
+
+
+def scores(result: Result) -> dict[str, float]:
+    return {hit.fragment.path: hit.score for hit in result.hits}
+
+
+def test_a_fragment_has_the_best_score_that_a_query_gives_it(engine: Engine) -> None:
+    one, other = "sync conflict", "red lentils"
+    fused = scores(search_queries(engine, [one, other], Strategy.AUTO, 10))
+    first, second = scores(engine.search(one, Strategy.AUTO)), scores(engine.search(other, Strategy.AUTO))
+    assert fused == {path: max(first.get(path, 0), second.get(path, 0)) for path in {*first, *second}}
+    assert sorted(fused.values(), reverse=True) == list(fused.values())
+
+
+def test_two_queries_find_what_the_alternatives_of_one_find(engine: Engine) -> None:
+    fused = search_queries(engine, ["sync conflict", "red lentils"], Strategy.AUTO, 10)
+    single = engine.search("sync conflict | red lentils", Strategy.AUTO, 10)
+    assert [(hit.fragment.id, hit.score, hit.spans) for hit in fused.hits] == [
+        (hit.fragment.id, hit.score, hit.spans) for hit in single.hits
+    ]
+    assert (fused.query, fused.strategy, fused.matched) == (single.query, single.strategy, single.matched)
+
+
+def test_each_query_is_read_on_its_own(engine: Engine) -> None:
+    fused = search_queries(engine, ['"sync conflict', "!a lentils", "a | tomatoes"], Strategy.PROXIMITY, 10)
+    assert {"Sync.md", "Soup.md", "Garden.md"} <= set(scores(fused))
+    assert fused.requested_strategy is Strategy.PROXIMITY
+
+
+def test_one_query_is_the_search_itself(engine: Engine) -> None:
+    assert scores(search_queries(engine, ["lentils"], Strategy.AUTO, 10)) == scores(engine.search("lentils", limit=10))
+
+
+def test_what_finds_nothing_takes_nothing_away(engine: Engine) -> None:
+    assert scores(search_queries(engine, ["lentils", "", '"zzqqxx"'], Strategy.AUTO, 10)) == scores(
+        engine.search("lentils", limit=10)
+    )

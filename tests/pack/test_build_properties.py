@@ -1,0 +1,401 @@
+"""Property tests of packs, for any vault, hits and options, and of packs from a real index."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from excerpt.check.source_state import SourceState, compare_source
+from excerpt.index.build import build
+from excerpt.index.snapshot import Snapshot
+from excerpt.kinds import Scope, Strategy
+from excerpt.known_vaults import VaultFolders
+from excerpt.model import TOO_LARGE, Fragment, Hit, PackResult
+from excerpt.pack.budget import VALUE_UNIT
+from excerpt.pack.build import DROPPED_REASON, MARKDOWN_RENDERER, OUT_OF_BUDGET_REASON, build_pack
+from excerpt.pack.formats.json_format import render_json
+from excerpt.pack.formats.markdown_format import MarkdownRenderer
+from excerpt.pack.formats.pack_format import Renderer
+from excerpt.pack.formats.plain_format import PlainRenderer
+from excerpt.pack.formats.registry import read_pack
+from excerpt.pack.formats.source_label import PackLinks
+from excerpt.pack.formats.xml_format import XmlRenderer
+from excerpt.pack.selection import NO_OVERRIDES, PackOverrides
+from excerpt.pack.source import NoteSource
+from excerpt.settings import PackSettings, Settings
+from excerpt.text.tokens import Tokenizer, open_tokenizer
+from tests.check.lookups import Notes
+from tests.pack.vaults import Case, Vault, cases, patient_renderer, sentence, tokenizers
+
+PLENTY = 1_000_000
+OWN = """Notes for {{ question }}:
+{% for s in sources %}
+{% if s.cut_above %}(cut)
+{% endif %}
+<{{ s.number }} {{ s.place }} {{ s.link }} {{ loop.length }}>
+{{ s.text | indent(4) | upper }}
+{% endfor %}
+"""
+RENDERERS: st.SearchStrategy[Renderer] = st.one_of(
+    st.sampled_from(
+        [MARKDOWN_RENDERER, MarkdownRenderer(("What is it?",)), PlainRenderer(), XmlRenderer(("What is it?",))]
+    ),
+    # A renderer of its own for each example: all renderings of one share ten seconds.
+    st.builds(
+        patient_renderer,
+        st.just(OWN),
+        st.just(PackLinks(VaultFolders.of([Path("/My notes")]))),
+        st.just(("What is it?",)),
+    ),
+)
+COPIES = ("same text as ", "near copy of ")
+
+pack_settings = st.builds(
+    PackSettings,
+    budget=st.integers(0, 3000),
+    scope=st.sampled_from(Scope),
+    neighbors=st.integers(0, 3),
+    limit=st.integers(1, 10),
+)
+
+
+def packed(
+    case: Case,
+    options: PackSettings,
+    tokenizer: Tokenizer | None = None,
+    marks: int = 0,
+    *,
+    renderer: Renderer = MARKDOWN_RENDERER,
+    overrides: PackOverrides = NO_OVERRIDES,
+) -> PackResult:
+    """Build a pack of the case's hits, or of the first `marks` hits as marked ones."""
+    return build_pack(
+        case.vault,
+        case.hits,
+        query="q",
+        strategy=Strategy.HYBRID,
+        settings=options,
+        tokenizer=tokenizer or open_tokenizer("chars/4"),
+        marked=[hit.fragment.id for hit in case.hits[:marks]],
+        renderer=renderer,
+        overrides=overrides,
+    )
+
+
+def fragment_ids(result: PackResult) -> list[str]:
+    return [fragment_id for pack in result.passages for fragment_id in pack.fragment_ids]
+
+
+@pytest.mark.programs
+@given(cases(), pack_settings, tokenizers(), st.sampled_from([0, 0, 3]), RENDERERS)
+def test_the_rendered_text_is_never_above_the_budget(
+    case: Case, options: PackSettings, tokenizer: Tokenizer, marks: int, renderer: Renderer
+) -> None:
+    result = packed(case, options, tokenizer, marks, renderer=renderer)
+    assert result.tokens == tokenizer.count(result.text) <= options.budget
+    assert [pack.tokens for pack in result.passages] == [tokenizer.count(pack.text) for pack in result.passages]
+
+
+@pytest.mark.programs
+@given(
+    cases(),
+    pack_settings,
+    tokenizers(),
+    st.lists(st.integers(0, 3000), min_size=2, max_size=8),
+    RENDERERS,
+)
+def test_a_larger_budget_never_gives_less_value(
+    case: Case, options: PackSettings, tokenizer: Tokenizer, budgets: list[int], renderer: Renderer
+) -> None:
+    results = [packed(case, replace(options, budget=each), tokenizer, renderer=renderer) for each in sorted(budgets)]
+    values = [result.value for result in results]
+    assert values == sorted(values)
+
+
+@pytest.mark.programs
+@given(
+    cases(),
+    pack_settings,
+    tokenizers(),
+    st.lists(st.integers(0, 3000), min_size=2, max_size=8),
+    st.sampled_from([0, 0, 3]),
+)
+def test_a_larger_budget_never_has_less_of_the_first_hit(
+    case: Case, options: PackSettings, tokenizer: Tokenizer, budgets: list[int], marks: int
+) -> None:
+    if case.hits:
+        first = case.hits[0].fragment
+        results = [packed(case, replace(options, budget=each), tokenizer, marks) for each in sorted(budgets)]
+        sizes = [size_of_fragment(result, first) for result in results]
+        assert sizes == sorted(sizes)
+        alone = replace(options, scope=Scope.NONE)
+        for result, size in zip(results, sizes, strict=True):
+            fitting = packed(replace(case, hits=case.hits[:1]), replace(alone, budget=result.budget), tokenizer)
+            assert size >= size_of_fragment(fitting, first)
+
+
+def size_of_fragment(result: PackResult, fragment: Fragment) -> int:
+    """Return how many characters of a fragment a pack has."""
+    passages = [pack for pack in result.passages if fragment.id in pack.fragment_ids]
+    return max((len(fragment.text) if fragment.text in each.text else len(each.text) for each in passages), default=0)
+
+
+@pytest.mark.programs
+@given(cases(), pack_settings, tokenizers(), st.sampled_from([0, 0, 3]), RENDERERS)
+def test_no_scope_holds_less_of_the_leading_hits_than_none(
+    case: Case, options: PackSettings, tokenizer: Tokenizer, marks: int, renderer: Renderer
+) -> None:
+    grown = packed(case, options, tokenizer, marks, renderer=renderer)
+    alone = packed(case, replace(options, scope=Scope.NONE), tokenizer, marks, renderer=renderer)
+    assert grown.value > alone.value - VALUE_UNIT
+
+
+@pytest.mark.programs
+@given(cases(), pack_settings)
+def test_no_fragment_is_in_two_packs_and_no_text_is_there_twice(case: Case, options: PackSettings) -> None:
+    for budget in (options.budget, PLENTY):
+        result = packed(case, replace(options, budget=budget))
+        assert len(set(fragment_ids(result))) == len(fragment_ids(result))
+        lines = [(pack.path, line) for pack in result.passages for line in range(pack.line_start, pack.line_end + 1)]
+        assert len(set(lines)) == len(lines)
+
+
+@given(cases(), pack_settings)
+def test_a_packs_text_is_exactly_the_notes_lines_and_where_it_is_cut_a_part_of_them(
+    case: Case, options: PackSettings
+) -> None:
+    for pack in packed(case, options).passages:
+        lines = case.vault.note_text(pack.path).split("\n")
+        whole = "\n".join(lines[pack.line_start - 1 : pack.line_end])
+        above, _, below = whole.partition(pack.text)
+        assert pack.text in whole
+        assert "\n" not in above + below
+        assert pack.cut_above or not above
+        assert pack.cut_below or not below
+        assert pack.text.strip()
+
+
+@given(
+    st.lists(st.integers(12, 400), min_size=1, max_size=5),
+    st.lists(st.floats(0.01, 1), min_size=5, max_size=5),
+    pack_settings.filter(lambda options: options.budget > 150),
+)
+def test_a_best_hit_that_is_larger_than_the_budget_is_in_by_a_part(
+    sizes: list[int], scores: list[float], options: PackSettings
+) -> None:
+    vault = Vault({f"{number}.md": sentence(f"w{number}x", size) for number, size in enumerate(sizes)})
+    ranked = sorted(scores, reverse=True)
+    hits = tuple(Hit(fragment, score) for fragment, score in zip(vault.fragments, ranked, strict=False))
+    result = packed(Case(vault, hits), options)
+    if hits[0].fragment.tokens > options.budget:
+        assert result.passages[0].entry.fragment_id == hits[0].fragment.id
+        assert result.passages[0].cut_above or result.passages[0].cut_below
+
+
+@pytest.mark.programs
+@given(cases(), pack_settings)
+def test_every_source_of_a_pack_stands_in_the_vault_when_it_is_checked(case: Case, options: PackSettings) -> None:
+    result = packed(case, options)
+    lookup = Notes({path: note.text for path, note in case.vault.notes.items()})
+    for text in (result.text, render_json(result)) if result.passages else ():
+        for source in read_pack(text).sources:
+            assert source.intact
+            assert compare_source(source, lookup).state is SourceState.STANDS
+
+
+@pytest.mark.programs
+@given(cases(), st.sampled_from([(Scope.NONE, 1), (Scope.NEIGHBORS, 0)]))
+def test_without_neighbours_the_packs_are_exactly_the_hits(case: Case, scope: tuple[Scope, int]) -> None:
+    result = packed(case, PackSettings(budget=PLENTY, scope=scope[0], neighbors=scope[1], limit=10))
+    needless = {(left.path, left.line_start) for left in result.left_out}
+    hits = {hit.fragment.id: (hit.fragment.path, hit.fragment.line_start) for hit in case.hits}
+    assert set(fragment_ids(result)) == {each for each, place in hits.items() if place not in needless}
+    assert all(left.reason.startswith(COPIES) for left in result.left_out)
+
+
+@given(cases(), pack_settings)
+def test_every_hit_is_in_a_pack_or_left_out_with_a_reason(case: Case, options: PackSettings) -> None:
+    result = packed(case, replace(options, limit=10))
+    for hit in case.hits:
+        fragment = hit.fragment
+        reasons = [
+            left.reason
+            for left in result.left_out
+            if left.path == fragment.path and left.line_start <= fragment.line_start <= left.line_end
+        ]
+        assert fragment.id in fragment_ids(result) or reasons
+        assert all(reason in (TOO_LARGE, OUT_OF_BUDGET_REASON) or reason.startswith(COPIES) for reason in reasons)
+
+
+@pytest.mark.programs
+@given(cases(), pack_settings)
+def test_with_room_for_all_the_ranking_is_kept(case: Case, options: PackSettings) -> None:
+    result = packed(case, replace(options, budget=PLENTY))
+    scores = [pack.entry.score for pack in result.passages]
+    assert scores == sorted(scores, reverse=True)
+    assert not any(pack.cut_above or pack.cut_below for pack in result.passages)
+    assert all(left.reason.startswith(COPIES) for left in result.left_out)
+
+
+@given(cases(), pack_settings)
+def test_the_packs_of_a_limit_are_the_first_of_a_higher_one(case: Case, options: PackSettings) -> None:
+    """Allow for hits that join packs: the joined pack takes the position of the first of them."""
+    options = replace(options, budget=PLENTY)
+    fewer = packed(case, options)
+    more = packed(case, replace(options, limit=options.limit + 1))
+    assert set(fragment_ids(fewer)) <= set(fragment_ids(more))
+    kept = [pack.id for pack in fewer.passages if pack in more.passages]
+    if len(kept) == len(fewer.passages):
+        assert more.passages[: len(kept)] == fewer.passages
+        assert len(more.passages) <= len(kept) + 1
+    else:
+        first = next(place for place, pack in enumerate(fewer.passages) if pack not in more.passages)
+        assert more.passages[:first] == fewer.passages[:first]
+        assert set(fewer.passages[first].fragment_ids) <= set(more.passages[first].fragment_ids)
+
+
+@given(cases(), pack_settings)
+def test_a_section_has_the_id_and_the_lines_of_the_section(case: Case, options: PackSettings) -> None:
+    result = packed(case, replace(options, budget=PLENTY, scope=Scope.SECTION))
+    for pack in result.passages:
+        if pack.scope is Scope.SECTION and ":s:" in pack.id:
+            section = case.vault.sections(pack.path)[int(pack.id.rpartition(":")[2])]
+            lines = case.vault.note_text(pack.path).split("\n")[section.line_start - 1 : section.line_end]
+            assert pack.text == "\n".join(lines).strip("\n")
+            assert pack.heading_path == section.heading_path
+
+
+@given(cases(), pack_settings, st.data())
+def test_what_is_dropped_by_hand_is_in_no_pack(case: Case, options: PackSettings, data: st.DataObject) -> None:
+    ids = [fragment.id for fragment in case.vault.fragments]
+    dropped = data.draw(st.sets(st.sampled_from(ids))) if ids else set()
+    result = packed(case, options, overrides=NO_OVERRIDES.with_dropped(dropped))
+    assert not dropped & set(fragment_ids(result))
+    by_hand = {(left.path, left.line_start) for left in result.left_out if left.reason == DROPPED_REASON}
+    looked_at = case.hits[: options.limit]
+    assert by_hand >= {(h.fragment.path, h.fragment.line_start) for h in looked_at if h.fragment.id in dropped}
+
+
+@given(cases(), pack_settings, st.data())
+def test_an_order_by_hand_changes_only_the_order(case: Case, options: PackSettings, data: st.DataObject) -> None:
+    options = replace(options, budget=PLENTY)
+    ranked = packed(case, options)
+    order = data.draw(st.permutations([pack.entry.fragment_id for pack in ranked.passages]))
+    result = packed(case, options, overrides=NO_OVERRIDES.with_order(order))
+    assert [pack.entry.fragment_id for pack in result.passages] == order
+    assert set(result.passages) == set(ranked.passages)
+
+
+@pytest.mark.programs
+@given(cases(), pack_settings, st.sampled_from([0, 3]), RENDERERS)
+def test_the_same_hits_give_the_same_bytes(case: Case, options: PackSettings, marks: int, renderer: Renderer) -> None:
+    results = [packed(case, options, marks=marks, renderer=renderer) for _ in range(3)]
+    assert len({(result.text, render_json(result)) for result in results}) == 1
+
+
+@given(cases(), pack_settings, st.data())
+def test_the_order_in_which_equal_options_were_built_does_not_matter(
+    case: Case, options: PackSettings, data: st.DataObject
+) -> None:
+    """Use equal copies of the hits: packs must not depend on identity or hashing."""
+    copies = tuple(Hit(replace(hit.fragment), hit.score, hit.signals, hit.spans) for hit in case.hits)
+    assert packed(replace(case, hits=copies), options) == packed(case, options)
+
+
+@given(cases(), pack_settings)
+def test_nothing_in_a_note_can_close_its_fence(case: Case, options: PackSettings) -> None:
+    result = packed(case, options)
+    tokens = MarkdownIt().parse(result.text)
+    fences = [token.content for token in tokens if token.type == "fence" and token.level == 0]
+    headings = [token for token in tokens if token.type == "heading_open"]
+    assert fences == [f"{pack.text}\n" for pack in result.passages]
+    assert len(headings) == len(result.passages)
+
+
+NOTES = {
+    "guide.md": f"---\ntitle: Guide\n---\n# Sync\n\n{sentence('sync', 200)}\n\n## Merge\n\n{sentence('merge', 200)}\n",
+    "b/plain.md": "\n\n".join(sentence(word, 200) for word in ("alpha", "beta", "gamma")),
+    "b/copy.md": f"# Copy\n\n{sentence('beta', 200)}\n",
+    "stub.md": "# One\n\n## Two\n",
+}
+
+
+DAY = 1740787200  # as the notes in tests.pack.vaults
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Index a vault; return its folder and the folder of its index."""
+    root = tmp_path_factory.mktemp("packs")
+    for path, text in NOTES.items():
+        file = root / "vault" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        os.utime(file, (DAY, DAY))
+    build(root / "vault", root / "index", Settings())
+    return root / "vault", root / "index"
+
+
+def pack_of_hits(source: NoteSource, hits: list[Hit], scope: Scope, budget: int) -> PackResult:
+    return build_pack(
+        source,
+        hits,
+        query="q",
+        strategy=Strategy.AUTO,
+        settings=PackSettings(budget=budget, scope=scope),
+        tokenizer=open_tokenizer("o200k"),
+        marked=(),
+    )
+
+
+def packs(source: NoteSource) -> list[tuple[str, str]]:
+    fragments = Vault(NOTES, "o200k").fragments
+    hits = [Hit(fragment, 1 / rank) for rank, fragment in enumerate(fragments, start=1)]
+    results = [pack_of_hits(source, hits, scope, budget) for scope in Scope for budget in (300, 1500, 1_000_000)]
+    return [(result.text, render_json(result)) for result in results]
+
+
+def test_an_index_gives_the_packs_that_its_notes_give(folders: tuple[Path, Path]) -> None:
+    snapshot = Snapshot.open(folders[1], Settings())
+    assert packs(snapshot) == packs(Vault(NOTES, "o200k"))
+    assert len(set(packs(snapshot))) > 8
+    snapshot.close()
+
+
+def test_parts_are_the_fragments_without_their_texts(folders: tuple[Path, Path]) -> None:
+    snapshot = Snapshot.open(folders[1], Settings())
+    ranges = [("guide.md", 0, None), ("gone.md", 0, None), ("b/plain.md", 1, 1), ("b/plain.md", 2, 9)]
+    for (path, first, last), parts in zip(ranges, snapshot.parts(ranges), strict=True):
+        fragments = snapshot.note_fragments(path, first, last)
+        assert [replace(part, key=0) for part in parts] == list(Vault(NOTES, "o200k").parts([(path, first, last)])[0])
+        assert [part.key for part in parts] == [fragment.key for fragment in fragments]
+    snapshot.close()
+
+
+@pytest.mark.programs
+def test_processes_that_hash_differently_give_the_same_bytes() -> None:
+    code = "from tests.pack.test_build_properties import *; print(packs(Vault(NOTES, 'o200k')))"
+    runs = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, stdout=subprocess.PIPE, check=True
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert runs == {f"{packs(Vault(NOTES, 'o200k'))}\n".encode()}
+
+
+def test_a_rebuilt_index_gives_the_same_bytes(folders: tuple[Path, Path], tmp_path: Path) -> None:
+    before = Snapshot.open(folders[1], Settings())
+    build(folders[0], tmp_path / "again", Settings())
+    after = Snapshot.open(tmp_path / "again", Settings())
+    assert packs(before) == packs(after)
+    before.close()
+    after.close()

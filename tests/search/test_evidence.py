@@ -1,0 +1,136 @@
+"""Tests of evidence: top scores, nearness in meaning, and how far it is trusted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from excerpt.index.snapshot import Snapshot
+from excerpt.search import bm25, evidence
+from excerpt.search.bm25 import WordIndex, sum_scores
+from excerpt.search.engine import Engine
+from excerpt.search.evidence import QuerySimilarities, WordScores, compute_meaning_factor, scale_above_mean, top_k
+from excerpt.settings import Settings
+from tests.search.library import open_vault
+from tests.search.tiny import TinyReader, asked
+
+WORDS = ("apple", "pear", "plum", "fig")
+TEXTS = st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join)
+SHARES = st.lists(st.sampled_from((1.0, 0.35, 0.1)), min_size=len(WORDS), max_size=len(WORDS))
+
+
+@pytest.fixture(autouse=True)
+def every_word_common(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set sizes at which a few texts count as many."""
+    monkeypatch.setattr(bm25, "MIN_LAZY_OCCURRENCES", 0)
+    monkeypatch.setattr(evidence, "_STRIPE_LENGTH", 1)
+    monkeypatch.setattr(evidence, "_MIN_SKIP_RATIO", 1)
+
+
+@given(texts=st.lists(TEXTS, min_size=1, max_size=30), shares=SHARES, size=st.integers(1, 5))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_the_best_are_those_of_all_to_the_last_bit(texts: list[str], shares: list[float], size: int) -> None:
+    reader = TinyReader(*texts)
+    index = WordIndex(reader)
+    words = index.expand(asked(" ".join(WORDS)), open_word=False, fuzzy_threshold=1.0)
+    matches = [index.match(word).with_share(share) for word, share in zip(words, shares, strict=True)]
+    expected = sum_scores(
+        [WordIndex(reader).match(w).with_share(s) for w, s in zip(words, shares, strict=True)], len(texts)
+    )
+    scores = WordScores(matches, len(texts))
+    best = scores.top_rows(size)
+    assert best.tolist() == top_k(expected, size, 0.0).tolist()
+    assert scores.scores_at(best).tobytes() == expected[best].tobytes()
+    every = np.arange(len(texts), dtype=np.int32)
+    assert scores.scores_at(every).tobytes() == expected.tobytes()
+    assert scores.flag_matching_rows().tolist() == (expected > 0).tolist()
+
+
+def test_a_row_that_is_not_allowed_has_no_score() -> None:
+    reader = TinyReader("apple", "apple pear", "pear")
+    index = WordIndex(reader)
+    matches = [index.match(word) for word in index.expand(asked("apple"), open_word=False, fuzzy_threshold=1.0)]
+    scores = WordScores(matches, 3, np.array([False, True, True]))
+    assert scores.top_rows(3).tolist() == [1]
+    assert scores.scores_at(np.array([0, 1], np.int32))[0] == 0
+
+
+def test_what_no_list_needs_is_not_weighed() -> None:
+    reader = TinyReader(*(["fig apple", "fig apple pear"] + ["pear plum"] * 4 + ["pear"] * 60))
+    index = WordIndex(reader)
+    words = index.expand(asked("fig pear"), open_word=False, fuzzy_threshold=1.0)
+    matches = [index.match(word) for word in words]
+    matches[0].rows  # noqa: B018
+    scores = WordScores(matches, reader.doc_count)
+    assert scores.top_rows(2).tolist() == [0, 1]
+    assert not matches[1].term_matches.is_computed
+
+
+COSINES = np.array([0.9, 0.5, 0.3, 0.7], np.float32)
+
+
+def test_the_nearest_is_one_and_the_ordinary_is_none() -> None:
+    found = scale_above_mean(COSINES, mean=0.5, highest=0.9)
+    assert found.tolist() == pytest.approx([1.0, 0.0, 0.0, 0.5])
+
+
+def test_where_nothing_stands_out_nothing_counts() -> None:
+    assert scale_above_mean(np.zeros(2, np.float32), mean=0.0, highest=0.0).tolist() == [0.0, 0.0]
+
+
+def test_english_is_trusted_wholly() -> None:
+    assert compute_meaning_factor("how do I keep notes", ("en", "de"), ()) == 1.0
+
+
+def test_a_vault_of_no_known_language_counts_as_english() -> None:
+    assert compute_meaning_factor("notes", (), ()) == 1.0
+
+
+def test_other_languages_are_trusted_less_and_other_scripts_not() -> None:
+    assert 0 < compute_meaning_factor("Wie behalte ich Notizen", ("de", "en"), ()) < 1
+    assert compute_meaning_factor("新しい保管庫", ("ja",), ()) == 0.0
+
+
+def test_a_mixed_query_is_trusted_in_part() -> None:
+    assert 0 < compute_meaning_factor("Obsidian 同期", ("en",), ()) < 1
+
+
+def test_the_letters_of_the_languages_that_a_model_knows_count() -> None:
+    assert compute_meaning_factor("新しい保管庫", ("ja",), ("en", "ja")) == 1.0
+    assert compute_meaning_factor("как вести заметки", ("ru",), ("en", "ru")) == 1.0
+    assert compute_meaning_factor("Wie behalte ich Notizen", ("de",), ("de", "en")) == 1.0
+    assert compute_meaning_factor("как вести заметки", ("ru",), ("en", "ja")) == 0.0
+
+
+def test_a_query_without_letters_is_no_other_language() -> None:
+    assert compute_meaning_factor("1.0.21", ("en",), ()) == 1.0
+
+
+def test_a_fragment_alone_in_its_vault_does_not_stand_out(tmp_path: Path) -> None:
+    snapshot = open_vault(tmp_path, {"Kitchen.md": "# Kitchen\n\nSimmer red lentils with cumin.\n"})
+    assert not Engine(snapshot, Settings()).search("walrus").hits
+    snapshot.close()
+
+
+QUERIES = ("sync conflict", "how to publish notes", "conflict")
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+@pytest.mark.parametrize("query", QUERIES)
+def test_the_nearest_are_the_same_to_the_last_bit(
+    snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, query: str, size: int
+) -> None:
+    vector = snapshot.embedder.embed_query(query)
+    exact = QuerySimilarities(vector, snapshot.vectors, snapshot)
+    monkeypatch.setattr(evidence, "_STRIPE_LENGTH", 1)
+    monkeypatch.setattr(evidence, "POOL_SIZE", 0)
+    rough = QuerySimilarities(vector, snapshot.vectors, snapshot)
+    nearest = rough.top_rows(size)
+    assert nearest.tolist() == exact.top_rows(size).tolist()
+    assert rough.cosines_at(nearest).tobytes() == exact.cosines_at(nearest).tobytes()
+    assert rough.mean == pytest.approx(exact.mean, abs=1e-7)
+    assert rough.all_cosines.tobytes() == exact.all_cosines.tobytes()

@@ -1,0 +1,136 @@
+"""Tests of filters of drawn lines: nothing that a terminal obeys, and only symbols that a screen reader can read."""
+
+from __future__ import annotations
+
+import ast
+import sys
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.segment import Segment
+from textual.color import Color
+
+import excerpt.tui
+from excerpt.service.event_loop import IndexOpened
+from excerpt.settings import ScreenSettings, Settings
+from excerpt.text.display import visible_line
+from excerpt.tui.common.line_filters import ASCII_SIGNS, PUNCTUATION, ControlCharacterFilter, ascii_sign, to_ascii
+from tests.tui.driver import ScriptedApp, drawn_text, report_events
+from tests.tui.examples import STATUS
+
+SOURCES = sorted(Path(excerpt.tui.__file__).parent.rglob("*.py"))
+PLAIN = replace(Settings(), screen=ScreenSettings(plain=True))
+
+
+def literals(file: Path) -> Iterator[str]:
+    """Yield the strings of a module that may be drawn: all except docstrings."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told:
+            yield node.value
+
+
+def is_letter(sign: str) -> bool:
+    """Return whether a character needs no plain form; pictographs from U+2B00 on occur only in notes."""
+    return sign >= "\u2b00" or sign.isascii() or sign in PUNCTUATION or unicodedata.category(sign)[0] in "LMNZC"
+
+
+@pytest.mark.parametrize("file", SOURCES, ids=lambda file: file.stem)
+def test_every_sign_that_a_widget_may_draw_has_a_plain_one(file: Path) -> None:
+    drawn = {sign for text in literals(file) for sign in text if not is_letter(sign)}
+    assert {sign for sign in drawn if not ascii_sign(sign).isascii()} == set()
+
+
+def test_each_sign_and_its_plain_one_take_one_cell() -> None:
+    assert [sign for sign, plain in ASCII_SIGNS.items() if not (cell_len(sign) == cell_len(plain) == 1)] == []
+    assert all(plain.isascii() for plain in ASCII_SIGNS.values())
+
+
+@given(st.text())
+def test_text_is_as_wide_as_before_and_keeps_its_letters(text: str) -> None:
+    plain = to_ascii(text)
+    assert cell_len(plain) == cell_len(text)
+    assert [b for a, b in zip(text, plain, strict=True) if is_letter(a)] == [a for a in text if is_letter(a)]
+
+
+def test_the_tree_in_a_note_is_drawn_of_ascii() -> None:
+    assert to_ascii("├── notes\n│   └── 笔记.md") == "+-- notes\n|   +-- 笔记.md"
+
+
+@pytest.mark.programs
+async def test_no_line_block_or_arrow_is_on_the_screen(tmp_path: Path) -> None:
+    app = ScriptedApp(tmp_path, PLAIN)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await report_events(pilot, IndexOpened(STATUS))
+        await pilot.press(*"sync conflict", "tab", "unbound-map")
+        await pilot.pause(0.3)
+        shown = drawn_text(app)
+        await pilot.press("ctrl+t")
+        await pilot.pause(0.3)
+        shown += drawn_text(app)
+    assert "tab mark" in shown
+    assert "Conflicts" in shown
+    assert "*" in shown
+    assert {sign for sign in shown if ascii_sign(sign) != sign} == set()
+    assert app.animation_level == "none"
+
+
+@pytest.mark.programs
+async def test_the_plain_mode_comes_and_goes_while_the_app_is_open(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await pilot.press(*"sync")
+        await pilot.pause(0.2)
+        fancy = drawn_text(scripted)
+        scripted.plain = True
+        await pilot.pause(0.2)
+        plain = drawn_text(scripted)
+        scripted.plain = False
+        await pilot.pause(0.2)
+        assert drawn_text(scripted) == fancy
+    assert "❯" in fancy
+    assert "❯" not in plain
+
+
+@cache
+def obeyed() -> list[str]:
+    """Return all characters that are shown as something else."""
+    every = "".join(map(chr, range(sys.maxunicode + 1)))
+    return [c for c, shown in zip(every, visible_line(every), strict=True) if shown != c]
+
+
+def after(text: str) -> str:
+    return "".join(segment.text for segment in ControlCharacterFilter().apply([Segment(text)], Color(0, 0, 0)))
+
+
+def test_what_a_terminal_would_obey_is_gone() -> None:
+    assert after("a\x1b[31mb\u202ec\u2066d\x9b2Je\rf\x00g") == "a[31mbcd2Jefg"
+
+
+@pytest.mark.programs
+def test_whatever_is_shown_otherwise_is_gone() -> None:
+    assert [c for c in obeyed() if after(f"a{c}b") == f"a{c}b"] == []
+
+
+def test_letters_of_any_script_and_joined_emoji_stay() -> None:
+    text = "naïve 笔记 किताब می‌خواهم 👩‍👩‍👧"
+    assert after(text) == text
+
+
+JOINED = "a क笔👩❤\u0301\u094d\u200c\u200d\ufe0f\u00ad"
+
+
+@given(st.text() | st.lists(st.sampled_from(JOINED) | st.deferred(lambda: st.sampled_from(obeyed()))).map("".join))
+@example("\U000e0000")
+@example("a\u200d\u200bb")
+def test_a_line_stays_as_wide_as_it_was_laid_out_and_holds_nothing_to_obey(text: str) -> None:
+    drawn = after(text)
+    assert cell_len(drawn) == cell_len(text)
+    assert drawn == visible_line(drawn)
