@@ -104,7 +104,7 @@ limits: $(READY) ## ask every tool, method and the hook with up to 10 MB of host
 	$(BIN)/python -m benchmarks.limits --write $(if $(DATA),--data $(DATA))
 
 serve-soak: $(READY) ## 10,000 lines at random for the line server and as many messages for the MCP server, and 20 kills
-	EXCERPT_FUZZED_LINES=10000 EXCERPT_FUZZED_MESSAGES=10000 EXCERPT_KILLS=20 $(BIN)/pytest -n auto -m programs tests/serve/test_server.py tests/mcp/test_messages.py
+	EXCERPT_FUZZED_LINES=10000 EXCERPT_FUZZED_MESSAGES=10000 EXCERPT_KILLS=20 $(BIN)/pytest -n auto -m programs tests/serve/test_server.py tests/mcp/test_connections.py
 
 messy: $(READY) ## what becomes of 200 hostile and damaged files (DATA=../shared)
 	$(BIN)/python -m benchmarks.messy --write $(if $(DATA),--data $(DATA))

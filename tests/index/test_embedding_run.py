@@ -1,7 +1,12 @@
-"""Tests of the vectors of an embedder that the user chose: how they are made, and when searches use them."""
+"""Tests of embedding runs, also killed at any moment: what was embedded stays, and the next run continues."""
 
 from __future__ import annotations
 
+import os
+import random
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -30,9 +35,10 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.index.vectors import QuantisedVectors, quantise
 from excerpt.model import EmbeddingProgress
 from excerpt.search.engine import Engine
-from excerpt.settings import EmbeddingSettings, PackSettings, Settings
+from excerpt.settings import EmbeddingSettings, PackSettings, Settings, load_vault_settings, user_paths
+from tests.conftest import THOROUGH
 from tests.encoders import server as replies
-from tests.encoders.server import ModelTestServer, embeddings, running_server
+from tests.encoders.server import ModelTestServer, embeddings, running_server, slow
 from tests.index.conftest import WriteNote
 
 NOTES = {
@@ -444,3 +450,60 @@ def test_several_vaults_use_an_embedder_that_has_embedded_all_of_them(opened: Va
     is_chosen, paths = join()
     assert is_chosen
     assert {"first/1.md", "second/Sugar.md"} <= set(paths)
+
+
+KILLS = 20 if THOROUGH else 4
+TEXTS = 80 * KILLS
+QUERIES = ("soil number 7", "which garden", "number 99", "winter tea")
+
+
+def answers(index: Path, settings: Settings) -> list[list[tuple[str, float]]]:
+    with closing(Snapshot.open(index, settings)) as snapshot:
+        assert snapshot.search_vectors is not snapshot.vectors
+        engine = Engine(snapshot, settings)
+        return [[(hit.fragment.path, hit.score) for hit in engine.search(query).hits] for query in QUERIES]
+
+
+@pytest.mark.programs
+@pytest.mark.hypothesis  # its moments are random, so `make properties` runs it with twenty kills
+def test_after_kills_each_text_was_embedded_once_but_for_the_batch_in_flight(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    for number in range(TEXTS):
+        (vault / f"{number}.md").write_text(f"The garden has soil, number {number}.\n", encoding="utf-8")
+    monkeypatch.setenv("EXCERPT_HOME", str(tmp_path / "home"))
+    paths = user_paths()
+    moments = random.Random(1)
+    with running_server(slow(0.05, embeddings)) as server:
+        paths.settings_file.parent.mkdir(parents=True)
+        paths.settings_file.write_text(f'[embedding]\nmodel = "openai:{server.url}/v1#letters"\n')
+        build(vault, paths.index_folder(vault), load_vault_settings(vault, paths))
+        command = [sys.executable, "-m", "excerpt", "embedding", "--run", "--vault", str(vault)]
+
+        def embedded() -> list[str]:
+            return [text for request in server.requests for text in request.body["input"] if "\n" in text]
+
+        for _ in range(KILLS):
+            before = len(embedded())
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            while len(embedded()) == before and process.poll() is None:
+                time.sleep(0.005)  # until it embeds: kills before that lose nothing
+            time.sleep(moments.uniform(0, 0.06))
+            process.kill()
+            process.wait()
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ)
+        assert done.returncode == 0, done.stderr
+        texts = embedded()
+        assert len(set(texts)) == TEXTS
+        assert len(texts) <= TEXTS + KILLS * BATCH_TEXTS
+
+        settings = load_vault_settings(vault, paths)
+        fresh = tmp_path / "fresh"
+        build(vault, fresh, settings)
+        record = EmbeddingRun(fresh, settings, print).run()
+        assert record is not None
+        with closing(Updater(vault, fresh, settings)) as updater:
+            updater.use_search_vectors(record)
+        assert answers(paths.index_folder(vault), settings) == answers(fresh, settings)

@@ -1,18 +1,33 @@
-"""Tests of HTTP connections: a client that sends no complete request is disconnected and blocks no other."""
+"""Tests of connections and of what clients send: wrong ids and types, texts that are too long, a busy vault."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import random
 import socket
+import subprocess
+import sys
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
 import uvicorn
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCError
 
+from excerpt import served_vaults
+from excerpt.inputs import InputLine
 from excerpt.mcp import connections
-from excerpt.mcp.connections import TimeLimitedProtocol
+from excerpt.mcp.connections import InputMiddleware, TimeLimitedProtocol
+from excerpt.mcp.server import build_server
+from excerpt.mcp.stdio import parse_message
+from mcp import Client
+from tests.mcp.conftest import Ask, asking, failed, indexed
 
 HALF = b"POST /mcp HTTP/1.1\r\nX: "
 WITHOUT_BODY = b"POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf"
@@ -97,3 +112,233 @@ async def test_many_half_requests_keep_nobody_out(monkeypatch: pytest.MonkeyPatc
         assert b" 204 " in await answer_of(late)
         assert b" 204 " in await answer_of(answered)
         assert await answer_of(half[0]) == b""
+
+
+FUZZED_MESSAGES = int(os.environ.get("EXCERPT_FUZZED_MESSAGES", "300"))
+
+# --- messages ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "number"),
+    [
+        ('{"jsonrpc":"2.0","id":null,"method":"ping"}', None),
+        ('{"jsonrpc":"2.0","id":true,"method":"ping"}', None),
+        ('{"jsonrpc":"2.0","id":1.5,"method":"ping"}', None),
+        ('{"jsonrpc":"2.0","id":[1],"method":"ping"}', None),
+        ('{"jsonrpc":"2.0","id":7,"method":"ping","params":5}', 7),
+        ('{"jsonrpc":"2.0","id":7,"method":5}', 7),
+        ('{"jsonrpc":"1.0","id":"a","method":"ping"}', "a"),
+        ('{"jsonrpc":"2.0","id":7}', 7),
+        ('{"jsonrpc":"2.0","id":7,"method":"ping"', 7),
+        ('[{"jsonrpc":"2.0","id":7,"method":"ping"}]', None),
+        ("hello", None),
+    ],
+)
+def test_a_line_that_is_no_request_is_answered_with_the_id_that_it_has(line: str, number: object) -> None:
+    error = parse_message(InputLine(line.encode()))
+    assert isinstance(error, JSONRPCError)
+    assert error.id == number
+
+
+def test_a_line_that_is_too_long_is_answered_with_its_id() -> None:
+    error = parse_message(InputLine(b'{"jsonrpc":"2.0","id":7,"method":"tools/call', is_cut=True))
+    assert isinstance(error, JSONRPCError)
+    assert (error.id, "4 MiB" in error.error.message) == (7, True)
+
+
+def test_half_a_character_in_a_request_is_replaced() -> None:
+    line = rb'{"jsonrpc":"2.0","id":"\ud83d","method":"tools/call","params":{"query":"a \ud83d"}}'
+    message = parse_message(InputLine(line))
+    assert isinstance(message, SessionMessage)
+    sent = message.message.model_dump()
+    assert (sent["id"], sent["params"]) == ("\ufffd", {"query": "a \ufffd"})
+
+
+async def over_http(*chunks: bytes) -> tuple[int | None, bytes]:
+    """Return the status that the middleware answers (None: it asks the server), and what it sends or passes on."""
+    waiting = [
+        {"type": "http.request", "body": chunk, "more_body": number < len(chunks)}
+        for number, chunk in enumerate(chunks, 1)
+    ]
+    sent: list[Any] = []
+    passed: list[bytes] = []
+
+    async def app(_scope: Any, receive: Any, _send: Any) -> None:
+        passed.append((await receive())["body"])
+
+    async def receive() -> Any:
+        return waiting.pop(0)
+
+    async def send(event: Any) -> None:
+        sent.append(event)
+
+    await InputMiddleware(app)({"type": "http", "method": "POST"}, receive, send)
+    return (None, passed[0]) if passed else (sent[0]["status"], sent[1]["body"])
+
+
+async def test_a_request_over_http_is_repaired_and_refused_as_a_line_is() -> None:
+    status, body = await over_http(b'{"jsonrpc":"2.0","id":7,', rb'"method":"ping","params":{"a":"\ud83d"}}')
+    assert (status, json.loads(body)["params"]) == (None, {"a": "\ufffd"})
+    for sent, code, number in (
+        ([b'{"jsonrpc":"2.0","id":7,"method":'], 400, 7),
+        ([b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}'], 400, None),
+        ([b'{"id":7,"method":"' + b"x" * (4 << 20)], 413, 7),
+    ):
+        status, body = await over_http(*sent)
+        assert (status, json.loads(body)["id"]) == (code, number)
+
+
+# --- lengths ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "limit"),
+    [
+        *((tool, {"query": "x " * 5_001}, "10,000") for tool in ("pack", "search", "recall")),
+        ("read", {"source": "x" * 10_001}, "10,000"),
+        ("read", {"source": ["Hives.md", "x" * 10_001]}, "10,000"),
+        ("read", {"source": "Hives.md", "query": "x" * 10_001}, "10,000"),
+        ("related", {"source": "x" * 10_001}, "10,000"),
+        ("overview", {"topic": "x" * 10_001}, "10,000"),
+        ("remember", {"text": "x" * 100_001}, "100,000"),
+        ("remember", {"text": "x", "tags": ["x"] * 1_001}, "1,000"),
+        ("check", {"answer": "x" * 100_001}, "100,000"),
+        ("search", {"query": "x", "vault": "x" * 10_001}, "10,000"),
+    ],
+)
+async def test_an_argument_that_is_too_long_is_refused_with_its_limit(
+    ask: Ask, tool: str, arguments: dict[str, Any], limit: str
+) -> None:
+    refused = await ask(tool, **arguments)
+    assert (refused.is_error, limit in refused.text, len(refused.text) < 300) == (True, True, True)
+
+
+async def test_of_a_page_of_prose_the_first_words_are_searched_and_the_answer_says_so(ask: Ask) -> None:
+    found = await ask("search", query="when does the swarm leave the hive " + "lorem ipsum dolor sit amet " * 200)
+    assert "Swarms.md" in found.text
+    assert "Only its first 200 words" in found.last_line
+
+
+# --- a busy vault -----------------------------------------------------------------------------------------------------
+
+
+async def test_who_waits_for_another_question_is_told_so(
+    home: Path, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(served_vaults, "ANSWER_SECONDS", 0.1)
+    vaults = indexed(vault)
+    may_end, has_begun = threading.Event(), threading.Event()
+
+    def answer_late(_: object) -> None:
+        has_begun.set()
+        may_end.wait(60)
+
+    async with Client(build_server(vaults, failed)) as client:
+        vaults.all[0].vault.load()
+        slow = asyncio.create_task(vaults.all[0].ask(answer_late))
+        await asyncio.to_thread(has_begun.wait, 60)
+        told = await asking(client)("search", query="hive")
+        with pytest.raises(served_vaults.VaultBusyError, match="has not answered within"):
+            await slow
+        may_end.set()
+    assert told.first_line == "nothing yet · The vault bees is busy with another question."
+    vaults.end()
+
+
+async def test_who_waits_for_the_model_is_told_that_the_vault_is_loading(
+    home: Path, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(served_vaults, "ANSWER_SECONDS", 0.1)
+    vaults = indexed(vault)
+    may_end = threading.Event()
+    monkeypatch.setattr(vaults.all[0].vault, "load", lambda: may_end.wait(60))
+    async with Client(build_server(vaults, failed)) as client:
+        told = await asking(client)("search", query="hive")
+        may_end.set()
+    assert told.first_line == "nothing yet · The vault bees is still loading."
+    vaults.end()
+
+
+# --- messages at random -----------------------------------------------------------------------------------------------
+
+VALUES: list[Any] = [None, True, -1, 10**30, 1.5, "", "\x00\ud800'\"", "a" * 3_000, [], [[]], {}, {"a": None}, "tag:("]
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("pack", {"query": "hive", "budget": 300}),
+    ("search", {"query": "tea", "limit": 2}),
+    ("read", {"source": "Hives.md"}),
+    ("related", {"source": "Hives.md"}),
+    ("overview", {"topic": "bees"}),
+    ("recall", {"query": "bees"}),
+    ("check", {"answer": "A hive stands dry [1]", "sources": ["Hives.md:6"]}),
+    ("status", {}),
+]
+
+
+def fuzzed_message(chance: random.Random, number: int) -> dict[str, Any]:
+    """Return a request with an id of its own and something wrong in it, or nothing wrong."""
+    tool, arguments = chance.choice(CALLS)
+    if chance.random() < 0.5:
+        arguments = {
+            **arguments,
+            chance.choice(["query", "limit", "source", "vault", "tags", "x"]): chance.choice(VALUES),
+        }
+    message: dict[str, Any] = {
+        "jsonrpc": "2.0",
+        "id": chance.choice([number, f"n{number}"]),
+        "method": "tools/call",
+        "params": {"name": tool, "arguments": arguments},
+    }
+    if chance.random() < 0.1:
+        message["method"] = chance.choice(["ping", "tools/list", "resources/read", "prompts/get", "initialize", "x"])
+    if chance.random() < 0.2:
+        message[chance.choice(["method", "params", "jsonrpc", "y"])] = chance.choice(VALUES)
+    elif chance.random() < 0.1:
+        message["params"] = {**message["params"], chance.choice(["name", "arguments", "_meta"]): chance.choice(VALUES)}
+    elif chance.random() < 0.1:
+        message["id"] = chance.choice([None, True, 1.5, [number], {"a": number}])
+    return message
+
+
+@pytest.mark.programs
+def test_each_of_many_messages_at_random_gets_one_answer(home: Path, vault: Path) -> None:
+    indexed(vault)
+    chance = random.Random(13)
+    messages = [fuzzed_message(chance, number) for number in range(FUZZED_MESSAGES)]
+    with subprocess.Popen(
+        [sys.executable, "-m", "excerpt", "mcp", str(vault)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "EXCERPT_HOME": str(home)},
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+        first: list[dict[str, Any]] = [
+            {"jsonrpc": "2.0", "id": "first", "method": "initialize", "params": params},
+            {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        ]
+        answers: list[dict[str, Any]] = []
+
+        def ask(batch: list[dict[str, Any]], count: int) -> None:
+            """Send messages, and read as many answers as they have."""
+            assert server.stdin is not None
+            assert server.stdout is not None
+            server.stdin.write("".join(f"{json.dumps(each)}\n" for each in batch).encode())
+            server.stdin.flush()
+            received = 0
+            while received < count:
+                answer = json.loads(server.stdout.readline())
+                if "id" in answer:
+                    answers.append(answer)
+                    received += 1
+
+        ask(first, 1)
+        for begin in range(0, len(messages), 20):  # so few that no pipe is full
+            batch = messages[begin : begin + 20]
+            ask(batch, len(batch))
+        ask([{"jsonrpc": "2.0", "id": "last", "method": "ping"}], 1)
+        server.stdin.close()
+        assert server.wait(60) == 0
+    expected = [each["id"] if type(each["id"]) in (int, str) else None for each in messages]
+    assert sorted(map(repr, [each["id"] for each in answers])) == sorted(map(repr, ["first", *expected, "last"]))

@@ -23,7 +23,7 @@ from excerpt.inputs import find_leading_id, parse_json
 from excerpt.known_vaults import DEMO
 from excerpt.serve.client import LineClient, LineServerError
 from tests.mcp.conftest import indexed, written
-from tests.mcp.test_serving import children_of, is_alive
+from tests.mcp.test_server import children_of, is_alive
 from tests.serve.conftest import VALIDATOR, Message
 
 pytestmark = pytest.mark.programs

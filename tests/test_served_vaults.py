@@ -21,7 +21,11 @@ from excerpt.settings import load_vault_settings, user_paths
 from excerpt.vault.watched import mark_watched
 from mcp import Client
 from tests.mcp.conftest import Ask, asking, failed, indexed, written
-from tests.mcp.test_serving import started
+from tests.mcp.conftest import home as empty_excerpt_home
+from tests.mcp.conftest import vault as vault_of_bees
+from tests.mcp.test_server import started
+
+home, vault = empty_excerpt_home, vault_of_bees  # fixtures
 
 RUNS = int(os.environ.get("EXCERPT_FIRST_INDEX_RUNS", "2"))
 """The number of first builds observed from outside; 100 were run by hand."""

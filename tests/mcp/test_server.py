@@ -1,4 +1,4 @@
-"""Tests of the server as a process: its start, its results during a build, and its end."""
+"""Tests of the server as a process, of several that watch one vault, and of the work that hostile questions cause."""
 
 from __future__ import annotations
 
@@ -11,19 +11,33 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import suppress
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from functools import partialmethod
 from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.limits import KINDS, METHODS, TOOLS
 
+from excerpt.mcp.server import build_server
+from excerpt.search.bm25 import WordIndex
+from excerpt.search.candidates import CandidateGenerator
+from excerpt.search.proximity import flatten_positions
+from excerpt.search.query import MAX_QUERY_WORDS
+from excerpt.serve.server import LineServer
+from excerpt.served_vaults import ServedVaults
+from excerpt.settings import user_paths
+from excerpt.vault.watched import mark_watched
 from mcp import Client, StdioServerParameters
 from tests.cli.conftest import Excerpt
 from tests.cli.conftest import excerpt as run_excerpt
-from tests.mcp.conftest import asking, indexed, written
-
-pytestmark = pytest.mark.programs
+from tests.clients.processes import left_after, processes_of
+from tests.mcp.conftest import Ask, asking, failed, indexed, written
+from tests.serve.conftest import connected
+from tests.serve.conftest import failed as line_failed
 
 command = run_excerpt  # a fixture
 ANSWER_SECONDS = 60.0  # seconds, on a busy machine
@@ -36,6 +50,7 @@ def started(home: Path, *words: str | Path) -> StdioServerParameters:
     )
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_a_client_starts_it_and_asks_in_either_generation_of_the_protocol(
     home: Path, vault: Path, mode: Any
@@ -48,6 +63,7 @@ async def test_a_client_starts_it_and_asks_in_either_generation_of_the_protocol(
     assert "vault bees" in told.first_line
 
 
+@pytest.mark.programs
 async def test_a_change_is_found_without_being_asked_for(home: Path, vault: Path) -> None:
     async with Client(started(home, vault)) as client:
         ask = asking(client)
@@ -58,6 +74,7 @@ async def test_a_change_is_found_without_being_asked_for(home: Path, vault: Path
             pass
 
 
+@pytest.mark.programs
 @pytest.mark.skipif(os.name == "nt", reason="the system cuts no file that is open")
 @pytest.mark.parametrize(("pattern", "size"), [("words/*", 10), ("catalog.sqlite", 0), ("catalog.sqlite-shm", 0)])
 async def test_it_outlives_an_index_that_is_cut_short_and_answers_when_it_is_mended(
@@ -101,6 +118,7 @@ def is_alive(number: int) -> bool:
     return True
 
 
+@pytest.mark.programs
 @pytest.mark.needs("ps")
 @pytest.mark.parametrize("ended", ["stdin", "SIGTERM", "SIGKILL"])
 def test_it_ends_with_its_client_and_leaves_no_process(home: Path, tmp_path: Path, ended: str) -> None:
@@ -165,6 +183,7 @@ def _is_call(line: str) -> bool:
     return False
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize(
     ("tool", "parameter"),
     [
@@ -182,6 +201,7 @@ def test_half_a_surrogate_pair_in_an_argument_is_answered(home: Path, vault: Pat
     assert answers[77]["result"]["content"][0]["text"]
 
 
+@pytest.mark.programs
 def test_a_line_that_is_no_message_gets_an_error_with_the_id_that_can_be_read(home: Path, vault: Path) -> None:
     indexed(vault)
     lines = {
@@ -196,6 +216,7 @@ def test_a_line_that_is_no_message_gets_an_error_with_the_id_that_can_be_read(ho
         assert "result" in answers["last"]
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize(
     "line", ["", '{"jsonrpc":"2.0","method":"notifications/none","params":5}', '{"jsonrpc":"2.0","id":9,"result":5}']
 )
@@ -233,6 +254,7 @@ def status_of(port: int, **headers: str) -> int:
     return connection.getresponse().status
 
 
+@pytest.mark.programs
 def test_only_who_brings_the_token_from_a_place_of_this_machine_is_answered(served: tuple[int, str]) -> None:
     port, token = served
     right = {"Authorization": f"Bearer {token}"}
@@ -243,12 +265,14 @@ def test_only_who_brings_the_token_from_a_place_of_this_machine_is_answered(serv
     assert status_of(port, **right, Origin=f"http://localhost:{port}") not in (401, 403, 421)
 
 
+@pytest.mark.programs
 def test_another_machine_needs_a_token_of_the_user_s_own(command: Excerpt, vault: Path) -> None:
     answer = command("mcp", vault, "--http", "--host", "0.0.0.0")
     assert answer.code == 2
     assert "give a --token-file" in answer.err
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
 def test_a_token_that_is_too_short_is_refused(command: Excerpt, vault: Path, tmp_path: Path, host: str) -> None:
     (tmp_path / "token").write_text("short\n", encoding="utf-8")
@@ -257,6 +281,7 @@ def test_a_token_that_is_too_short_is_refused(command: Excerpt, vault: Path, tmp
     assert "is too short" in answer.err
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize(
     "token", ["a secret of two words", "a-secret-of-one-line\nand-another-line", "sécret-with-an-accent"]
 )
@@ -268,6 +293,7 @@ def test_a_token_that_no_client_can_send_is_refused(command: Excerpt, vault: Pat
     assert "cannot be sent in a header" in answer.err
 
 
+@pytest.mark.programs
 @pytest.mark.skipif(os.name != "posix", reason="files have no mode")
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o606])
 def test_a_token_file_that_others_can_open_is_refused(command: Excerpt, vault: Path, tmp_path: Path, mode: int) -> None:
@@ -278,6 +304,7 @@ def test_a_token_file_that_others_can_open_is_refused(command: Excerpt, vault: P
     assert f"chmod 600 {tmp_path / 'token'}" in answer.err
 
 
+@pytest.mark.programs
 def test_a_port_that_is_taken_is_told(command: Excerpt, vault: Path, served: tuple[int, str]) -> None:
     answer = command("mcp", vault, "--http", "--port", str(served[0]))
     assert answer.code == 3
@@ -287,6 +314,7 @@ def test_a_port_that_is_taken_is_told(command: Excerpt, vault: Path, served: tup
 # --- the command ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("client", ["claude", "cursor", "vscode"])
 def test_a_client_s_settings_are_printed_as_json(command: Excerpt, vault: Path, client: str) -> None:
     printed = command("mcp", vault, "--print-config", client).json
@@ -294,6 +322,7 @@ def test_a_client_s_settings_are_printed_as_json(command: Excerpt, vault: Path, 
     assert servers["excerpt"]["args"][-2:] == ["mcp", str(vault)]
 
 
+@pytest.mark.programs
 def test_codex_s_settings_are_printed_as_toml(command: Excerpt, vault: Path) -> None:
     import tomllib
 
@@ -301,12 +330,14 @@ def test_codex_s_settings_are_printed_as_toml(command: Excerpt, vault: Path) -> 
     assert printed["mcp_servers"]["excerpt"]["args"][-3:] == ["mcp", "--no-memory", str(vault)]
 
 
+@pytest.mark.programs
 def test_a_folder_that_is_not_there_is_told(command: Excerpt, tmp_path: Path) -> None:
     answer = command("mcp", tmp_path / "none")
     assert (answer.code, answer.out) == (3, "")
     assert "There is no folder at" in answer.err
 
 
+@pytest.mark.programs
 def test_an_sdk_of_another_version_is_told_too(home: Path, vault: Path, tmp_path: Path) -> None:
     written(tmp_path / "old", {"mcp/__init__.py": "", "mcp/server.py": "class FastMCP: pass\n"})
     path = os.pathsep.join([str(tmp_path / "old"), *filter(None, sys.path)])
@@ -318,6 +349,7 @@ def test_an_sdk_of_another_version_is_told_too(home: Path, vault: Path, tmp_path
     assert "pip install '.[mcp]'" in done.stderr
 
 
+@pytest.mark.programs
 def test_a_client_that_reads_no_more_is_no_defect(home: Path, vault: Path) -> None:
     indexed(vault)
     with process(home, vault) as server:
@@ -331,6 +363,7 @@ def test_a_client_that_reads_no_more_is_no_defect(home: Path, vault: Path) -> No
     assert not list(home.rglob("errors.log"))
 
 
+@pytest.mark.programs
 def test_without_the_sdk_a_sentence_says_what_to_install(home: Path, vault: Path) -> None:
     code = (
         "import sys; sys.modules['mcp'] = None\n"
@@ -341,3 +374,192 @@ def test_without_the_sdk_a_sentence_says_what_to_install(home: Path, vault: Path
     assert done.returncode == 3
     assert "pip install '.[mcp]'" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+SECONDS = 60.0  # on a busy machine
+OBSERVED_SECONDS = 4.0  # longer than two looks of a server for a vault that nobody watches
+
+Servers = list[subprocess.Popen[bytes]]
+
+
+@pytest.fixture
+def servers(home: Path, vault: Path) -> Iterator[Servers]:
+    """Start three servers of one vault at the same moment."""
+    indexed(vault)
+    with ExitStack() as stack:
+        started = [stack.enter_context(process(home, vault)) for _ in range(3)]
+        yield started
+        for each in started:
+            each.kill()
+
+
+def watchers(home: Path) -> set[int]:
+    return {number for number, command in processes_of(home).items() if " watch --vault " in command}
+
+
+def parent(number: int) -> int:
+    return int(Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def new_watcher(home: Path, ended: int = 0) -> int:
+    """Wait for a watcher, and return it; there may never be two, but for one that is about to end."""
+    deadline = time.monotonic() + SECONDS
+    while time.monotonic() < deadline:
+        running = watchers(home) - {ended}
+        assert len(running) <= 1
+        if running:
+            return running.pop()
+        time.sleep(0.02)
+    raise AssertionError("nobody watches the vault")
+
+
+def stays_so(home: Path, expected: set[int]) -> None:
+    deadline = time.monotonic() + OBSERVED_SECONDS
+    while time.monotonic() < deadline:
+        assert watchers(home) == expected
+        time.sleep(0.05)
+
+
+@pytest.mark.programs
+@pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
+@pytest.mark.parametrize("end", [subprocess.Popen.kill, lambda server: server.stdin.close()], ids=["killed", "left"])
+def test_of_servers_started_at_once_one_watches_and_another_one_after_its_end(
+    home: Path, servers: Servers, end: Callable[[subprocess.Popen[bytes]], None]
+) -> None:
+    first = new_watcher(home)
+    stays_so(home, {first})
+    (server,) = (each for each in servers if each.pid == parent(first))
+    end(server)
+    server.wait(SECONDS)
+    second = new_watcher(home, ended=first)
+    assert parent(second) in {each.pid for each in servers} - {server.pid}
+    for each in servers:
+        each.kill()
+    assert not left_after(SECONDS, home)
+
+
+@pytest.mark.programs
+@pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
+def test_a_watcher_that_is_killed_is_replaced_by_one(home: Path, servers: Servers) -> None:
+    first = new_watcher(home)
+    subprocess.run(["kill", "-9", str(first)], check=True)
+    second = new_watcher(home, ended=first)
+    stays_so(home, {second})
+
+
+@pytest.mark.programs
+@pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
+def test_a_server_starts_to_watch_once_the_app_no_longer_does(home: Path, vault: Path) -> None:
+    indexed(vault)
+    with ExitStack() as app:
+        app.enter_context(mark_watched(user_paths().watch_folder(vault)))
+        with process(home, vault) as server:
+            stays_so(home, set())
+            app.close()
+            assert parent(new_watcher(home)) == server.pid
+            server.kill()
+
+
+PROSE = "A swarm leaves the hive in May when the queen is old, and green tea is steeped at eighty degrees. "
+SIZES = (1_000, 10_000, 100_000)
+MAX_SEARCHES = 3  # of one question: of the vault, of its memories, and of a note
+MAX_POSITIONS = 100_000  # of all words in all fragments of the vault and its memory
+
+
+@dataclass
+class Work:
+    """What was done for a question: words looked up, fragments scored, positions of words read."""
+
+    words: int = 0
+    fragments: int = 0
+    positions: int = 0
+
+    def check(self, vault_fragments: int) -> None:
+        """Check that the work is that of a short question."""
+        assert self.words <= MAX_SEARCHES * MAX_QUERY_WORDS
+        assert self.fragments <= MAX_SEARCHES * vault_fragments
+        assert self.positions <= MAX_SEARCHES * MAX_POSITIONS
+
+
+@pytest.fixture
+def work(monkeypatch: pytest.MonkeyPatch) -> Work:
+    done = Work()
+
+    def match(index: WordIndex, word: Any, match_word: Callable[..., Any] = WordIndex.match) -> Any:
+        done.words += 1
+        return match_word(index, word)
+
+    def generate(
+        generator: CandidateGenerator,
+        *args: Any,
+        generate_candidates: Callable[..., Any] = CandidateGenerator.generate,
+        **options: Any,
+    ) -> Any:
+        candidates = generate_candidates(generator, *args, **options)
+        done.fragments += len(candidates.rows)
+        return candidates
+
+    def flatten(*args: Any) -> Any:
+        positions = flatten_positions(*args)
+        done.positions += len(positions)
+        return positions
+
+    monkeypatch.setattr(WordIndex, "match", partialmethod(match))
+    monkeypatch.setattr(CandidateGenerator, "generate", partialmethod(generate))
+    monkeypatch.setattr("excerpt.search.candidates.flatten_positions", flatten)
+    return done
+
+
+@pytest.fixture
+def vaults(home: Path, vault: Path) -> ServedVaults:
+    """Return a served vault with a memory as long as memories may be."""
+    found = indexed(vault)
+    found.all[0].vault.memories.remember("alpha " * 16_000)
+    return found
+
+
+def count_fragments(vaults: ServedVaults) -> int:
+    return found.fragments + 1_000 if (found := vaults.all[0].vault.status()) else 0
+
+
+@pytest.mark.programs
+@pytest.mark.parametrize("kind", KINDS)
+async def test_every_tool_answers_or_refuses_with_the_work_of_a_short_question(
+    vaults: ServedVaults, work: Work, kind: str
+) -> None:
+    fragments = count_fragments(vaults)
+    async with Client(build_server(vaults, failed)) as client:
+        ask: Ask = asking(client)
+        for size in SIZES:
+            text = KINDS[kind](PROSE, size).replace("\ud83d", "\ufffd")
+            for name, arguments in TOOLS.items():
+                if name == "remember":
+                    continue
+                work.__init__()  # type: ignore[misc]  # counted anew for each question
+                told = await ask(name.partition(" ")[0], **arguments(text))
+                assert told.text
+                assert told.is_error or name == "check" or size <= 10_000
+                work.check(fragments)
+    vaults.end()
+
+
+@pytest.mark.programs
+@pytest.mark.parametrize("kind", KINDS)
+async def test_every_method_answers_or_refuses_with_the_work_of_a_short_question(
+    vaults: ServedVaults, work: Work, kind: str
+) -> None:
+    fragments = count_fragments(vaults)
+    async with connected(LineServer(vaults, line_failed)) as talk:
+        for size in SIZES:
+            text = KINDS[kind](PROSE, size)
+            for name, arguments in METHODS.items():
+                if name == "remember":
+                    continue
+                work.__init__()  # type: ignore[misc]
+                method, params = name.partition(" ")[0], arguments(text)
+                talk.say(json.dumps({"id": f"{name} {size}", "method": method, "params": params}).encode() + b"\n")
+                answer = await talk.answer(f"{name} {size}")
+                assert "error" in answer or size <= 10_000 or name in ("passages", "cancel")
+                if name != "passages":  # which searches for each of several clauses
+                    work.check(fragments)
+    vaults.end()

@@ -384,7 +384,7 @@ from excerpt.index.prepare import PrepareOptions, FileTask
 from excerpt.settings import VaultSettings
 from excerpt.index.worker import Limits
 from excerpt.index.pool import Tick, Workers
-from tests.index.test_workers import prepare_oddly
+from tests.index.test_pool import prepare_oddly
 if __name__ == "__main__":
     workers = Workers(1, Limits(seconds=1), prepare_oddly)
     for path in ("first.md", {name!r}):
