@@ -1,8 +1,9 @@
-"""Tests of how a hit is formatted for a reader."""
+"""Tests of hits as a reader sees them, as lines for editors, and of notes that are named as files."""
 
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from excerpt.kinds import Strategy
 from excerpt.model import Fragment, Hit, Result, Span
 from excerpt.text.columns import wrap
 from excerpt.text.display import title_and_headings
+from tests.cli.conftest import Excerpt
 
 
 def fragment(text: str, title: str = "Note", heading_path: tuple[str, ...] = (), path: str = "Note.md") -> Fragment:
@@ -87,3 +89,58 @@ def test_wrapped_lines_hold_every_character_but_the_spaces_they_break_at(text: s
     lines = [text[start:end] for start, end in wrap(text, width)]
     assert "".join(lines).replace(" ", "") == text.replace(" ", "")
     assert all(sum(2 if c == "日" else 1 for c in line) <= width for line in lines)
+
+
+def test_a_hit_is_a_line_of_path_number_and_text(
+    excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(vault.parent)
+    answer = excerpt("search", "lentils", "--lines", "--vault", vault)
+    path, line, text = answer.out.splitlines()[0].split(":", 2)
+    assert (path, line) == (f"{vault.name}/Cooking/Lentil soup.md", "3")
+    assert text.startswith("Lentil soup · Simmer red lentils")
+    assert (answer.code, answer.err) == (0, "")
+
+
+def test_elsewhere_the_path_of_a_hit_is_absolute(
+    excerpt: Excerpt, vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    line = excerpt("search", "lentils", "--lines", "--vault", vault).out.splitlines()[0]
+    assert line.startswith(f"{vault}/Cooking/Lentil soup.md:3:")
+
+
+def test_nothing_found_is_no_line(excerpt: Excerpt, vault: Path) -> None:
+    answer = excerpt("search", '"no such phrase"', "--lines", "--vault", vault)
+    assert (answer.code, answer.out) == (1, "")
+
+
+def test_hits_of_several_vaults_are_lines_with_their_paths(excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "Dal.md").write_text("Lentils of another vault.\n")
+    lines = excerpt("search", "lentils", "--lines", "--vault", vault, "--vault", other).out.splitlines()
+    assert {line.partition(":")[0] for line in lines} >= {str(other / "Dal.md"), str(vault / "Cooking/Lentil soup.md")}
+
+
+@pytest.mark.parametrize("option", ["--json", "--explain"])
+def test_lines_are_not_combined_with_other_forms(excerpt: Excerpt, vault: Path, option: str) -> None:
+    assert excerpt("search", "lentils", "--lines", option, "--vault", vault).code == 2
+
+
+@pytest.mark.parametrize("name", ["Lentil soup.md:3", "Lentil soup.md:3-3", "../Cooking/Lentil soup.md:3"])
+def test_a_note_may_be_named_as_a_file_with_its_lines(
+    excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(vault / "Cooking")
+    for each in (name, str(vault / "Cooking" / name)):
+        assert excerpt("read", each, "--vault", vault).out.startswith("Simmer red lentils")
+        assert excerpt("peek", each.partition(":")[0], "--vault", vault).code == 0
+
+
+def test_a_file_outside_of_the_vault_is_no_note(excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside.md"
+    outside.write_text("Secret.\n")
+    answer = excerpt("read", outside, "--vault", vault)
+    assert (answer.code, answer.out) == (1, "")

@@ -1,14 +1,26 @@
-"""Tests of `excerpt index` and `excerpt status`: counts, and skipped files."""
+"""Tests of `excerpt index`: OCR, an index that cannot be written, file times outside the usual range."""
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
+import sqlite3
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
 
 from excerpt.errors import VaultError
-from excerpt.settings import user_paths
+from excerpt.index import build as building
+from excerpt.index.catalog import CATALOG_FILE
+from excerpt.settings import Ocr, load_vault_settings, user_paths
 from tests.cli.conftest import NOTES, Excerpt
+from tests.drawn import drawn, saved
+from tests.index.conftest import MEMORY, full_disk
 
 
 def test_a_reader_is_told_what_was_done(excerpt: Excerpt, vault: Path) -> None:
@@ -122,3 +134,265 @@ def test_a_damaged_index_is_mended_by_the_next_search_which_says_so(excerpt: Exc
     assert (mended.code, mended.out) == (0, before.out)
     assert f"words/{postings.name}" in mended.err
     assert "words/" not in excerpt(*asked).err
+
+
+@pytest.fixture
+def with_image(vault: Path) -> Path:
+    (vault / "list.png").write_bytes(saved(drawn("Buy seven spruce boards for the trellis.")))
+    return vault
+
+
+def ocr_of(vault: Path) -> Ocr:
+    return load_vault_settings(vault, user_paths()).vault.attachments.ocr
+
+
+@pytest.mark.programs
+@pytest.mark.needs("tesseract")
+def test_images_are_read_once_it_is_asked_for_and_stay_read(excerpt: Excerpt, with_image: Path) -> None:
+    assert "list.png" not in excerpt("search", "spruce", "--vault", with_image).out
+    answer = excerpt("index", "--ocr", "--vault", with_image)
+    assert answer.code == 0
+    assert 'vault.attachments.ocr = "auto"' in answer.err
+    excerpt("index", "--vault", with_image)
+    assert excerpt("search", "spruce", "--vault", with_image, "--json").json["hits"][0]["path"] == "list.png"
+
+
+@pytest.mark.programs
+@pytest.mark.needs("tesseract")
+def test_a_setting_that_is_on_already_stays_as_it_is(excerpt: Excerpt, with_image: Path) -> None:
+    file = user_paths().vault_settings_file(with_image)
+    file.parent.mkdir(parents=True)
+    file.write_text('[vault.attachments]\nocr = "tesseract" # as installed\n', encoding="utf-8")
+    answer = excerpt("index", "--ocr", "--vault", with_image)
+    assert (answer.code, answer.err) == (0, "")
+    assert file.read_text(encoding="utf-8") == '[vault.attachments]\nocr = "tesseract" # as installed\n'
+
+
+@pytest.mark.programs
+@pytest.mark.needs("tesseract")
+def test_a_program_that_follows_the_index_can_ask_for_it_too(excerpt: Excerpt, with_image: Path) -> None:
+    answer = excerpt("index", "--ocr", "--progress", "--vault", with_image)
+    assert json.loads(answer.out.splitlines()[-1])["event"] == "done"
+    assert ocr_of(with_image) is Ocr.AUTO
+
+
+@pytest.mark.programs
+def test_without_a_program_nothing_is_changed(
+    excerpt: Excerpt, with_image: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "rapidocr", None)
+    answer = excerpt("index", "--ocr", "--vault", with_image)
+    assert (answer.code, answer.out) == (3, "")
+    assert "OCR" in answer.err
+    assert "tesseract-ocr" in answer.err
+    assert ocr_of(with_image) is Ocr.OFF
+
+
+@pytest.mark.programs
+def test_it_is_refused_where_nothing_beside_notes_is_read(excerpt: Excerpt, with_image: Path) -> None:
+    file = user_paths().vault_settings_file(with_image)
+    file.parent.mkdir(parents=True)
+    file.write_text("[vault.attachments]\nread = false\n", encoding="utf-8")
+    answer = excerpt("index", "--ocr", "--vault", with_image)
+    assert (answer.code, answer.out) == (2, "")
+    assert "vault.attachments.read" in answer.err
+
+
+class ReadOnlyLock:
+    """A lock that fails as on a read-only file system."""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+
+def make_unwritable(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(building, "file_lock", ReadOnlyLock)
+    folder = user_paths().index_folder(vault)
+    if folder.exists():
+        sqlite3.connect(folder / CATALOG_FILE).execute("PRAGMA wal_checkpoint(TRUNCATE)").connection.close()
+        (folder / "catalog.sqlite-shm").mkdir()  # so that SQLite cannot create the file
+
+
+def test_it_is_searched_as_it_is_and_said_so(excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = excerpt("search", "sync conflict", "--vault", vault)
+    make_unwritable(vault, monkeypatch)
+    (vault / "New.md").write_text("# New\n\nA sync conflict that the index does not know.\n")
+    for command in (("search", "sync conflict"), ("pack", "sync conflict"), ("status",)):
+        answer = excerpt(*command, "--vault", vault)
+        assert answer.code == 0
+        assert "Read-only file system" in answer.err
+        assert "the index of 20" in answer.err
+    assert excerpt("search", "sync conflict", "--vault", vault).out == before.out
+
+
+def test_without_one_it_is_an_error_with_a_hint(excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_unwritable(vault, monkeypatch)
+    for command in (("search", "sync"), ("index",)):
+        answer = excerpt(*command, "--vault", vault)
+        assert (answer.code, answer.out) == (3, "")
+        assert "Read-only file system" in answer.err
+        assert "EXCERPT_HOME" in answer.err
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may read every folder")
+@pytest.mark.parametrize("command", [("search", "soup"), ("status",), ("learned",), ("index",), ("pack", "soup")])
+@pytest.mark.parametrize("which", ["", ".."])
+def test_an_index_folder_without_permission_is_one_sentence(
+    excerpt: Excerpt, vault: Path, command: tuple[str, ...], which: str
+) -> None:
+    excerpt("index", "--vault", vault)
+    folder = (user_paths().index_folder(vault) / which).resolve()
+    folder.chmod(0)
+    try:
+        answer = excerpt(*command, "--vault", vault)
+    finally:
+        folder.chmod(0o700)
+    assert answer.code == (1 if command == ("learned",) else 3)
+    assert "inside excerpt" not in answer.err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the limit of a file's size is of POSIX")
+def test_where_no_file_can_grow_the_last_index_answers_and_one_line_says_so(excerpt: Excerpt, vault: Path) -> None:
+    excerpt("index", "--vault", vault)
+    (vault / "New.md").write_text("# New\n\nA sync conflict that the index does not know.\n")
+    asked = [(command, "sync conflict", "--vault", vault, "--no-refresh") for command in ("search", "pack")]
+    before = [excerpt(*argv).out for argv in asked]
+    with full_disk():
+        as_it_is = [excerpt(*argv) for argv in asked]
+        refused = [excerpt(*argv[:-1]) for argv in asked]
+    assert [answer.out for answer in as_it_is] == [answer.out for answer in refused] == before
+    assert [answer.code for answer in (*as_it_is, *refused)] == [0] * 4
+    assert not any("full" in answer.err for answer in as_it_is)
+    for answer in refused:
+        assert "disk is full" in answer.err
+        assert "the index of 20" in answer.err
+    assert "New.md" in excerpt("search", "sync conflict", "--vault", vault).out
+
+
+TIMES = {
+    "year 1": -62_135_596_800,
+    "before int64": -9_300_000_000,
+    "before unsigned": -2_200_000_000,
+    "before 1970": -1,
+    "1970": 0,
+    "now": 1_750_000_000,
+    "filter's last": 7_258_118_400,
+    "int64": 9_223_372_036,
+    "after int64": 9_223_372_037,
+    "2300": 10_413_792_000,
+    "year 10000": 253_402_300_800,
+    "far": 2**55,
+}
+"""Seconds since 1970; not every file system can store each of them."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """Return a folder in /dev/shm where possible, since Linux stores any time there."""
+    if not os.access(MEMORY, os.W_OK):
+        yield tmp_path
+        return
+    with TemporaryDirectory(dir=MEMORY) as inside:
+        yield Path(inside)
+
+
+def set_time(file: Path, seconds: int) -> None:
+    try:
+        os.utime(file, (seconds, seconds))
+    except (OSError, OverflowError):
+        os.utime(file, (2**31 - 1, 2**31 - 1))  # the latest time that every system accepts
+
+
+@pytest.fixture
+def vault_of_odd_times(folder: Path) -> Path:
+    vault_of_odd_times = folder / "vault"
+    vault_of_odd_times.mkdir()
+    for number, (name, seconds) in enumerate(TIMES.items()):
+        (vault_of_odd_times / f"{name}.md").write_text(f"# Zeppelin {number}\n\nIt flies, as number{number} does.\n")
+        (vault_of_odd_times / f"{name}.csv").write_text(f"zeppelin,number\nflies,{number}\n")
+        set_time(vault_of_odd_times / f"{name}.md", seconds)
+        set_time(vault_of_odd_times / f"{name}.csv", seconds)
+    return vault_of_odd_times
+
+
+@pytest.mark.programs
+def test_each_file_is_indexed_and_found(excerpt: Excerpt, vault_of_odd_times: Path) -> None:
+    assert excerpt("index", "--vault", vault_of_odd_times).code == 0
+    hits = excerpt("search", "zeppelin", "--vault", vault_of_odd_times, "--json", "--limit", "50").json["hits"]
+    assert {hit["path"] for hit in hits} == {f"{name}.{kind}" for name in TIMES for kind in ("md", "csv")}
+
+
+PERIODS = {
+    "<1970-01-01": {"year 1", "before int64", "before unsigned"},
+    "2199..": {"filter's last", "int64", "after int64", "2300", "year 10000", "far"},
+    "2025": {"now"},
+    "0001..9999": set(TIMES),
+}
+
+
+@pytest.mark.programs
+def test_a_filter_by_time_takes_times_that_no_calendar_has(excerpt: Excerpt, vault_of_odd_times: Path) -> None:
+    for period, found in PERIODS.items():
+        answer = excerpt(
+            "search", f"modified:{period} kind:note", "--vault", vault_of_odd_times, "--json", "--limit", "50"
+        )
+        assert {hit["path"].removesuffix(".md") for hit in answer.json["hits"]} - {"before 1970", "1970"} == (
+            found - {"before 1970", "1970"}
+        )
+
+
+@pytest.mark.programs
+def test_a_filter_by_a_date_that_no_calendar_has_ends_with_a_sentence(
+    excerpt: Excerpt, vault_of_odd_times: Path
+) -> None:
+    for value in ("99999-01-01", ">9999-12-31", "<0001-01-01", "0000", "99999d", "1..99999"):
+        answer = excerpt("search", f"zeppelin modified:{value}", "--vault", vault_of_odd_times)
+        assert answer.code in (0, 1), value
+        assert "went wrong" not in answer.err, value
+
+
+COMMANDS = (
+    *(("search", "zeppelin", "--json"), ("pack", "zeppelin"), ("map",), ("map", "--json"), ("status", "--json")),
+    *(("overview", "zeppelin"), ("overview", "zeppelin", "--json"), ("related", "far.md"), ("read", "far.md")),
+    *(("peek", "year 1.md"), ("peek", "far.md", "--json"), ("doctor",)),
+)
+
+
+@pytest.mark.programs
+def test_every_command_answers(excerpt: Excerpt, vault_of_odd_times: Path, home: Path) -> None:
+    (home / "config").mkdir(parents=True)
+    (home / "config" / "excerpt.toml").write_text("[search.boosts]\nrecency = true\n")
+    answers = {command: excerpt(*command, "--vault", vault_of_odd_times) for command in COMMANDS}
+    assert {command: answer.err for command, answer in answers.items() if answer.code} == {}
+
+
+@pytest.mark.programs
+def test_an_index_of_such_files_is_up_to_date_after_a_build(excerpt: Excerpt, vault_of_odd_times: Path) -> None:
+    excerpt("index", "--vault", vault_of_odd_times)
+    again = excerpt("index", "--vault", vault_of_odd_times, "--json").json
+    assert (again["added"], again["changed"], again["removed"]) == (0, 0, 0)
+
+
+DATES = ("99999-01-01", "0001-01-01", "9999-12-31T23:59:59-12:00", "2300-02-30", "-5", "1e999", "[2020]", "~")
+
+
+def test_a_memory_is_recalled_whatever_times_its_file_and_its_frontmatter_have(
+    excerpt: Excerpt, vault_of_odd_times: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXCERPT_HOME", str(folder / "home"))
+    excerpt("remember", "Zeppelins are slow.", "--vault", vault_of_odd_times)
+    (remembered,) = (folder / "home").rglob("*zeppelins*.md")
+    for name, seconds in TIMES.items():
+        (remembered.parent / f"{name}.md").write_text(f"A zeppelin of {name}.\n")
+        set_time(remembered.parent / f"{name}.md", seconds)
+    for number, value in enumerate(DATES):
+        text = f"---\ncreated: {value}\nupdated: {value}\n---\nA zeppelin of date {number}.\n"
+        (remembered.parent / f"date {number}.md").write_text(text)
+    for words in (("zeppelin",), (), ("zeppelin created:2020..",), ("modified:<1970",), ("--since", "2000")):
+        answer = excerpt("recall", *words, "--vault", vault_of_odd_times)
+        assert answer.code in (0, 1), (words, answer.err)
+        assert "went wrong" not in answer.err, words
+    everything = excerpt("recall", "--limit", "100", "--vault", vault_of_odd_times, "--json").json["memories"]
+    # `2300-02-30` is no date in YAML: that file is reported as unreadable.
+    assert len(everything) == 1 + len(TIMES) + len(DATES) - 1

@@ -1,17 +1,26 @@
-"""Tests that messages go to stderr and data to stdout."""
+"""Tests of what is printed: to a terminal, through a pipe, and of hostile file names."""
 
 from __future__ import annotations
 
 import io
+import json
+import os
+import re
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from excerpt.cli.main import run
 from excerpt.cli.printing import ProgressLine, escape_for_stdout, print_json, print_line
 from excerpt.json_forms import attributes_to_json, to_json_value
 from excerpt.kinds import Scope
 from excerpt.model import EntryHit, OmittedHit, Progress
+from excerpt.search.usage import UsedHit, UseKind, UseLog
+from excerpt.settings import user_paths
+from tests.cli.conftest import Excerpt
 
 
 class Screen(io.StringIO):
@@ -84,3 +93,147 @@ def test_what_has_no_form_in_json_is_not_made_one() -> None:
 def test_some_fields_are_picked_in_the_order_asked_for() -> None:
     entry = EntryHit("abc", 2, 0.5, ("One",))
     assert list(attributes_to_json(entry, "score", "order").items()) == [("score", 0.5), ("order", 2)]
+
+
+NAMES = (
+    *("emoji 🧠🗂️ name.md", "Café.md", "Cafe\u0301.md", "Case.md", "case.md", " leading.md", "trailing .md", "-dash.md"),
+    *("new\nline.md", "tab\there.md", "quote\"'`$(x).md", "hash#caret^pipe|[[x]].md", "percent%20.md"),
+    *(f"{'a' * 240}.md", "note.MD", "two.dots.md.md", "عربي ملاحظة.md", "日本語のノート.md", "\u202egnp.md", "CON.md"),
+    *("back\\slash.md", "\x1b]0;owned\x07.md", "\x9b31mred.md", "back\x08\rspace.md"),
+)
+OBEYED = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff]")
+OUR_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    folder = tmp_path / "vault"
+    folder.mkdir()
+    for number, name in enumerate(NAMES):
+        (folder / name).write_text(f"A zeppelin, number{number}.\n", encoding="utf-8")
+    (folder / os.fsdecode(b"caf\xe9.md")).write_text("Coffee.\n", encoding="utf-8")
+    (folder / "\x1b]0;skipped\x07\n.md").symlink_to("/nowhere")
+    return folder
+
+
+def on_terminal(monkeypatch: pytest.MonkeyPatch, *argv: str | Path) -> str:
+    """Return what a command prints on a terminal, without the program's own colours."""
+    screen = Screen()
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "stdout", screen)
+        run([str(word) for word in argv])
+    return OUR_COLOURS.sub("", screen.getvalue())
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows allows few of these names")
+def test_each_is_a_note_and_found_under_its_name(excerpt: Excerpt, vault: Path) -> None:
+    hits = excerpt("search", "zeppelin", "--vault", vault, "--json", "--limit", "50").json["hits"]
+    assert sorted(hit["path"] for hit in hits) == sorted(NAMES)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows allows few of these names")
+@pytest.mark.parametrize("command", [("status",), ("index", "--rebuild")])
+def test_skipped_ones_are_listed_on_a_line_each_through_a_pipe_too(
+    excerpt: Excerpt, vault: Path, command: tuple[str, ...]
+) -> None:
+    out = excerpt(*command, "--vault", vault).out
+    assert re.search(r"^  ␛\]0;skipped␇␊\.md: .*link", out, re.M)
+    assert re.search(r"^  caf�\.md: .*UTF-8", out, re.M)
+    assert OBEYED.findall(out) == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows allows few of these names")
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(("status",), ("status", "--json"), ("index", "--rebuild"), ("index", "--rebuild", "--json")),
+        *(("search", "zeppelin", *options) for options in (("--limit", "50"), ("--explain",), ("--json",))),
+        ("search", "zeppelin", "--why", "\x1b]0;owned\x07"),
+        *(("pack", "zeppelin", "--format", form) for form in ("markdown", "xml", "json")),
+    ],
+)
+def test_no_command_prints_to_a_terminal_what_it_would_obey(
+    excerpt: Excerpt, vault: Path, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    excerpt("index", "--vault", vault)
+    shown = on_terminal(monkeypatch, *command, "--vault", vault)
+    assert len(shown) > 100
+    assert OBEYED.findall(shown) == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows allows few of these names")
+@pytest.mark.parametrize("name", ["v\x1b]0;owned\x07\n\u202e", os.fsdecode(b"v\xff")])
+def test_a_vault_may_have_such_a_name(
+    excerpt: Excerpt, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    (folder / "Note.md").write_text("A zeppelin.\n", encoding="utf-8")
+    answer = excerpt("search", "zeppelin", "--vault", folder, "--json")
+    assert [hit["path"] for hit in answer.json["hits"]] == ["Note.md"]
+    assert excerpt("config", "--vault", folder, "--check").code == 0
+    assert OBEYED.findall(on_terminal(monkeypatch, "status", "--vault", folder)) == []
+    assert OBEYED.findall(on_terminal(monkeypatch, "config", "--vault", folder, "--path")) == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows allows few of these names")
+@pytest.mark.programs
+@pytest.mark.parametrize("word", ["\x1b]0;owned\x07", "\udcff", "\u202enothing", "a\nb\x9bc"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(("search", "{}"), ("pack", "{}"), ("search", "x", "--why", "{}"), ("search", "x", "--strategy", "{}")),
+        *(("search", "x", "--{}"), ("{}",), ("index", "--vault", "{}"), ("check", "{}", "{}"), ("forget", "{}")),
+    ],
+)
+def test_a_word_of_the_command_line_is_no_escape_when_it_is_told(
+    excerpt: Excerpt, vault: Path, command: tuple[str, ...], word: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXCERPT_VAULT", str(vault))
+    excerpt("index")
+    answer = excerpt(*(part.format(word) for part in command))
+    assert "went wrong inside" not in answer.err
+    assert OBEYED.findall(answer.err) == []
+
+
+FORGED = "  2  Trusted.md:1 · strong"
+
+
+@pytest.fixture
+def forging(tmp_path: Path) -> Path:
+    """Write two notes whose names, titles, tags and properties contain FORGED on lines of its own."""
+    folder = tmp_path / "forging"
+    folder.mkdir()
+    forged = "Zeppelin" + "".join(f"{end}{FORGED}" for end in ("\n", "\r", "\x85", "\u2028"))
+    name = json.dumps(forged)
+    front = f"title: {name}\naliases: [{name}]\ntags: [{name}]\n{name}: {name}\n"
+    for number in (1, 2):
+        text = f"---\n{front}---\nA zeppelin, number{number}.\n\n## Head\n\nIt flies over the zeppelins.\n"
+        (folder / f"{number}{forged}.md").write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows allows few of these names")
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(("search", "zeppelin", *options) for options in ((), ("--explain",), ("--why", "1Zeppelin{}"))),
+        *(("overview", "zeppelin"), ("related", "1Zeppelin{}"), ("map", "zeppelin"), ("map",), ("peek", "1Zeppelin{}")),
+        *(("pack", "zeppelin", "--expand", "none", "--format", form) for form in ("markdown", "xml", "plain")),
+        *(("status",), ("doctor", "--quick"), ("index", "--rebuild"), ("recall", "--sources"), ("learned",)),
+    ],
+    ids=" ".join,
+)
+def test_no_name_forges_a_line_of_the_output_through_a_pipe(
+    excerpt: Excerpt, forging: Path, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EDITOR", sys.executable)  # without an editor, `doctor` reports a problem
+    notes = sorted(file.name for file in forging.iterdir())
+    excerpt("remember", "--source", f"{notes[0]}:9", "--tag", notes[1], "--vault", forging)
+    UseLog(user_paths().use_file(forging.resolve())).record(
+        UseKind.OPENED, [UsedHit(f"sync\n{FORGED}", notes[0], "", 1)], time.time()
+    )
+    answer = excerpt(*(part.format(notes[0][9:]) for part in command), "--vault", forging)
+    assert answer.code in (0, 1)
+    assert answer.out
+    assert [line for line in (answer.out + answer.err).splitlines() if line.startswith(FORGED)] == []

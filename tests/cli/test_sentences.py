@@ -28,7 +28,7 @@ from excerpt.search.saved_queries import change_saved
 from excerpt.search.usage import UsedHit, UseKind, UseLog
 from excerpt.settings import user_paths
 from tests.cli.conftest import Excerpt
-from tests.cli.test_unwritable import ReadOnlyLock
+from tests.cli.test_index import ReadOnlyLock
 from tests.golden import read_golden
 from tests.index.conftest import full_disk
 from tests.sentences import Stage, as_text, stage

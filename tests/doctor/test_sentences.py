@@ -36,7 +36,7 @@ from tests.cli.conftest import Excerpt
 from tests.cli.conftest import excerpt as run_excerpt
 from tests.cli.conftest import home as excerpt_home
 from tests.cli.test_doctor import HOLD, flip
-from tests.doctor.test_surroundings import UTF8, having
+from tests.doctor.test_checks import UTF8, programs_finder
 from tests.golden import read_golden
 from tests.sentences import Stage, as_text, stage
 
@@ -234,7 +234,9 @@ def the_clipboard(stage: Stage) -> None:
         ({"TMUX": "x"}, ("tmux",)),
         ({"TMUX": "x"}, ()),
     ):
-        record_all(stage, "clipboard", check_clipboard(environment, having(*programs), "linux", Path("/state/copies")))
+        record_all(
+            stage, "clipboard", check_clipboard(environment, programs_finder(*programs), "linux", Path("/state/copies"))
+        )
 
 
 def keys_and_editor(stage: Stage) -> None:
@@ -250,7 +252,7 @@ def keys_and_editor(stage: Stage) -> None:
         ("gone", {}),
         ("'", {}),
     ):
-        record_all(stage, "editor", check_editor(setting, environment, having("hx", "code", "ed", "nano")))
+        record_all(stage, "editor", check_editor(setting, environment, programs_finder("hx", "code", "ed", "nano")))
 
 
 def versions_of_libraries(stage: Stage) -> None:

@@ -127,20 +127,23 @@ def test_of_a_text_that_no_passage_is_as_long_as_only_the_beginning_counts() -> 
     assert (short == longer).all()
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def nothing_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embed, "_loaded", {})
 
 
+@pytest.mark.usefixtures("nothing_loaded")
 def test_a_thread_that_asks_again_has_the_same() -> None:
     assert open_embedder("") is open_embedder("")
 
 
+@pytest.mark.usefixtures("nothing_loaded")
 def test_no_two_threads_have_the_same() -> None:
     with ThreadPoolExecutor(1) as other:
         assert other.submit(open_embedder, "").result() is not open_embedder("")
 
 
+@pytest.mark.usefixtures("nothing_loaded")
 def test_a_thread_takes_over_from_one_that_has_ended() -> None:
     with ThreadPoolExecutor(1) as ended:
         loaded = ended.submit(open_embedder, "").result()
@@ -159,6 +162,7 @@ def imported_by(model: str) -> set[str]:
     )
 
 
+@pytest.mark.usefixtures("nothing_loaded")
 @pytest.mark.programs
 @pytest.mark.parametrize("model", ["", WORDS_FOLDER])
 def test_a_model_is_loaded_as_the_library_loads_it(model: str) -> None:
@@ -166,10 +170,12 @@ def test_a_model_is_loaded_as_the_library_loads_it(model: str) -> None:
     assert loaded.id == embed.Embedder(StaticModel.from_pretrained(WORDS_FOLDER, force_download=False)).id
 
 
+@pytest.mark.usefixtures("nothing_loaded")
 @pytest.mark.programs
 def test_a_folder_is_loaded_without_asking_a_hub() -> None:
     assert not {"huggingface_hub", "httpx", "requests"} & imported_by(WORDS_FOLDER)
 
 
+@pytest.mark.usefixtures("nothing_loaded")
 def test_the_shipped_model_is_loaded_without_the_library() -> None:
     assert not {"model2vec", "joblib", "tqdm"} & imported_by("")

@@ -71,7 +71,7 @@ async def served() -> AsyncIterator[Callable[[bytes], Awaitable[Connection]]]:
     await running
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def little_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "REQUEST_SECONDS", ALLOWED)
 
@@ -83,17 +83,20 @@ async def answer_of(connection: Connection) -> bytes:
     return b""
 
 
+@pytest.mark.usefixtures("little_time")
 @pytest.mark.parametrize("sent", [b"", HALF, WITHOUT_BODY])
 async def test_a_connection_without_a_whole_request_is_closed(sent: bytes) -> None:
     async with served() as connect:
         assert await answer_of(await connect(sent)) == b""
 
 
+@pytest.mark.usefixtures("little_time")
 async def test_an_answer_may_take_longer_than_a_request(little_time: None) -> None:
     async with served() as connect:
         assert b" 204 " in await answer_of(await connect(WHOLE))
 
 
+@pytest.mark.usefixtures("little_time")
 async def test_half_a_request_after_a_whole_one_is_let_go_too() -> None:
     async with served() as connect:
         reader, writer = await connect(WHOLE)
@@ -102,6 +105,7 @@ async def test_half_a_request_after_a_whole_one_is_let_go_too() -> None:
         assert await answer_of((reader, writer)) == b""
 
 
+@pytest.mark.usefixtures("little_time")
 async def test_many_half_requests_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "REQUEST_SECONDS", 60)
     monkeypatch.setattr(connections, "max_connections", lambda: 4)

@@ -23,7 +23,7 @@ TEXTS = st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join)
 SHARES = st.lists(st.sampled_from((1.0, 0.35, 0.1)), min_size=len(WORDS), max_size=len(WORDS))
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def every_word_common(monkeypatch: pytest.MonkeyPatch) -> None:
     """Set sizes at which a few texts count as many."""
     monkeypatch.setattr(bm25, "MIN_LAZY_OCCURRENCES", 0)
@@ -31,6 +31,7 @@ def every_word_common(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evidence, "_MIN_SKIP_RATIO", 1)
 
 
+@pytest.mark.usefixtures("every_word_common")
 @given(texts=st.lists(TEXTS, min_size=1, max_size=30), shares=SHARES, size=st.integers(1, 5))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_the_best_are_those_of_all_to_the_last_bit(texts: list[str], shares: list[float], size: int) -> None:
@@ -50,6 +51,7 @@ def test_the_best_are_those_of_all_to_the_last_bit(texts: list[str], shares: lis
     assert scores.flag_matching_rows().tolist() == (expected > 0).tolist()
 
 
+@pytest.mark.usefixtures("every_word_common")
 def test_a_row_that_is_not_allowed_has_no_score() -> None:
     reader = TinyReader("apple", "apple pear", "pear")
     index = WordIndex(reader)
@@ -59,6 +61,7 @@ def test_a_row_that_is_not_allowed_has_no_score() -> None:
     assert scores.scores_at(np.array([0, 1], np.int32))[0] == 0
 
 
+@pytest.mark.usefixtures("every_word_common")
 def test_what_no_list_needs_is_not_weighed() -> None:
     reader = TinyReader(*(["fig apple", "fig apple pear"] + ["pear plum"] * 4 + ["pear"] * 60))
     index = WordIndex(reader)

@@ -1,0 +1,453 @@
+"""Tests that a store answers as a folder does: the interface of a corpus, hits, scores, packs, overviews, checks."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import excerpt
+from excerpt import Result, Span, Vault
+from excerpt.corpus.interface import CandidateQuery, Corpus
+from excerpt.corpus.tables import FIELDS
+from excerpt.index.build import build
+from excerpt.index.snapshot import Snapshot
+from excerpt.insight.suggest import complete, correct, suggest_queries
+from excerpt.mcp.server import build_server
+from excerpt.search.engine import Engine
+from excerpt.search.prefetch import build_note_query
+from excerpt.served_vaults import ServedVaults
+from excerpt.settings import Settings
+from excerpt.store.address import parse_address
+from excerpt.store.push import push
+from excerpt.store.snapshot import StoreSnapshot
+from mcp import Client
+from tests.mcp.conftest import asking, failed
+from tests.store.conftest import index_of, made_database, records_of
+from tests.store.server import Servers
+
+QUERIES = (
+    "pack",
+    "token budget",
+    "how do I copy passages into a prompt",
+    "resolve conflicts in sync",
+    "budgte",  # similar spelling
+    "memor",  # prefix
+    '"token budget"',
+    "budget -token",
+    "search OR memory",
+    "#guide",
+    "title:search",
+    "heading:keys ranking",
+    "path:Search",
+    "modified:>1980-01-01 pack",
+    "strategy:semantic passages for a language model",
+    "zzzz",
+    "",
+)
+
+
+ROUNDING = 0.01
+"""Most by which a score may differ: the store has vectors of 16 bits. Hits as close as that may change places."""
+
+
+def matches_by_place(result: Result) -> dict[tuple[str, int], tuple[str, Sequence[Span]]]:
+    """Return confidence and spans of the hits by path and first line."""
+    return {(hit.fragment.path, hit.fragment.line_start): (str(hit.confidence), hit.spans) for hit in result.hits}
+
+
+def scores(result: Result) -> list[float]:
+    return [hit.score for hit in result.hits[:10]]
+
+
+@pytest.mark.store
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_query_finds_the_same(both: tuple[Vault, Vault], query: str) -> None:
+    folder, stored = both
+    expected, found = folder.search(query, limit=20), stored.search(query, limit=20)
+    assert scores(found) == pytest.approx(scores(expected), abs=ROUNDING)
+    assert found.strategy == expected.strategy
+    last = expected.hits[-1].score if len(expected.hits) == 20 else -1.0
+    surely = [hit for hit in expected.hits[:10] if hit.score > last + ROUNDING]
+    there = matches_by_place(found)
+    for hit in surely:
+        place = (hit.fragment.path, hit.fragment.line_start)
+        assert there[place] == (str(hit.confidence), hit.spans)
+    if not any(scores(expected)):
+        assert [*there][:10] == [*matches_by_place(expected)][:10]
+
+
+@pytest.mark.store
+def test_a_pack_is_the_same(both: tuple[Vault, Vault]) -> None:
+    folder, stored = both
+    assert stored.pack("token budget", budget=800).text == folder.pack("token budget", budget=800).text
+
+
+@pytest.mark.store
+def test_notes_are_read_from_the_store(both: tuple[Vault, Vault]) -> None:
+    folder, stored = both
+    note = folder.search("pack").hits[0].fragment.path
+    assert stored.read(note) == folder.read(note)
+
+
+@pytest.mark.store
+def test_status_counts_what_is_stored(both: tuple[Vault, Vault]) -> None:
+    folder, stored = both
+    expected, found = folder.status(), stored.status()
+    assert (found.notes, found.fragments, found.tokenizer) == (expected.notes, expected.fragments, expected.tokenizer)
+
+
+@pytest.mark.store
+def test_why_is_told_alike(both: tuple[Vault, Vault]) -> None:
+    folder, stored = both
+    query = "token budget"
+    expected, found = folder.explain(folder.search(query, limit=3)), stored.explain(stored.search(query, limit=3))
+    assert [one.words for one in found] == [one.words for one in expected]
+
+
+@pytest.mark.store
+def test_a_search_on_a_store_imports_nothing_that_writes_one(store: str) -> None:
+    asked = "import sys, excerpt\nprint(len(excerpt.open(sys.argv[1]).search('token budget').hits), *sys.modules)"
+    run = subprocess.run([sys.executable, "-c", asked, store], capture_output=True, text=True, check=True)
+    hits, *names = run.stdout.split()
+    assert int(hits) > 0
+    assert "excerpt.store.snapshot" in names
+    assert not {"excerpt.store.push", "excerpt.store.rights", "excerpt.store.compare", "whoosh"} & set(names)
+
+
+@pytest.mark.store
+def test_what_is_pushed_is_found_by_who_has_it_open(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXCERPT_HOME", str(tmp_path / "home"))
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "Bees.md").write_text("# Bees\n\nA colony winters around its honey.\n", encoding="utf-8")
+    address = parse_address(f"{database}?vault=notes")
+    with excerpt.open(notes) as vault:
+        vault.load()
+        push(index_of(vault), address, records_of(vault))
+        with excerpt.open(f"{database}?vault=notes") as stored:
+            assert not [hit for hit in stored.search("mead").hits if "Mead" in hit.fragment.path]
+            (notes / "Mead.md").write_text("# Mead\n\nHoney and water, fermented.\n", encoding="utf-8")
+            vault.refresh()
+            push(index_of(vault), address, records_of(vault))
+            assert stored.search("mead").hits[0].fragment.path == "Mead.md"
+            (notes / "Bees.md").unlink()
+            vault.refresh()
+            push(index_of(vault), address, records_of(vault))
+            assert {hit.fragment.path for hit in stored.search("colony honey").hits} == {"Mead.md"}
+
+
+# --- agents -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.store
+async def test_agents_ask_a_store_as_a_folder(store: str) -> None:
+    served = ServedVaults([Path(store)])
+    try:
+        async with Client(build_server(served, failed)) as client:
+            ask = asking(client)
+            found = await ask("search", query="token budget")
+            packed = await ask("pack", query="token budget", budget=500)
+            lines = await ask("read", source="Token budget:1-3")
+            overview = await ask("overview", topic="packs")
+    finally:
+        served.end()
+    assert "Token budget" in found.text
+    assert "as last pushed" in found.text
+    assert "[1]" in packed.text
+    assert "Token budget.md:1-3" in lines.text
+    assert "# Overview: packs" in overview.text
+
+
+@pytest.mark.store
+@pytest.mark.parametrize("note", ["Packs", "Themes", "Token budget", "no such note"])
+@pytest.mark.parametrize("query", ["token budget", '"token budget"', "path:Search budget", "budget -token"])
+def test_why_a_note_is_not_higher(both: tuple[Vault, Vault], query: str, note: str) -> None:
+    expected, found = (vault.why_not(query, note) for vault in both)
+    assert found.path == expected.path
+    assert found.absence == expected.absence
+    assert [one.strategy for one in found.ranks] == [one.strategy for one in expected.ranks]
+    for one, other in zip(found.ranks, expected.ranks, strict=True):
+        assert one.rank == other.rank or abs((one.rank or 0) - (other.rank or 0)) == 1  # vectors of 16 bits are rounded
+
+
+@pytest.mark.store
+@pytest.mark.parametrize("answer", ["exact", "altered", "made up"])
+def test_citations_and_quotations(both: tuple[Vault, Vault], answer: str) -> None:
+    folder, stored = both
+    pack = folder.pack("token budget", budget=600)
+    quoted = {
+        "exact": "a pack never goes over its budget",
+        "altered": "passages are expanded around what was found while there is any room left",
+        "made up": "Zebras winter in the northern warehouse beside purple engines",
+    }[answer]
+    said = f'It says "{quoted}" [1].'
+    expected, found = (vault.check(said, pack.text) for vault in (folder, stored))
+    assert found == expected
+
+
+@pytest.mark.store
+@pytest.mark.parametrize("topic", ["token budget", "search", "modified:>1980-01-01 pack", "zzzz"])
+def test_overviews(both: tuple[Vault, Vault], topic: str) -> None:
+    expected, found = (vault.overview(topic) for vault in both)
+    assert found.matched == pytest.approx(expected.matched, rel=0.02)  # vectors of 16 bits are rounded
+    for part in ("confidence", "fragments", "notes", "vault_fragments", "standouts", "names"):
+        assert getattr(found, part) == getattr(expected, part), part
+    related = [[(one.place.path, one.fragments) for one in overview.related] for overview in (found, expected)]
+    assert sorted(related[0]) == sorted(related[1])  # of two with nearly equal score, either may be first
+    main = [[(one.place.path, one.fragments, one.of) for one in overview.main_notes] for overview in (found, expected)]
+    assert sorted(main[0]) == sorted(main[1])
+    wanted, there = ([(one.place, one.text) for one in overview.passages] for overview in (expected, found))
+    assert there[:1] == wanted[:1]
+    assert len(set(there) & set(wanted)) >= 0.8 * len(wanted)  # of two with equal value, either may be chosen
+
+
+@pytest.mark.store
+@pytest.mark.parametrize("note", ["Packs", "Token budget", "Themes", "Searching:20"])
+def test_related_notes(both: tuple[Vault, Vault], note: str) -> None:
+    expected, found = (vault.related(note) for vault in both)
+    there = {one.path: one for one in found.notes}
+    surely = [one for one in expected.notes if one.score > expected.notes[-1].score + 0.03]
+    assert surely
+    for other in surely:
+        one = there[other.path]
+        assert one.score == pytest.approx(other.score, abs=0.03)
+        assert (one.linked, one.common, one.tags, one.mentions) == (
+            other.linked,
+            other.common,
+            other.tags,
+            other.mentions,
+        )
+        counts = {word.word: word.notes for word in other.words}
+        assert all(counts.get(word.word, word.notes) == word.notes for word in one.words)
+
+
+@pytest.mark.store
+@pytest.mark.parametrize("query", ["", "token budget", "#guide", '"token budget"', "title:search", "search OR memory"])
+def test_maps(both: tuple[Vault, Vault], query: str) -> None:
+    expected, found = (vault.map(query).to_dict() | {"generation": 0} for vault in both)
+    assert found == expected
+
+
+@pytest.mark.store
+@pytest.mark.parametrize(
+    ("operator", "begun"), [("", "pack"), ("", "sc"), ("#", ""), ("path", "H"), ("title", "s"), ("modified", "")]
+)
+def test_completions(both: tuple[Vault, Vault], operator: str, begun: str) -> None:
+    expected, found = (complete(vault._load_engine().snapshot, operator, begun, date(2026, 1, 1)) for vault in both)
+    assert found == expected
+
+
+@pytest.mark.store
+@pytest.mark.parametrize("query", ["pakcing", "tag:giude budget", "token budget"])
+def test_corrections(both: tuple[Vault, Vault], query: str) -> None:
+    expected, found = (correct(vault._load_engine(), query) for vault in both)
+    assert found == expected
+
+
+@pytest.mark.store
+@pytest.mark.parametrize("query", ["token budget", "#guide memory", ""])
+def test_suggestions_find_what_they_say(both: tuple[Vault, Vault], query: str) -> None:
+    folder, stored = both
+    found = suggest_queries(stored._load_engine(), query)
+    assert found
+    assert [one.hits for one in found] == [stored.search(one.query, limit=1).matched for one in found]
+    # The store's vectors are of 16 bits, so another fragment may be the last of those that are near in meaning.
+    assert all(abs(folder.search(one.query, limit=1).matched - one.hits) <= 1 for one in found)
+
+
+@pytest.mark.store
+@pytest.mark.parametrize("query", ["token budget", "copy a pack"])
+def test_confidence_and_what_is_marked(both: tuple[Vault, Vault], query: str) -> None:
+    expected, found = (vault.search(query, limit=10) for vault in both)
+    assert [(hit.confidence, hit.spans, hit.named) for hit in found.hits] == [
+        (hit.confidence, hit.spans, hit.named) for hit in expected.hits
+    ]
+
+
+NOTES = {
+    "Bees.md": "---\ntags: [animals/insects]\naliases: [Honey bees]\nstatus: draft\n---\n"
+    "# Bees\n\nA colony winters around its honey.\n\n## Queen\n\nThe queen lays eggs. See [[Honey|the store]].\n",
+    "food/Honey.md": "---\ntags: [food]\nstatus: done\n---\n# Honey\n\nHoney keeps for 50 % longer than jam_y syrup.\n",
+    "food/Mead.md": "# Mead\n\nFermented of [honey](Honey.md) and water.\n",
+}
+
+
+@pytest.fixture(scope="module", params=["folder", pytest.param("store", marks=pytest.mark.store)])
+def corpus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Corpus]:
+    home = tmp_path_factory.mktemp("corpus")
+    for name, text in NOTES.items():
+        (home / "notes" / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / "notes" / name).write_text(text, encoding="utf-8")
+    build(home / "notes", home / "index", Settings())
+    with closing(Snapshot.open(home / "index", Settings())) as snapshot:
+        if request.param == "folder":
+            yield snapshot
+            return
+        running: Servers = request.getfixturevalue("running")
+        with made_database(running, f"excerpt_corpus_{os.getpid()}") as database:
+            address = parse_address(f"{database}?vault=notes")
+            push(snapshot, address, Path(home / "records"))
+            with closing(StoreSnapshot.open(address, Settings())) as stored:
+                yield stored
+
+
+@pytest.fixture
+def whole(corpus: Corpus) -> Corpus:
+    """Return the corpus with all fragments loaded."""
+    return corpus.prefetch(lambda base: [build_note_query(base, base.note_paths(), 100)])
+
+
+def paths_of(corpus: Corpus, rows: list[int]) -> list[str]:
+    return [corpus.table.paths[corpus.table.notes[row]] for row in rows]
+
+
+def test_a_corpus_that_has_not_all_at_hand_says_so(corpus: Corpus) -> None:
+    assert corpus.is_complete == (corpus.partial is None)
+    assert corpus.generation > 0
+    assert corpus.reopen().edition == corpus.edition
+
+
+def test_what_is_prefetched_is_at_hand(whole: Corpus) -> None:
+    assert whole.lexical.doc_count == whole.lexical.corpus_size == 4
+    assert whole.is_possible_result is None or whole.is_possible_result.all()
+    assert sorted(paths_of(whole, list(range(4)))) == ["Bees.md", "Bees.md", "food/Honey.md", "food/Mead.md"]
+
+
+def test_candidates_have_one_term_of_each_that_they_must_have(corpus: Corpus) -> None:
+    found = corpus.prefetch(lambda _: [CandidateQuery(must=(("ferment",), ("water",)), limit=10)])
+    rows = found.lexical.entries("ferment").rows.tolist()
+    assert paths_of(found, rows) == ["food/Mead.md"]
+
+
+def test_a_filter_of_the_engine_leaves_the_same(corpus: Corpus) -> None:
+    engine = Engine(corpus, Settings(), today=lambda: date(2026, 1, 1))
+    assert {hit.fragment.path for hit in engine.search("honey path:food").hits} == {"food/Honey.md", "food/Mead.md"}
+    assert [hit.fragment.path for hit in engine.search('"keeps for 50 %"').hits] == ["food/Honey.md"]
+    assert engine.count_matches_by_note("#food").tolist() == [0, 1, 0]
+
+
+def test_terms_are_counted_over_the_vault(corpus: Corpus) -> None:
+    assert corpus.count_fragments(["queen"]) == 1
+    assert corpus.count_fragments(["nowher"]) == 0
+    assert corpus.count_notes(["ferment", "water"]) == 1
+    assert corpus.lexical.completions("ferm", 2) == ["ferment"]
+    assert "honey" in corpus.lexical.lexicon("text")
+
+
+def test_occurrences_are_those_of_the_text(whole: Corpus) -> None:
+    queen = whole.lexical.postings("text", "queen")
+    assert paths_of(whole, queen.rows.tolist()) == ["Bees.md"]
+    assert queen.tf.tolist() == [1]
+    places = whole.lexical.occurrences("queen", queen.rows)
+    in_text = places.fields == FIELDS.index("text")
+    assert places.positions[in_text].tolist() == whole.lexical.positions("text", "queen").values.tolist() == [1]
+    assert np.count_nonzero(places.fields == FIELDS.index("heading")) == 1
+
+
+def test_vectors_are_of_length_one_and_the_mean_is_theirs(whole: Corpus) -> None:
+    rows = whole.vectors.rows(np.arange(4))
+    assert np.linalg.norm(rows, axis=1) == pytest.approx(np.ones(4), abs=0.01)
+    assert whole.vectors.mean == pytest.approx(rows.mean(axis=0), abs=0.01)
+    query = whole.embedder.embed(["fermented honey"])[0]
+    assert whole.vectors.similarities(query) == pytest.approx(rows @ query, abs=0.01)
+
+
+def test_notes_are_read_as_they_were_indexed(corpus: Corpus) -> None:
+    assert corpus.note_paths() == tuple(sorted(NOTES))
+    assert corpus.note_text("food/Mead.md") == NOTES["food/Mead.md"]
+    info = corpus.note_info("Bees.md")
+    assert (info.title, info.aliases, info.tags, info.tokens) == (
+        *("Bees", ("Honey bees",), ("animals/insects",)),
+        corpus.note_tokens("Bees.md"),
+    )
+    assert [section.heading for section in corpus.sections("Bees.md")] == ["", "Bees", "Queen"]
+    assert corpus.current_path("Bees.md") is None
+
+
+def test_fragments_come_by_key_by_id_and_by_note(whole: Corpus) -> None:
+    keys = whole.table.keys[::-1].tolist()
+    found = whole.fragments(keys)
+    assert [one.key for one in found] == keys
+    assert whole.fragment(found[0].id) == found[0]
+    assert [one.heading_path for one in whole.note_fragments("Bees.md", 1)] == [("Bees", "Queen")]
+    (parts,) = whole.parts([("Bees.md", 0, None)])
+    assert [part.ordinal for part in parts] == [0, 1]
+    assert whole.fragment_counts(np.array([0, 1, 2])).tolist() == [2, 1, 1]
+
+
+def test_what_is_not_there_is_no_note_and_no_fragment(corpus: Corpus) -> None:
+    for ask in (corpus.note_text, corpus.note_tokens, corpus.note_modified, corpus.note_info):
+        with pytest.raises(KeyError):
+            ask("None.md")
+    assert corpus.fragment("nothing") is None
+    assert corpus.note_fragments("None.md") == []
+    with pytest.raises(KeyError):
+        corpus.fragments([12345678901])
+
+
+def test_names_are_compared_without_case(corpus: Corpus) -> None:
+    assert corpus.notes_named("HONEY BEES") == (0,)
+    assert corpus.notes_named("honey") == (1,)
+    assert [names.own > 0 for names in corpus.name_terms([0])] == [True]
+
+
+def test_facets_say_which_notes_have_what(corpus: Corpus) -> None:
+    facets = corpus.facets
+    assert {tag: notes.tolist() for tag, notes in facets.tags.items()} == {
+        **{"animals": [0], "animals/insects": [0]},
+        **{"food": [1]},
+    }
+    assert {value: notes.tolist() for value, notes in facets.properties["status"].items()} == {
+        "draft": [0],
+        "done": [1],
+    }
+    assert {kind: notes.tolist() for kind, notes in facets.kinds.items()} == {"note": [0, 1, 2]}
+    assert [side.tolist() for side in facets.links] == [[0, 2], [1, 1]]
+    links = facets.written_links(np.array([0, 2], np.int32))
+    assert [(link.note, link.target, link.text) for link in links] == [
+        (0, "Honey", "the store"),
+        (2, "Honey.md", "honey"),
+    ]
+    assert sorted(facets.titles_as_written()) == [("Bees", 0), ("Honey", 1), ("Honey bees", 0), ("Mead", 2)]
+    assert dict(facets.headings_as_written()) == {"Bees": 1, "Queen": 1, "Honey": 1, "Mead": 1}
+    assert dict(facets.property_names_as_written()) == {"status": 2}
+    labels = facets.tags_and_properties(np.array([0, 1], np.int32))
+    assert sorted((label.note, label.is_tag, label.value) for label in labels) == [
+        *((0, False, "draft"), (0, True, "animals/insects")),
+        *((1, False, "done"), (1, True, "food")),
+    ]
+    assert facets.creation_dates([0]) == [None]
+
+
+@pytest.mark.parametrize(("parts", "there"), [(["HONEY", "jam"], 1), (["50 %"], 1), (["jamxy"], 0)])
+def test_texts_are_found_by_parts_whatever_the_case(corpus: Corpus, parts: list[str], there: int) -> None:
+    assert len(corpus.facets.texts_like(parts)) == there
+
+
+def test_texts_are_found_as_they_are_written(whole: Corpus) -> None:
+    (key, text) = whole.facets.texts_with("Fermented")[0]
+    assert text.startswith("Fermented of")
+    assert whole.facets.texts_with("fermented") == []
+    assert whole.facets.texts_with("Fermented", [key]) == [(key, text)]
+    assert whole.facets.texts_with("Fermented", []) == []
+
+
+def test_a_read_transaction_gives_its_answer(corpus: Corpus) -> None:
+    assert corpus.read_transaction(lambda: corpus.note_text("Bees.md")) == NOTES["Bees.md"]
+
+
+def test_what_is_indexed_is_told(corpus: Corpus) -> None:
+    status = corpus.status()
+    assert (status.notes, status.fragments, corpus.skipped) == (3, 4, ())
+    assert corpus.languages == ("en",)
+    assert corpus.tokenizer == status.tokenizer
