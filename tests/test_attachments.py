@@ -1,6 +1,7 @@
 """Tests of attachments through the whole engine: search, filters, packs, checks, memories, stale sources.
 
-Notebooks represent all attachments with locations inside: they are JSON, so no library is needed to write them.
+No one module reads, ranks and packs them. Notebooks represent all attachments with locations inside: they are JSON, so
+no library is needed to write them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Tests that searching, indexing and starting the app open no socket.
 
-A hook in every Python process, children included, logs each socket and each name look-up. Only asyncio's own pair of
-connected Unix sockets, by which an event loop wakes itself, is allowed.
+What no module may do belongs to none. A hook in every Python process, children included, logs each socket and each
+name look-up. Only asyncio's own pair of connected Unix sockets, by which an event loop wakes itself, is allowed.
 """
 
 from __future__ import annotations

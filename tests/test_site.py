@@ -1,4 +1,7 @@
-"""Tests of the guide as a site: vault syntax becomes MkDocs syntax, and every note is in the navigation."""
+"""Tests of the guide as a site: vault syntax becomes MkDocs syntax, and every note is in the navigation.
+
+Named after `tools/site`, whose module has the name that MkDocs wants.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Run every script of `benchmarks/` on a small vault, so that a rename cannot break one unnoticed."""
+"""Run every script of `benchmarks/` on a small vault, so that a rename cannot break one unnoticed.
+
+No module has this name, as it runs them all.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Tests of the guide: its links resolve, and the keys, settings and options it documents exist."""
+"""Tests of the guide: its links resolve, and the keys, settings and options it documents exist.
+
+Named after `demo/`, which is the guide and has no module.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """Test that what the command line says is what sentences.txt has: errors, hints and notices, command by command.
 
+Named after its golden file, which is of all commands.
 To rewrite it: EXCERPT_WRITE_GOLDEN=1 pytest tests/cli/test_sentences.py
 """
 

@@ -1,4 +1,7 @@
-"""Tests of the server with third-party clients, over stdio and over HTTP: `make clients`."""
+"""Tests of the server with third-party clients, over stdio and over HTTP: `make clients`.
+
+Named after the clients, which are not ours.
+"""
 
 from __future__ import annotations
 

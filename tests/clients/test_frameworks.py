@@ -1,4 +1,7 @@
-"""Tests with programs that are built on a server or on the Python API: an agent, frameworks, the Inspector, pyright."""
+"""Tests with programs that are built on a server or on the Python API: an agent, frameworks, the Inspector, pyright.
+
+Named after the frameworks, which are not ours.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Stress tests of the server: killed clients, many concurrent clients, unauthorized requests."""
+"""Stress tests of the server: killed clients, many concurrent clients, unauthorized requests.
+
+No module has this name: whole servers and clients run for minutes.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """Test that the findings of `excerpt doctor` are those of sentences.txt; each is there once, where it first appears.
 
+Named after its golden file, which is of all checks.
 To rewrite it: EXCERPT_WRITE_GOLDEN=1 pytest tests/doctor/test_sentences.py
 """
 

@@ -1,7 +1,7 @@
 """User stories from the first key to the last, in a small and in a large terminal.
 
-They press only keys that the screen offers or the help lists. Where possible they check results outside the screen: the
-clipboard, files in the home, the editor's arguments.
+A story concerns no one module. They press only keys that the screen offers or the help lists. Where possible they
+check results outside the screen: the clipboard, files in the home, the editor's arguments.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The plugin for Neovim: what a user of the picker sees and gets, in a headless Neovim."""
+"""The plugin for Neovim: what a user of the picker sees and gets, in a headless Neovim.
+
+Named after `editors/nvim`, which is written in Lua.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Tests of the installed program on each supported Python of this machine: `make matrix`."""
+"""Tests of the installed program on each supported Python of this machine: `make matrix`.
+
+No module has this name: the wheel as a whole is tested.
+"""
 
 from __future__ import annotations
 

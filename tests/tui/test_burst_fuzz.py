@@ -1,7 +1,7 @@
 """Random keys in bursts on all screens: nothing fails, no text is lost, and escape always leads back.
 
-The terminal must also show what a full redraw would. EXCERPT_FUZZ is the number of keys in a run; `make fuzz` sets it.
-A failing run prints its seed and its last keys.
+They go through every widget, so no module has this name. The terminal must also show what a full redraw would.
+EXCERPT_FUZZ is the number of keys in a run; `make fuzz` sets it. A failing run prints its seed and its last keys.
 """
 
 from __future__ import annotations

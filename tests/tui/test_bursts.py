@@ -1,4 +1,7 @@
-"""Tests of keys that arrive before the first is handled: a slow line, a key held down, a fast typist."""
+"""Tests of keys that arrive before the first is handled: a slow line, a key held down, a fast typist.
+
+What is tested is shared by all screens and dialogs, so no module has this name.
+"""
 
 from __future__ import annotations
 

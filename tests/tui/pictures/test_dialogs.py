@@ -1,4 +1,7 @@
-"""Pictures of dialogs: questions, forms, the index, the keys, the choice of a vault."""
+"""Pictures of dialogs: questions, forms, the index, the keys, the choice of a vault.
+
+Pictures are of the whole screen, not of one module.
+"""
 
 from __future__ import annotations
 

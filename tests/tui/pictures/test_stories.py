@@ -1,4 +1,7 @@
-"""Pictures of stories at three sizes, and of one state in other themes, without colours, and plain."""
+"""Pictures of stories at three sizes, and of one state in other themes, without colours, and plain.
+
+Pictures are of the whole screen, not of one module.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Pictures of the tabs: hits and empty states, the query bar, the side panel, the pack, memories, an overview."""
+"""Pictures of the tabs: hits and empty states, the query bar, the side panel, the pack, memories, an overview.
+
+Pictures are of the whole screen, not of one module.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Tests that several vaults get the same answers through every door: app, commands, MCP, line server and Python API."""
+"""Tests that several vaults get the same answers from app, commands, MCP, line server and Python API.
+
+No module has this name, as five are compared.
+"""
 
 from __future__ import annotations
 
